@@ -1,0 +1,59 @@
+"""mercer: kernel methods for Python.
+
+One kernel object, built by algebra, on any data, in every algorithm.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "kernels.algebra": "Constant Power Product Sum direct_sum tensor",
+    "kernels.anchored": "Centered Through",
+    "kernels.base": "Kernel",
+    "kernels.categorical": "Categorical",
+    "kernels.custom": "Custom",
+    "kernels.dot": "Binomial Exponential Linear Polynomial Taylor",
+    "kernels.explicit": "Conic FeatureMap Monomials Sinusoids Words XOR",
+    "kernels.parse": "parse",
+    "kernels.periodic": "Fourier Periodic Theta",
+    "kernels.precomputed": "Precomputed",
+    "kernels.radial": "Gaussian Laplacian Matern RationalQuadratic",
+    "kernels.spline": "Spline",
+    "kernels.strings": "Spectrum",
+    "kernels.transforms": "Limit Modulated Normalized On Pullback Restricted",
+    "features.expansion": "MercerExpansion",
+    "gram.base": "Gram",
+    "gram.plan": "Plan",
+    "models.ridge": "KernelRidge",
+    "models.ridge_cv": "KernelRidgeCV",
+    "rkhs.embedding": "distance_of_means mean_embedding",
+    "rkhs.fourier": "FourierFunction FourierSpace top_hat",
+    "rkhs.function": "RKHSFunction",
+    "rkhs.operator": "HSOperator covariance cross_covariance outer",
+    "io": "load save",
+    "testing": "",
+    "exceptions": "",
+}
+_WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
+
+__all__ = ["__version__", *sorted(_WHERE)]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: ``import mercer`` stays fast."""
+    if name in _WHERE:
+        value = getattr(import_module(f".{_WHERE[name]}", __name__), name)
+    elif name in _HOME:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

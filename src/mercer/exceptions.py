@@ -1,0 +1,31 @@
+"""Errors and warnings: one sentence that names the parameter and the remedy."""
+
+from __future__ import annotations
+
+
+class MercerWarning(UserWarning):
+    """Base class of every warning raised by mercer."""
+
+
+class ConvergenceWarning(MercerWarning):
+    """An iterative solver stopped before it reached the accuracy asked for."""
+
+
+class NumericalWarning(MercerWarning):
+    """A computation needed help (jitter, a higher precision) to finish."""
+
+
+class DomainError(ValueError):
+    """Data outside the set on which a kernel is defined."""
+
+
+class NotAKernelError(TypeError):
+    """An expression that does not define a positive definite function."""
+
+
+class UnresolvedError(ValueError):
+    """A kernel whose parameters still depend on data (``"median"``, ``"scale"``)."""
+
+
+class MemoryPlanError(MemoryError):
+    """An array that does not fit the memory budget of the plan."""

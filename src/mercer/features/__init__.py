@@ -1,0 +1,1 @@
+"""Explicit feature maps of kernels: exact, truncated, approximate."""

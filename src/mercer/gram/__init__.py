@@ -1,0 +1,1 @@
+"""Gram operators: kernel matrices stored, tiled, or factorised, and the plan that chooses."""

@@ -1,0 +1,134 @@
+"""Gram operators made from others: shifted, summed, centred. None of them stores a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..data import Data, Rows
+from .base import Gram
+
+
+class ShiftedGram(Gram):
+    """K + value * I (or K + diag(value)); new data meet K itself, since the shift is noise."""
+
+    def __init__(self, inner: Gram, value: float | np.ndarray) -> None:
+        if inner.shape[0] != inner.shape[1]:
+            raise ValueError(f"only a square K can be shifted, got shape {inner.shape}.")
+        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
+        self.value = np.broadcast_to(np.asarray(value, dtype=float), (len(inner),))
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        n = len(self)
+        i, j = np.arange(n)[rows], np.arange(n)[cols]
+        return self.inner.block(rows, cols) + np.where(
+            i[:, None] == j[None, :], self.value[i][:, None], 0.0
+        ).astype(self.dtype)
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return self.inner @ V + self.value[:, None] * V
+
+    def diag(self) -> np.ndarray:
+        return self.inner.diag() + self.value
+
+    def cross(self, X_new: Data) -> Gram:
+        return self.inner.cross(X_new)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the operator inside."""
+        return self.inner.nbytes
+
+    def explain(self) -> str:
+        return f"shifted on the diagonal:\n{_indent(self.inner)}"
+
+
+class SumGram(Gram):
+    """sum_m w_m K_m."""
+
+    def __init__(self, parts: Sequence[Gram], weights: Sequence[float]) -> None:
+        shapes = {p.shape for p in parts}
+        if len(shapes) != 1:
+            raise ValueError(f"only operators of one shape can be added, got {sorted(shapes)}.")
+        self.parts, self.weights = list(parts), list(weights)
+        self.shape = parts[0].shape
+        self.dtype = np.result_type(*(p.dtype for p in parts))
+        self.symmetric = all(p.symmetric for p in parts)
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        return sum(w * p.block(rows, cols) for w, p in zip(self.weights, self.parts, strict=True))
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return sum(w * (p @ V) for w, p in zip(self.weights, self.parts, strict=True))
+
+    def diag(self) -> np.ndarray:
+        return sum(w * p.diag() for w, p in zip(self.weights, self.parts, strict=True))
+
+    def cross(self, X_new: Data) -> Gram:
+        return SumGram([p.cross(X_new) for p in self.parts], self.weights)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all summands."""
+        return sum(p.nbytes for p in self.parts)
+
+    def explain(self) -> str:
+        pairs = zip(self.weights, self.parts, strict=True)
+        return "weighted sum:\n" + "\n".join(f"{_indent(p)}\n  weight {w:g}" for w, p in pairs)
+
+
+class CenteredGram(Gram):
+    """K with centred features: H K H on the training data, and its extension to new data.
+
+    For new points, (k_new - column means) - row means + grand mean, all over training data.
+    """
+
+    def __init__(self, inner: Gram, train: CenteredGram | None = None) -> None:
+        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
+        self.symmetric = inner.symmetric
+        self._train = train
+
+    @cached_property
+    def row_means(self) -> np.ndarray:
+        """Mean of each row of K over the training data."""
+        m = self.shape[1]
+        return self.inner @ np.full(m, 1 / m)
+
+    @property
+    def col_means(self) -> np.ndarray:
+        """Mean of each column of the *training* K."""
+        return self._train.row_means if self._train else self.row_means
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        means = self.col_means
+        block = self.inner.block(rows, cols) - self.row_means[rows][:, None]
+        block -= means[cols][None, :] - means.mean()
+        return block.astype(self.dtype, copy=False)
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        total, means = V.sum(axis=0), self.col_means
+        return (
+            self.inner @ V
+            - np.outer(self.row_means, total)
+            - (means @ V - means.mean() * total)[None, :]
+        )
+
+    def diag(self) -> np.ndarray:
+        return self.inner.diag() - 2 * self.row_means + self.row_means.mean()
+
+    def cross(self, X_new: Data) -> Gram:
+        return CenteredGram(self.inner.cross(X_new), train=self)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the operator inside."""
+        return self.inner.nbytes
+
+    def explain(self) -> str:
+        return f"centred features, H K H:\n{_indent(self.inner)}"
+
+
+def _indent(gram: Gram) -> str:
+    return "  " + gram.explain().replace("\n", "\n  ")

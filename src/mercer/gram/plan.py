@@ -1,0 +1,146 @@
+"""Where and how a Gram matrix lives: chosen from its size, the memory and the cores, out loud."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data import Data, length, take
+from ..kernels.base import Kernel
+from ..params import Params, one_of, parameter
+from .base import Gram, memory_words
+from .stored import DenseGram, KernelGram, LowRankGram, TiledGram
+from .tiles import cores
+
+_UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+def parse_memory(value: float | str) -> float:
+    """Bytes from a number of bytes or a string such as ``"2 GB"``."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]i?b)\s*", value.lower())
+        if not match or match[2] not in _UNITS:
+            raise ValueError(f'memory must be bytes or a string like "2 GB", got {value!r}.')
+        return float(match[1]) * _UNITS[match[2]]
+    return float(value)
+
+
+def _memory(value: Any) -> str | None:
+    try:
+        return None if value is None or parse_memory(value) > 0 else "a positive amount of memory"
+    except (TypeError, ValueError):
+        return 'a number of bytes or a string like "2 GB"'
+
+
+@dataclass(eq=False, repr=False)
+class Plan(Params):
+    """Chooses how Gram matrices are stored and computed.
+
+    Parameters
+    ----------
+    memory : float or str, optional
+        The memory a Gram matrix may take, in bytes or as ``"2 GB"``. By default half of what is
+        free now.
+    workers : int, optional
+        The number of threads; by default all cores this process may use.
+    storage : {"auto", "dense", "tiled", "lowrank"}
+        ``"auto"`` uses features where the kernel has few of them, stores K where it fits the
+        memory, and computes it tile by tile otherwise.
+    device : {"cpu"}
+        Where the computation runs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, Plan
+    >>> X = np.zeros((1000, 3))
+    >>> print(Plan(memory="1 MB").explain(Gaussian(), X))
+    TiledGram: 1000 x 1000 would take 8 MB stored, over the budget of 1 MB, so K is computed tile
+    by tile whenever it is used.
+    """
+
+    memory: float | str | None = parameter(None, check=_memory)
+    workers: int | None = parameter(
+        None,
+        check=lambda w: None if w is None or (isinstance(w, int) and w > 0) else "None or >= 1",
+    )
+    storage: str = one_of("auto", "auto", "dense", "tiled", "lowrank")
+    device: str = one_of("cpu", "cpu")
+
+    @property
+    def budget(self) -> float:
+        """The memory budget in bytes."""
+        return parse_memory(self.memory) if self.memory is not None else free_memory() / 2
+
+    def gram(self, kernel: Kernel, X: Data) -> Gram:
+        """The Gram operator of a kernel on raw data; nothing large is computed yet."""
+        kernel = kernel.resolve(X)
+        P = kernel.prepare(X)
+        chosen, _ = self._choose(kernel, P)
+        return chosen(kernel, P, workers=self.workers)
+
+    def explain(self, kernel: Kernel, X: Data) -> str:
+        """What :meth:`gram` would do with this kernel and data, and why."""
+        kernel = kernel.resolve(X)
+        return self._choose(kernel, kernel.prepare(X))[1]
+
+    def _choose(self, kernel: Kernel, P: Data) -> tuple[type[KernelGram], str]:
+        n = length(P)
+        first = take(P, slice(0, 1))
+        dtype = np.result_type(kernel.pairwise(first, first))
+        nbytes = n * n * dtype.itemsize
+        size = f"{n} x {n}"
+        count = kernel.n_features(P)
+        budget = self.budget
+        stored = f"{size} {dtype} takes {memory_words(nbytes)}"
+        if self.storage == "lowrank" and count is None:
+            raise ValueError(f'storage="lowrank", but {kernel!r} has no finite feature map.')
+        named = {"dense": DenseGram, "tiled": TiledGram, "lowrank": LowRankGram}
+        if self.storage != "auto":
+            chosen: type[KernelGram] = named[self.storage]
+            return chosen, f"{chosen.__name__}: asked for by storage={self.storage!r}."
+        if count is not None and (2 * count <= n or _is_sparse(kernel, P)):
+            return LowRankGram, (
+                f"LowRankGram: the kernel has a finite feature map, so K = Phi Phi' and {size} "
+                f"is never formed."
+            )
+        if nbytes <= budget:
+            return DenseGram, (
+                f"DenseGram: {stored}, within the budget of {memory_words(budget)}; computed once "
+                f"on {self.workers or cores()} threads."
+            )
+        return TiledGram, (
+            f"TiledGram: {size} would take {memory_words(nbytes)} stored, over the budget of "
+            f"{memory_words(budget)}, so K is computed tile by tile whenever it is used."
+        )
+
+
+def _is_sparse(kernel: Kernel, P: Data) -> bool:
+    import scipy.sparse as sp
+
+    return sp.issparse(kernel.features(take(P, slice(0, 1))))
+
+
+def free_memory() -> float:
+    """Bytes this process can still take: free memory of the machine, or of its container."""
+    free = float("inf")
+    try:
+        with open("/proc/meminfo") as lines:
+            found = re.search(r"MemAvailable:\s+(\d+) kB", lines.read())
+            free = int(found[1]) * 1024.0 if found else free
+    except OSError:
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2.0
+    try:
+        with (
+            open("/sys/fs/cgroup/memory.max") as limit,
+            open("/sys/fs/cgroup/memory.current") as now,
+        ):
+            free = min(free, float(limit.read()) - float(now.read()))
+    except (OSError, ValueError):  # no such control group, or "max"
+        pass
+    return free if np.isfinite(free) else 4e9

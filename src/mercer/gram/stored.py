@@ -1,0 +1,175 @@
+"""Gram operators made from a kernel and data: stored, tiled, or as a product of features."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, Rows, length, take
+from ..kernels.base import Kernel
+from .base import Gram, memory_words
+from .tiles import evaluate, multiply
+
+
+class KernelGram(Gram):
+    """What Gram operators of a kernel share: the kernel, and the prepared rows and columns."""
+
+    storage = ""
+
+    def __init__(
+        self, kernel: Kernel, X: Data, Y: Data | None = None, *, workers: int | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.Y = X if Y is None else Y
+        self.workers = workers
+        self.symmetric = self.Y is X
+        self.shape = (length(X), length(self.Y))
+
+    @cached_property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        first = slice(0, 1)
+        return self.kernel.pairwise(take(self.X, first), take(self.Y, first)).dtype
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        same = self.symmetric and isinstance(rows, slice) and rows == cols
+        left = take(self.X, rows)
+        right = left if same else take(self.Y, cols)
+        return evaluate(self.kernel, left, right, workers=self.workers)
+
+    def diag(self) -> np.ndarray:
+        if not self.symmetric:
+            raise ValueError(f"a {self.shape[0]} x {self.shape[1]} cross matrix has no diagonal.")
+        return self.kernel.diag(self.X)
+
+    def cross(self, X_new: Data) -> Gram:
+        return type(self)(self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers)
+
+    def explain(self) -> str:
+        n, m = self.shape
+        return (
+            f"{type(self).__name__}: {n} x {m}, {self.dtype}, {self.storage}; "
+            f"{memory_words(self.nbytes)}\n  k = {self.kernel!r}"
+        )
+
+
+class DenseGram(KernelGram):
+    """K stored as an array, computed when first needed."""
+
+    storage = "stored as an array"
+
+    @cached_property
+    def array(self) -> np.ndarray:
+        """The matrix itself."""
+        return evaluate(self.kernel, self.X, self.Y, workers=self.workers)
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        if isinstance(rows, slice) or isinstance(cols, slice):
+            return self.array[rows, cols]
+        return self.array[np.ix_(rows, cols)]
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return self.array @ V
+
+    def to_dense(self) -> np.ndarray:
+        return self.array
+
+    def release(self) -> np.ndarray:
+        """Hand over the stored array, to be overwritten; K is computed anew if needed again."""
+        array = self.array
+        del self.array
+        return array
+
+
+class TiledGram(KernelGram):
+    """K never stored: every product and block is computed tile by tile."""
+
+    storage = "computed tile by tile, never stored"
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return multiply(self.kernel, self.X, self.Y, V, workers=self.workers)
+
+    @property
+    def nbytes(self) -> int:
+        """Tiles in flight and accumulators; the n x m matrix is never there."""
+        return 16 * self.shape[0] * 8
+
+
+class LowRankGram(KernelGram):
+    """K = Phi(X) Phi(Y)' for a kernel with a finite feature map, dense or sparse."""
+
+    storage = "as a product of features"
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Data,
+        Y: Data | None = None,
+        *,
+        workers: int | None = None,
+        parent: LowRankGram | None = None,
+    ) -> None:
+        super().__init__(kernel, X, Y, workers=workers)
+        self._parent = parent
+
+    @cached_property
+    def _columns(self) -> np.ndarray | None:
+        """Which columns of a sparse feature map occur in the training data."""
+        phi = self.kernel.features(self.Y)
+        return np.unique(phi.indices) if sp.issparse(phi) else None
+
+    @cached_property
+    def phi(self) -> Any:
+        """Features of the rows, restricted to columns that occur in the training data."""
+        columns = self._parent._columns if self._parent else self._columns
+        phi = self.kernel.features(self.X)
+        return phi if columns is None else compress(phi, columns)
+
+    @property
+    def psi(self) -> Any:
+        """Features of the columns of K."""
+        return self._parent.phi if self._parent else self.phi
+
+    @property
+    def rank(self) -> int:
+        """The number of features in use, an upper bound on the rank of K."""
+        return int(self.phi.shape[1])
+
+    @cached_property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return np.result_type(self.phi.dtype, self.psi.dtype)
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        product = self.phi[rows] @ self.psi[cols].T
+        return product.toarray() if sp.issparse(product) else product
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return np.asarray(self.phi @ (self.psi.T @ V))
+
+    def cross(self, X_new: Data) -> Gram:
+        return LowRankGram(
+            self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers, parent=self
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the features."""
+        phi = self.phi
+        return int(phi.data.nbytes + phi.indices.nbytes if sp.issparse(phi) else phi.nbytes)
+
+    def explain(self) -> str:
+        sparse = ", sparse" if sp.issparse(self.phi) else ""
+        return f"{super().explain()}\n  {self.rank} features{sparse}"
+
+
+def compress(phi: sp.csr_matrix, columns: np.ndarray) -> sp.csr_matrix:
+    """The given (sorted) columns of a CSR matrix that may have an enormous number of them."""
+    place = np.searchsorted(columns, phi.indices)
+    place[place == len(columns)] = 0
+    known = columns[place] == phi.indices if len(columns) else np.zeros(phi.nnz, bool)
+    row = np.repeat(np.arange(phi.shape[0]), np.diff(phi.indptr))[known]
+    shape = (phi.shape[0], max(len(columns), 1))
+    return sp.csr_matrix((phi.data[known], (row, place[known])), shape=shape)

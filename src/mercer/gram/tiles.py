@@ -1,0 +1,161 @@
+"""Kernel matrices tile by tile, on all cores: the one engine every Gram operator uses.
+
+A tile is small enough to stay in cache between the matrix product and the elementwise function
+that follows it. Tiles are handed to one pool of threads; BLAS is held to a single thread inside,
+because two layers of threads fight for the same cores. Which numbers are added in which order
+does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..data import Data, length
+from ..kernels.base import Kernel
+
+TILE = 512
+_SYMMETRIC_COLUMNS = 8  # products with more columns than this do not use symmetry
+_GROUPS = 16  # independent accumulators of a symmetric product
+
+
+def evaluate(
+    kernel: Kernel, X: Data, Y: Data, *, workers: int | None = None, tile: int | None = None
+) -> np.ndarray:
+    """[k(x_i, y_j)] of prepared X and Y as one array; symmetric to the last bit if Y is X."""
+    n, m = length(X), length(Y)
+    block = kernel.tiles(X, Y)
+    if n * m <= 128 * 128 and X is not Y:
+        return block(slice(0, n), slice(0, m))
+    probe = block(slice(0, 1), slice(0, 1))
+    out = np.empty((n, m), probe.dtype)
+    size = tile or _tile_size(n, m, workers)
+    if X is Y:
+        exact = kernel.diag(X)
+
+        def fill(at: tuple[slice, slice]) -> None:
+            rows, cols = at
+            T = block(rows, cols)
+            if rows == cols:
+                T = (T + T.T) / 2
+                np.fill_diagonal(T, exact[rows])
+                out[rows, cols] = T
+            else:
+                out[rows, cols] = T
+                out[cols, rows] = T.T
+
+        jobs = [(r, c) for r in _slices(n, size) for c in _slices(n, size) if c.start >= r.start]
+    else:
+
+        def fill(at: tuple[slice, slice]) -> None:
+            out[at] = block(*at)
+
+        jobs = [(r, c) for r in _slices(n, size) for c in _slices(m, size)]
+    run(fill, jobs, workers)
+    return out
+
+
+def multiply(
+    kernel: Kernel,
+    X: Data,
+    Y: Data,
+    V: np.ndarray,
+    *,
+    workers: int | None = None,
+    tile: int | None = None,
+) -> np.ndarray:
+    """K(X, Y) @ V of prepared X and Y without forming K; sums are kept in float64."""
+    n, m, k = length(X), length(Y), V.shape[1]
+    block = kernel.tiles(X, Y)
+    size = tile or _tile_size(n, m, workers)
+    V = np.ascontiguousarray(V)
+    if X is Y and k <= _SYMMETRIC_COLUMNS:
+        return _multiply_symmetric(kernel, X, block, V, size, workers)
+    out = np.zeros((n, k))
+
+    def strip(rows: slice) -> None:
+        for cols in _slices(m, size):
+            out[rows] += block(rows, cols) @ V[cols].astype(np.float64, copy=False)
+
+    run(strip, _slices(n, size), workers)
+    return out
+
+
+def _multiply_symmetric(
+    kernel: Kernel, X: Data, block: Any, V: np.ndarray, size: int, workers: int | None
+) -> np.ndarray:
+    """K @ V from the upper triangle of tiles, each used twice.
+
+    Strips of rows are dealt to a fixed number of groups with an accumulator each, so that the
+    order of additions is the same for any number of threads.
+    """
+    n = len(V)
+    exact = kernel.diag(X)
+    strips = _slices(n, size)
+    groups = min(_GROUPS, len(strips))
+    partial = np.zeros((groups, n, V.shape[1]))
+
+    def group(g: int) -> None:
+        acc = partial[g]
+        for rows in strips[g::groups]:
+            for cols in _slices(n, size):
+                if cols.start < rows.start:
+                    continue
+                T = block(rows, cols)
+                if rows == cols:
+                    np.fill_diagonal(T, exact[rows])
+                    acc[rows] += T @ V[rows]
+                else:
+                    acc[rows] += T @ V[cols]
+                    acc[cols] += T.T @ V[rows]
+
+    run(group, range(groups), workers)
+    return partial.sum(axis=0)
+
+
+def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = None) -> None:
+    """Call ``job`` on every item, on the pool, with BLAS held to one thread."""
+    items = list(items)
+    workers = min(workers or cores(), len(items))
+    if workers <= 1:
+        for item in items:
+            job(item)
+        return
+    with _blas().limit(limits=1, user_api="blas"):
+        for _ in _pool(workers).map(job, items):
+            pass
+
+
+@cache
+def cores() -> int:
+    """The number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="mercer")
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _tile_size(n: int, m: int, workers: int | None) -> int:
+    """At most TILE; smaller when the matrix is, so that every core has a few tiles."""
+    share = int(np.sqrt(n * m / (4 * (workers or cores()))))
+    return max(32, min(TILE, share))
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

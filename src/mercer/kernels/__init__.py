@@ -1,0 +1,1 @@
+"""Kernels and the algebra that builds them."""

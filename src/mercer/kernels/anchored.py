@@ -1,0 +1,158 @@
+"""Kernels tied to a sample, given or taken from the training data: centring and K K."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, Zipped, length, take
+from . import properties as prop
+from .base import Kernel, Tile
+from .transforms import Transform
+
+
+@dataclass(eq=False, repr=False)
+class Anchored(Transform):
+    """What kernels tied to a sample share: it is given, or taken from the training data."""
+
+    reference: Data | None = None
+
+    def resolve(self, X: Data) -> Kernel:
+        kernel = self.kernel.resolve(X)
+        return replace(
+            self, kernel=kernel, reference=X if self.reference is None else self.reference
+        )
+
+    @property
+    def unresolved(self) -> str | None:
+        return "reference=None" if self.reference is None else super().unresolved
+
+
+@dataclass(eq=False, repr=False)
+class Centered(Anchored):
+    r"""Features centred on a reference sample z_1..z_m: written ``k.center()``.
+
+    .. math:: k(x,y) - \tfrac1m\sum_i k(x,z_i) - \tfrac1m\sum_j k(z_j,y)
+              + \tfrac1{m^2}\sum_{ij} k(z_i,z_j)
+
+    On the reference sample itself the Gram matrix is HKH with H = I - 11'/m.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel to centre.
+    reference : data, optional
+        The sample z; by default the data the kernel is resolved on.
+
+    Examples
+    --------
+    >>> from mercer import Linear
+    >>> Linear().center()([[1.0], [3.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    because = "centred features phi(x) - mean phi(z) are features"
+
+    def prepare(self, X: Data) -> Zipped:
+        Z = self.kernel.prepare(self.reference)
+        P = self.kernel.prepare(X)
+        grand = _row_means(self.kernel, Z, Z).mean()
+        return Zipped(P, _row_means(self.kernel, P, Z) - grand / 2)
+
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        everything = slice(None)
+        return self.tiles(X, Y)(everything, everything)
+
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        inner, mx, my = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
+
+        def tile(rows: slice, cols: slice) -> np.ndarray:
+            block = inner(rows, cols)
+            block -= mx[rows, None]
+            block -= my[None, cols]
+            return block
+
+        return tile
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        return self.kernel.diag(X.parts[0]) - 2 * X.parts[1]
+
+    def features(self, X: Zipped) -> Any | None:
+        phi = self.kernel.features(X.parts[0])
+        if phi is None or sp.issparse(phi):
+            return None
+        return phi - self.kernel.features(self.kernel.prepare(self.reference)).mean(axis=0)
+
+    def n_features(self, X: Zipped) -> int | None:
+        count = self.kernel.n_features(X.parts[0])
+        probe = None if count is None else self.kernel.features(take(X.parts[0], slice(0, 1)))
+        return None if sp.issparse(probe) else count
+
+    @property
+    def properties(self) -> prop.Properties:
+        return prop.of_centered(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return self._call("center", self.reference)
+
+
+@dataclass(eq=False, repr=False)
+class Through(Anchored):
+    r"""The pairwise kernel over points z: written ``k.through(points)``.
+
+    .. math:: \sum_{z} k(x, z)\,k(z, y)
+
+    On the points themselves its Gram matrix is K K; its features are [k(x, z)]_z.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k; it need not be positive definite.
+    reference : data, optional
+        The points z; by default the data the kernel is resolved on.
+
+    Examples
+    --------
+    >>> from mercer import Linear
+    >>> Linear().through()([[1.0], [2.0]])
+    array([[ 5., 10.],
+           [10., 20.]])
+    """
+
+    because = "<[k(x, z)]_z, [k(y, z)]_z> is an inner product of explicit features"
+
+    def prepare(self, X: Data) -> np.ndarray:
+        return self.kernel.pairwise(self.kernel.prepare(X), self.kernel.prepare(self.reference))
+
+    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        return X @ Y.T
+
+    def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
+        return lambda rows, cols: X[rows] @ Y[cols].T
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        return np.einsum("ij,ij->i", X, X)
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        return X
+
+    def n_features(self, X: np.ndarray) -> int:
+        return X.shape[1]
+
+    @property
+    def properties(self) -> prop.Properties:
+        return prop.of_through(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return self._call("through", self.reference)
+
+
+def _row_means(kernel: Kernel, X: Data, Z: Data) -> np.ndarray:
+    from ..gram.tiles import multiply
+
+    m = length(Z)
+    return multiply(kernel, X, Z, np.full((m, 1), 1 / m))[:, 0]

@@ -1,0 +1,281 @@
+"""The kernel: one required method, and an algebra that builds new kernels from old.
+
+A new kernel is a dataclass with a ``pairwise`` method (see :mod:`mercer.testing` to check it):
+
+>>> from dataclasses import dataclass
+>>> import numpy as np
+>>> from mercer.kernels.base import Kernel
+>>> @dataclass(eq=False, repr=False)
+... class Overlap(Kernel):
+...     def pairwise(self, X, Y):
+...         return np.array([[float(len(x & y)) for y in Y] for x in X])
+>>> k = 2 * Overlap() + 1
+>>> k
+2 * Overlap() + 1
+>>> k([{1, 2}, {2, 3}])
+array([[5., 3.],
+       [3., 5.]])
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..data import Data, length, take
+from ..exceptions import NotAKernelError, UnresolvedError
+from ..params import Params
+from .domains import ANY, Domain
+from .properties import Fact, Properties
+
+if TYPE_CHECKING:
+    from ..gram.base import Gram
+    from ..gram.plan import Plan
+    from ..rkhs.function import RKHSFunction
+
+Tile = Callable[[slice, slice], np.ndarray]
+
+_DIFFERENCE = (
+    "A difference of kernels is not a kernel: (k1 - k2)(x, x) can be negative, and then no feature "
+    "map phi gives it as <phi(x), phi(x)>. Only sums, products and non-negative multiples are kernels."
+)
+_NEGATIVE = (
+    "A negative multiple of a kernel is not a kernel: {0} * k(x, x) would be negative, but it has to "
+    "be the squared norm of phi(x). Weights must be >= 0."
+)
+
+
+@dataclass(eq=False, repr=False)
+class Kernel(Params, ABC):
+    """A symmetric positive definite function k(x, y) on samples of some kind.
+
+    Subclasses are dataclasses (``@dataclass(eq=False, repr=False)``) whose fields are the
+    hyper-parameters. Only :meth:`pairwise` is required. The methods named *prepared* below take
+    what :meth:`prepare` returned, never raw data; ``kernel(X, Y)`` and ``kernel.gram(X)`` take
+    raw data.
+    """
+
+    because: ClassVar[str] = "positive definite by assumption"
+    binding: ClassVar[int] = 9  # operator precedence when printed: + 1, * 2, ** 3, atoms 9
+
+    # ---- to implement --------------------------------------------------------------------
+    @abstractmethod
+    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
+        """The block [k(x_i, y_j)] of *prepared* X and Y; a fresh array the caller may overwrite."""
+
+    # ---- correct by default, override for speed --------------------------------------------
+    def prepare(self, X: Data) -> Data:
+        """What is computed once per sample (norms, counts, encodings); checks the domain.
+
+        Pure and sample by sample: the result for a subset is the subset of the result.
+        """
+        if length(X) == 0:
+            raise ValueError(f"{type(self).__name__}: X has no samples.")
+        return X
+
+    def tiles(self, X: Data, Y: Data) -> Tile:
+        """A function (rows, cols) -> block of *prepared* X and Y.
+
+        Work shared by all tiles of one matrix is done here, once.
+        """
+        return lambda rows, cols: self.pairwise(take(X, rows), take(Y, cols))
+
+    def diag(self, X: Data) -> np.ndarray:
+        """[k(x_i, x_i)] of *prepared* X."""
+        n, step = length(X), 32
+        blocks = (take(X, slice(i, min(i + step, n))) for i in range(0, n, step))
+        return np.concatenate([np.diagonal(self.pairwise(b, b)) for b in blocks])
+
+    def features(self, X: Data) -> Any | None:
+        """Phi with k(x, y) = <Phi(x), Phi(y)>, dense or CSR, of *prepared* X; None if infinite.
+
+        Sparse maps may use an enormous number of columns: only products of them are formed.
+        """
+        return None
+
+    def n_features(self, X: Data) -> int | None:
+        """The number of columns of ``features(X)`` without computing it; None if infinite."""
+        return None
+
+    def resolve(self, X: Data) -> Kernel:
+        """A kernel whose data-dependent parameters ("median", "scale") are numbers, from raw X."""
+        changes = {k: v.resolve(X) for k, v in self._items() if isinstance(v, Kernel)}
+        return self.replace(**changes) if changes else self
+
+    @property
+    def unresolved(self) -> str | None:
+        """The first parameter that still has to be computed from data, as ``name=value``."""
+        for name, value in self._items():
+            if isinstance(value, Kernel) and value.unresolved:
+                return f"{name}__{value.unresolved}"
+        return None
+
+    def grad_input(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        """sum_j W[i, j] dk(x_i, y_j)/dx_i for *prepared* X and Y, with respect to raw x."""
+        raise NotImplementedError(f"{type(self).__name__} has no gradient with respect to x.")
+
+    @property
+    def domain(self) -> Domain:
+        """The set of samples on which the kernel is defined."""
+        return ANY
+
+    @property
+    def properties(self) -> Properties:
+        """Bounded, continuous, ..., characteristic: yes, no or unknown, each with a reason."""
+        return Properties(self.domain, psd=Fact(True, self.because))
+
+    # ---- use -----------------------------------------------------------------------------
+    def __call__(self, X: Data, Y: Data | None = None) -> np.ndarray:
+        """The Gram matrix of X, or the block of kernel values between X and Y, as an array."""
+        from ..gram.tiles import evaluate
+
+        kernel = self
+        if self.unresolved:
+            if Y is not None and Y is not X:
+                raise UnresolvedError(
+                    f"{self!r}: {self.unresolved} depends on data; fix it first with "
+                    f"kernel.resolve(X_train)."
+                )
+            kernel = self.resolve(X)
+        P = kernel.prepare(X)
+        return evaluate(kernel, P, P if Y is None or Y is X else kernel.prepare(Y))
+
+    def gram(self, X: Data, plan: Plan | None = None) -> Gram:
+        """The Gram matrix of X as an operator, stored as the plan decides."""
+        from ..gram.plan import Plan
+
+        return (plan or Plan()).gram(self, X)
+
+    def distance(self, X: Data, Y: Data | None = None) -> np.ndarray:
+        """The kernel metric d(x, y) = ||phi(x) - phi(y)||, with d^2 = k(x,x) + k(y,y) - 2k(x,y)."""
+        kernel = self.resolve(X) if self.unresolved and Y is None else self
+        squared = kernel(X, Y)
+        dx = kernel.diag(kernel.prepare(X))
+        dy = dx if Y is None else kernel.diag(kernel.prepare(Y))
+        squared *= -2
+        squared += dx[:, None]
+        squared += dy[None, :]
+        return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
+
+    def at(self, x: Any) -> RKHSFunction:
+        """The canonical feature k(., x) of one sample, as a function in H_k."""
+        from ..rkhs.function import RKHSFunction
+
+        one = np.asarray(x)[None] if isinstance(x, np.ndarray | Real) else [x]
+        return RKHSFunction(self, one, np.ones(1))
+
+    def explain(self) -> str:
+        """Why this is a kernel, what is known of it, and what that says of functions in H_k."""
+        from .explain import explain
+
+        return explain(self)
+
+    # ---- the algebra ---------------------------------------------------------------------
+    def __add__(self, other: Any) -> Kernel:
+        from .algebra import Sum, as_operand
+
+        if isinstance(other, Real) and other == 0:
+            return self
+        right = as_operand(other)
+        return NotImplemented if right is None else Sum(self, right)
+
+    def __radd__(self, other: Any) -> Kernel:
+        from .algebra import Sum, as_operand
+
+        if isinstance(other, Real) and other == 0:  # sum([...]) starts at 0
+            return self
+        left = as_operand(other)
+        return NotImplemented if left is None else Sum(left, self)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from .algebra import Product, as_operand
+
+        right = as_operand(other)
+        return NotImplemented if right is None else Product(self, right)
+
+    def __rmul__(self, other: Any) -> Kernel:
+        from .algebra import Product, as_operand
+
+        left = as_operand(other)
+        return NotImplemented if left is None else Product(left, self)
+
+    def __truediv__(self, other: Any) -> Kernel:
+        return NotImplemented if not isinstance(other, Real) else (1 / other) * self
+
+    def __pow__(self, exponent: Any) -> Kernel:
+        from .algebra import Constant, Power
+
+        if not isinstance(exponent, Integral) or exponent < 0:
+            raise NotAKernelError(
+                f"k ** {exponent!r}: only non-negative integer powers of a kernel are kernels in "
+                f"general (they are repeated products)."
+            )
+        if exponent == 0:
+            return Constant(1)
+        return self if exponent == 1 else Power(self, int(exponent))
+
+    def __sub__(self, other: Any) -> Kernel:
+        raise NotAKernelError(_DIFFERENCE)
+
+    __rsub__ = __sub__
+
+    def __neg__(self) -> Kernel:
+        raise NotAKernelError(_NEGATIVE.format(-1))
+
+    def on(self, columns: Hashable | list | slice) -> Kernel:
+        """This kernel on some columns of a table, or one entry of tuples."""
+        from .transforms import On
+
+        return On(self, columns)
+
+    def normalize(self) -> Kernel:
+        """k(x, y) / sqrt(k(x, x) k(y, y)): the cosine of the angle between the features."""
+        from .transforms import Normalized
+
+        return Normalized(self)
+
+    def center(self, reference: Data | None = None) -> Kernel:
+        """k with features centred on a reference sample (by default the training data)."""
+        from .anchored import Centered
+
+        return Centered(self, reference)
+
+    def pullback(self, map: Callable[[Data], Data]) -> Kernel:
+        """k(A(x), A(y)) for a map A, given as a function of a whole data set."""
+        from .transforms import Pullback
+
+        return Pullback(self, map)
+
+    def modulate(self, factor: Callable[[Data], np.ndarray]) -> Kernel:
+        """f(x) k(x, y) f(y) for a function f, given as a function of a whole data set."""
+        from .transforms import Modulated
+
+        return Modulated(self, factor)
+
+    def through(self, points: Data | None = None) -> Kernel:
+        """sum_z k(x, z) k(z, y) over points z (by default the training data): Gram matrix K K."""
+        from .anchored import Through
+
+        return Through(self, points)
+
+    def restrict(self, condition: Callable[[Data], np.ndarray]) -> Kernel:
+        """This kernel on the samples that satisfy a condition; others are refused."""
+        from .transforms import Restricted
+
+        return Restricted(self, condition)
+
+    # ---- printing ------------------------------------------------------------------------
+    def _wrapped(self, binding: int) -> str:
+        """This expression, in brackets if it binds more loosely than its surroundings."""
+        return f"({self!r})" if self.binding < binding else repr(self)
+
+    def _stated(self, **facts: Any) -> Properties:
+        """Properties of a leaf: its own facts, closed under the theorems."""
+        from .properties import close
+
+        return close(replace(Properties(self.domain, psd=Fact(True, self.because)), **facts))

@@ -1,0 +1,374 @@
+"""Kernels of the distance, all with one parameter: k(x, y) = g(|| (x - y) / lengthscale ||).
+
+========================  =================================================  ===================
+kernel                    formula, r = ||(x - y) / lengthscale||             functions in H_k
+========================  =================================================  ===================
+:class:`Gaussian`         exp(-r^2 / 2)                                      analytic
+:class:`Laplacian`        exp(-r)                                            continuous
+:class:`Matern`           Matérn of order nu = 1/2, 3/2, 5/2 or any nu > 0   C^m, m < nu
+:class:`RationalQuadratic`  (1 + r^2 / 2 alpha)^(-alpha)                     C^inf
+========================  =================================================  ===================
+
+``lengthscale`` is a positive number, an array with one per feature, ``"median"`` (the median
+distance between samples) or ``"scale"`` (sqrt(d var(X) / 2), scikit-learn's ``gamma="scale"``);
+the last two become numbers when the kernel is resolved on data. The Gaussian under the other
+parametrisations in use: :meth:`Gaussian.from_gamma`, :meth:`Gaussian.from_sigma`,
+:meth:`Gaussian.from_width`, :meth:`Gaussian.from_variance`, :meth:`Gaussian.from_bandwidth`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, as_vectors
+from ..params import one_of, positive
+from . import properties as prop
+from .base import Kernel, Tile
+from .distances import SquaredDistances, median_distance, variance_scale
+from .vectors import VectorKernel, Vectors
+
+
+@dataclass(eq=False, repr=False)
+class Radial(VectorKernel):
+    """A function of the scaled distance; subclasses give it as a function of r^2."""
+
+    lengthscale: Any = positive(1.0, choices=("median", "scale"))
+    near_zero = True  # is g(r) not smooth at r = 0, so that cancellation would show?
+
+    @abstractmethod
+    def profile(self, R2: np.ndarray) -> np.ndarray:
+        """g as a function of the squared scaled distances, computed in place where possible."""
+
+    def slope(self, R2: np.ndarray) -> np.ndarray:
+        """dg/d(r^2)."""
+        raise NotImplementedError(f"{type(self).__name__} has no gradient with respect to x.")
+
+    def prepare(self, X: Data) -> Vectors:
+        X = super().prepare(X)
+        if isinstance(self.lengthscale, str):
+            raise ValueError(
+                f'{type(self).__name__}: lengthscale="{self.lengthscale}" depends on data; call '
+                f"kernel.resolve(X_train) first."
+            )
+        scale = np.asarray(self.lengthscale, dtype=X.dtype)
+        if scale.ndim > 1 or (scale.ndim == 1 and len(scale) not in (1, X.shape[1])):
+            raise ValueError(
+                f"{type(self).__name__}: lengthscale has shape {scale.shape}, but X has "
+                f"{X.shape[1]} features; give one number or one per feature."
+            )
+        if sp.issparse(X):
+            inverse = sp.diags(np.broadcast_to(1 / scale, X.shape[1]))
+            return sp.csr_matrix(X @ inverse, dtype=X.dtype)
+        return X if scale.ndim == 0 and scale == 1 else X / scale
+
+    def pairwise(self, X: Vectors, Y: Vectors) -> np.ndarray:
+        everything = slice(None)
+        return self.tiles(X, Y)(everything, everything)
+
+    def tiles(self, X: Vectors, Y: Vectors) -> Tile:
+        distances = SquaredDistances(X, Y, exact=self.near_zero)
+        return lambda rows, cols: self.profile(distances(rows, cols))
+
+    def diag(self, X: Vectors) -> np.ndarray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+    def resolve(self, X: Data) -> Kernel:
+        if not isinstance(self.lengthscale, str):
+            return self
+        X = as_vectors(X, type(self).__name__)
+        rule = {"median": median_distance, "scale": variance_scale}[self.lengthscale]
+        return replace(self, lengthscale=rule(X))
+
+    @property
+    def unresolved(self) -> str | None:
+        named = isinstance(self.lengthscale, str)
+        return f'lengthscale="{self.lengthscale}"' if named else None
+
+    def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
+        R2 = SquaredDistances(X, Y, exact=True)(slice(None), slice(None))
+        V = 2 * W * self.slope(R2)
+        direction = V.sum(axis=1)[:, None] * X - V @ Y
+        return np.asarray(direction) / np.asarray(self.lengthscale, dtype=float)
+
+    def _radial(self, smooth: prop.Smoothness, analytic: prop.Fact, spectrum: str) -> Any:
+        return self._stated(
+            stationary=prop.yes("a function of x - y"),
+            continuous=prop.yes("a continuous function of the distance"),
+            smooth=smooth,
+            analytic=analytic,
+            characteristic=prop.yes(f"stationary, and {spectrum}, so supported on all of R^d"),
+            positive_diag=prop.yes("k(x, x) = 1"),
+        )
+
+
+@dataclass(eq=False, repr=False)
+class Gaussian(Radial):
+    r"""The Gaussian kernel.
+
+    .. math:: k(x, y) = \exp\left(-\tfrac12 \sum_j (x_j - y_j)^2 / \ell_j^2\right)
+
+    Parameters
+    ----------
+    lengthscale : float, array, "median" or "scale"
+        The length l over which functions vary; one number or one per feature.
+
+    Examples
+    --------
+    >>> from mercer import Gaussian
+    >>> Gaussian(lengthscale=2)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+
+    References
+    ----------
+    Steinwart & Christmann, *Support Vector Machines*, 2008, section 4.4.
+    """
+
+    near_zero = False
+    because = "its Fourier transform is a Gaussian, which is positive (Bochner)"
+
+    @classmethod
+    def from_gamma(cls, gamma: float) -> Gaussian:
+        """exp(-gamma ||x - y||^2), as in scikit-learn and LIBSVM."""
+        return cls(lengthscale=float(1 / np.sqrt(2 * gamma)))
+
+    @classmethod
+    def from_sigma(cls, sigma: float) -> Gaussian:
+        """exp(-||x - y||^2 / (2 sigma^2)): sigma is the lengthscale."""
+        return cls(lengthscale=sigma)
+
+    @classmethod
+    def from_width(cls, gamma: float) -> Gaussian:
+        """exp(-||x - y||^2 / gamma^2)."""
+        return cls(lengthscale=float(gamma / np.sqrt(2)))
+
+    @classmethod
+    def from_variance(cls, sigma: float) -> Gaussian:
+        """exp(-||x - y||^2 / sigma)."""
+        return cls(lengthscale=float(np.sqrt(sigma / 2)))
+
+    @classmethod
+    def from_bandwidth(cls, h: float) -> Gaussian:
+        """exp(-||x - y||^2 / (2 h))."""
+        return cls(lengthscale=float(np.sqrt(h)))
+
+    def tiles(self, X: Vectors, Y: Vectors) -> Tile:
+        exponents = SquaredDistances(X, Y, weight=-0.5)
+
+        def tile(rows: slice, cols: slice) -> np.ndarray:
+            E = exponents(rows, cols)
+            return np.exp(E, out=E)
+
+        return tile
+
+    def profile(self, R2: np.ndarray) -> np.ndarray:
+        R2 *= -0.5
+        return np.exp(R2, out=R2)
+
+    def slope(self, R2: np.ndarray) -> np.ndarray:
+        return -0.5 * np.exp(-0.5 * R2)
+
+    @property
+    def properties(self) -> prop.Properties:
+        return self._radial(
+            prop.Smoothness(np.inf, np.inf, "the exponential of a polynomial"),
+            prop.yes("the exponential of a polynomial"),
+            "its spectral density is a Gaussian",
+        )
+
+
+@dataclass(eq=False, repr=False)
+class Laplacian(Radial):
+    r"""The Laplacian kernel.
+
+    .. math:: k(x, y) = \exp\left(-\|(x - y) / \ell\|_p\right)
+
+    Parameters
+    ----------
+    lengthscale : float, array, "median" or "scale"
+        The length l; with ``p=2`` and gamma = 1/l this is exp(-gamma ||x - y||).
+    p : 1 or 2
+        The norm. scikit-learn's ``laplacian_kernel`` is p=1.
+
+    Examples
+    --------
+    >>> from mercer import Laplacian
+    >>> Laplacian()([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+
+    References
+    ----------
+    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.
+    """
+
+    p: int = one_of(2, 1, 2)
+    because = "its Fourier transform is positive (Bochner): multivariate Cauchy densities"
+
+    @classmethod
+    def from_gamma(cls, gamma: float, p: int = 2) -> Laplacian:
+        """exp(-gamma ||x - y||_p)."""
+        return cls(lengthscale=float(1 / gamma), p=p)
+
+    def tiles(self, X: Vectors, Y: Vectors) -> Tile:
+        if self.p == 2:
+            return super().tiles(X, Y)
+        from scipy.spatial.distance import cdist
+
+        X, Y = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y))
+
+        def tile(rows: slice, cols: slice) -> np.ndarray:
+            D = cdist(X[rows], Y[cols], "cityblock").astype(X.dtype, copy=False)
+            return np.exp(np.negative(D, out=D), out=D)
+
+        return tile
+
+    def profile(self, R2: np.ndarray) -> np.ndarray:
+        np.sqrt(R2, out=R2)
+        np.negative(R2, out=R2)
+        return np.exp(R2, out=R2)
+
+    def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("Laplacian is not differentiable where x = y.")
+
+    @property
+    def properties(self) -> prop.Properties:
+        return self._radial(
+            prop.Smoothness(0, 0, "exp(-r) has a kink at r = 0"),
+            prop.no("a kink at x = y"),
+            "its spectral density is a positive power of 1 / (1 + |w|^2)"
+            if self.p == 2
+            else "its spectral density is a product of Cauchy densities",
+        )
+
+
+@dataclass(eq=False, repr=False)
+class Matern(Radial):
+    r"""The Matérn kernel of order nu.
+
+    .. math:: k(x, y) = \frac{2^{1-\nu}}{\Gamma(\nu)} (\sqrt{2\nu}\, r)^\nu K_\nu(\sqrt{2\nu}\, r)
+
+    with r = ||(x - y) / l||; (1 + sqrt(3) r) exp(-sqrt(3) r) for nu = 3/2 and
+    (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r) for nu = 5/2.
+
+    Parameters
+    ----------
+    lengthscale : float, array, "median" or "scale"
+        The length l over which functions vary.
+    nu : float
+        The order: functions in the space are m times differentiable for every integer m < nu.
+
+    Examples
+    --------
+    >>> from mercer import Matern
+    >>> Matern(nu=2.5)([[0.0], [1.0]]).round(4)
+    array([[1.   , 0.524],
+           [0.524, 1.   ]])
+
+    References
+    ----------
+    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.
+    """
+
+    nu: float = positive(1.5)
+    because = "its Fourier transform, (1 + |w|^2)^-(nu + d/2) up to scale, is positive (Bochner)"
+
+    def profile(self, R2: np.ndarray) -> np.ndarray:
+        if self.nu not in (0.5, 1.5, 2.5):
+            return _general_matern(np.sqrt(R2), float(self.nu))
+        if self.nu != 0.5:
+            R2 *= 2 * self.nu
+        R = np.sqrt(R2, out=R2)
+        decay = np.exp(-R)
+        if self.nu == 0.5:
+            return decay
+        if self.nu == 1.5:
+            R += 1
+        else:  # 1 + R + R^2 / 3
+            decay_factor = R * (1 / 3)
+            decay_factor += 1
+            R *= decay_factor
+            R += 1
+        return np.multiply(R, decay, out=R)
+
+    def slope(self, R2: np.ndarray) -> np.ndarray:
+        """From d/dr [r^nu K_nu(r)] = -r^nu K_{nu-1}(r)."""
+        nu = float(self.nu)
+        if nu <= 1:
+            raise NotImplementedError(f"Matern(nu={nu:g}) is not differentiable where x = y.")
+        R2 = np.asarray(R2, dtype=float) * (nu / (nu - 1))
+        return -nu / (2 * (nu - 1)) * Matern(nu=nu - 1).profile(R2)
+
+    @property
+    def properties(self) -> prop.Properties:
+        m = int(np.ceil(self.nu)) - 1
+        return self._radial(
+            prop.Smoothness(m, m, "the spectral density has moments of order 2m for m < nu only"),
+            prop.no(f"only {m} times differentiable"),
+            "its spectral density is a positive power of 1 / (1 + |w|^2)",
+        )
+
+
+@dataclass(eq=False, repr=False)
+class RationalQuadratic(Radial):
+    r"""The rational quadratic kernel: Gaussians of many lengthscales, mixed.
+
+    .. math:: k(x, y) = \left(1 + \frac{r^2}{2\alpha}\right)^{-\alpha},
+              \quad r = \|(x - y) / \ell\|
+
+    Parameters
+    ----------
+    lengthscale : float, array, "median" or "scale"
+        The length l over which functions vary.
+    alpha : float
+        How concentrated the mixture is; the Gaussian kernel is the limit of large alpha.
+
+    Examples
+    --------
+    >>> from mercer import RationalQuadratic
+    >>> RationalQuadratic(alpha=1)([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.6667],
+           [0.6667, 1.    ]])
+
+    References
+    ----------
+    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.
+    """
+
+    alpha: float = positive(1.0)
+    near_zero = False
+    because = "a mixture of Gaussian kernels over a Gamma density of inverse squared lengthscales"
+
+    def profile(self, R2: np.ndarray) -> np.ndarray:
+        R2 *= 1 / (2 * self.alpha)
+        R2 += 1
+        if self.alpha == 1:
+            return np.reciprocal(R2, out=R2)
+        np.log(R2, out=R2)
+        R2 *= -self.alpha
+        return np.exp(R2, out=R2)
+
+    def slope(self, R2: np.ndarray) -> np.ndarray:
+        return -0.5 * (1 + R2 / (2 * self.alpha)) ** (-self.alpha - 1)
+
+    @property
+    def properties(self) -> prop.Properties:
+        return self._radial(
+            prop.Smoothness(np.inf, np.inf, "a smooth function of r^2"),
+            prop.yes("an analytic function of r^2 >= 0"),
+            "its spectral density is a mixture of Gaussians",
+        )
+
+
+def _general_matern(R: np.ndarray, nu: float) -> np.ndarray:
+    from scipy.special import gammaln, kve
+
+    dtype, R = R.dtype, R.astype(np.float64) * np.sqrt(2 * nu)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(R) - R + np.log(kve(nu, R))
+    return np.where(R < 1e-12, 1.0, np.exp(np.minimum(log, 0))).astype(dtype, copy=False)

@@ -1,0 +1,346 @@
+"""Closure rules written as methods: columns, normalisation, centring, pullback, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, Zipped, columns, length
+from ..exceptions import DomainError
+from ..params import integer, parameter, positive, show
+from . import properties as prop
+from .algebra import _is_kernel
+from .base import Kernel, Tile
+from .domains import Domain, on_columns
+
+
+@dataclass(eq=False, repr=False)
+class Transform(Kernel):
+    """What all transforms share: one kernel inside, printed as a method call on it."""
+
+    kernel: Kernel = parameter(check=_is_kernel)
+
+    def prepare(self, X: Data) -> Data:
+        return self.kernel.prepare(X)
+
+    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
+        return self.kernel.pairwise(X, Y)
+
+    def tiles(self, X: Data, Y: Data) -> Tile:
+        return self.kernel.tiles(X, Y)
+
+    def diag(self, X: Data) -> np.ndarray:
+        return self.kernel.diag(X)
+
+    def features(self, X: Data) -> Any | None:
+        return self.kernel.features(X)
+
+    def n_features(self, X: Data) -> int | None:
+        return self.kernel.n_features(X)
+
+    @property
+    def domain(self) -> Domain:
+        return self.properties.domain
+
+    def _call(self, method: str, argument: Any = None) -> str:
+        shown = "" if argument is None else show(argument)
+        return f"{self.kernel._wrapped(9)}.{method}({shown})"
+
+
+@dataclass(eq=False, repr=False)
+class On(Transform):
+    """A kernel on some columns of a table, array, or list of tuples: written ``k.on(columns)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel on the columns.
+    columns : label, list of labels or slice
+        DataFrame columns, array columns, or an entry of tuples or dicts.
+
+    Examples
+    --------
+    >>> from mercer import Gaussian, Spectrum
+    >>> k = Gaussian().on(0) * Spectrum(2).on(1)
+    >>> k([(0.5, "abab"), (0.5, "abc")]).round(3)
+    array([[5., 2.],
+           [2., 2.]])
+    """
+
+    columns: Hashable | list | slice = parameter()
+    because = "a kernel of some coordinates is a kernel (pullback by a projection)"
+
+    def prepare(self, X: Data) -> Data:
+        return self.kernel.prepare(columns(X, self.columns))
+
+    def resolve(self, X: Data) -> Kernel:
+        return replace(self, kernel=self.kernel.resolve(columns(X, self.columns)))
+
+    @property
+    def properties(self) -> prop.Properties:
+        inner = self.kernel.properties
+        keys = self.columns if isinstance(self.columns, list) else [show(self.columns)]
+        return replace(inner, domain=on_columns(inner.domain, [show(k) for k in keys]))
+
+    def __repr__(self) -> str:
+        return self._call("on", self.columns)
+
+
+@dataclass(eq=False, repr=False)
+class Rescaled(Transform):
+    """What normalisation and modulation share: f(x) k(x, y) f(y), prepared as (x, f(x))."""
+
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        return _scale_block(self.kernel.pairwise(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1])
+
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        inner, fx, fy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
+        return lambda rows, cols: _scale_block(inner(rows, cols), fx[rows], fy[cols])
+
+    def features(self, X: Zipped) -> Any | None:
+        return _scale_rows(self.kernel.features(X.parts[0]), X.parts[1])
+
+    def n_features(self, X: Zipped) -> int | None:
+        return self.kernel.n_features(X.parts[0])
+
+
+@dataclass(eq=False, repr=False)
+class Normalized(Rescaled):
+    """k(x, y) / sqrt(k(x, x) k(y, y)), and 0 where k(x, x) = 0: written ``k.normalize()``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel to normalise.
+
+    Examples
+    --------
+    >>> from mercer import Linear
+    >>> Linear().normalize()([[1.0, 0.0], [1.0, 1.0]]).round(4)
+    array([[1.    , 0.7071],
+           [0.7071, 1.    ]])
+    """
+
+    because = "f(x) k(x, y) f(y) with f(x) = 1/sqrt(k(x, x)) is a kernel"
+
+    def prepare(self, X: Data) -> Zipped:
+        P = self.kernel.prepare(X)
+        d = self.kernel.diag(P)
+        with np.errstate(divide="ignore"):
+            scale = np.where(d > 0, 1 / np.sqrt(d, dtype=d.dtype), 0).astype(d.dtype)
+        return Zipped(P, scale)
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        return (X.parts[1] > 0).astype(X.parts[1].dtype)
+
+    @property
+    def properties(self) -> prop.Properties:
+        return prop.of_normalized(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return self._call("normalize")
+
+
+@dataclass(eq=False, repr=False)
+class Modulated(Rescaled):
+    """f(x) k(x, y) f(y): pre- and post-multiplication, written ``k.modulate(f)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k.
+    factor : callable
+        f, from a data set to one number per sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Constant
+    >>> Constant(1).modulate(np.ravel)(np.array([[1.0], [3.0]]))
+    array([[1., 3.],
+           [3., 9.]])
+    """
+
+    factor: Callable[[Data], np.ndarray] = parameter(
+        check=lambda f: None if callable(f) else "a function of a data set"
+    )
+    because = "f(x) k(x, y) f(y) is a kernel for any function f (multiply the features by f)"
+
+    def prepare(self, X: Data) -> Zipped:
+        f = np.asarray(self.factor(X), dtype=float)
+        if f.shape != (length(X),):
+            raise ValueError(
+                f"modulate: factor must return one number per sample, shape ({length(X)},), "
+                f"got shape {f.shape}."
+            )
+        return Zipped(self.kernel.prepare(X), f)
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        return self.kernel.diag(X.parts[0]) * X.parts[1] ** 2
+
+    @property
+    def properties(self) -> prop.Properties:
+        inner = self.kernel.properties
+        return prop.Properties(inner.domain, finite_dim=inner.finite_dim)
+
+    def __repr__(self) -> str:
+        return self._call("modulate", self.factor)
+
+
+@dataclass(eq=False, repr=False)
+class Pullback(Transform):
+    """k(A(x), A(y)) for a map A: written ``k.pullback(A)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k on the values of A.
+    map : callable
+        A, from a data set to a data set of the same length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian
+    >>> Gaussian().pullback(np.log)
+    Gaussian().pullback(np.log)
+    """
+
+    map: Callable[[Data], Data] = parameter(
+        check=lambda f: None if callable(f) else "a function of a data set"
+    )
+    because = "k(A(x), A(y)) is a kernel for any map A (its feature map is phi(A(x)))"
+
+    def prepare(self, X: Data) -> Data:
+        return self.kernel.prepare(self._mapped(X))
+
+    def _mapped(self, X: Data) -> Data:
+        mapped = self.map(X)
+        if length(mapped) != length(X):
+            raise ValueError(
+                f"pullback: map must return one value per sample, got {length(mapped)} values for "
+                f"{length(X)} samples."
+            )
+        return mapped
+
+    def resolve(self, X: Data) -> Kernel:
+        return replace(self, kernel=self.kernel.resolve(self._mapped(X)))
+
+    @property
+    def properties(self) -> prop.Properties:
+        return prop.of_pullback(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return self._call("pullback", self.map)
+
+
+@dataclass(eq=False, repr=False)
+class Restricted(Transform):
+    """k on the samples that satisfy a condition: written ``k.restrict(condition)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k on the larger set.
+    condition : callable
+        From a data set to one truth value per sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian
+    >>> def inside(X):
+    ...     return np.abs(np.ravel(X)) <= 1
+    >>> Gaussian().restrict(inside)([[2.0]])
+    Traceback (most recent call last):
+        ...
+    mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside of this kernel.
+    """
+
+    condition: Callable[[Data], np.ndarray] = parameter(
+        check=lambda f: None if callable(f) else "a function of a data set"
+    )
+    because = "a kernel restricted to a subset is a kernel there"
+
+    def prepare(self, X: Data) -> Data:
+        inside = np.asarray(self.condition(X), dtype=bool)
+        if not inside.all():
+            raise DomainError(
+                f"sample {int(np.argmin(inside))} does not satisfy the condition "
+                f"{show(self.condition)} of this kernel."
+            )
+        return self.kernel.prepare(X)
+
+    @property
+    def properties(self) -> prop.Properties:
+        return prop.of_restricted(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return self._call("restrict", self.condition)
+
+
+@dataclass(eq=False, repr=False)
+class Limit(Kernel):
+    """The pointwise limit of a sequence of kernels.
+
+    Evaluated at n = 1, 2, 4, 8, ... until two values differ by less than ``tol`` everywhere.
+
+    Parameters
+    ----------
+    sequence : callable
+        From an integer n to the n-th kernel.
+    tol : float
+        Largest change allowed between the last two kernels.
+    max_n : int
+        The last n tried; an error says so if the sequence has not settled by then.
+
+    Examples
+    --------
+    >>> from mercer import Limit, Linear
+    >>> def compound(n):
+    ...     return (Linear() / n + 1) ** n
+    >>> Limit(compound, tol=1e-6)([[1.0]]).round(4)  # exp(<x, y>)
+    array([[2.7183]])
+    """
+
+    sequence: Callable[[int], Kernel] = parameter(
+        check=lambda f: None if callable(f) else "a function from n to a kernel"
+    )
+    tol: float = positive(1e-10)
+    max_n: int = integer(2**24, low=1)
+    because = "a pointwise limit of kernels is a kernel (v'K_n v >= 0 survives the limit)"
+
+    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
+        last, n = None, 1
+        while n <= self.max_n:
+            k = self.sequence(n)
+            block = k.pairwise(k.prepare(X), k.prepare(Y))
+            if last is not None and np.max(np.abs(block - last), initial=0) <= self.tol:
+                return block
+            last, n = block, 2 * n
+        raise ValueError(
+            f"Limit: the sequence has not settled to tol={self.tol:g} at n={self.max_n}; "
+            f"raise max_n or tol, or check that it converges."
+        )
+
+
+def _scale_block(block: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    if np.result_type(block, left) != block.dtype:
+        block = block.astype(np.result_type(block, left))
+    block *= left[:, None]
+    block *= right[None, :]
+    return block
+
+
+def _scale_rows(phi: Any | None, scale: np.ndarray) -> Any | None:
+    if phi is None:
+        return None
+    if not sp.issparse(phi):
+        return phi * scale[:, None]
+    phi = phi.copy()
+    phi.data = phi.data * np.repeat(scale, np.diff(phi.indptr))
+    return phi

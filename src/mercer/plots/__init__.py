@@ -1,0 +1,1 @@
+"""Pictures of kernels, functions and models (needs the extra ``plot``)."""

@@ -1,0 +1,1 @@
+"""The function space itself: functions, embeddings and operators."""

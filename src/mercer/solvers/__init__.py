@@ -1,0 +1,1 @@
+"""Solvers: from a Gram operator and targets to coefficients, with a certificate."""

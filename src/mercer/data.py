@@ -5,7 +5,6 @@ Nothing outside this file and the vector kernels knows what a sample looks like.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import scipy.sparse as sp
 from .exceptions import DomainError
 
 Data = Any
-Rows = slice | np.ndarray | Sequence[int]
+Rows = Any  # a slice, or integers as an array or list
 
 
 class Zipped:
@@ -65,7 +64,7 @@ def join(*parts: Data) -> Data:
     return [x for part in parts for x in part]
 
 
-def columns(X: Data, key: Hashable | list | slice) -> Data:
+def columns(X: Data, key: Any) -> Data:
     """The columns ``key`` of a table, array or list of tuples or dicts.
 
     One column of numbers becomes an (n, 1) array, one of anything else a list; several

@@ -226,7 +226,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         a, b = np.asarray(a), np.asarray(b)
         return a.shape == b.shape and bool(np.all(a == b))
-    return type(a) is type(b) and bool(a == b) or (_is_number(a) and _is_number(b) and a == b)
+    return (type(a) is type(b) and bool(a == b)) or (_is_number(a) and _is_number(b) and a == b)
 
 
 def show(value: Any) -> str:

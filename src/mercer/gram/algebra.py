@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -58,13 +58,17 @@ class SumGram(Gram):
         self.symmetric = all(p.symmetric for p in parts)
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
-        return sum(w * p.block(rows, cols) for w, p in zip(self.weights, self.parts, strict=True))
+        return self._total(lambda p: p.block(rows, cols))
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
-        return sum(w * (p @ V) for w, p in zip(self.weights, self.parts, strict=True))
+        return self._total(lambda p: p @ V)
 
     def diag(self) -> np.ndarray:
-        return sum(w * p.diag() for w, p in zip(self.weights, self.parts, strict=True))
+        return self._total(lambda p: p.diag())
+
+    def _total(self, part: Callable[[Gram], np.ndarray]) -> np.ndarray:
+        terms = [w * part(p) for w, p in zip(self.weights, self.parts, strict=True)]
+        return reduce(np.add, terms)
 
     def cross(self, X_new: Data) -> Gram:
         return SumGram([p.cross(X_new) for p in self.parts], self.weights)

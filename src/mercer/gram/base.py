@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class Gram(ABC):
     def __mul__(self, weight: Any) -> Gram:
         from .algebra import SumGram
 
-        return SumGram([self], [float(weight)]) if np.isscalar(weight) else NotImplemented
+        return SumGram([self], [float(weight)]) if isinstance(weight, Real) else NotImplemented
 
     __rmul__ = __mul__
 

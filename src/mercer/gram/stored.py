@@ -118,14 +118,14 @@ class LowRankGram(KernelGram):
     @cached_property
     def _columns(self) -> np.ndarray | None:
         """Which columns of a sparse feature map occur in the training data."""
-        phi = self.kernel.features(self.Y)
+        phi: Any = self.kernel.features(self.Y)
         return np.unique(phi.indices) if sp.issparse(phi) else None
 
     @cached_property
     def phi(self) -> Any:
         """Features of the rows, restricted to columns that occur in the training data."""
         columns = self._parent._columns if self._parent else self._columns
-        phi = self.kernel.features(self.X)
+        phi: Any = self.kernel.features(self.X)
         return phi if columns is None else compress(phi, columns)
 
     @property

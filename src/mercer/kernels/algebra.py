@@ -25,9 +25,9 @@ def as_operand(other: Any) -> Kernel | None:
     if isinstance(other, Kernel):
         return other
     if isinstance(other, Real) and not isinstance(other, bool):
-        if not other >= 0:
+        if not float(other) >= 0:
             raise NotAKernelError(_NEGATIVE.format(other))
-        return Constant(other)
+        return Constant(other)  # type: ignore[arg-type]
     return None
 
 

@@ -85,7 +85,8 @@ class Centered(Anchored):
         phi = self.kernel.features(X.parts[0])
         if phi is None or sp.issparse(phi):
             return None
-        return phi - self.kernel.features(self.kernel.prepare(self.reference)).mean(axis=0)
+        reference: Any = self.kernel.features(self.kernel.prepare(self.reference))
+        return phi - reference.mean(axis=0)
 
     def n_features(self, X: Zipped) -> int | None:
         count = self.kernel.n_features(X.parts[0])

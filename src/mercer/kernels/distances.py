@@ -51,7 +51,7 @@ class SquaredDistances:
             D += (self.weight * self.ny[cols]).astype(D.dtype)[None, :]
         else:
             D = self.left[rows] @ self.right[cols].T
-        if self.exact and (small := D < self.weight * self.blurred).any():
+        if self.exact and (small := self.weight * self.blurred > D).any():
             i, j = np.nonzero(small)
             difference = self.X[rows][i] - self.Y[cols][j]
             D[i, j] = self.weight * squared_norms(difference)

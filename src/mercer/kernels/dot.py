@@ -320,7 +320,8 @@ class Taylor(Dot):
         )
     )
     radius: float | None = parameter(  # type: ignore[assignment]
-        None, check=lambda r: None if r is None or (isinstance(r, Real) and r > 0) else "positive"
+        None,
+        check=lambda r: None if r is None or (isinstance(r, Real) and float(r) > 0) else "positive",
     )
     tol: float = positive(1e-15)
     because = "a power series in <x, y> with coefficients >= 0 is a limit of sums of products"

@@ -98,7 +98,7 @@ class Properties:
     domain: Domain = ANY
     bounded: Fact = UNKNOWN
     continuous: Fact = UNKNOWN
-    smooth: Smoothness = Smoothness()  # noqa: RUF009  (frozen)
+    smooth: Smoothness = Smoothness()
     analytic: Fact = UNKNOWN
     stationary: Fact = UNKNOWN
     strictly_pd: Fact = UNKNOWN
@@ -106,7 +106,7 @@ class Properties:
     characteristic: Fact = UNKNOWN
     finite_dim: Fact = UNKNOWN
     positive_diag: Fact = UNKNOWN
-    psd: Fact = Fact(True, "built by the closure rules")  # noqa: RUF009
+    psd: Fact = Fact(True, "built by the closure rules")
 
     def facts(self) -> dict[str, Fact]:
         """Every yes/no/unknown property by name."""
@@ -166,7 +166,7 @@ def lift(p: Properties, domain: Domain) -> Properties:
     facts = p.facts()
     if relation == "refinement":
         merged = no(f"only sees {p.domain}, which merges points of {domain}")
-        facts |= {name: merged for name in SEPARATING}
+        facts |= dict.fromkeys(SEPARATING, merged)
         return replace(p, domain=domain, **facts)
     for name, fact in facts.items():
         keep = fact and (relation == "restriction" or name not in SEPARATING)
@@ -249,10 +249,9 @@ def of_product(left: Properties, right: Properties) -> Properties:
     characteristic = UNKNOWN
     spectral = stationary and continuous and domain.euclidean
     full = "stationary: spectral measures convolve, and the support fills R^d"
-    if spectral and left.characteristic and right.characteristic:
-        characteristic = yes(full)
-    elif spectral and (
-        (a.characteristic and b.positive_diag) or (b.characteristic and a.positive_diag)
+    if (spectral and left.characteristic and right.characteristic) or (
+        spectral
+        and ((a.characteristic and b.positive_diag) or (b.characteristic and a.positive_diag))
     ):
         characteristic = yes(full)
     lo = min(a.smooth.at_least, b.smooth.at_least)

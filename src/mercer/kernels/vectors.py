@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +12,7 @@ from ..data import Data, as_vectors
 from .base import Kernel
 from .domains import VECTORS, Domain
 
-Vectors = np.ndarray | sp.csr_matrix
+Vectors = Any  # an (n, d) float array or a CSR matrix
 
 
 @dataclass(eq=False, repr=False)

@@ -35,6 +35,7 @@ _HOME = {
     "rkhs.function": "RKHSFunction",
     "rkhs.operator": "HSOperator covariance cross_covariance outer",
     "io": "load save",
+    "selection": "RidgePath ridge_path",
     "testing": "",
     "exceptions": "",
 }

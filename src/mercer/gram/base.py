@@ -50,6 +50,10 @@ class Gram(ABC):
         """K as an array (a fresh one, or the stored one: do not write into it)."""
         return self.block(slice(0, self.shape[0]), slice(0, self.shape[1]))
 
+    def consume(self) -> np.ndarray:
+        """K as an array the caller may overwrite; a stored one is handed over, not copied."""
+        return self.to_dense()
+
     def cross(self, X_new: Data) -> Gram:
         """The operator K(X_new, X) that belongs to this one: same kernel, same approximation."""
         raise TypeError(f"{type(self).__name__} does not know the data it came from.")

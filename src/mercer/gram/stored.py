@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Rows, length, take
+from ..features.sparse import compress
 from ..kernels.base import Kernel
 from .base import Gram, memory_words
 from .tiles import evaluate, multiply
@@ -35,7 +36,8 @@ class KernelGram(Gram):
         return self.kernel.pairwise(take(self.X, first), take(self.Y, first)).dtype
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
-        same = self.symmetric and isinstance(rows, slice) and rows == cols
+        slices = isinstance(rows, slice) and isinstance(cols, slice)  # arrays compare by entry
+        same = self.symmetric and slices and rows == cols
         left = take(self.X, rows)
         right = left if same else take(self.Y, cols)
         return evaluate(self.kernel, left, right, workers=self.workers)
@@ -46,7 +48,7 @@ class KernelGram(Gram):
         return self.kernel.diag(self.X)
 
     def cross(self, X_new: Data) -> Gram:
-        return type(self)(self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers)
+        return TiledGram(self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers)
 
     def explain(self) -> str:
         n, m = self.shape
@@ -77,9 +79,8 @@ class DenseGram(KernelGram):
     def to_dense(self) -> np.ndarray:
         return self.array
 
-    def release(self) -> np.ndarray:
-        """Hand over the stored array, to be overwritten; K is computed anew if needed again."""
-        array = self.array
+    def consume(self) -> np.ndarray:
+        array = self.array  # computed anew if K is needed again
         del self.array
         return array
 
@@ -116,17 +117,24 @@ class LowRankGram(KernelGram):
         self._parent = parent
 
     @cached_property
-    def _columns(self) -> np.ndarray | None:
-        """Which columns of a sparse feature map occur in the training data."""
+    def _trained(self) -> tuple[Any, np.ndarray | None]:
+        """Features of the training data, and which columns occur there if they are sparse."""
         phi: Any = self.kernel.features(self.Y)
-        return np.unique(phi.indices) if sp.issparse(phi) else None
+        if not sp.issparse(phi):
+            return phi, None
+        columns = np.unique(phi.indices)
+        return compress(phi, columns), columns
 
     @cached_property
     def phi(self) -> Any:
         """Features of the rows, restricted to columns that occur in the training data."""
-        columns = self._parent._columns if self._parent else self._columns
+        if self._parent is None:
+            return self._trained[0]
+        columns = self._parent._trained[1]
         phi: Any = self.kernel.features(self.X)
-        return phi if columns is None else compress(phi, columns)
+        if columns is None:
+            return phi
+        return compress(phi, columns) if sp.issparse(phi) else phi[:, columns]
 
     @property
     def psi(self) -> Any:
@@ -163,13 +171,3 @@ class LowRankGram(KernelGram):
     def explain(self) -> str:
         sparse = ", sparse" if sp.issparse(self.phi) else ""
         return f"{super().explain()}\n  {self.rank} features{sparse}"
-
-
-def compress(phi: sp.csr_matrix, columns: np.ndarray) -> sp.csr_matrix:
-    """The given (sorted) columns of a CSR matrix that may have an enormous number of them."""
-    place = np.searchsorted(columns, phi.indices)
-    place[place == len(columns)] = 0
-    known = columns[place] == phi.indices if len(columns) else np.zeros(phi.nnz, bool)
-    row = np.repeat(np.arange(phi.shape[0]), np.diff(phi.indptr))[known]
-    shape = (phi.shape[0], max(len(columns), 1))
-    return sp.csr_matrix((phi.data[known], (row, place[known])), shape=shape)

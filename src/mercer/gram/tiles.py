@@ -19,9 +19,9 @@ import numpy as np
 from ..data import Data, length
 from ..kernels.base import Kernel
 
-TILE = 512
-_SYMMETRIC_COLUMNS = 8  # products with more columns than this do not use symmetry
+TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
 _GROUPS = 16  # independent accumulators of a symmetric product
+_ACCUMULATORS = 256e6  # bytes they may take; beyond, a product does not use symmetry
 
 
 def evaluate(
@@ -69,18 +69,18 @@ def multiply(
     workers: int | None = None,
     tile: int | None = None,
 ) -> np.ndarray:
-    """K(X, Y) @ V of prepared X and Y without forming K; sums are kept in float64."""
+    """K(X, Y) @ V of prepared X and Y without forming K; tiles are added up in float64."""
     n, m, k = length(X), length(Y), V.shape[1]
     block = kernel.tiles(X, Y)
     size = tile or _tile_size(n, m, workers)
-    V = np.ascontiguousarray(V)
-    if X is Y and k <= _SYMMETRIC_COLUMNS:
+    V = np.ascontiguousarray(V, dtype=block(slice(0, 1), slice(0, 1)).dtype)
+    if X is Y and _GROUPS * V.size * 8 <= _ACCUMULATORS:
         return _multiply_symmetric(kernel, X, block, V, size, workers)
     out = np.zeros((n, k))
 
     def strip(rows: slice) -> None:
         for cols in _slices(m, size):
-            out[rows] += block(rows, cols) @ V[cols].astype(np.float64, copy=False)
+            out[rows] += block(rows, cols) @ V[cols]
 
     run(strip, _slices(n, size), workers)
     return out

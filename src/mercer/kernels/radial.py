@@ -26,23 +26,29 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, as_vectors
+from ..exceptions import UnresolvedError
 from ..params import one_of, positive
 from . import properties as prop
 from .base import Kernel, Tile
 from .distances import SquaredDistances, median_distance, variance_scale
-from .vectors import VectorKernel, Vectors
+from .vectors import VectorKernel, Vectors, inner_products
 
 
 @dataclass(eq=False, repr=False)
 class Radial(VectorKernel):
-    """A function of the scaled distance; subclasses give it as a function of r^2."""
+    """A function of the scaled distance; subclasses give it as a function of stretch * r^2."""
 
-    lengthscale: Any = positive(1.0, choices=("median", "scale"))
-    near_zero = True  # is g(r) not smooth at r = 0, so that cancellation would show?
+    lengthscale: Any = positive(1.0, arrays=True, choices=("median", "scale"))
+    kinked = True  # is g(r) not a smooth function of r^2, so that cancellation at 0 would show?
+
+    @property
+    def stretch(self) -> float:
+        """A factor that saves :meth:`profile` a pass over the block."""
+        return 1.0
 
     @abstractmethod
-    def profile(self, R2: np.ndarray) -> np.ndarray:
-        """g as a function of the squared scaled distances, computed in place where possible."""
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        """g as a function of D = stretch * r^2, computed in place where possible."""
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
         """dg/d(r^2)."""
@@ -51,7 +57,7 @@ class Radial(VectorKernel):
     def prepare(self, X: Data) -> Vectors:
         X = super().prepare(X)
         if isinstance(self.lengthscale, str):
-            raise ValueError(
+            raise UnresolvedError(
                 f'{type(self).__name__}: lengthscale="{self.lengthscale}" depends on data; call '
                 f"kernel.resolve(X_train) first."
             )
@@ -71,7 +77,7 @@ class Radial(VectorKernel):
         return self.tiles(X, Y)(everything, everything)
 
     def tiles(self, X: Vectors, Y: Vectors) -> Tile:
-        distances = SquaredDistances(X, Y, exact=self.near_zero)
+        distances = SquaredDistances(X, Y, weight=self.stretch, exact=self.kinked)
         return lambda rows, cols: self.profile(distances(rows, cols))
 
     def diag(self, X: Vectors) -> np.ndarray:
@@ -92,6 +98,7 @@ class Radial(VectorKernel):
     def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         R2 = SquaredDistances(X, Y, exact=True)(slice(None), slice(None))
         V = 2 * W * self.slope(R2)
+        X = X.toarray() if sp.issparse(X) else X
         direction = V.sum(axis=1)[:, None] * X - V @ Y
         return np.asarray(direction) / np.asarray(self.lengthscale, dtype=float)
 
@@ -129,7 +136,7 @@ class Gaussian(Radial):
     Steinwart & Christmann, *Support Vector Machines*, 2008, section 4.4.
     """
 
-    near_zero = False
+    kinked = False
     because = "its Fourier transform is a Gaussian, which is positive (Bochner)"
 
     @classmethod
@@ -157,18 +164,12 @@ class Gaussian(Radial):
         """exp(-||x - y||^2 / (2 h))."""
         return cls(lengthscale=float(np.sqrt(h)))
 
-    def tiles(self, X: Vectors, Y: Vectors) -> Tile:
-        exponents = SquaredDistances(X, Y, weight=-0.5)
+    @property
+    def stretch(self) -> float:
+        return -0.5
 
-        def tile(rows: slice, cols: slice) -> np.ndarray:
-            E = exponents(rows, cols)
-            return np.exp(E, out=E)
-
-        return tile
-
-    def profile(self, R2: np.ndarray) -> np.ndarray:
-        R2 *= -0.5
-        return np.exp(R2, out=R2)
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        return np.exp(D, out=D)
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return -0.5 * np.exp(-0.5 * R2)
@@ -220,6 +221,7 @@ class Laplacian(Radial):
             return super().tiles(X, Y)
         from scipy.spatial.distance import cdist
 
+        inner_products(X[:1], Y[:1])  # raises, if the two widths differ
         X, Y = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y))
 
         def tile(rows: slice, cols: slice) -> np.ndarray:
@@ -228,10 +230,10 @@ class Laplacian(Radial):
 
         return tile
 
-    def profile(self, R2: np.ndarray) -> np.ndarray:
-        np.sqrt(R2, out=R2)
-        np.negative(R2, out=R2)
-        return np.exp(R2, out=R2)
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        np.sqrt(D, out=D)
+        np.negative(D, out=D)
+        return np.exp(D, out=D)
 
     def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         raise NotImplementedError("Laplacian is not differentiable where x = y.")
@@ -275,25 +277,30 @@ class Matern(Radial):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.
     """
 
-    nu: float = positive(1.5)
+    nu: float = positive(1.5, tuned=False)
     because = "its Fourier transform, (1 + |w|^2)^-(nu + d/2) up to scale, is positive (Bochner)"
 
-    def profile(self, R2: np.ndarray) -> np.ndarray:
-        if self.nu not in (0.5, 1.5, 2.5):
-            return _general_matern(np.sqrt(R2), float(self.nu))
-        if self.nu != 0.5:
-            R2 *= 2 * self.nu
-        R = np.sqrt(R2, out=R2)
-        decay = np.exp(-R)
+    @property
+    def stretch(self) -> float:
+        return 5 / 3 if self.nu == 2.5 else 2 * float(self.nu)
+
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        R = np.sqrt(D, out=D)
+        if self.nu == 2.5:  # 1 + sqrt(3) R + R^2 = (R + sqrt(3) / 2)^2 + 1/4
+            decay = np.multiply(R, -np.sqrt(3, dtype=R.dtype))
+            np.exp(decay, out=decay)
+            half = R.dtype.type(np.sqrt(3) / 2)
+            R += half
+            R *= R
+            R += 1 - half * half  # not 0.25, so that the value at R = 0 is exactly 1
+            return np.multiply(R, decay, out=R)
+        if self.nu not in (0.5, 1.5):
+            return _general_matern(R, float(self.nu))
+        decay = np.negative(R)
+        np.exp(decay, out=decay)
         if self.nu == 0.5:
             return decay
-        if self.nu == 1.5:
-            R += 1
-        else:  # 1 + R + R^2 / 3
-            decay_factor = R * (1 / 3)
-            decay_factor += 1
-            R *= decay_factor
-            R += 1
+        R += 1
         return np.multiply(R, decay, out=R)
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
@@ -301,8 +308,9 @@ class Matern(Radial):
         nu = float(self.nu)
         if nu <= 1:
             raise NotImplementedError(f"Matern(nu={nu:g}) is not differentiable where x = y.")
-        R2 = np.asarray(R2, dtype=float) * (nu / (nu - 1))
-        return -nu / (2 * (nu - 1)) * Matern(nu=nu - 1).profile(R2)
+        lower = Matern(nu=nu - 1)
+        D = np.asarray(R2, dtype=float) * (nu / (nu - 1) * lower.stretch)
+        return -nu / (2 * (nu - 1)) * lower.profile(D)
 
     @property
     def properties(self) -> prop.Properties:
@@ -341,17 +349,20 @@ class RationalQuadratic(Radial):
     """
 
     alpha: float = positive(1.0)
-    near_zero = False
+    kinked = False
     because = "a mixture of Gaussian kernels over a Gamma density of inverse squared lengthscales"
 
-    def profile(self, R2: np.ndarray) -> np.ndarray:
-        R2 *= 1 / (2 * self.alpha)
-        R2 += 1
+    @property
+    def stretch(self) -> float:
+        return 1 / (2 * float(self.alpha))
+
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        D += 1
         if self.alpha == 1:
-            return np.reciprocal(R2, out=R2)
-        np.log(R2, out=R2)
-        R2 *= -self.alpha
-        return np.exp(R2, out=R2)
+            return np.reciprocal(D, out=D)
+        np.log(D, out=D)
+        D *= -self.alpha
+        return np.exp(D, out=D)
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return -0.5 * (1 + R2 / (2 * self.alpha)) ** (-self.alpha - 1)
@@ -366,9 +377,10 @@ class RationalQuadratic(Radial):
 
 
 def _general_matern(R: np.ndarray, nu: float) -> np.ndarray:
+    """2^(1-nu) / Gamma(nu) R^nu K_nu(R), through logarithms so that nothing overflows."""
     from scipy.special import gammaln, kve
 
-    dtype, R = R.dtype, R.astype(np.float64) * np.sqrt(2 * nu)
+    dtype, R = R.dtype, R.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         log = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(R) - R + np.log(kve(nu, R))
     return np.where(R < 1e-12, 1.0, np.exp(np.minimum(log, 0))).astype(dtype, copy=False)

@@ -1,0 +1,58 @@
+"""Sparse feature maps with an enormous number of columns: hashed words, k-mers, subtrees.
+
+Such a map is a CSR matrix whose columns are codes of up to 62 bits. Only columns that occur are
+ever touched: nothing here, or in code that uses it, may transpose or convert an uncompressed
+matrix, because that allocates one number per column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def stable_codes(strings: Iterable[str | bytes], bits: int = 62) -> np.ndarray:
+    """One int64 code in [0, 2^bits) per string, the same in every process and on every machine.
+
+    Two of n distinct strings share a code with probability below n^2 / 2^(bits + 1).
+
+    Examples
+    --------
+    >>> from mercer.features.sparse import stable_codes
+    >>> stable_codes(["kernel", "method", "kernel"], bits=16)
+    array([10047, 11215, 10047])
+    """
+    digests = b"".join(blake2b(_bytes(s), digest_size=8).digest() for s in strings)
+    return (np.frombuffer(digests, dtype="<u8") >> np.uint64(64 - bits)).astype(np.int64)
+
+
+def compress(phi: sp.csr_matrix, columns: np.ndarray) -> sp.csr_matrix:
+    """The given (sorted) columns of a CSR matrix that may have an enormous number of them."""
+    place = np.searchsorted(columns, phi.indices)
+    place[place == len(columns)] = 0
+    known = columns[place] == phi.indices if len(columns) else np.zeros(phi.nnz, bool)
+    row = np.repeat(np.arange(phi.shape[0]), np.diff(phi.indptr))[known]
+    shape = (phi.shape[0], max(len(columns), 1))
+    return sp.csr_matrix((phi.data[known], (row, place[known])), shape=shape)
+
+
+def common_columns(A: sp.csr_matrix, B: sp.csr_matrix) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """A and B restricted to the columns that occur in both: A @ B.T is unchanged."""
+    columns = np.unique(A.indices)
+    if B is not A:
+        columns = np.intersect1d(columns, np.unique(B.indices), assume_unique=True)
+    small = compress(A, columns)
+    return small, small if B is A else compress(B, columns)
+
+
+def sparse_block(A: sp.csr_matrix, B: sp.csr_matrix) -> np.ndarray:
+    """A @ B.T as a fresh dense array, for CSR matrices that may have enormously many columns."""
+    A, B = common_columns(A, B)
+    return (A @ B.T).toarray()
+
+
+def _bytes(string: str | bytes) -> bytes:
+    return string if isinstance(string, bytes) else string.encode("utf-8", "surrogatepass")

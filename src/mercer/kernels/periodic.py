@@ -1,0 +1,344 @@
+"""Kernels on the circle: functions of x - y with a period, and their Fourier coefficients.
+
+Samples are numbers; numbers that differ by the period are the same point. With the frequency
+w = 2 pi / period, such a kernel is
+
+    k(x, y) = sum_l khat_|l| exp(i l w (x - y)) = khat_0 + 2 sum_{l >= 1} khat_l cos(l w (x - y))
+
+and it is positive definite exactly when every khat_l >= 0. The space itself, with the inner
+product sum_l fhat_l conj(ghat_l) / khat_l, is :class:`mercer.FourierSpace`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data import Data
+from ..exceptions import NotAKernelError
+from ..params import parameter
+from . import properties as prop
+from .base import Tile
+from .domains import Domain, circle
+from .line import LineKernel, positive_number
+
+_TURN = 2 * np.pi
+_NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
+
+
+class Circular(LineKernel):
+    """A stationary kernel on the circle; prepared samples are angles in [0, 2 pi].
+
+    Not a dataclass itself, so that subclasses may declare ``period`` after their own parameters.
+    """
+
+    period: float
+
+    @abstractmethod
+    def fourier_coefficients(self, L: int) -> np.ndarray:
+        """[khat_0, ..., khat_L]."""
+
+    def series(self) -> np.ndarray | None:
+        """A short list of coefficients that gives k to rounding, or None: then profile is used."""
+        return None
+
+    def profile(self, T: np.ndarray) -> np.ndarray:
+        """K as a function of the angle w (x - y) between two points."""
+        raise NotImplementedError
+
+    def slope(self, T: np.ndarray) -> np.ndarray:
+        """The derivative of the profile."""
+        raise NotImplementedError
+
+    def prepare(self, X: Data) -> np.ndarray:
+        x = super().prepare(X)
+        # In float64 also for float32 samples: many turns times a rounded period would drift.
+        turn = np.remainder(x.astype(np.float64), self.period)
+        return (turn * (_TURN / self.period)).astype(x.dtype, copy=False)
+
+    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        everything = slice(None)
+        return self.tiles(X, Y)(everything, everything)
+
+    def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
+        weights = self.series()
+        if weights is None:
+            return lambda rows, cols: self.profile(X[rows, None] - Y[None, cols])
+        A = waves(X, weights)
+        B = A if Y is X else waves(Y, weights)
+        return lambda rows, cols: A[rows] @ B[cols].T
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        weights = self.series()
+        if weights is None:
+            return np.full(len(X), self.profile(np.zeros(1, X.dtype))[0])
+        return np.full(len(X), weights[0] + 2 * weights[1:].sum(), dtype=X.dtype)
+
+    def grad_input(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
+        weights = self.series()
+        if weights is None:
+            turning = (W * self.slope(X[:, None] - Y[None, :])).sum(axis=1)
+        else:
+            turning = np.sum(wave_slopes(X, weights) * (W @ waves(Y, weights)), axis=1)
+        return (turning * (_TURN / self.period))[:, None]
+
+    @property
+    def domain(self) -> Domain:
+        return circle(self.period)
+
+    def _full_spectrum(self, reason: str) -> prop.Properties:
+        return self._stated(
+            bounded=prop.yes("stationary: k(x, x) is the same number everywhere"),
+            analytic=prop.yes("an analytic function of x - y"),
+            stationary=prop.yes("a function of x - y"),
+            universal=prop.yes(
+                f"every Fourier coefficient is positive ({reason}), and trigonometric polynomials "
+                f"are dense"
+            ),
+        )
+
+
+def _spectrum(value: Any) -> str | None:
+    """A check of coefficients: the sentence about a negative one says what it would break."""
+    wanted = "a list of finite numbers >= 0"
+    try:
+        weights = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return wanted
+    if weights.ndim != 1 or not weights.size or not np.all(np.isfinite(weights)):
+        return wanted
+    if (weights < 0).any():
+        l = int(np.argmax(weights < 0))
+        raise NotAKernelError(
+            f"Fourier: coefficients[{l}] = {weights[l]:g} must be >= 0; a negative Fourier "
+            f"coefficient would subtract a kernel."
+        )
+    return None
+
+
+@dataclass(eq=False, repr=False)
+class Fourier(Circular):
+    r"""A trigonometric polynomial, given by its Fourier coefficients.
+
+    .. math:: k(x, y) = \hat k_0 + 2 \sum_{l=1}^{L} \hat k_l \cos(l \omega (x - y)),
+              \quad \omega = 2\pi / \text{period}
+
+    Parameters
+    ----------
+    coefficients : list of float
+        khat_0, ..., khat_L, each >= 0.
+    period : float
+        The circumference of the circle: x and x + period are the same point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Fourier
+    >>> Fourier([1, 0.5])(np.array([0, np.pi / 2, np.pi])).round(4)
+    array([[2., 1., 0.],
+           [1., 2., 1.],
+           [0., 1., 2.]])
+
+    References
+    ----------
+    Berlinet & Thomas-Agnan, *Reproducing Kernel Hilbert Spaces in Probability and Statistics*,
+    2004, section 7.2.
+    """
+
+    coefficients: Any = parameter(check=_spectrum)
+    period: float = positive_number(_TURN)
+    because = "its Fourier coefficients are >= 0: a sum of kernels cos(l w (x - y))"
+
+    def series(self) -> np.ndarray:
+        return np.asarray(self.coefficients, dtype=float)
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        return waves(X, self.series())
+
+    def n_features(self, X: np.ndarray) -> int:
+        weights = self.series()
+        return int(np.count_nonzero(weights) * 2 - (weights[0] > 0))
+
+    def fourier_coefficients(self, L: int) -> np.ndarray:
+        weights = self.series()[: L + 1]
+        return np.concatenate([weights, np.zeros(L + 1 - len(weights))])
+
+    @property
+    def properties(self) -> prop.Properties:
+        weights = self.series()
+        some = "k(x, x) is the sum of the coefficients"
+        zero = prop.no("every coefficient is 0")
+        return self._stated(
+            bounded=prop.yes("stationary: k(x, x) is the same number everywhere"),
+            analytic=prop.yes("a trigonometric polynomial"),
+            stationary=prop.yes("a function of x - y"),
+            finite_dim=prop.yes("trigonometric polynomials of bounded degree"),
+            positive_diag=prop.yes(some) if weights.any() else zero,
+        )
+
+
+@dataclass(eq=False, repr=False)
+class Theta(Circular):
+    r"""The Jacobi theta kernel, the Gaussian of the circle.
+
+    .. math:: k(x, y) = \frac{1}{2\pi} \sum_{l=-\infty}^{\infty}
+              e^{-\sigma^2 l^2 / 2}\, e^{i l t}
+              = \frac{1}{\sqrt{2\pi}\,\sigma} \sum_{n=-\infty}^{\infty}
+              e^{-(t + 2\pi n)^2 / 2 \sigma^2},
+              \quad t = \omega (x - y), \; \sigma = \omega \ell
+
+    with w = 2 pi / period, so the Fourier coefficients are khat_l = exp(-sigma^2 l^2 / 2) / (2 pi).
+    As a function of the angle t this is the density of a normal variable wrapped around the
+    circle: it integrates to 1 over a turn, and k(x, x) is near 1 / (sqrt(2 pi) sigma), not 1. The
+    two sums are equal (Poisson); whichever converges at once is used, so the value is accurate for
+    every lengthscale.
+
+    Parameters
+    ----------
+    lengthscale : float
+        The length l over which functions vary, in the unit of x (with the period 2 pi: sigma).
+    period : float
+        The circumference of the circle: x and x + period are the same point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Theta
+    >>> Theta(lengthscale=0.5)(np.array([0.0, 0.5, 2 * np.pi])).round(4)
+    array([[0.7979, 0.4839, 0.7979],
+           [0.4839, 0.7979, 0.4839],
+           [0.7979, 0.4839, 0.7979]])
+
+    References
+    ----------
+    Mardia & Jupp, *Directional Statistics*, 2000, section 3.5.7.
+    """
+
+    lengthscale: float = positive_number(1.0)
+    period: float = positive_number(_TURN)
+    because = "its Fourier coefficients exp(-sigma^2 l^2 / 2) / (2 pi) are positive"
+
+    @property
+    def _sigma(self) -> float:
+        return float(self.lengthscale) * _TURN / float(self.period)
+
+    def fourier_coefficients(self, L: int) -> np.ndarray:
+        return np.exp(-0.5 * (self._sigma * np.arange(L + 1)) ** 2) / _TURN
+
+    def series(self) -> np.ndarray | None:
+        if self._sigma < 1:
+            return None
+        return self.fourier_coefficients(int(np.sqrt(2 * _NEGLIGIBLE) / self._sigma))
+
+    def profile(self, T: np.ndarray) -> np.ndarray:
+        return self._wrapped_sum(_fold(T), slope=False)
+
+    def slope(self, T: np.ndarray) -> np.ndarray:
+        return _orientation(T) * self._wrapped_sum(_fold(T), slope=True)
+
+    def _wrapped_sum(self, T: np.ndarray, slope: bool) -> np.ndarray:
+        """The sum over whole turns (or its derivative) at angles in [0, pi]."""
+        sigma = self._sigma
+        reach = 2 * _NEGLIGIBLE * (sigma / _TURN) ** 2
+        ahead = max(0, int(np.ceil(np.sqrt(reach))) - 1)
+        behind = int(np.ceil((np.sqrt(1 + 4 * reach) - 1) / 2))
+        total = np.zeros_like(T)
+        for n in range(-behind, ahead + 1):
+            z = (T + n * _TURN) / sigma
+            term = np.exp(-0.5 * z * z)
+            total += term * (-z / sigma) if slope else term
+        total /= np.sqrt(_TURN) * sigma
+        return total
+
+    @property
+    def properties(self) -> prop.Properties:
+        return self._full_spectrum("Gaussian in l")
+
+
+@dataclass(eq=False, repr=False)
+class Periodic(Circular):
+    r"""The periodic kernel: a Gaussian kernel of points on a circle in the plane.
+
+    .. math:: k(x, y) = \exp\left(-\frac{2}{\ell^2} \sin^2 \frac{\pi (x - y)}{\text{period}}\right)
+
+    Its Fourier coefficients are khat_l = exp(-1/l^2) I_l(1/l^2) with the lengthscale l and modified
+    Bessel functions I_l.
+
+    Parameters
+    ----------
+    lengthscale : float
+        How fast functions vary within a period: the lengthscale of the Gaussian kernel on the
+        circle of radius 1, whatever the period.
+    period : float
+        The circumference of the circle: x and x + period are the same point.
+
+    Examples
+    --------
+    >>> from mercer import Periodic
+    >>> Periodic(period=24)([[0.0], [6.0], [24.0]]).round(4)  # hours of a day
+    array([[1.    , 0.3679, 1.    ],
+           [0.3679, 1.    , 0.3679],
+           [1.    , 0.3679, 1.    ]])
+
+    References
+    ----------
+    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.3.
+    """
+
+    lengthscale: float = positive_number(1.0)
+    period: float = positive_number(_TURN)
+    because = "the Gaussian kernel of (cos w x, sin w x), a pullback"
+
+    def fourier_coefficients(self, L: int) -> np.ndarray:
+        from scipy.special import ive
+
+        return ive(np.arange(L + 1), float(self.lengthscale) ** -2)
+
+    def profile(self, T: np.ndarray) -> np.ndarray:
+        T *= 0.5
+        np.sin(T, out=T)
+        T *= np.sqrt(2) / self.lengthscale  # squared last: 1 / lengthscale^2 may overflow
+        np.square(T, out=T)
+        return np.exp(np.negative(T, out=T), out=T)
+
+    def slope(self, T: np.ndarray) -> np.ndarray:
+        return -np.sin(T) / self.lengthscale**2 * self.profile(T.copy())
+
+    @property
+    def properties(self) -> prop.Properties:
+        return self._full_spectrum("modified Bessel functions are")
+
+
+# ---- trigonometric features ----------------------------------------------------------------
+def waves(angles: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Features sqrt(khat_0), sqrt(2 khat_l) cos(l t), sqrt(2 khat_l) sin(l t) where khat_l > 0."""
+    l, size, phase = _phases(angles, weights)
+    columns = [np.cos(phase) * size, np.sin(phase[:, l > 0]) * size[l > 0]]
+    return np.hstack(columns).astype(angles.dtype, copy=False)
+
+
+def wave_slopes(angles: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The derivatives of :func:`waves` with respect to the angle."""
+    l, size, phase = _phases(angles, weights)
+    columns = [-np.sin(phase) * (l * size), np.cos(phase[:, l > 0]) * (l * size)[l > 0]]
+    return np.hstack(columns).astype(angles.dtype, copy=False)
+
+
+def _phases(angles: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    l = np.flatnonzero(weights)
+    size = np.sqrt(np.where(l > 0, 2, 1) * weights[l])
+    return l, size, angles.astype(np.float64)[:, None] * l
+
+
+def _fold(T: np.ndarray) -> np.ndarray:
+    """The unsigned angle in [0, pi] of differences of angles in [-2 pi, 2 pi]."""
+    T = np.abs(T)
+    return np.maximum(np.minimum(T, _TURN - T), 0)
+
+
+def _orientation(T: np.ndarray) -> np.ndarray:
+    """The derivative of the folded angle with respect to the difference."""
+    return np.where(np.abs(T) <= np.pi, np.sign(T), -np.sign(T))

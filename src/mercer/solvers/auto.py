@@ -1,0 +1,114 @@
+"""Kernel ridge regression by the solver that fits: primal, Cholesky, or conjugate gradients."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import scipy.linalg as sla
+
+from ..exceptions import NumericalWarning
+from ..gram.base import Gram
+from ..gram.stored import LowRankGram, TiledGram
+from .base import Solution
+from .cg import solve_cg
+from .cholesky import CholeskyFactor, NotPositiveDefiniteError
+from .primal import solve_primal
+
+_PRIMAL_LIMIT = 8000  # more features than this are not factorised
+
+
+def choose(gram: Gram, alpha: float) -> str:
+    """The solver for K + alpha I: "primal", "cholesky" or "cg"."""
+    if isinstance(gram, TiledGram):
+        return "cg"
+    if isinstance(gram, LowRankGram):
+        small = gram.rank <= min(len(gram), _PRIMAL_LIMIT)
+        # c = (y - Phi w) / alpha loses digits when alpha is tiny next to K
+        resolved = alpha > 1e-8 * max(float(np.mean(gram.diag())), 1e-300)
+        if small and resolved:
+            return "primal"
+    return "cholesky"
+
+
+def solve_ridge(
+    gram: Gram,
+    Y: np.ndarray,
+    alpha: float,
+    weights: np.ndarray | None = None,
+    *,
+    solver: str = "auto",
+    tol: float = 1e-8,
+    rng: np.random.Generator | None = None,
+) -> Solution:
+    """Minimise sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over f = sum_i c_i k(x_i, .).
+
+    Solves (W^1/2 K W^1/2 + alpha I) b = W^1/2 y and returns c = W^1/2 b.
+    """
+    start = time.perf_counter()
+    solver = choose(gram, alpha) if solver == "auto" else solver
+    if solver == "primal":
+        if not isinstance(gram, LowRankGram):
+            raise ValueError('solver="primal" needs a kernel with a finite feature map.')
+        if alpha <= 0:
+            raise ValueError('solver="primal" needs alpha > 0.')
+        solution = solve_primal(gram, Y, alpha, weights)
+    elif solver == "cg":
+        solution = _solve_cg(gram, Y, alpha, weights, tol, rng or np.random.default_rng(0))
+    else:
+        solution = _solve_dense(gram, Y, alpha, weights)
+    solution.stats["seconds"] = time.perf_counter() - start
+    return solution
+
+
+def _solve_cg(
+    gram: Gram,
+    Y: np.ndarray,
+    alpha: float,
+    weights: np.ndarray | None,
+    tol: float,
+    rng: np.random.Generator,
+) -> Solution:
+    """K + alpha W^-1 is the same system for positive weights; samples of weight 0 drop out."""
+    if weights is not None and np.any(weights == 0):
+        raise ValueError(
+            "the iterative solver needs sample_weight > 0; drop the samples of weight 0."
+        )
+    noise = np.full(len(Y), alpha) if weights is None else alpha / weights
+    return solve_cg(gram, Y, noise, tol=tol, rng=rng)
+
+
+def _solve_dense(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None) -> Solution:
+    def system(dtype: np.dtype | None) -> np.ndarray:
+        A = np.ascontiguousarray(gram.consume(), dtype=dtype)
+        if weights is not None:
+            root = np.sqrt(weights).astype(A.dtype)
+            A *= root[:, None]
+            A *= root[None, :]
+        A.flat[:: len(A) + 1] += A.dtype.type(alpha)
+        return A
+
+    rhs = Y if weights is None else np.sqrt(weights)[:, None] * Y
+    stats: dict = {"method": "cholesky", "dtype": str(gram.dtype)}
+    try:
+        b = CholeskyFactor(system(None)).solve(rhs.astype(gram.dtype, copy=False))
+    except NotPositiveDefiniteError:
+        b = _solve_singular(system(np.dtype(np.float64)), rhs, alpha, stats)
+    coef = b if weights is None else np.sqrt(weights)[:, None] * b
+    return Solution(coef, stats=stats)
+
+
+def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -> np.ndarray:
+    """The least-squares solution of smallest norm, when Cholesky fails."""
+    s, U = sla.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    keep = np.abs(s) > len(s) * np.finfo(float).eps * np.abs(s).max()
+    stats |= {"method": "eigh", "dtype": "float64", "dropped": int(np.sum(~keep))}
+    warnings.warn(
+        f"K + alpha I is not positive definite to working precision (alpha={alpha:g}, smallest "
+        f"eigenvalue {s[0]:.1e}); the least-squares solution of smallest norm is used. "
+        f"Raise alpha.",
+        NumericalWarning,
+        stacklevel=5,
+    )
+    return U[:, keep] @ ((U[:, keep].T @ rhs) / s[keep, None])

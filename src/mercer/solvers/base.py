@@ -1,0 +1,42 @@
+"""What a solver returns: coefficients, and how good they are."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import ConvergenceWarning
+
+
+@dataclass
+class Solution:
+    """Coefficients with a certificate.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n, t)
+        Dual coefficients: f_j = sum_i coef[i, j] k(x_i, .).
+    converged : bool
+        Was the accuracy asked for reached?
+    n_iter : int
+        Iterations of an iterative solver, 0 for a direct one.
+    message : str
+        What happened, in words; what to try if it did not converge.
+    stats : dict
+        Numbers: method, relative residual, jitter, seconds, ...
+    """
+
+    coef: np.ndarray
+    converged: bool = True
+    n_iter: int = 0
+    message: str = "solved"
+    stats: dict[str, Any] = field(default_factory=dict)
+
+    def warn(self) -> Solution:
+        """Say so if the solver did not converge."""
+        if not self.converged:
+            warnings.warn(self.message, ConvergenceWarning, stacklevel=3)
+        return self

@@ -1,0 +1,25 @@
+"""Ridge regression in the space of explicit features, for Gram operators that have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.sparse as sp
+
+from ..gram.stored import LowRankGram
+from .base import Solution
+
+
+def solve_primal(
+    gram: LowRankGram, Y: np.ndarray, alpha: float, weights: np.ndarray | None
+) -> Solution:
+    """w = (Phi' W Phi + alpha I)^-1 Phi' W y and its dual coefficients W (y - Phi w) / alpha."""
+    phi = gram.phi
+    W = np.ones(len(Y)) if weights is None else weights
+    weighted = sp.diags(W) @ phi if sp.issparse(phi) else W[:, None] * phi
+    A = phi.T @ weighted
+    A = A.toarray() if sp.issparse(A) else np.asarray(A)
+    A.flat[:: len(A) + 1] += alpha
+    w = sla.solve(A, np.asarray(weighted.T @ Y), assume_a="pos", overwrite_a=True)
+    coef = W[:, None] * (Y - phi @ w) / alpha
+    return Solution(coef, message="solved", stats={"method": "primal", "rank": gram.rank})

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from mercer import Gaussian, Linear, Plan, Spectrum
+from mercer.gram.plan import free_memory, parse_memory
+from mercer.gram.stored import DenseGram, LowRankGram, TiledGram
+
+
+@pytest.fixture
+def X(rng):
+    return rng.standard_normal((200, 3))
+
+
+def test_chooses_by_memory(X):
+    assert isinstance(Plan(memory="1 MB").gram(Gaussian(), X), DenseGram)
+    assert isinstance(Plan(memory="100 kB").gram(Gaussian(), X), TiledGram)
+    half = X.astype(np.float32)
+    assert isinstance(Plan(memory=200 * 200 * 4).gram(Gaussian(), half), DenseGram)
+    assert isinstance(Plan(memory=200 * 200 * 4).gram(Gaussian(), X), TiledGram)
+
+
+def test_uses_features_when_there_are_few(X):
+    assert isinstance(Plan().gram(Linear(), X), LowRankGram)
+    assert isinstance(Plan().gram(Linear(), X[:4]), DenseGram)
+    assert isinstance(Plan().gram(Spectrum(2), ["ab", "bc"]), LowRankGram)
+
+
+def test_says_what_it_will_do_before_doing_it(X):
+    assert "over the budget of 100 kB" in Plan(memory="100 kB").explain(Gaussian(), X)
+    assert "within the budget" in Plan(memory="1 MB").explain(Gaussian(), X)
+    assert "finite feature map" in Plan().explain(Linear(), X)
+    assert "200 x 200" in repr(Plan().gram(Gaussian(), X))
+
+
+def test_resolves_the_kernel(X):
+    gram = Plan().gram(Gaussian("median"), X)
+    assert gram.kernel.unresolved is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("2 GB", 2e9), ("1.5mb", 1.5e6), ("1 KiB", 1024), (12, 12)]
+)
+def test_memory_in_words(text, value):
+    assert parse_memory(text) == value
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"memory": "lots"}, 'memory must be a number of bytes or a string like "2 GB"'),
+        ({"memory": -1}, "memory must be"),
+        ({"workers": 0}, "workers must be"),
+        ({"storage": "cloud"}, "storage must be one of"),
+    ],
+)
+def test_refuses_nonsense(bad, message):
+    with pytest.raises(ValueError, match=message):
+        Plan(**bad)
+
+
+def test_lowrank_needs_features(X):
+    with pytest.raises(ValueError, match="no finite feature map"):
+        Plan(storage="lowrank").gram(Gaussian(), X)
+
+
+def test_free_memory_is_sane():
+    assert 1e6 < free_memory() < 1e15

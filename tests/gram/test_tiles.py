@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mercer import Gaussian, Linear, Matern
+from mercer.gram import tiles
+
+
+@pytest.fixture
+def X(rng):
+    return rng.standard_normal((301, 4))
+
+
+@pytest.mark.parametrize("tile", [7, 64, 1000])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_evaluate_is_the_kernel_matrix_for_any_tiling(X, tile, workers):
+    k = Gaussian.from_gamma(0.3)
+    P = k.prepare(X)
+    K = tiles.evaluate(k, P, P, tile=tile, workers=workers)
+    np.testing.assert_allclose(K, rbf_kernel(X, gamma=0.3), atol=1e-14)
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diagonal(K), 1.0)
+
+
+def test_rectangular_blocks(X, rng):
+    Y = rng.standard_normal((57, 4))
+    k = Gaussian.from_gamma(0.3)
+    K = tiles.evaluate(k, k.prepare(X), k.prepare(Y), tile=16)
+    np.testing.assert_allclose(K, rbf_kernel(X, Y, gamma=0.3), atol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_multiply_equals_the_dense_product(X, rng, columns):
+    k = Matern(nu=2.5) + Linear()
+    V = rng.standard_normal((301, columns))
+    P = k.prepare(X)
+    np.testing.assert_allclose(tiles.multiply(k, P, P, V, tile=50), k(X) @ V, rtol=1e-12)
+
+
+def test_multiply_without_symmetry(X, rng, monkeypatch):
+    monkeypatch.setattr(tiles, "_ACCUMULATORS", 0)
+    k = Matern(nu=2.5)
+    V = rng.standard_normal((301, 2))
+    P = k.prepare(X)
+    np.testing.assert_allclose(tiles.multiply(k, P, P, V, tile=50), k(X) @ V, rtol=1e-12)
+
+
+def test_results_do_not_depend_on_the_number_of_threads(X, rng):
+    k = Gaussian()
+    P = k.prepare(X)
+    V = rng.standard_normal((301, 1))
+    one = tiles.multiply(k, P, P, V, tile=32, workers=1)
+    many = tiles.multiply(k, P, P, V, tile=32, workers=4)
+    np.testing.assert_array_equal(one, many)
+
+
+def test_errors_in_a_worker_reach_the_caller():
+    def fail(item):
+        raise RuntimeError(f"item {item}")
+
+    with pytest.raises(RuntimeError, match="item"):
+        tiles.run(fail, range(4), workers=2)
+
+
+def test_float32_products_accumulate_in_float64(rng):
+    X = rng.standard_normal((3000, 3)).astype(np.float32)
+    v = np.ones((3000, 1))
+    k = Gaussian()
+    P = k.prepare(X)
+    exact = rbf_kernel(X.astype(float), gamma=0.5) @ v
+    np.testing.assert_allclose(tiles.multiply(k, P, P, v), exact, rtol=2e-6)

@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+
+from mercer import Gaussian, Linear, Plan, Polynomial
+from mercer.exceptions import ConvergenceWarning, NumericalWarning
+from mercer.solvers.auto import choose, solve_ridge
+from mercer.solvers.cg import solve_cg
+from mercer.solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
+from mercer.solvers.eigen import RidgeSpectrum
+
+
+@pytest.fixture
+def problem(rng):
+    X = rng.standard_normal((120, 3))
+    return X, rng.standard_normal((120, 2)), rng.uniform(0.2, 2, 120)
+
+
+def reference(K, Y, alpha, weights):
+    """The normal equations, solved by brute force."""
+    W = np.eye(len(K)) if weights is None else np.diag(weights)
+    return np.linalg.solve(W @ K + alpha * np.eye(len(K)), W @ Y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("solver", "storage"), [("cholesky", "dense"), ("cg", "tiled"), ("primal", "lowrank")]
+)
+def test_every_solver_solves_the_normal_equations(problem, solver, storage, weighted):
+    X, Y, weights = problem
+    weights = weights if weighted else None
+    kernel = Polynomial(degree=2)
+    gram = kernel.gram(X, Plan(storage=storage))
+    solution = solve_ridge(gram, Y, 0.3, weights, solver=solver, tol=1e-12)
+    assert solution.converged
+    assert solution.stats["method"] == solver
+    expected = reference(kernel(X), Y, 0.3, weights)
+    np.testing.assert_allclose(solution.coef, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_optimality_of_the_objective(problem, rng):
+    """The gradient of sum w (y - Kc)^2 + alpha c'Kc vanishes."""
+    X, Y, weights = problem
+    K = Gaussian()(X)
+    C = solve_ridge(Gaussian().gram(X), Y, 0.1, weights).coef
+    gradient = -2 * K @ (weights[:, None] * (Y - K @ C)) + 2 * 0.1 * K @ C
+    assert np.abs(gradient).max() < 1e-10
+
+
+def test_chooses_by_the_operator(problem):
+    X, _, _ = problem
+    assert choose(Gaussian().gram(X), 1.0) == "cholesky"
+    assert choose(Gaussian().gram(X, Plan(storage="tiled")), 1.0) == "cg"
+    assert choose(Linear().gram(X), 1.0) == "primal"
+    assert choose(Linear().gram(X), 1e-12) == "cholesky"  # too small for (y - Phi w) / alpha
+
+
+def test_singular_systems_get_the_smallest_least_squares_solution(problem):
+    X, Y, _ = problem
+    with pytest.warns(NumericalWarning, match="Raise alpha"):
+        coef = solve_ridge(Linear().gram(X), Y, 0.0).coef
+    fit = X @ np.linalg.lstsq(X, Y, rcond=None)[0]
+    np.testing.assert_allclose(X @ (X.T @ coef), fit, atol=1e-8)
+
+
+def test_cg_reports_what_it_did_not_reach(problem, rng):
+    X, Y, _ = problem
+    noise = np.full(len(X), 1e-8)
+    solution = solve_cg(Gaussian(5.0).gram(X), Y, noise, tol=1e-12, max_iter=1, rank=2, rng=rng)
+    assert not solution.converged
+    assert "raise alpha or tol" in solution.message
+    with pytest.warns(ConvergenceWarning, match="relative residual"):
+        solution.warn()
+
+
+def test_cg_certificate_is_the_true_residual(problem, rng):
+    X, Y, _ = problem
+    solution = solve_cg(Gaussian().gram(X), Y, np.full(len(X), 0.1), tol=1e-4, rng=rng)
+    R = Y - (Gaussian()(X) + 0.1 * np.eye(len(X))) @ solution.coef
+    worst = (np.linalg.norm(R, axis=0) / np.linalg.norm(Y, axis=0)).max()
+    assert solution.stats["residual"] == pytest.approx(worst, rel=1e-6)
+
+
+def test_preconditioner_saves_iterations(rng):
+    X = rng.standard_normal((400, 2))
+    Y = rng.standard_normal((400, 1))
+    noise = np.full(400, 1e-3)
+    gram = Gaussian(2.0).gram(X)
+    plain = solve_cg(gram, Y, noise, rank=1, rng=np.random.default_rng(0))
+    helped = solve_cg(gram, Y, noise, rank=100, rng=np.random.default_rng(0))
+    assert helped.n_iter < plain.n_iter / 3
+
+
+def test_cg_needs_a_penalty(problem):
+    X, Y, _ = problem
+    with pytest.raises(ValueError, match="alpha > 0"):
+        solve_ridge(Gaussian().gram(X), Y, 0.0, solver="cg")
+
+
+def test_primal_needs_features(problem):
+    X, Y, _ = problem
+    with pytest.raises(ValueError, match="finite feature map"):
+        solve_ridge(Gaussian().gram(X), Y, 1.0, solver="primal")
+
+
+class TestCholeskyFactor:
+    @pytest.fixture
+    def A(self, rng):
+        B = rng.standard_normal((300, 300))
+        return B @ B.T + 300 * np.eye(300)
+
+    def test_solves_and_measures(self, A, rng):
+        b = rng.standard_normal((300, 2))
+        f = CholeskyFactor(A.copy())
+        np.testing.assert_allclose(f.solve(b), np.linalg.solve(A, b), rtol=1e-9)
+        assert f.logdet() == pytest.approx(np.linalg.slogdet(A)[1])
+        quadratic = np.sum(f.half_solve(b) ** 2, axis=0)
+        np.testing.assert_allclose(quadratic, np.diag(b.T @ np.linalg.solve(A, b)), rtol=1e-9)
+        np.testing.assert_allclose(f.inverse_diag(), np.diag(np.linalg.inv(A)), rtol=1e-9)
+
+    def test_works_in_the_memory_it_is_given(self, A):
+        work = A.copy()
+        f = CholeskyFactor(work)
+        assert np.shares_memory(f._c, work)
+
+    def test_refuses_indefinite_matrices(self):
+        with pytest.raises(NotPositiveDefiniteError, match="not positive definite"):
+            CholeskyFactor(np.array([[1.0, 2.0], [2.0, 1.0]]))
+
+    def test_factor_of_a_gram_uses_it_up(self, rng):
+        X = rng.standard_normal((30, 2))
+        gram = Gaussian().gram(X)
+        f = factor(gram, np.linspace(1, 2, 30))
+        K = Gaussian()(X) + np.diag(np.linspace(1, 2, 30))
+        np.testing.assert_allclose(f.solve(np.eye(30)), np.linalg.inv(K), rtol=1e-9)
+        assert "array" not in vars(gram)
+
+
+class TestRidgeSpectrum:
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("kernel", [Gaussian(), Linear()])
+    def test_every_alpha_from_one_decomposition(self, problem, kernel, weighted):
+        X, Y, weights = problem
+        weights = weights if weighted else None
+        spectrum = RidgeSpectrum(kernel.gram(X), weights)
+        for alpha in (1e-2, 1.0, 100.0):
+            expected = reference(kernel(X), Y, alpha, weights)
+            np.testing.assert_allclose(spectrum.coef(Y, alpha), expected, rtol=1e-7, atol=1e-9)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("kernel", [Gaussian(), Linear()])
+    def test_held_out_predictions_equal_refitting(self, problem, rng, kernel, weighted):
+        X, Y, weights = problem
+        weights = weights if weighted else None
+        K = kernel(X)
+        spectrum = RidgeSpectrum(kernel.gram(X), weights)
+        folds = np.array_split(rng.permutation(len(X)), 4)
+        for V, predicted in zip(folds, spectrum.held_out(Y, 0.2, folds), strict=True):
+            T = np.setdiff1d(np.arange(len(X)), V)
+            c = reference(K[np.ix_(T, T)], Y[T], 0.2, None if weights is None else weights[T])
+            np.testing.assert_allclose(predicted, K[np.ix_(V, T)] @ c, rtol=1e-8, atol=1e-9)
+        loo = spectrum.leave_one_out(Y, 0.2)
+        for i in (0, 17, 119):
+            T = np.delete(np.arange(len(X)), i)
+            c = reference(K[np.ix_(T, T)], Y[T], 0.2, None if weights is None else weights[T])
+            np.testing.assert_allclose(loo[i], K[i, T] @ c, rtol=1e-8, atol=1e-9)
+
+    def test_degrees_of_freedom(self, problem):
+        X, Y, _ = problem
+        K = Gaussian()(X)
+        spectrum = RidgeSpectrum(Gaussian().gram(X))
+        hat = K @ np.linalg.inv(K + 0.5 * np.eye(len(X)))
+        assert spectrum.dof(0.5) == pytest.approx(np.trace(hat))
+        n = len(X)
+        gcv = n * np.sum((Y - hat @ Y) ** 2) / (n - np.trace(hat)) ** 2
+        assert spectrum.gcv(Y, 0.5) == pytest.approx(gcv)
+
+    def test_needs_alpha_when_singular(self, problem):
+        X, Y, _ = problem
+        with pytest.raises(ValueError, match="alpha must be > 0"):
+            RidgeSpectrum(Linear().gram(X)).coef(Y, 0.0)

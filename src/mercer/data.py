@@ -5,6 +5,7 @@ Nothing outside this file and the vector kernels knows what a sample looks like.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,20 @@ def join(*parts: Data) -> Data:
     """Concatenate data sets of the same kind."""
     if len(parts) == 1:
         return parts[0]
-    first = parts[0]
-    if sp.issparse(first):
-        return sp.vstack(parts, format="csr")
-    if hasattr(first, "iloc"):
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
+    if hasattr(parts[0], "iloc"):
         import pandas as pd
 
         return pd.concat(parts, ignore_index=True)
-    if isinstance(first, np.ndarray):
-        return np.concatenate(parts)
+    dtypes = [part.dtype for part in parts if isinstance(part, np.ndarray)]
+    if dtypes:
+        kind = float if _is_numeric(dtypes[0]) else object
+        with suppress(TypeError, ValueError):  # not numbers, or series of different lengths
+            arrays = [p if isinstance(p, np.ndarray) else np.asarray(p, kind) for p in parts]
+            if {array.shape[1:] for array in arrays} == {(), (1,)}:  # both: points on the line
+                arrays = [array.reshape(-1, 1) for array in arrays]
+            return np.concatenate(arrays)
     return [x for part in parts for x in part]
 
 
@@ -92,16 +98,29 @@ def columns(X: Data, key: Any) -> Data:
         if X.ndim != 2:
             raise DomainError(f".on({key!r}) needs a 2-d array, got {X.ndim}-d.")
         try:
-            return X[:, key] if many else X[:, [key]]
+            chosen = X[:, key] if many else X[:, [key]]
         except (IndexError, ValueError) as error:
             raise DomainError(f".on({key!r}): X has {X.shape[1]} columns ({error}).") from None
+        if many or _is_numeric(X.dtype):
+            return chosen
+        values = chosen[:, 0].tolist()
+        return np.array(values, dtype=float)[:, None] if _all_numbers(values) else values
     try:
         if many:
             keys = range(*key.indices(len(X[0]))) if isinstance(key, slice) else key
-            return np.array([[x[k] for k in keys] for x in X], dtype=float)
-        values = [x[key] for x in X]
+            rows = [[x[k] for k in keys] for x in X]
+        else:
+            values = [x[key] for x in X]
     except (KeyError, IndexError, TypeError) as error:
         raise DomainError(f".on({key!r}): samples have no such entry ({error!r}).") from None
+    if many:
+        try:
+            return np.array(rows, dtype=float)
+        except (TypeError, ValueError):
+            raise DomainError(
+                f".on({key!r}): these entries do not all hold numbers; give those that do not a "
+                f"kernel of their own, for example Spectrum(3).on(key)."
+            ) from None
     return np.array(values, dtype=float)[:, None] if _all_numbers(values) else values
 
 
@@ -120,6 +139,8 @@ def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
     """
     if sp.issparse(X):
         X = X.tocsr()
+        if X.dtype.kind not in "biuf":
+            raise DomainError(f"{owner} works on real numbers, got a matrix of {X.dtype}.")
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         values = X.data
     else:
@@ -152,7 +173,9 @@ def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
         raise DomainError(f"{owner}: X has no samples (shape {X.shape}).")
     if X.shape[1] == 0:
         raise DomainError(f"{owner}: X has 0 feature(s), at least one is needed.")
-    if not np.isfinite(values.sum(dtype=np.float64)) and not np.all(np.isfinite(values)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.float64)  # one pass; a second one only if it looks bad
+    if not np.isfinite(total) and not np.all(np.isfinite(values)):
         raise DomainError(
             f"{owner}: X contains NaN or infinity; fill or drop those rows first "
             f"(sklearn.impute.SimpleImputer does)."

@@ -42,24 +42,36 @@ def parameter(
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+    numeric = isinstance(value, Real) and not isinstance(value, bool)
+    return numeric and bool(np.isfinite(float(value)))
 
 
-def positive(default: Any = MISSING, *, choices: tuple[str, ...] = ()) -> Any:
-    """A finite number > 0, an array of them, or one of the named ``choices``."""
+def positive(
+    default: Any = MISSING,
+    *,
+    arrays: bool = False,
+    choices: tuple[str, ...] = (),
+    tuned: bool = True,
+) -> Any:
+    """A finite number > 0; with ``arrays`` also an array of them, or one of the ``choices``.
+
+    One that is not ``tuned`` (a tolerance, a number that picks a formula) is left out of theta.
+    """
     wanted = "positive" + "".join(f' or "{c}"' for c in choices)
 
     def check(value: Any) -> str | None:
         if isinstance(value, str):
             return None if value in choices else wanted
+        if not arrays:
+            return None if _is_number(value) and value > 0 else wanted
         try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
+            array = np.asarray(value)
+        except ValueError:
             return wanted
-        fine = array.size > 0 and bool(np.all(np.isfinite(array)) and np.all(array > 0))
-        return None if fine else wanted
+        fine = array.size > 0 and array.dtype.kind in "iuf" and bool(np.all(np.isfinite(array)))
+        return None if fine and bool(np.all(array > 0)) else wanted
 
-    return parameter(default, check=check, bounds=(1e-5, 1e5), log=True)
+    return parameter(default, check=check, bounds=(1e-5, 1e5) if tuned else None, log=tuned)
 
 
 def nonnegative(default: Any = MISSING) -> Any:
@@ -75,7 +87,7 @@ def integer(default: Any = MISSING, *, low: int = 0) -> Any:
     """An integer >= ``low``."""
 
     def check(value: Any) -> str | None:
-        fine = isinstance(value, Integral) and not isinstance(value, bool) and value >= low
+        fine = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low
         return None if fine else f"an integer >= {low}"
 
     return parameter(default, check=check)
@@ -145,7 +157,13 @@ class Params:
             else:
                 setattr(self, name, value)
         for name, sub in nested.items():
-            getattr(self, name).set_params(**sub)
+            inner = getattr(self, name)
+            if not hasattr(inner, "set_params"):
+                raise ValueError(
+                    f"{type(self).__name__}: {name} has no parameters of its own, so "
+                    f"{name}__{next(iter(sub))} cannot be set."
+                )
+            inner.set_params(**sub)
         return self
 
     # ---- values --------------------------------------------------------------------------
@@ -175,14 +193,19 @@ class Params:
 
     # ---- tuning --------------------------------------------------------------------------
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Every continuous hyper-parameter with a number as value, nested ones included."""
+        """Every continuous hyper-parameter with a number as value, nested ones included.
+
+        A zero that could only grow on a logarithmic scale (no offset, no weight) stays zero.
+        """
         found = []
         for f in fields(self):
-            value = getattr(self, f.name)
+            value, log = getattr(self, f.name), f.metadata.get("log")
             if isinstance(value, Params):
                 found += [h._replace(name=f"{f.name}__{h.name}") for h in value.hyperparameters()]
             elif f.metadata.get("bounds") and not isinstance(value, str | type(None)):
-                found.append(Hyperparameter(f.name, value, f.metadata["bounds"], f.metadata["log"]))
+                if log and not np.all(value):
+                    continue
+                found.append(Hyperparameter(f.name, value, f.metadata["bounds"], bool(log)))
         return found
 
     @property

@@ -69,3 +69,13 @@ def test_float32_products_accumulate_in_float64(rng):
     P = k.prepare(X)
     exact = rbf_kernel(X.astype(float), gamma=0.5) @ v
     np.testing.assert_allclose(tiles.multiply(k, P, P, v), exact, rtol=2e-6)
+
+
+def test_nested_runs_do_not_wait_for_each_other():
+    done = []
+
+    def outer(i):
+        tiles.run(lambda j: done.append((i, j)), range(3), workers=2)
+
+    tiles.run(outer, range(4), workers=2)
+    assert sorted(done) == [(i, j) for i in range(4) for j in range(3)]

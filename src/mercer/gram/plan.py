@@ -16,6 +16,7 @@ from .base import Gram, memory_words
 from .stored import DenseGram, KernelGram, LowRankGram, TiledGram
 from .tiles import cores
 
+_SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
 _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -103,7 +104,8 @@ class Plan(Params):
         if self.storage != "auto":
             chosen: type[KernelGram] = named[self.storage]
             return chosen, f"{chosen.__name__}: asked for by storage={self.storage!r}."
-        if count is not None and (2 * count <= n or _is_sparse(kernel, P)):
+        room = min(budget, max(nbytes, _SMALL))
+        if count is not None and (2 * count <= n or _sparse_bytes(kernel, P) <= room):
             return LowRankGram, (
                 f"LowRankGram: the kernel has a finite feature map, so K = Phi Phi' and {size} "
                 f"is never formed."
@@ -119,10 +121,20 @@ class Plan(Params):
         )
 
 
-def _is_sparse(kernel: Kernel, P: Data) -> bool:
+def _sparse_bytes(kernel: Kernel, P: Data) -> float:
+    """What a sparse feature map would take, judged by a few samples; infinite for a dense one.
+
+    Rows of a product of sparse maps have as many entries as those of both factors multiplied.
+    """
     import scipy.sparse as sp
 
-    return sp.issparse(kernel.features(take(P, slice(0, 1))))
+    n, longest = length(P), 0
+    for i in np.linspace(0, n - 1, min(n, 8)).astype(int):
+        phi: Any = kernel.features(take(P, slice(i, i + 1)))
+        if not sp.issparse(phi):
+            return np.inf
+        longest = max(longest, phi.nnz)
+    return 16.0 * n * longest
 
 
 def free_memory() -> float:

@@ -9,6 +9,7 @@ does not depend on the number of threads.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -20,6 +21,7 @@ from ..data import Data, length
 from ..kernels.base import Kernel
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
+_THREADS = "mercer-tiles"
 _GROUPS = 16  # independent accumulators of a symmetric product
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, a product does not use symmetry
 
@@ -49,13 +51,13 @@ def evaluate(
                 out[rows, cols] = T
                 out[cols, rows] = T.T
 
-        jobs = [(r, c) for r in _slices(n, size) for c in _slices(n, size) if c.start >= r.start]
+        jobs = [(r, c) for r in slices(n, size) for c in slices(n, size) if c.start >= r.start]
     else:
 
         def fill(at: tuple[slice, slice]) -> None:
             out[at] = block(*at)
 
-        jobs = [(r, c) for r in _slices(n, size) for c in _slices(m, size)]
+        jobs = [(r, c) for r in slices(n, size) for c in slices(m, size)]
     run(fill, jobs, workers)
     return out
 
@@ -79,10 +81,10 @@ def multiply(
     out = np.zeros((n, k))
 
     def strip(rows: slice) -> None:
-        for cols in _slices(m, size):
+        for cols in slices(m, size):
             out[rows] += block(rows, cols) @ V[cols]
 
-    run(strip, _slices(n, size), workers)
+    run(strip, slices(n, size), workers)
     return out
 
 
@@ -96,14 +98,14 @@ def _multiply_symmetric(
     """
     n = len(V)
     exact = kernel.diag(X)
-    strips = _slices(n, size)
+    strips = slices(n, size)
     groups = min(_GROUPS, len(strips))
     partial = np.zeros((groups, n, V.shape[1]))
 
     def group(g: int) -> None:
         acc = partial[g]
         for rows in strips[g::groups]:
-            for cols in _slices(n, size):
+            for cols in slices(n, size):
                 if cols.start < rows.start:
                     continue
                 T = block(rows, cols)
@@ -119,10 +121,14 @@ def _multiply_symmetric(
 
 
 def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = None) -> None:
-    """Call ``job`` on every item, on the pool, with BLAS held to one thread."""
+    """Call ``job`` on every item, on the pool, with BLAS held to one thread.
+
+    A job that itself calls ``run`` goes on in its own thread: waiting for the pool from inside
+    the pool would never end.
+    """
     items = list(items)
     workers = min(workers or cores(), len(items))
-    if workers <= 1:
+    if workers <= 1 or threading.current_thread().name.startswith(_THREADS):
         for item in items:
             job(item)
         return
@@ -141,11 +147,12 @@ def cores() -> int:
 
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="mercer")
+    return ThreadPoolExecutor(workers, thread_name_prefix=_THREADS)
 
 
 @cache
 def _blas() -> Any:
+    import scipy.linalg  # noqa: F401  (its BLAS has to be loaded to be held)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -157,5 +164,6 @@ def _tile_size(n: int, m: int, workers: int | None) -> int:
     return max(32, min(TILE, share))
 
 
-def _slices(n: int, size: int) -> list[slice]:
+def slices(n: int, size: int) -> list[slice]:
+    """0..n cut into pieces of at most ``size``."""
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]

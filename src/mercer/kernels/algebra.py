@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Zipped, length
+from ..data import Data, Zipped, length, take
 from ..exceptions import NotAKernelError
+from ..features.products import MAX_COLUMNS, MAX_DENSE, khatri_rao, side_by_side
 from ..params import integer, nonnegative, parameter
 from . import properties as prop
 from .base import _NEGATIVE, Kernel, Tile
 from .domains import EVERYTHING, Domain
-
-MAX_COLUMNS = 2**62  # of a sparse feature map: columns are int64 codes
 
 
 def as_operand(other: Any) -> Kernel | None:
@@ -25,7 +24,7 @@ def as_operand(other: Any) -> Kernel | None:
     if isinstance(other, Kernel):
         return other
     if isinstance(other, Real) and not isinstance(other, bool):
-        if not float(other) >= 0:
+        if float(other) < 0:
             raise NotAKernelError(_NEGATIVE.format(other))
         return Constant(other)  # type: ignore[arg-type]
     return None
@@ -59,7 +58,7 @@ class Constant(Kernel):
     because = "c = <sqrt(c), sqrt(c)>"
 
     def prepare(self, X: Data) -> np.ndarray:
-        return np.empty((length(X), 0), np.float32)
+        return np.empty((length(super().prepare(X)), 0), np.float32)
 
     def pairwise(self, X: Data, Y: Data) -> np.ndarray:
         return np.full((len(X), len(Y)), self.value, dtype=np.float64)
@@ -136,9 +135,9 @@ class Binary(Kernel):
         left, right = self.left, self.right
         shown = [left._wrapped(self.binding), right._wrapped(self.binding + 1)]
         if isinstance(left, Constant) and not isinstance(right, Constant):
-            shown[0] = _number(left.value)
+            shown[0] = _number(left, self.symbol)
         elif isinstance(right, Constant):
-            shown[1] = _number(right.value)
+            shown[1] = _number(right, self.symbol)
         return f"{shown[0]} {self.symbol} {shown[1]}"
 
 
@@ -176,7 +175,7 @@ class Sum(Binary):
         if sp.issparse(a) or sp.issparse(b):
             if a.shape[1] + b.shape[1] > MAX_COLUMNS:
                 return None
-            return _hstack(sp.csr_matrix(a), sp.csr_matrix(b))
+            return side_by_side(sp.csr_matrix(a), sp.csr_matrix(b))
         return np.hstack([a, b])
 
     def n_features(self, X: Zipped) -> int | None:
@@ -226,7 +225,14 @@ class Product(Binary):
 
     def n_features(self, X: Zipped) -> int | None:
         a, b = (k.n_features(x) for k, x in zip((self.left, self.right), X.parts, strict=True))
-        return a * b if a is not None and b is not None and a * b <= MAX_COLUMNS else None
+        if a is None or b is None:
+            return None
+        if a * b <= MAX_DENSE:
+            return a * b
+        # A sparse map times a few columns stays sparse; rows of other products may get long.
+        wide, x = (self.left, X.parts[0]) if a > b else (self.right, X.parts[1])
+        short = min(a, b) <= 100 and a * b <= MAX_COLUMNS
+        return a * b if short and sp.issparse(wide.features(take(x, slice(0, 1)))) else None
 
     def grad_input(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
         (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
@@ -240,6 +246,8 @@ class Product(Binary):
             return prop.of_scaled(self.right.properties, self.left.value)
         if isinstance(self.right, Constant):
             return prop.of_scaled(self.left.properties, self.right.value)
+        if self.left == self.right:
+            return prop.of_power(self.left.properties, 2)
         return prop.of_product(self.left.properties, self.right.properties)
 
 
@@ -287,8 +295,8 @@ class Power(Kernel):
 
     def n_features(self, X: Data) -> int | None:
         count = self.base.n_features(X)
-        fits = count is not None and count**self.exponent <= MAX_COLUMNS
-        return count**self.exponent if count is not None and fits else None
+        total = None if count is None else count**self.exponent
+        return total if total is not None and total <= MAX_DENSE else None
 
     def grad_input(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
         p = self.exponent
@@ -300,7 +308,7 @@ class Power(Kernel):
 
     @property
     def properties(self) -> prop.Properties:
-        return reduce(prop.of_product, [self.base.properties] * self.exponent)
+        return prop.of_power(self.base.properties, self.exponent)
 
     def __repr__(self) -> str:
         return f"{self.base._wrapped(self.binding + 1)} ** {self.exponent}"
@@ -330,12 +338,16 @@ def direct_sum(*kernels: Kernel) -> Kernel:
     return reduce(Sum, [k.on(i) for i, k in enumerate(kernels)])
 
 
-def _number(value: float) -> str:
+def _number(constant: Constant, symbol: str) -> str:
+    """A constant as the number it was written as; ``k + 0`` would read back as ``k``."""
+    value = float(constant.value)
     short = f"{value:g}"
-    return short if float(short) == value else repr(float(value))
+    if value == 0 and symbol == "+":
+        return repr(constant)
+    return short if float(short) == value else repr(value)
 
 
-# ---- blocks and features -------------------------------------------------------------------
+# ---- blocks -------------------------------------------------------------------------------
 def _into(combine: np.ufunc, block: np.ndarray, other: Any) -> np.ndarray:
     """combine(block, other), reusing the memory of the block where the type allows."""
     keeps = isinstance(other, Real) or np.result_type(block, other) == block.dtype
@@ -353,37 +365,3 @@ def _power(block: np.ndarray, exponent: int) -> np.ndarray:
             assert result is not None
             return result
         block = np.multiply(block, block, out=None if result is block else block)
-
-
-def khatri_rao(A: Any, B: Any) -> Any:
-    """Row by row Kronecker product: features of a product from those of its factors."""
-    if not (sp.issparse(A) or sp.issparse(B)):
-        return np.einsum("ij,ik->ijk", A, B).reshape(len(A), -1)
-    A, B = sp.csr_matrix(A), sp.csr_matrix(B)
-    rows_a, rows_b = np.diff(A.indptr), np.diff(B.indptr)
-    counts = rows_a.astype(np.int64) * rows_b
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    row = np.repeat(np.arange(A.shape[0]), counts)
-    place = np.arange(indptr[-1]) - indptr[row]
-    i = A.indptr[row] + place // rows_b[row]
-    j = B.indptr[row] + place % rows_b[row]
-    columns = A.indices[i].astype(np.int64) * B.shape[1] + B.indices[j]
-    return _csr(A.data[i] * B.data[j], columns, indptr, (A.shape[0], A.shape[1] * B.shape[1]))
-
-
-def _hstack(A: sp.csr_matrix, B: sp.csr_matrix) -> sp.csr_matrix:
-    """scipy's hstack, without its conversion of indices to int32 in between."""
-    na, nb = np.diff(A.indptr), np.diff(B.indptr)
-    indptr = np.concatenate([[0], np.cumsum(na + nb)]).astype(np.int64)
-    columns, values = np.empty(indptr[-1], np.int64), np.empty(indptr[-1])
-    at_a = np.repeat(indptr[:-1] - A.indptr[:-1], na) + np.arange(A.nnz)
-    at_b = np.repeat(indptr[:-1] + na - B.indptr[:-1], nb) + np.arange(B.nnz)
-    columns[at_a], values[at_a] = A.indices, A.data
-    columns[at_b], values[at_b] = B.indices.astype(np.int64) + A.shape[1], B.data
-    return _csr(values, columns, indptr, (A.shape[0], A.shape[1] + B.shape[1]))
-
-
-def _csr(values: Any, columns: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_matrix:
-    matrix = sp.csr_matrix(shape, dtype=np.float64)
-    matrix.data, matrix.indices, matrix.indptr = values, columns, indptr
-    return matrix

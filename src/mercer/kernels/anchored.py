@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Zipped, length, take
+from ..exceptions import UnresolvedError
 from . import properties as prop
 from .base import Kernel, Tile
 from .transforms import Transform
@@ -29,6 +30,15 @@ class Anchored(Transform):
     @property
     def unresolved(self) -> str | None:
         return "reference=None" if self.reference is None else super().unresolved
+
+    def _anchors(self) -> Data:
+        """The prepared reference sample."""
+        if self.reference is None:
+            raise UnresolvedError(
+                f"{self!r} takes its reference sample from the training data; call "
+                f"kernel.resolve(X_train) first."
+            )
+        return self.kernel.prepare(self.reference)
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +68,7 @@ class Centered(Anchored):
     because = "centred features phi(x) - mean phi(z) are features"
 
     def prepare(self, X: Data) -> Zipped:
-        Z = self.kernel.prepare(self.reference)
+        Z = self._anchors()
         P = self.kernel.prepare(X)
         grand = _row_means(self.kernel, Z, Z).mean()
         return Zipped(P, _row_means(self.kernel, P, Z) - grand / 2)
@@ -85,7 +95,7 @@ class Centered(Anchored):
         phi = self.kernel.features(X.parts[0])
         if phi is None or sp.issparse(phi):
             return None
-        reference: Any = self.kernel.features(self.kernel.prepare(self.reference))
+        reference: Any = self.kernel.features(self._anchors())
         return phi - reference.mean(axis=0)
 
     def n_features(self, X: Zipped) -> int | None:
@@ -127,7 +137,7 @@ class Through(Anchored):
     because = "<[k(x, z)]_z, [k(y, z)]_z> is an inner product of explicit features"
 
     def prepare(self, X: Data) -> np.ndarray:
-        return self.kernel.pairwise(self.kernel.prepare(X), self.kernel.prepare(self.reference))
+        return self.kernel.pairwise(self.kernel.prepare(X), self._anchors())
 
     def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         return X @ Y.T

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..data import Data, length, take
+from ..data import Data, is_frame, length, take
 from ..exceptions import NotAKernelError, UnresolvedError
 from ..params import Params
 from .domains import ANY, Domain
@@ -42,11 +42,12 @@ Tile = Callable[[slice, slice], np.ndarray]
 
 _DIFFERENCE = (
     "A difference of kernels is not a kernel: (k1 - k2)(x, x) can be negative, and then no feature "
-    "map phi gives it as <phi(x), phi(x)>. Only sums, products and non-negative multiples are kernels."
+    "map phi gives it as <phi(x), phi(x)>. Only sums, products and non-negative multiples are "
+    "kernels."
 )
 _NEGATIVE = (
-    "A negative multiple of a kernel is not a kernel: {0} * k(x, x) would be negative, but it has to "
-    "be the squared norm of phi(x). Weights must be >= 0."
+    "A negative multiple of a kernel is not a kernel: {0} * k(x, x) would be negative, but it has "
+    "to be the squared norm of phi(x). Weights must be >= 0."
 )
 
 
@@ -62,6 +63,7 @@ class Kernel(Params, ABC):
 
     because: ClassVar[str] = "positive definite by assumption"
     binding: ClassVar[int] = 9  # operator precedence when printed: + 1, * 2, ** 3, atoms 9
+    __array_ufunc__ = None  # array * kernel is an error, not an array of kernels
 
     # ---- to implement --------------------------------------------------------------------
     @abstractmethod
@@ -167,6 +169,8 @@ class Kernel(Params, ABC):
         from ..rkhs.function import RKHSFunction
 
         one = np.asarray(x)[None] if isinstance(x, np.ndarray | Real) else [x]
+        if hasattr(x, "tocsr") or is_frame(x):  # already a data set, of one row
+            one = x
         return RKHSFunction(self, one, np.ones(1))
 
     def explain(self) -> str:

@@ -68,7 +68,7 @@ def median_distance(X: Vectors) -> float:
     D = SquaredDistances(X, X, exact=True)(everything, everything)
     between = D[np.triu_indices(len(D), 1)]
     between = between[between > 0]
-    return float(np.sqrt(np.median(between))) if len(between) else 1.0
+    return float(np.median(np.sqrt(between))) if len(between) else 1.0
 
 
 def variance_scale(X: Vectors) -> float:

@@ -1,4 +1,4 @@
-"""Kernels of the inner product: linear, polynomial, exponential, binomial, any power series.
+"""Kernels of the inner product: linear, polynomial, exponential, binomial.
 
 k(x, y) = f(<x, y>) with f(t) = sum_n a_n t^n is a kernel where the series converges if every
 a_n >= 0: powers of <x, y> are kernels, and so are their non-negative sums and limits.
@@ -7,19 +7,16 @@ a_n >= 0: powers of <x, y> are kernels, and so are their non-negative sums and l
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
-from math import comb, factorial, prod
-from numbers import Real
-from typing import Any
+from math import comb
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data
-from ..exceptions import DomainError, NotAKernelError
-from ..params import integer, nonnegative, parameter, positive
+from ..exceptions import DomainError
+from ..features.products import MAX_DENSE
+from ..params import integer, nonnegative, positive
 from . import properties as prop
 from .algebra import _power
 from .base import Tile
@@ -155,25 +152,30 @@ class Polynomial(Dot):
     def slope(self, T: np.ndarray) -> np.ndarray:
         return self.degree * self.scale * (self.scale * T + self.offset) ** (self.degree - 1)
 
-    def n_features(self, X: Vectors) -> int:
+    def n_features(self, X: Vectors) -> int | None:
         d, p = X.shape[1], self.degree
-        return comb(d + p, p) if self.offset else comb(d + p - 1, p)
+        count = comb(d + p, p) if self.offset else comb(d + p - 1, p)
+        return count if count <= MAX_DENSE else None
 
     def features(self, X: Vectors) -> np.ndarray | None:
         """Monomials x^a, |a| <= p, each with the root of its multinomial coefficient."""
-        if self.n_features(X) > 10**6:
+        if self.n_features(X) is None:
             return None
         X = X.toarray() if sp.issparse(X) else X
-        n, d = X.shape
-        low = 0 if self.offset else self.degree
-        columns = []
-        for q in range(low, self.degree + 1):
-            weight = comb(self.degree, q) * self.scale**q * self.offset ** (self.degree - q)
-            for chosen in combinations_with_replacement(range(d), q):
-                repeats = [factorial(chosen.count(j)) for j in set(chosen)]
-                size = np.sqrt(weight * factorial(q) / prod(repeats))
-                columns.append(size * np.prod(X[:, list(chosen)], axis=1, initial=1))
-        return np.stack(columns, axis=1).astype(X.dtype, copy=False)
+        p, d = self.degree, X.shape[1]
+        level = np.ones((len(X), 1))  # monomials of degree q, as ordered lists of their factors
+        last, run, orders = np.zeros(1, int), np.zeros(1, int), np.ones(1)
+        blocks = []
+        for q in range(p + 1):
+            weight = comb(p, q) * self.scale**q * self.offset ** (p - q)
+            if weight:
+                blocks.append(level * np.sqrt(weight * orders))
+            if q < p:  # times each x_j that does not come before the last factor
+                longer = [np.flatnonzero(last <= j) for j in range(d)]
+                old, new = np.concatenate(longer), np.repeat(np.arange(d), list(map(len, longer)))
+                run = np.where(last[old] == new, run[old] + 1, 1)
+                level, last, orders = level[:, old] * X[:, new], new, orders[old] * (q + 1) / run
+        return np.hstack(blocks).astype(X.dtype, copy=False)
 
     @property
     def properties(self) -> prop.Properties:
@@ -226,7 +228,7 @@ class Exponential(Dot):
             analytic=prop.yes("the exponential of a polynomial"),
             stationary=prop.no("k(x, x) is not constant"),
             universal=prop.yes("a Taylor kernel whose coefficients are all positive"),
-            characteristic=prop.yes("the embedding is the moment generating function of gamma x"),
+            integrally_pd=prop.yes("the embedding is a Laplace transform, which is injective"),
             positive_diag=prop.yes("an exponential"),
         )
 
@@ -277,123 +279,6 @@ class Binomial(Dot):
             analytic=prop.yes("analytic inside the ball"),
             stationary=prop.no("k(x, x) is not constant"),
             universal=prop.yes("a Taylor kernel whose coefficients are all positive"),
+            integrally_pd=prop.yes("the embedding holds all moments of a bounded distribution"),
             positive_diag=prop.yes("k(x, x) >= 1"),
         )
-
-
-@dataclass(eq=False, repr=False)
-class Taylor(Dot):
-    r"""A power series in the inner product.
-
-    .. math:: k(x, y) = \sum_{n \ge 0} a_n \langle x, y \rangle^n, \quad a_n \ge 0, \;
-              \|x\|^2, \|y\|^2 < r
-
-    Parameters
-    ----------
-    coefficients : list of float, or callable
-        a_0, a_1, ...; a finite list is a polynomial. A callable gives a_n for every n, and then
-        the radius of convergence has to be given.
-    radius : float, optional
-        The series is used for ||x||^2 < radius. Infinite for a finite list.
-    tol : float
-        A series is summed until its next terms no longer change the value relative to this.
-
-    Examples
-    --------
-    >>> from mercer import Taylor
-    >>> Taylor([1, 0, 2])([[1.0], [2.0]])
-    array([[ 3.,  9.],
-           [ 9., 33.]])
-    >>> def geometric(n):
-    ...     return 1.0
-    >>> Taylor(geometric, radius=1)([[0.5]])  # 1 / (1 - 1/4)
-    array([[1.33333333]])
-
-    References
-    ----------
-    Steinwart & Christmann, *Support Vector Machines*, 2008, lemma 4.8.
-    """
-
-    coefficients: list | np.ndarray | Callable[[int], float] = parameter(
-        check=lambda a: (
-            None if callable(a) or len(np.shape(a)) == 1 else "a list or a function of n"
-        )
-    )
-    radius: float | None = parameter(  # type: ignore[assignment]
-        None,
-        check=lambda r: None if r is None or (isinstance(r, Real) and float(r) > 0) else "positive",
-    )
-    tol: float = positive(1e-15)
-    because = "a power series in <x, y> with coefficients >= 0 is a limit of sums of products"
-    _most_terms = 100_000
-
-    def __post_init__(self) -> None:
-        if callable(self.coefficients):
-            if self.radius is None:
-                raise ValueError(
-                    "Taylor: radius must be given for an infinite series (numpy.inf if it "
-                    "converges everywhere)."
-                )
-        elif np.any(np.asarray(self.coefficients, dtype=float) < 0):
-            raise NotAKernelError(
-                "Taylor: every coefficient must be >= 0; a negative one would subtract a kernel."
-            )
-
-    def prepare(self, X: Data) -> Vectors:
-        X = VectorKernel.prepare(self, X)
-        if self.radius is not None and np.isfinite(self.radius):
-            outside = squared_norms(X) >= self.radius
-            if outside.any():
-                raise DomainError(
-                    f"Taylor: sample {int(np.argmax(outside))} has ||x||^2 >= {self.radius:g}, the "
-                    f"radius of convergence; rescale X."
-                )
-        return X
-
-    def _coefficient(self, n: int) -> float:
-        if callable(self.coefficients):
-            a = float(self.coefficients(n))
-            if not a >= 0:
-                raise NotAKernelError(f"Taylor: coefficient a_{n} = {a:g} must be >= 0.")
-            return a
-        return float(self.coefficients[n]) if n < len(self.coefficients) else 0.0
-
-    def _series(self, T: np.ndarray, weight: Callable[[int], float]) -> np.ndarray:
-        """sum_n weight(n) T^n, until it settles."""
-        total, power = np.zeros_like(T), np.ones_like(T)
-        finite = None if callable(self.coefficients) else len(self.coefficients)
-        quiet = 0
-        for n in range(self._most_terms if finite is None else finite):
-            term = weight(n) * power
-            total += term
-            settled = np.all(np.abs(term) <= self.tol * np.abs(total))
-            quiet = quiet + 1 if settled and weight(n) else (quiet if not weight(n) else 0)
-            if finite is None and quiet >= 3:
-                return total
-            power = power * T
-        if finite is None:
-            raise DomainError(
-                f"Taylor: the series has not settled to tol={self.tol:g} after {self._most_terms} "
-                f"terms; some ||x||^2 is too close to radius={self.radius}."
-            )
-        return total
-
-    def profile(self, T: np.ndarray) -> np.ndarray:
-        return self._series(T, self._coefficient)
-
-    def slope(self, T: np.ndarray) -> np.ndarray:
-        return self._series(T, lambda n: (n + 1) * self._coefficient(n + 1))
-
-    @property
-    def domain(self) -> Domain:
-        finite = self.radius is not None and np.isfinite(self.radius)
-        return ball(float(np.sqrt(self.radius or 1))) if finite else VECTORS
-
-    @property
-    def properties(self) -> prop.Properties:
-        facts: dict[str, Any] = {"analytic": prop.yes("a power series inside its radius")}
-        if not callable(self.coefficients):
-            facts["finite_dim"] = prop.yes("a polynomial in <x, y>")
-        if self._coefficient(0) > 0:
-            facts["positive_diag"] = prop.yes("k(x, x) >= a_0 > 0")
-        return self._stated(**facts)

@@ -1,11 +1,13 @@
 """What is known of a kernel, and why: a three-valued calculus over its construction.
 
 Every property is a :class:`Fact`: yes, no or unknown, with the reason. Leaves state theirs;
-:func:`of_sum`, :func:`of_product` and the other rules derive those of composite kernels; and
-:func:`close` adds what the theorems imply. No rule answers yes without a theorem behind it.
+:func:`of_sum`, :func:`of_product` and the other rules below derive those of composite kernels;
+and :func:`close` adds what the theorems imply. No rule answers yes or no without a proof, and a
+proof that is not in the references is sketched beside the rule.
 
-Definitions used (X is the domain of the kernel)
+Definitions used (X is the domain of the kernel, phi its canonical feature map)
 
+psd              v'Kv >= 0 for every Gram matrix K; the other facts below need it
 bounded          sup k(x, x) < inf
 continuous       k is continuous on X x X
 smooth           m: all mixed derivatives of order <= m in each argument exist, are continuous
@@ -14,6 +16,7 @@ stationary       k(x, y) depends on x - y only
 strictly_pd      Gram matrices on distinct points are non-singular
 universal        H_k is dense in C(Z) for every compact Z in X
 characteristic   P -> mean embedding is injective on the probability measures that have one
+integrally_pd    the same for all signed measures with integrable sqrt(k(x, x))
 finite_dim       H_k has finite dimension
 positive_diag    k(x, x) > 0 for every x
 
@@ -25,249 +28,233 @@ Fukumizu & Lanckriet, *Universality, characteristic kernels and RKHS embedding o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from math import inf
+from typing import Any
 
-from .domains import ANY, Domain, joint
+from .domains import certain, disjoint, joint, separates, subset
+from .facts import SEPARATING, UNKNOWN, Fact, Properties, Smoothness, close, lift, no, yes
 
+__all__ = [
+    "SEPARATING",
+    "UNKNOWN",
+    "Fact",
+    "Properties",
+    "Smoothness",
+    "close",
+    "lift",
+    "no",
+    "of_centered",
+    "of_modulated",
+    "of_normalized",
+    "of_power",
+    "of_product",
+    "of_pullback",
+    "of_restricted",
+    "of_scaled",
+    "of_sum",
+    "of_through",
+    "yes",
+]
 
-@dataclass(frozen=True)
-class Fact:
-    """Yes (True), no (False) or unknown (None), and the reason. Truthy only when yes."""
-
-    value: bool | None = None
-    because: str = "nothing known"
-
-    def __bool__(self) -> bool:
-        return self.value is True
-
-    @property
-    def no(self) -> bool:
-        """Known to be false."""
-        return self.value is False
-
-    @property
-    def unknown(self) -> bool:
-        """Neither known to be true nor known to be false."""
-        return self.value is None
-
-    def __str__(self) -> str:
-        return {True: "yes", False: "no", None: "unknown"}[self.value]
-
-
-UNKNOWN = Fact()
-
-
-def yes(because: str) -> Fact:
-    """A proved property."""
-    return Fact(True, because)
+_BUILT = yes("built by the closure rules")
+_DOUBTFUL = Fact(None, "made from a function that is not known to be positive definite")
 
 
-def no(because: str) -> Fact:
-    """A refuted property."""
-    return Fact(False, because)
+def _all(facts: list[Fact], because: str) -> Fact:
+    return yes(because) if all(facts) else UNKNOWN
 
 
-@dataclass(frozen=True)
-class Smoothness:
-    """k is C^m for every m <= at_least and for no m > at_most."""
-
-    at_least: float = -1
-    at_most: float = inf
-    because: str = "nothing known"
-
-    def __str__(self) -> str:
-        if self.at_least == inf:
-            return "C^inf"
-        if self.at_least < 0:
-            return "unknown"
-        exact = self.at_least == self.at_most
-        return f"C^{self.at_least:g}" + (", no more" if exact else " at least")
-
-    def differentiable(self, m: int) -> Fact:
-        """Is k m times continuously differentiable in each argument?"""
-        if m <= self.at_least:
-            return yes(self.because)
-        return no(self.because) if m > self.at_most else UNKNOWN
+def _any(facts: list[Fact], because: str) -> Fact:
+    return yes(because) if any(facts) else UNKNOWN
 
 
-@dataclass(frozen=True)
-class Properties:
-    """All that is known of one kernel on its domain."""
-
-    domain: Domain = ANY
-    bounded: Fact = UNKNOWN
-    continuous: Fact = UNKNOWN
-    smooth: Smoothness = Smoothness()
-    analytic: Fact = UNKNOWN
-    stationary: Fact = UNKNOWN
-    strictly_pd: Fact = UNKNOWN
-    universal: Fact = UNKNOWN
-    characteristic: Fact = UNKNOWN
-    finite_dim: Fact = UNKNOWN
-    positive_diag: Fact = UNKNOWN
-    psd: Fact = Fact(True, "built by the closure rules")
-
-    def facts(self) -> dict[str, Fact]:
-        """Every yes/no/unknown property by name."""
-        return {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if isinstance(getattr(self, f.name), Fact)
-        }
+def _kept(fact: Fact, because: str) -> Fact:
+    """The same answer for another reason."""
+    return fact if fact.unknown else replace(fact, because=because)
 
 
-SEPARATING = ("strictly_pd", "universal", "characteristic")
+def _if_yes(fact: Fact, because: str) -> Fact:
+    return yes(because) if fact else UNKNOWN
 
 
-def close(p: Properties) -> Properties:
-    """Add what follows from what is known."""
-    new = dict(p.facts())
-
-    def imply(name: str, fact: Fact) -> None:
-        if new[name].unknown:
-            new[name] = fact
-
-    smooth = p.smooth
-    if new["analytic"] and smooth.at_least < inf:
-        smooth = Smoothness(inf, inf, "analytic functions are infinitely differentiable")
-    if smooth.at_least >= 0:
-        imply("continuous", yes("differentiable, hence continuous"))
-    if smooth.at_most < inf:
-        imply("analytic", no("not infinitely differentiable"))
-    if new["finite_dim"] and p.domain.infinite:
-        dim = "H_k has finite dimension but the domain has infinitely many points"
-        for name in SEPARATING:
-            imply(name, no(dim))
-    if new["stationary"] and p.domain.euclidean:
-        imply("bounded", yes("stationary: k(x, x) is the same number everywhere"))
-        if new["characteristic"] and new["continuous"]:
-            full = "stationary and characteristic: its spectral measure has full support"
-            imply("universal", yes(full))
-            imply("strictly_pd", yes(full))
-    if new["universal"]:
-        imply("strictly_pd", yes("universal kernels are strictly positive definite"))
-        if p.domain.compact:
-            imply("characteristic", yes("universal on a compact domain"))
-    if new["strictly_pd"]:
-        imply("positive_diag", yes("strictly positive definite"))
-        if p.domain.infinite:
-            imply("finite_dim", no("infinitely many linearly independent k(x, .)"))
-    if new["strictly_pd"].no:
-        imply("universal", no("not strictly positive definite"))
-    return replace(p, smooth=smooth, **new)
+def _psd(*parts: Properties) -> Fact:
+    return _BUILT if all(p.psd for p in parts) else _DOUBTFUL
 
 
-def lift(p: Properties, domain: Domain) -> Properties:
-    """The same kernel seen on the joint domain of a larger expression."""
-    relation = p.domain.relation(domain)
-    if relation == "same":
-        return p
-    facts = p.facts()
-    if relation == "refinement":
-        merged = no(f"only sees {p.domain}, which merges points of {domain}")
-        facts |= dict.fromkeys(SEPARATING, merged)
-        return replace(p, domain=domain, **facts)
-    for name, fact in facts.items():
-        keep = fact and (relation == "restriction" or name not in SEPARATING)
-        if not (keep or name == "psd"):
-            facts[name] = UNKNOWN
-    smooth = replace(p.smooth, at_most=inf)
-    return close(replace(p, domain=domain, smooth=smooth, **facts))
+def _close(p: Properties) -> Properties:
+    """What follows; refutations below rest on the Hilbert space, so they need one."""
+    if not p.psd:
+        refuted: dict[str, Any] = {n: UNKNOWN for n, fact in p.facts().items() if fact.no}
+        p = replace(p, smooth=replace(p.smooth, at_most=inf), **refuted)
+    return close(p)
 
 
-def _both(a: Fact, b: Fact, rule: str) -> Fact:
-    return yes(rule) if a and b else UNKNOWN
-
-
-def _difference(a: Fact, b: Fact, name: str) -> Fact:
-    """A linear class of functions: both in gives in, exactly one in gives out."""
-    if a and b:
-        return yes(f"a sum of {name} kernels")
-    if (a and b.no) or (b and a.no):
-        return no(f"exactly one summand is {name}, and a difference of {name} functions would be")
-    return UNKNOWN
+def _margins(p: Properties) -> frozenset[frozenset]:
+    """The sets of columns of which a kernel is a sum of kernels."""
+    return p.margins or frozenset({p.domain.columns})
 
 
 def of_sum(left: Properties, right: Properties) -> Properties:
-    """k1 + k2."""
+    """k1 + k2.
+
+    A summand is no rougher than the sum: H_k1 lies in H_k, the adjoint of that inclusion maps
+    phi to phi1, and it is bounded, so every derivative of phi gives one of phi1.
+    """
     domain = joint(left.domain, right.domain)
     a, b = lift(left, domain), lift(right, domain)
-    if a.bounded and b.bounded:
-        bounded = yes("a sum of bounded kernels")
-    elif a.bounded.no or b.bounded.no:
-        bounded = no("a summand is unbounded on the diagonal and the other is >= 0 there")
-    else:
-        bounded = UNKNOWN
-    lo = min(a.smooth.at_least, b.smooth.at_least)
-    hi = min(a.smooth.at_most, b.smooth.at_most)
-    exact = a.smooth.at_least > b.smooth.at_most or b.smooth.at_least > a.smooth.at_most
-    smooth = Smoothness(lo, hi if exact else inf, "the rougher summand decides")
-    continuous = _difference(a.continuous, b.continuous, "continuous")
-    one = [p for p in (a, b) if p.strictly_pd]
-    wide = [p for p in (a, b) if p.universal]
-    telling = [p for p in (a, b) if p.characteristic]
-    return close(
+
+    def rough_if_either(name: str) -> Fact:
+        pair = getattr(a, name), getattr(b, name)
+        if any(f.no for f in pair):
+            return no(
+                f"a summand is not {name}, and a sum of kernels is no smoother than its parts"
+            )
+        return _all(list(pair), f"a sum of {name} kernels")
+
+    bounded = _all([a.bounded, b.bounded], "a sum of bounded kernels")
+    if a.bounded.no or b.bounded.no:
+        bounded = no("a summand is unbounded, and the other is >= 0 on the diagonal")
+    stationary = _all([a.stationary, b.stationary], "a sum of stationary kernels")
+    if (a.stationary and b.stationary.no) or (b.stationary and a.stationary.no):
+        stationary = no("one summand is stationary and the other is not")
+    finite = _all([a.finite_dim, b.finite_dim], "dimensions add")
+    if a.finite_dim.no or b.finite_dim.no:
+        finite = no("H_k contains the space of a summand of infinite dimension")
+    continuous = rough_if_either("continuous")
+    apart: dict[str, Any] = {
+        "strictly_pd": _any(
+            [a.strictly_pd, b.strictly_pd], "a summand is strictly positive definite"
+        ),
+        "integrally_pd": _any(
+            [a.integrally_pd, b.integrally_pd], "a summand is integrally positive definite"
+        ),
+        "universal": _any(
+            [a.universal, b.universal], "H_k contains the space of a universal summand"
+        )
+        if continuous
+        else UNKNOWN,
+        "characteristic": _any(
+            [a.characteristic, b.characteristic],
+            "MMD^2 of a sum is the sum of both, and one is zero only for P = Q",
+        ),
+    }
+    margins = _margins(left) | _margins(right)
+    if all(seen < domain.columns for seen in margins) and all(map(certain, domain.columns)):
+        # the corners of a box with alternating signs, or P on the even ones and Q on the odd
+        blind = no("a sum of functions of fewer columns: it sees no interaction of all of them")
+        apart = {"strictly_pd": blind, "characteristic": blind}
+    return _close(
         Properties(
             domain,
-            bounded,
-            continuous,
-            smooth,
-            _difference(a.analytic, b.analytic, "analytic"),
-            _difference(a.stationary, b.stationary, "stationary"),
-            yes("one summand is strictly positive definite") if one else UNKNOWN,
-            yes("H_k contains the space of a universal summand")
-            if wide and continuous
-            else UNKNOWN,
-            yes("MMD^2 of a sum is the sum of MMD^2, one of them is zero only for P = Q")
-            if telling
-            else UNKNOWN,
-            _both(a.finite_dim, b.finite_dim, "dimensions add"),
-            yes("a summand is positive on the diagonal")
-            if a.positive_diag or b.positive_diag
-            else UNKNOWN,
+            margins=margins,
+            psd=_psd(left, right),
+            bounded=bounded,
+            continuous=continuous,
+            smooth=Smoothness(
+                min(a.smooth.at_least, b.smooth.at_least),
+                min(a.smooth.at_most, b.smooth.at_most),
+                "the rougher summand decides",
+            ),
+            analytic=rough_if_either("analytic"),
+            stationary=stationary,
+            finite_dim=finite,
+            positive_diag=_any(
+                [a.positive_diag, b.positive_diag], "a summand is positive on the diagonal"
+            ),
+            **apart,
         )
     )
 
 
 def of_product(left: Properties, right: Properties) -> Properties:
-    """k1 * k2, on the same points or as a tensor product on different columns."""
+    """k1 * k2, on the same points or as a tensor product on different columns.
+
+    With an orthonormal basis e_i of H_k2 (separable, because k2 is continuous),
+    ``int int k1 k2 dmu dmu = sum_i int int k1 d(e_i mu) d(e_i mu)``. If k1 is integrally positive
+    definite and this is 0, then e_i mu = 0 for all i, and mu = 0 where sum_i e_i^2 = k2(x, x) > 0.
+    The same with signed measures on a compact set shows that a product of a universal kernel with
+    a continuous one of positive diagonal is universal.
+    """
     domain = joint(left.domain, right.domain)
     a, b = lift(left, domain), lift(right, domain)
-    continuous = _both(a.continuous, b.continuous, "a product of continuous kernels")
-    stationary = _both(a.stationary, b.stationary, "a product of stationary kernels")
-    strictly = UNKNOWN
-    if left.strictly_pd and right.strictly_pd and domain != ANY:
-        strictly = yes("a (tensor) product of strictly positive definite kernels")
-    elif (a.strictly_pd and b.positive_diag) or (b.strictly_pd and a.positive_diag):
-        strictly = yes(
-            "Schur product of a strictly positive definite kernel with one of positive diagonal"
-        )
-    universal = UNKNOWN
-    if left.universal and right.universal and continuous and domain != ANY:
-        universal = yes("a (tensor) product of universal kernels")
-    characteristic = UNKNOWN
+    pairs = ((a, b), (b, a))
+    continuous = _all([a.continuous, b.continuous], "a product of continuous kernels")
+    analytic = _all([a.analytic, b.analytic], "a product of analytic kernels")
+    stationary = _all([a.stationary, b.stationary], "a product of stationary kernels")
+    bounded = _all([a.bounded, b.bounded], "a product of bounded kernels")
+    finite = _all([a.finite_dim, b.finite_dim], "dimensions multiply")
+    positive = _all([a.positive_diag, b.positive_diag], "a product of positive numbers")
+    lo, hi = min(a.smooth.at_least, b.smooth.at_least), inf
     spectral = stationary and continuous and domain.euclidean
-    full = "stationary: spectral measures convolve, and the support fills R^d"
-    if (spectral and left.characteristic and right.characteristic) or (
-        spectral
-        and ((a.characteristic and b.positive_diag) or (b.characteristic and a.positive_diag))
+    apart = disjoint(left.domain, right.domain)
+    for p, q in pairs:
+        if p.positive_diag.no:
+            positive = no("a factor vanishes at (x, x) for some x")
+        if not q.positive_diag:
+            continue
+        # Near the diagonal p = (p q) / q; on other columns, p = (p q) / constant.
+        if p.continuous.no and (q.continuous or apart):
+            continuous = no("a factor is not continuous, and the other does not vanish at (x, x)")
+        if p.analytic.no and (q.analytic or apart or spectral):
+            analytic = no("a factor is not analytic, and the other does not vanish at (x, x)")
+        if p.smooth.at_most < q.smooth.at_least or apart or spectral:
+            hi = min(hi, p.smooth.at_most)
+        if p.bounded.no and (q.stationary or apart):
+            bounded = no("a factor is unbounded, and the other stays away from 0 on the diagonal")
+        if p.finite_dim.no:
+            finite = no("a factor has infinite dimension, and the other a positive diagonal")
+    facts: dict[str, Any] = {}
+    for name, words in (
+        ("strictly_pd", "strictly positive definite"),
+        ("integrally_pd", "integrally positive definite"),
+        ("universal", "universal"),
     ):
-        characteristic = yes(full)
-    lo = min(a.smooth.at_least, b.smooth.at_least)
-    return close(
+        facts[name] = UNKNOWN
+        if name != "strictly_pd" and not continuous:
+            continue
+        if any(getattr(p, name) and q.positive_diag for p, q in pairs):
+            facts[name] = yes(f"a factor is {words} and the other has a positive diagonal")
+        elif getattr(left, name) and getattr(right, name) and separates(left.domain, right.domain):
+            facts[name] = yes(f"a tensor product of {words} kernels")
+    for name in ("strictly_pd", "characteristic"):
+        if apart and (getattr(left, name).no or getattr(right, name).no):
+            facts[name] = no("with the columns of one factor fixed, it is a multiple of the other")
+    return _close(
         Properties(
             domain,
-            _both(a.bounded, b.bounded, "a product of bounded kernels"),
-            continuous,
-            Smoothness(lo, inf, "the rougher factor decides"),
-            _both(a.analytic, b.analytic, "a product of analytic kernels"),
-            stationary,
-            strictly,
-            universal,
-            characteristic,
-            _both(a.finite_dim, b.finite_dim, "dimensions multiply"),
-            _both(a.positive_diag, b.positive_diag, "a product of positive numbers"),
+            psd=_psd(left, right),
+            bounded=bounded,
+            continuous=continuous,
+            smooth=Smoothness(lo, hi, "the rougher factor decides"),
+            analytic=analytic,
+            stationary=stationary,
+            finite_dim=finite,
+            positive_diag=positive,
+            **facts,
+        )
+    )
+
+
+def of_power(p: Properties, exponent: int) -> Properties:
+    """k^p for an integer exponent: a product with itself, of which a little more is known."""
+    if exponent == 1:
+        return p
+    twice = of_product(p, p)
+    # Near the diagonal k is the p-th root of its power, which is smooth away from 0.
+    rooted = bool(p.positive_diag and p.continuous)
+    return close(
+        replace(
+            twice,
+            domain=p.domain,
+            bounded=_kept(p.bounded, "k(x, x)^p is bounded exactly if k(x, x) is"),
+            smooth=replace(twice.smooth, at_most=p.smooth.at_most if rooted else inf),
+            analytic=p.analytic if rooted else twice.analytic,
+            finite_dim=_kept(
+                p.finite_dim, "the rank of a Gram matrix does not fall under powers by element"
+            )
+            if p.finite_dim.no
+            else twice.finite_dim,
         )
     )
 
@@ -294,63 +281,75 @@ def of_scaled(p: Properties, weight: float) -> Properties:
 
 
 def of_normalized(p: Properties) -> Properties:
-    """k(x, y) / sqrt(k(x, x) k(y, y))."""
-    fine = bool(p.positive_diag)
-    regular = fine and bool(p.continuous)
-    same = "normalising by a non-vanishing function keeps it"
+    """k(x, y) / sqrt(k(x, x) k(y, y)), and 0 where k(x, x) = 0."""
     one = yes("k(x, x) is 1 (or 0)")
-    if p.stationary and fine:
+    fine = bool(p.positive_diag)
+    if p.stationary and fine and p.psd:
         return close(replace(p, bounded=one))
+    regular = fine and bool(p.continuous)
+    same = "dividing by a function without zeros keeps it"
     return close(
         Properties(
             p.domain,
+            psd=_psd(p),
             bounded=one,
             continuous=yes(same) if regular else UNKNOWN,
             smooth=Smoothness(p.smooth.at_least, inf, same) if fine else Smoothness(),
-            analytic=yes(same) if fine and p.analytic else UNKNOWN,
-            strictly_pd=yes(same) if p.strictly_pd else UNKNOWN,
-            universal=yes("normalised universal kernels are universal")
-            if regular and p.universal
-            else UNKNOWN,
-            finite_dim=p.finite_dim,
-            positive_diag=p.positive_diag,
+            analytic=_if_yes(p.analytic, same) if fine else UNKNOWN,
+            strictly_pd=_kept(p.strictly_pd, same),
+            integrally_pd=_if_yes(p.integrally_pd, same),
+            universal=_kept(p.universal, same) if regular else UNKNOWN,
+            finite_dim=_kept(p.finite_dim, "the functions are those of k, divided by one function"),
+            positive_diag=_kept(p.positive_diag, "k(x, x) is 1, and 0 only where it was 0"),
         )
     )
 
 
 def of_centered(p: Properties) -> Properties:
-    """k centred on a reference sample z: features phi(x) - mean phi(z)."""
-    zero_mean = "every f in H_k sums to zero over the reference sample"
-    shift = "centring subtracts functions of the same kind"
-    return close(
+    """k centred on a reference sample z: features phi(x) - mean phi(z).
+
+    A constant vector is subtracted from phi, so phi is as continuous, smooth and bounded as before.
+    """
+    zero_mean = no("every f in H_k sums to zero over the reference sample")
+    shift = "centring subtracts one vector from all features"
+    return _close(
         Properties(
             p.domain,
-            bounded=yes(shift) if p.bounded else UNKNOWN,
-            continuous=yes(shift) if p.continuous else UNKNOWN,
-            smooth=Smoothness(p.smooth.at_least, inf, shift),
-            analytic=yes(shift) if p.analytic else UNKNOWN,
-            strictly_pd=no(zero_mean),
-            universal=no(zero_mean),
-            characteristic=replace(p.characteristic, because="a common shift cancels in the MMD"),
-            finite_dim=p.finite_dim,
+            psd=_psd(p),
+            bounded=_kept(p.bounded, shift),
+            continuous=_kept(p.continuous, shift),
+            smooth=p.smooth,
+            analytic=_kept(p.analytic, shift),
+            strictly_pd=zero_mean,
+            universal=zero_mean,
+            characteristic=_kept(p.characteristic, "a common shift cancels in the MMD"),
+            finite_dim=_kept(p.finite_dim, "centring takes away at most one dimension"),
         )
     )
+
+
+def of_modulated(p: Properties) -> Properties:
+    """f(x) k(x, y) f(y) for a function f about which nothing is known."""
+    times = "the functions are those of k times f"
+    return close(Properties(p.domain, psd=_psd(p), finite_dim=_if_yes(p.finite_dim, times)))
 
 
 def of_pullback(p: Properties) -> Properties:
     """k(A(x), A(y)) for a map about which nothing is known."""
     through = "k is evaluated at A(x)"
-    return Properties(
-        bounded=yes(through) if p.bounded else UNKNOWN,
-        finite_dim=yes(through) if p.finite_dim else UNKNOWN,
-        positive_diag=yes(through) if p.positive_diag else UNKNOWN,
+    return close(
+        Properties(
+            psd=_psd(p),
+            bounded=_if_yes(p.bounded, through),
+            finite_dim=_if_yes(p.finite_dim, through),
+            positive_diag=_if_yes(p.positive_diag, through),
+        )
     )
 
 
 def of_restricted(p: Properties) -> Properties:
     """k on a subset about which nothing is known: what holds everywhere holds there."""
-    facts = {name: fact if fact or name == "psd" else UNKNOWN for name, fact in p.facts().items()}
-    return replace(p, smooth=replace(p.smooth, at_most=inf), **facts)
+    return lift(p, subset(p.domain))
 
 
 def of_through(p: Properties) -> Properties:
@@ -359,10 +358,11 @@ def of_through(p: Properties) -> Properties:
     return close(
         Properties(
             p.domain,
-            bounded=yes(through) if p.bounded else UNKNOWN,
-            continuous=yes(through) if p.continuous else UNKNOWN,
+            psd=yes("an inner product of explicit features"),
+            bounded=_if_yes(p.bounded, through) if p.psd else UNKNOWN,
+            continuous=_if_yes(p.continuous, through),
             smooth=Smoothness(p.smooth.at_least, inf, through),
-            analytic=yes(through) if p.analytic else UNKNOWN,
+            analytic=_if_yes(p.analytic, through),
             finite_dim=yes("spanned by the functions k(., z)"),
         )
     )

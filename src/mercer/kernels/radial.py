@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from ..data import Data, as_vectors
 from ..exceptions import UnresolvedError
-from ..params import one_of, positive
+from ..params import _is_number, one_of, parameter, positive
 from . import properties as prop
 from .base import Kernel, Tile
 from .distances import SquaredDistances, median_distance, variance_scale
@@ -249,6 +249,12 @@ class Laplacian(Radial):
         )
 
 
+def _order(nu: Any) -> str | None:
+    """A check: beyond 50, Bessel functions overflow at distances that still matter."""
+    fine = _is_number(nu) and 0 < nu <= 50
+    return None if fine else "positive and at most 50 (smoother functions: Gaussian)"
+
+
 @dataclass(eq=False, repr=False)
 class Matern(Radial):
     r"""The Matérn kernel of order nu.
@@ -263,7 +269,8 @@ class Matern(Radial):
     lengthscale : float, array, "median" or "scale"
         The length l over which functions vary.
     nu : float
-        The order: functions in the space are m times differentiable for every integer m < nu.
+        The order, at most 50: functions in the space are m times differentiable for every integer
+        m < nu. It is not tuned, because 1/2, 3/2 and 5/2 are much faster than all others.
 
     Examples
     --------
@@ -277,7 +284,7 @@ class Matern(Radial):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.
     """
 
-    nu: float = positive(1.5, tuned=False)
+    nu: float = parameter(1.5, check=_order)
     because = "its Fourier transform, (1 + |w|^2)^-(nu + d/2) up to scale, is positive (Bochner)"
 
     @property
@@ -380,7 +387,7 @@ def _general_matern(R: np.ndarray, nu: float) -> np.ndarray:
     """2^(1-nu) / Gamma(nu) R^nu K_nu(R), through logarithms so that nothing overflows."""
     from scipy.special import gammaln, kve
 
-    dtype, R = R.dtype, R.astype(np.float64)
+    dtype, R = R.dtype, np.minimum(R.astype(np.float64), 1e4)  # k is 0 there, but kve is NaN
     with np.errstate(divide="ignore", invalid="ignore"):
         log = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(R) - R + np.log(kve(nu, R))
     return np.where(R < 1e-12, 1.0, np.exp(np.minimum(log, 0))).astype(dtype, copy=False)

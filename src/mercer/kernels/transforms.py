@@ -83,8 +83,7 @@ class On(Transform):
     @property
     def properties(self) -> prop.Properties:
         inner = self.kernel.properties
-        keys = self.columns if isinstance(self.columns, list) else [show(self.columns)]
-        return replace(inner, domain=on_columns(inner.domain, [show(k) for k in keys]))
+        return replace(inner, domain=on_columns(inner.domain, self.columns))
 
     def __repr__(self) -> str:
         return self._call("on", self.columns)
@@ -171,7 +170,8 @@ class Modulated(Rescaled):
     because = "f(x) k(x, y) f(y) is a kernel for any function f (multiply the features by f)"
 
     def prepare(self, X: Data) -> Zipped:
-        f = np.asarray(self.factor(X), dtype=float)
+        f = np.asarray(self.factor(X))
+        f = f.astype(np.result_type(f, np.float32), copy=False)
         if f.shape != (length(X),):
             raise ValueError(
                 f"modulate: factor must return one number per sample, shape ({length(X)},), "
@@ -184,8 +184,7 @@ class Modulated(Rescaled):
 
     @property
     def properties(self) -> prop.Properties:
-        inner = self.kernel.properties
-        return prop.Properties(inner.domain, finite_dim=inner.finite_dim)
+        return prop.of_modulated(self.kernel.properties)
 
     def __repr__(self) -> str:
         return self._call("modulate", self.factor)
@@ -310,7 +309,7 @@ class Limit(Kernel):
     sequence: Callable[[int], Kernel] = parameter(
         check=lambda f: None if callable(f) else "a function from n to a kernel"
     )
-    tol: float = positive(1e-10)
+    tol: float = positive(1e-10, tuned=False)
     max_n: int = integer(2**24, low=1)
     because = "a pointwise limit of kernels is a kernel (v'K_n v >= 0 survives the limit)"
 

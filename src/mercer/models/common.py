@@ -13,9 +13,11 @@ from sklearn.utils.validation import validate_data
 from ..data import Data, is_frame, length
 from ..kernels.base import Kernel
 from ..kernels.custom import Custom
+from ..kernels.distances import variance_scale
 from ..kernels.dot import Linear, Polynomial
 from ..kernels.precomputed import Precomputed
 from ..kernels.radial import Gaussian, Laplacian
+from ..params import copy_params
 
 NAMES = (
     "linear",
@@ -35,14 +37,14 @@ def as_kernel(
     kernel: Any,
     X: Data,
     *,
-    gamma: float | None = None,
+    gamma: Any = None,
     degree: float = 3,
     coef0: float = 1,
     kernel_params: dict[str, Any] | None = None,
 ) -> Kernel:
     """A kernel from a kernel, one of scikit-learn's names, or a function of two samples."""
     if isinstance(kernel, Kernel):
-        return kernel
+        return copy_params(kernel)  # a fitted model must not change when set_params is called
     if callable(kernel):
         return Custom(partial(kernel, **kernel_params) if kernel_params else kernel)
     if kernel not in NAMES:
@@ -55,8 +57,7 @@ def as_kernel(
         return Linear()
     if kernel == "cosine":
         return Linear().normalize()
-    if gamma is None and kernel != "chi2":
-        gamma = 1.0 / X.shape[1]
+    gamma = _gamma(gamma, kernel, X)
     if kernel == "rbf":
         return Gaussian.from_gamma(gamma)
     if kernel == "laplacian":
@@ -64,6 +65,17 @@ def as_kernel(
     if kernel in ("poly", "polynomial"):
         return Polynomial(degree=int(degree), offset=coef0, scale=gamma)
     return _borrowed(kernel, gamma, coef0)
+
+
+def _gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
+    """scikit-learn's gamma as a number: "scale" is 1 / (d var(X)), "auto" and None 1 / d."""
+    if gamma == "scale":
+        return 1 / (2 * variance_scale(X) ** 2)
+    if gamma == "auto" or (gamma is None and kernel != "chi2"):
+        return 1.0 / X.shape[1]
+    if isinstance(gamma, str) or (gamma is not None and not gamma > 0):
+        raise ValueError(f'gamma must be a positive number, "scale" or "auto", got {gamma!r}.')
+    return gamma
 
 
 def _borrowed(name: str, gamma: float | None, coef0: float) -> Kernel:
@@ -95,9 +107,9 @@ def check_data(estimator: BaseEstimator, X: Data, kernel: Any, *, reset: bool) -
 
 def on_vectors(kernel: Kernel) -> bool:
     """Does the kernel work on rows of an (n, d) array of numbers?"""
-    return kernel.domain.kind in ("vectors", "ball", "interval", "circle", "everything")
+    return kernel.domain.whole.kind in ("vectors", "ball", "interval", "circle", "everything")
 
 
 def _is_structured(X: Data) -> bool:
-    """A list of strings, tuples, graphs, ...: leave it to the kernel to say what is wrong."""
-    return isinstance(X, list) and bool(X) and isinstance(X[0], str | bytes | dict)
+    """A table, whose columns have names, or a list of strings, ...: the kernel knows what to do."""
+    return is_frame(X) or (isinstance(X, list) and bool(X) and isinstance(X[0], str | bytes | dict))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -78,6 +78,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ----------
     Saunders, Gammerman & Vovk, *Ridge regression learning algorithm in dual variables*, ICML 1998.
     """
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "kernel_",
+        "X_fit_",
+        "dual_coef_",
+        "_noise",
+        "n_features_in_",
+        "feature_names_in_",
+    )
 
     def __init__(
         self,
@@ -224,6 +233,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             kernel_params=self.kernel_params,
         )
         return kernel.gram(X, self.plan)
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
 
     # ---- factors made again, so that a fitted model stays small ------------------------------
     def _noise_diagonals(self) -> tuple[np.ndarray, Any]:

@@ -12,6 +12,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils.validation import indexable
 
 from ..data import Data
+from ..gram.tiles import run
 from ..solvers.eigen import RidgeSpectrum
 from .ridge import KernelRidge
 
@@ -71,6 +72,8 @@ class KernelRidgeCV(KernelRidge):
     Rifkin & Lippert, *Notes on regularized least squares*, MIT-CSAIL-TR-2007-025.
     """
 
+    saved_state = (*KernelRidge.saved_state, "alpha_", "best_params_", "best_score_", "cv_results_")
+
     def __init__(
         self,
         alphas: Any = (1e-3, 1e-2, 1e-1, 1.0, 10.0),
@@ -123,9 +126,8 @@ class KernelRidgeCV(KernelRidge):
         for setting in _progress(settings, self.verbose):
             candidate = clone(self).set_params(**clone(setting, safe=False))
             spectrum = RidgeSpectrum(candidate._make_gram(X), weights)
-            for alpha in alphas:
-                tried.append({**setting, "alpha": float(alpha)})
-                scores.append(_scores(spectrum, Y, float(alpha), folds, metric, weights))
+            tried += [{**setting, "alpha": float(alpha)} for alpha in alphas]
+            scores += _all_scores(spectrum, Y, alphas, folds, metric, weights)
         self.cv_results_ = {
             "params": tried,
             "split_test_scores": np.stack(scores),
@@ -162,20 +164,29 @@ def _metric(scoring: Any) -> Callable[..., float]:
     return metric
 
 
-def _scores(
+def _all_scores(
     spectrum: RidgeSpectrum,
     Y: np.ndarray,
-    alpha: float,
+    alphas: np.ndarray,
     folds: list[np.ndarray] | None,
     metric: Callable[..., float],
     weights: np.ndarray | None,
-) -> np.ndarray:
-    if folds is None:
-        return np.array([metric(Y, spectrum.leave_one_out(Y, alpha), weights)])
-    predictions = spectrum.held_out(Y, alpha, folds)
-    w = [None if weights is None else weights[V] for V in folds]
-    parts = zip(folds, predictions, w, strict=True)
-    return np.array([metric(Y[V], F, wV) for V, F, wV in parts])
+) -> list[np.ndarray]:
+    """Scores of every fold, for every alpha, on all cores."""
+    scores: list[np.ndarray] = [np.empty(0)] * len(alphas)
+
+    def one(i: int) -> None:
+        alpha = float(alphas[i])
+        held_out: list[tuple[Any, np.ndarray]]
+        if folds is None:
+            held_out = [(slice(None), spectrum.leave_one_out(Y, alpha))]
+        else:
+            held_out = list(zip(folds, spectrum.held_out(Y, alpha, folds), strict=True))
+        w = (lambda V: None) if weights is None else weights.__getitem__
+        scores[i] = np.array([metric(Y[V], F, w(V)) for V, F in held_out])
+
+    run(one, range(len(alphas)))
+    return scores
 
 
 def _folds(cv: Any, X: Data, y: Any) -> list[np.ndarray]:

@@ -30,14 +30,9 @@ def plot_path(path: RidgePath, ax: Any = None) -> Any:
     best = int(np.argmin(path.loo))
     ax.loglog(path.alphas, path.loo, "o-", ms=4, label="leave-one-out")
     ax.loglog(path.alphas, path.gcv, "--", label="generalised cross-validation")
-    ax.plot(path.alphas[best], path.loo[best], "o", ms=9, mfc="none", mec="C3", mew=2)
-    ax.annotate(
-        f"alpha = {path.alphas[best]:.2g}\n{path.dof[best]:.1f} degrees of freedom",
-        (path.alphas[best], path.loo[best]),
-        textcoords="offset points",
-        xytext=(0, 18),
-        ha="center",
-    )
+    words = f"alpha = {path.alphas[best]:.2g}, {path.dof[best]:.1f} degrees of freedom"
+    mark = {"ms": 9, "mfc": "none", "mec": "C3", "mew": 2, "ls": "none"}
+    ax.plot(path.alphas[best], path.loo[best], "o", label=words, **mark)
     ax.set(xlabel="penalty alpha", ylabel="mean squared error")
     ax.legend(frameon=False)
     return ax

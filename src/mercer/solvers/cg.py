@@ -89,7 +89,8 @@ def solve_cg(
         if converged
         else (
             f"conjugate gradients stopped after {n_iter} iterations at a relative residual of "
-            f"{worst:.1e}, tol={tol:g} was asked for; raise alpha or tol, or give the plan more memory."
+            f"{worst:.1e}, tol={tol:g} was asked for; raise alpha or tol, or give "
+            f"the plan more memory."
         )
     )
     stats = {"method": "cg", "residual": worst, "preconditioner_rank": rank}

@@ -1,0 +1,160 @@
+"""Kernel ridge regression on Friedman's first problem: fitting, cross-validation, leave-one-out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..harness import MERCER, Accuracy, Case, Contest, Target, against
+
+SKLEARN = "scikit-learn"
+
+
+def _friedman(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import make_friedman1
+
+    return make_friedman1(n, n_features=10, noise=0.1, random_state=seed)
+
+
+def _relative(ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+def _models(**options: Any) -> tuple[Any, Any]:
+    """mercer's and scikit-learn's estimator with the same parameters."""
+    from sklearn.kernel_ridge import KernelRidge as Peer
+
+    from mercer import KernelRidge
+
+    options = {"kernel": "rbf", "gamma": 0.1, **options}
+    return KernelRidge(**options), Peer(**options)
+
+
+# ---- fit -----------------------------------------------------------------------------------------
+def fit(n: int) -> Contest:
+    X, y = _friedman(n)
+    new, _ = _friedman(500, seed=1)
+    ours, theirs = _models(alpha=1.0)
+    return Contest(
+        {MERCER: lambda: ours.fit(X, y), SKLEARN: lambda: theirs.fit(X, y)},
+        against(SKLEARN, lambda a, b: _relative(a.predict(new), b.predict(new))),
+    )
+
+
+def fit_large(n: int) -> Contest:
+    """The error is the residual ||(K + alpha I) c - y|| / ||y||, with K computed anew."""
+    from mercer import Plan
+
+    X, y = _friedman(n)
+    ours, theirs = _models(alpha=1.0)
+
+    def residual(outputs: Any) -> dict[str, float]:
+        model = outputs[MERCER]
+        K = model.kernel_.gram(X, Plan(storage="tiled"))
+        left = K @ model.dual_coef_ + model.alpha * model.dual_coef_ - y
+        return {MERCER: float(np.linalg.norm(left) / np.linalg.norm(y))}
+
+    return Contest({MERCER: lambda: ours.fit(X, y), SKLEARN: lambda: theirs.fit(X, y)}, residual)
+
+
+# ---- selection -----------------------------------------------------------------------------------
+def cross_validation(n: int) -> Contest:
+    """25 alphas by 5 folds; scikit-learn fits 125 models, and both one more on all data.
+
+    Threads inside BLAS cost more than they bring on problems of this size when the machine is
+    busy, so scikit-learn also runs without them, and in a pool of processes.
+    """
+    from sklearn.model_selection import GridSearchCV, KFold
+    from threadpoolctl import threadpool_limits
+
+    from mercer import KernelRidgeCV
+
+    X, y = _friedman(n)
+    alphas = np.logspace(-4, 2, 25)
+    shared = {"cv": KFold(5, shuffle=True, random_state=0), "scoring": "neg_mean_squared_error"}
+    ours = KernelRidgeCV(alphas, kernel="rbf", gamma=0.1, **shared)
+
+    def search(jobs: int | None = None) -> Any:
+        return GridSearchCV(_models()[1], {"alpha": alphas}, n_jobs=jobs, **shared).fit(X, y)
+
+    def search_without_threads() -> Any:
+        with threadpool_limits(1, user_api="blas"):
+            return search()
+
+    def difference(a: Any, b: Any) -> float:
+        scores = "mean_test_score"
+        return float(np.abs(a.cv_results_[scores] - b.cv_results_[scores]).max())
+
+    return Contest(
+        {
+            MERCER: lambda: ours.fit(X, y),
+            SKLEARN: search,
+            f"{SKLEARN}, one BLAS thread": search_without_threads,
+            f"{SKLEARN}, n_jobs=-1": lambda: search(-1),
+        },
+        against(SKLEARN, difference),
+    )
+
+
+def leave_one_out(n: int) -> Contest:
+    from sklearn.model_selection import LeaveOneOut, cross_val_predict
+
+    X, y = _friedman(n)
+    ours, theirs = _models(alpha=0.01)
+    refits = f"{SKLEARN}, n fits"
+    return Contest(
+        {
+            MERCER: lambda: ours.fit(X, y).leave_one_out(),
+            refits: lambda: cross_val_predict(theirs, X, y, cv=LeaveOneOut()),
+        },
+        against(refits, _relative),
+    )
+
+
+CASES = [
+    Case(
+        "ridge.fit",
+        "KernelRidge.fit, Gaussian kernel, n={n:,}, d=10",
+        fit,
+        {"n": 10_000},
+        {"n": 2_000},
+        {"n": 200},
+        time=Target(cost=0.65),
+        memory=Target(cost=0.4),
+        accuracy=Accuracy("relative difference of predictions", 1e-8),
+    ),
+    Case(
+        "ridge.fit.large",
+        "KernelRidge.fit, Gaussian kernel, n={n:,}, d=10",
+        fit_large,
+        {"n": 20_000},
+        {"n": 3_000},
+        {"n": 200},
+        memory=Target(),
+        accuracy=Accuracy("relative residual", 1e-8),
+        rounds=1,
+        crashes=(SKLEARN,),
+    ),
+    Case(
+        "ridge.cv",
+        "KernelRidgeCV against GridSearchCV, 25 alphas by 5 folds, n={n:,}",
+        cross_validation,
+        {"n": 2_000},
+        {"n": 500},
+        {"n": 60},
+        time=Target(speed=10.0),
+        accuracy=Accuracy("max difference of scores", 1e-8),
+        rounds=3,
+    ),
+    Case(
+        "ridge.loo",
+        "leave-one-out predictions, closed form against refits, n={n:,}",
+        leave_one_out,
+        {"n": 300},
+        {"n": 100},
+        {"n": 40},
+        accuracy=Accuracy("relative difference of predictions", 1e-8),
+        rounds=3,
+    ),
+]

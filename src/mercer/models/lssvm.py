@@ -1,0 +1,200 @@
+"""Least-squares support vector machines: ridge regression with a free intercept."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array, check_consistent_length, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from ..data import Data
+from ..gram.plan import Plan
+from ..solvers.auto import solve_ridge
+from .common import as_kernel, check_data
+
+
+class LeastSquaresMachine(BaseEstimator):
+    """The linear system both machines solve: (K + W^-1 / C) a + b = y, sum a = 0."""
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        plan: Plan | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.plan = plan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _fit(self, X: Data, Y: np.ndarray, weights: np.ndarray | None) -> None:
+        """One system for all columns of Y: the intercept comes from one more right-hand side."""
+        if not (self.C > 0 and np.isfinite(self.C)):
+            raise ValueError(f"C must be > 0 and finite, got {self.C!r}.")
+        kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        gram: Any = kernel.gram(X, self.plan)
+        self.gram_, self.kernel_ = gram, gram.kernel
+        self.X_fit_ = X
+        rhs = np.column_stack([Y, np.ones(len(Y))])
+        solved = solve_ridge(self.gram_, rhs, 1 / self.C, weights).warn()
+        A, one = solved.coef[:, :-1].astype(float), solved.coef[:, -1:].astype(float)
+        self.intercept_ = A.sum(axis=0) / one.sum()
+        self.dual_coef_ = A - one * self.intercept_
+
+    def _values(self, X: Data) -> np.ndarray:
+        check_is_fitted(self)
+        X = check_data(self, X, self.kernel, reset=False)
+        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
+
+
+class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
+    r"""Least-squares support vector regression.
+
+    .. math:: \min_{f \in H_k, b} \|f\|^2 + C \sum_i w_i (y_i - f(x_i) - b)^2
+
+    Kernel ridge regression with alpha = 1 / C and an intercept that is not penalised.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss, > 0.
+    kernel, degree, gamma, coef0
+        As in :class:`SVC`.
+    plan : Plan, optional
+        Memory and threads to use.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n,) or (n, t)
+        Coefficients; they sum to zero.
+    intercept_ : float or ndarray of shape (t,)
+        b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR, Gaussian
+    >>> X = np.linspace(0, 3, 40)[:, None]
+    >>> LSSVR(C=100, kernel=Gaussian()).fit(X, 5 + X[:, 0]).predict([[1.5]]).round(2)
+    array([6.5])
+
+    References
+    ----------
+    Suykens & Vandewalle, *Least squares support vector machine classifiers*, 1999.
+    """
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets y of shape (n,) or (n, t), and weights."""
+        X = check_data(self, X, self.kernel, reset=True)
+        if y is None:
+            raise ValueError("LSSVR requires y to be passed, but the target y is None.")
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(X, y)
+        self._fit(X, y.reshape(len(y), -1), _weights(sample_weight, y))
+        if y.ndim == 1:
+            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(self.intercept_[0])
+        return self
+
+    def predict(self, X: Data) -> np.ndarray:
+        """f(x) + b for every sample."""
+        return self._values(X)
+
+
+class LSSVC(ClassifierMixin, LeastSquaresMachine):
+    r"""Least-squares support vector classifier: :class:`LSSVR` on labels ±1, one per class.
+
+    Parameters
+    ----------
+    C, kernel, degree, gamma, coef0, plan
+        As in :class:`LSSVR`.
+    class_weight : dict, "balanced" or None
+        Factors of C per class.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n, k)
+        Coefficients, one column per class (one in all for two classes).
+    intercept_ : ndarray of shape (k,)
+        b, likewise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVC
+    >>> X = np.array([[-1.0], [-2.0], [1.0], [2.0]])
+    >>> LSSVC().fit(X, ["low", "low", "high", "high"]).predict([[-0.8], [0.9]])
+    array(['low', 'high'], dtype='<U4')
+
+    References
+    ----------
+    Suykens & Vandewalle, *Least squares support vector machine classifiers*, 1999.
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        plan: Plan | None = None,
+    ) -> None:
+        super().__init__(C=C, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, plan=plan)
+        self.class_weight = class_weight
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X, labels y and weights."""
+        X = check_data(self, X, self.kernel, reset=True)
+        if y is None:
+            raise ValueError("LSSVC requires y to be passed, but the target y is None.")
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        k = len(self.classes_)
+        if k < 2:
+            raise ValueError(f"The number of classes has to be greater than one; got {k} class")
+        weights = _weights(sample_weight, y)
+        if self.class_weight is not None:
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weights = factors[codes] * (1.0 if weights is None else weights)
+        positive = np.arange(1, 2) if k == 2 else np.arange(k)
+        self._fit(X, np.where(codes[:, None] == positive, 1.0, -1.0), weights)
+        return self
+
+    def decision_function(self, X: Data) -> np.ndarray:
+        """Scores: (m,) for two classes, else one column per class."""
+        f = self._values(X)
+        return f[:, 0] if f.shape[1] == 1 else f
+
+    def predict(self, X: Data) -> np.ndarray:
+        """The class with the largest score."""
+        f = self._values(X)
+        best = (f[:, 0] > 0).astype(int) if f.shape[1] == 1 else np.argmax(f, axis=1)
+        return self.classes_[best]
+
+
+def _weights(sample_weight: Any, y: np.ndarray) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+    if np.any(weights < 0) or not np.any(weights > 0):
+        raise ValueError("sample_weight must be >= 0, and not all zero.")
+    return weights

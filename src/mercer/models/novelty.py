@@ -1,0 +1,115 @@
+"""Novelty detection: the region where most of the data lie."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from ..data import Data, length
+from ..solvers.smo import BoxProblem
+from .svm import fill_up
+from .svm_base import SupportVectorMachine, multiplier
+
+
+class OneClassSVM(OutlierMixin, SupportVectorMachine):
+    r"""One-class support vector machine: a level set that holds a fraction 1 - nu of the data.
+
+    .. math:: \min_{f, \rho} \tfrac12 \|f\|^2 - \rho
+              + \tfrac{1}{\nu n} \sum_i \max(0, \rho - f(x_i))
+
+    A drop-in for :class:`sklearn.svm.OneClassSVM`, on any kernel and any data.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter
+        As in :class:`SVC`.
+    nu : float
+        In (0, 1]: upper bound of the fraction of training samples called outliers, lower bound of
+        the fraction of support vectors.
+
+    Attributes
+    ----------
+    offset_ : float
+        rho: ``decision_function(X) = score_samples(X) - offset_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import OneClassSVM
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> OneClassSVM(nu=0.1).fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
+    array([ 1, -1])
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, *Estimating the support of a
+    high-dimensional distribution*, 2001.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: Any = 200,
+        max_iter: int = -1,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the region; y is ignored."""
+        if not 0 < self.nu <= 1:
+            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
+        X, blocks = self._start(X)
+        n = length(X)
+        weights = np.ones(n)
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, np.empty(n), dtype=np.float64)
+            if np.any(weights < 0) or not np.any(weights > 0):
+                raise ValueError("Invalid input - all samples have zero or negative weights.")
+        index = np.flatnonzero(weights > 0)
+        upper = weights[index]
+        problem = BoxProblem(
+            np.zeros(len(index)),
+            np.zeros(len(index)),
+            upper,
+            fill_up(upper, self.nu * upper.sum()),
+        )
+        solution = self._solve(blocks.subset(index), problem)
+        support = np.flatnonzero(solution.beta)
+        self.n_iter_, self.fit_status_ = solution.n_iter, int(not solution.converged)
+        self.dual_coef_ = solution.beta[None, support]
+        self.offset_ = np.array([multiplier(problem, solution)])
+        self.intercept_ = -self.offset_
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
+        self._keep(X, index[support])
+        return self
+
+    def score_samples(self, X: Data) -> np.ndarray:
+        """f(x), larger where data are dense."""
+        check_is_fitted(self)
+        return self._values(X, self.dual_coef_.T)[:, 0]
+
+    def decision_function(self, X: Data) -> np.ndarray:
+        """f(x) - rho: positive inside the region."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Data) -> np.ndarray:
+        """1 inside the region, -1 outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,452 @@
+"""Support vector classifiers: soft margin, hard margin, and the nu form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array, check_consistent_length, compute_class_weight
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from ..data import Data
+from ..solvers.blocks import Blocks
+from ..solvers.smo import BoxProblem, BoxSolution
+from .svm_base import SupportVectorMachine, multiplier
+
+
+@dataclass(frozen=True)
+class DualReport:
+    """The certificate of one two-class problem.
+
+    Attributes
+    ----------
+    classes : tuple
+        The two classes, the negative one first.
+    primal, dual : float
+        Values of the two problems at the solution; the optimum lies between them.
+    gap : float
+        primal - dual.
+    margin : float
+        2 / ||w||, the width of the margin.
+    free, bounded : int
+        Support vectors on the margin, and inside it or misclassified.
+    intercept : float
+        b, from complementary slackness.
+    violation : float
+        Largest violation of the optimality conditions.
+    n_iter : int
+        Two-variable steps taken.
+    """
+
+    classes: tuple[Any, Any]
+    primal: float
+    dual: float
+    gap: float
+    margin: float
+    free: int
+    bounded: int
+    intercept: float
+    violation: float
+    n_iter: int
+
+
+class VectorClassifier(ClassifierMixin, SupportVectorMachine):
+    """What the two classifiers share: one problem per pair of classes, and voting."""
+
+    class_weight: Any
+    decision_function_shape: str
+    break_ties: bool
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit one two-class problem for each pair of classes."""
+        self._check_parameters()
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        X, blocks = self._start(X)
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(self.classes_)} class"
+            )
+        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        weights = np.ones(len(y))
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, y, dtype=np.float64).copy()
+            if np.any(weights < 0):
+                raise ValueError("sample_weight must be >= 0.")
+        weights = weights * self.class_weight_[codes]
+        alive = np.bincount(codes[weights > 0], minlength=len(self.classes_)) > 0
+        if not alive.all():
+            raise ValueError(
+                "Invalid input - all samples of a class have zero or negative weights."
+            )
+        pairs = [
+            self._fit_pair(blocks, codes, weights, i, j)
+            for i, j in combinations(range(len(self.classes_)), 2)
+        ]
+        self._assemble(X, codes, pairs)
+        return self
+
+    def _fit_pair(
+        self, blocks: Blocks, codes: np.ndarray, weights: np.ndarray, i: int, j: int
+    ) -> tuple[np.ndarray, np.ndarray, DualReport]:
+        """The two-class problem "j against i": samples, dual coefficients, certificate."""
+        index = np.flatnonzero(((codes == i) | (codes == j)) & (weights > 0))
+        y = np.where(codes[index] == j, 1.0, -1.0)
+        beta, report = self._solve_pair(blocks.subset(index), y, weights[index])
+        classes = (self.classes_[i], self.classes_[j])
+        return index, beta, DualReport(classes, *report)
+
+    def _assemble(self, X: Data, codes: np.ndarray, pairs: list) -> None:
+        """Coefficients in LIBSVM's layout: classes in turn, a row per opponent."""
+        k = len(self.classes_)
+        full = np.zeros((len(pairs), len(codes)))
+        for row, (index, beta, _) in zip(full, pairs, strict=True):
+            row[index] = beta
+        used = np.flatnonzero(np.any(full != 0, axis=0))
+        support = used[np.argsort(codes[used], kind="stable")]
+        self._pair_coef = full[:, support].T.copy()
+        self.n_support_ = np.bincount(codes[support], minlength=k).astype(np.int32)
+        self.dual_coef_ = np.zeros((k - 1, len(support)))
+        for p, (i, j) in enumerate(combinations(range(k), 2)):
+            of_i, of_j = codes[support] == i, codes[support] == j
+            sign = 1.0 if k == 2 else -1.0  # LIBSVM's first class is positive for k > 2
+            self.dual_coef_[j - 1, of_i] = sign * full[p, support[of_i]]
+            self.dual_coef_[i, of_j] = sign * full[p, support[of_j]]
+        self._pair_intercept = np.array([report.intercept for _, _, report in pairs])
+        self.intercept_ = self._pair_intercept * (1.0 if k == 2 else -1.0)
+        self.reports_ = [report for _, _, report in pairs]
+        self.n_iter_ = np.array([r.n_iter for r in self.reports_], dtype=np.int32)
+        self.fit_status_ = int(any(r.violation >= self.tol for r in self.reports_))
+        self._keep(X, support)
+
+    def decision_path(self) -> list[DualReport]:
+        """The certificate of each two-class problem: primal, dual, gap, margin, intercept."""
+        check_is_fitted(self)
+        return self.reports_
+
+    def decision_function(self, X: Data) -> np.ndarray:
+        """Signed scores: (m,) for two classes, else one column per class ("ovr") or pair."""
+        f = self._pair_scores(X)
+        if len(self.classes_) == 2:
+            return f[:, 0]
+        if self.decision_function_shape == "ovo":
+            return -f
+        return _ovr_decision_function(f > 0, f, len(self.classes_))
+
+    def _pair_scores(self, X: Data) -> np.ndarray:
+        """One column per pair (i, j), positive for class j."""
+        check_is_fitted(self)
+        return self._values(X, self._pair_coef) + self._pair_intercept
+
+    def _functions(self) -> np.ndarray:
+        return self._pair_coef.T * (1.0 if len(self.classes_) == 2 else -1.0)
+
+    def predict(self, X: Data) -> np.ndarray:
+        """The class with most votes; ties go to the first, or by score with ``break_ties``."""
+        f = self._pair_scores(X)
+        k = len(self.classes_)
+        if k == 2:
+            return self.classes_[(f[:, 0] > 0).astype(int)]
+        if self.break_ties:
+            return self.classes_[np.argmax(_ovr_decision_function(f > 0, f, k), axis=1)]
+        votes = np.zeros((len(f), k), dtype=int)
+        for p, (i, j) in enumerate(combinations(range(k), 2)):
+            votes[:, j] += f[:, p] > 0
+            votes[:, i] += f[:, p] <= 0
+        return self.classes_[np.argmax(votes, axis=1)]
+
+    def _check_parameters(self) -> None:
+        if self.decision_function_shape not in ("ovr", "ovo"):
+            raise ValueError(
+                f'decision_function_shape must be "ovr" or "ovo", got '
+                f"{self.decision_function_shape!r}."
+            )
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+
+    def _solve_pair(
+        self, K: Blocks, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, tuple]:
+        raise NotImplementedError
+
+
+class SVC(VectorClassifier):
+    r"""Support vector classifier.
+
+    .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2 + C \sum_i w_i \max(0, 1 - y_i (f(x_i) + b))
+
+    A drop-in for :class:`sklearn.svm.SVC`: same parameters and attributes, any kernel on any data,
+    all cores, and a certificate of optimality (:meth:`decision_path`).
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss, > 0. ``numpy.inf`` is the hard margin: an error says so if the classes
+        cannot be separated.
+    kernel : Kernel, str or callable
+        A kernel, a name known to scikit-learn, or a function of two samples.
+    degree, gamma, coef0
+        Parameters of kernels given by name.
+    shrinking : bool
+        Set samples aside that have settled.
+    tol : float
+        Largest violation of the optimality conditions.
+    cache_size : float or str
+        Memory for kernel rows: MB, or a string such as "2 GB".
+    class_weight : dict, "balanced" or None
+        Factors of C per class.
+    max_iter : int
+        Most two-variable steps; -1 is no limit.
+    decision_function_shape : {"ovr", "ovo"}
+        One score per class or per pair of classes.
+    break_ties : bool
+        Let scores decide between classes with equally many votes.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, n_iter_
+        As in scikit-learn.
+    kernel_ : Kernel
+        The kernel with every parameter a number.
+    reports_ : list of DualReport
+        The certificates, one for each pair of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVC, Gaussian
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = SVC(C=10, kernel=Gaussian()).fit(X, ["same", "same", "differ", "differ"])
+    >>> model.predict([[0.1, 0.9]])
+    array(['differ'], dtype='<U6')
+    >>> model.decision_path()[0].gap < 1e-2
+    True
+
+    References
+    ----------
+    Cortes & Vapnik, *Support-vector networks*, 1995; Fan, Chen & Lin, *Working set selection using
+    second order information*, JMLR 2005; Joachims, *Making large-scale SVM learning practical*,
+    1999.
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: Any = 200,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self.C > 0:
+            raise ValueError(f"C must be > 0, got {self.C!r}.")
+
+    def _solve_pair(
+        self, K: Blocks, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, tuple]:
+        if np.isinf(self.C):
+            return self._hard_margin(K, y)
+        C = self.C * weights
+        problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), np.zeros(len(y)))
+        solution = self._solve(K, problem)
+        b = -multiplier(problem, solution)
+        return solution.beta, _report(solution, y, C, b)
+
+    def _hard_margin(self, K: Blocks, y: np.ndarray) -> tuple[np.ndarray, tuple]:
+        """The nearest points of the two convex hulls; the classes overlap if they meet.
+
+        A duality gap below their squared distance proves that they do not.
+        """
+        n = len(y)
+        start = np.where(y > 0, 1 / np.sum(y > 0), -1 / np.sum(y < 0))
+        lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
+        scale, tol, total = float(K.diagonal.mean()) or 1.0, self.tol, 0
+        while True:
+            problem = BoxProblem(np.zeros(n), lower, upper, start, groups=(y > 0).astype(int))
+            solution = self._solve(K, problem, tol * scale)
+            total += solution.n_iter
+            squared = float(solution.beta @ solution.gradient)
+            if squared <= 1e-7 * scale:
+                raise ValueError(
+                    "C=inf asks for a hard margin, but the classes cannot be separated with this "
+                    "kernel: their convex hulls in feature space meet. Use a finite C."
+                )
+            if 2 * solution.violation <= self.tol * squared:
+                break
+            start, tol = solution.beta, min(tol / 10, 0.4 * self.tol * squared / scale)
+        # ||p - q||^2 = squared, and f = 2 (p - q) / squared has margin exactly 1
+        factor = 2 / squared
+        above = multiplier(problem, solution, 1) * factor
+        below = multiplier(problem, solution, 0) * factor
+        scaled = BoxSolution(
+            solution.beta * factor,
+            solution.gradient * factor - y,
+            solution.violation * factor,
+            True,
+            total,
+            solution.message,
+        )
+        return scaled.beta, _report(scaled, y, np.full(n, np.inf), -(above + below) / 2)
+
+
+class NuSVC(VectorClassifier):
+    r"""Support vector classifier in the nu form.
+
+    nu is an upper bound of the fraction of margin errors and a lower bound of the fraction of
+    support vectors.
+
+    Parameters
+    ----------
+    nu : float
+        In (0, 1], and feasible only up to 2 min(n+, n-) / n for each pair of classes.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, max_iter
+        As in :class:`SVC`.
+    decision_function_shape, break_ties
+        As in :class:`SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NuSVC
+    >>> X = np.array([[-1.0], [-2.0], [1.0], [2.0]])
+    >>> NuSVC(nu=0.5).fit(X, [0, 0, 1, 1]).predict([[-0.8], [0.9]])
+    array([0, 1])
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, 2000; Crisp & Burges,
+    *A geometric interpretation of nu-SVM classifiers*, 2000.
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: Any = 200,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not 0 < self.nu <= 1:
+            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
+
+    def _solve_pair(
+        self, K: Blocks, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, tuple]:
+        mass = self.nu * weights.sum() / 2
+        start = np.zeros(len(y))
+        for sign in (1.0, -1.0):
+            of = y == sign
+            if mass > weights[of].sum() * (1 + 1e-12):
+                most = 2 * min(weights[y > 0].sum(), weights[y < 0].sum()) / weights.sum()
+                raise ValueError(
+                    f"specified nu is infeasible: nu={self.nu:g}, but with these class sizes it "
+                    f"can be at most {most:.4g}."
+                )
+            start[of] = sign * fill_up(weights[of], mass)
+        problem = BoxProblem(
+            np.zeros(len(y)),
+            np.where(y > 0, 0.0, -weights),
+            np.where(y > 0, weights, 0.0),
+            start,
+            groups=(y > 0).astype(int),
+        )
+        solution = self._solve(K, problem)
+        above, below = multiplier(problem, solution, 1), multiplier(problem, solution, 0)
+        width = (above - below) / 2
+        if width <= 0:
+            raise ValueError(f"nu={self.nu:g} leaves no margin between the classes; lower nu.")
+        scaled = BoxSolution(
+            solution.beta / width,
+            solution.gradient / width - y,
+            solution.violation,
+            solution.converged,
+            solution.n_iter,
+            solution.message,
+        )
+        return scaled.beta, _report(scaled, y, weights / width, -(above + below) / (2 * width))
+
+
+def fill_up(limits: np.ndarray, total: float) -> np.ndarray:
+    """Numbers up to the limits, first come first served, that add up to ``total``."""
+    before = np.concatenate([[0.0], np.cumsum(limits)[:-1]])
+    return np.clip(total - before, 0.0, limits)
+
+
+def _report(solution: BoxSolution, y: np.ndarray, C: np.ndarray, b: float) -> tuple:
+    """The numbers of a :class:`DualReport` for the soft-margin problem with bounds C."""
+    beta = solution.beta
+    f = solution.gradient + y  # K beta
+    squared = float(beta @ f)
+    slack = np.maximum(0.0, 1 - y * (f + b))
+    finite = np.isfinite(C)
+    primal = squared / 2 + float(np.sum(np.where(finite, C, 0.0) * slack))
+    dual = float(np.abs(beta).sum()) - squared / 2
+    bounded = int(np.sum(finite & (np.abs(beta) >= C)))
+    free = int(np.sum(beta != 0)) - bounded
+    margin = 2 / np.sqrt(squared) if squared > 0 else np.inf
+    return (
+        primal,
+        dual,
+        primal - dual,
+        float(margin),
+        free,
+        bounded,
+        b,
+        solution.violation,
+        solution.n_iter,
+    )

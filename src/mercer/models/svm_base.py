@@ -1,0 +1,156 @@
+"""What support vector machines share: kernel blocks for training, and the dual on a subset."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from ..data import Data, length, take
+from ..exceptions import ConvergenceWarning
+from ..features.sparse import compress
+from ..gram.plan import parse_memory
+from ..gram.stored import TiledGram
+from ..kernels.base import Kernel
+from ..solvers.blocks import Blocks, FeatureBlocks
+from ..solvers.coordinate import warm_start
+from ..solvers.smo import DOUBLE, BoxProblem, BoxSolution, solve_box
+from .common import as_kernel, check_data, on_vectors
+
+_SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
+_MOST_FEATURES = 2000  # of a dense feature map
+
+
+def training_blocks(kernel: Kernel, X: Data) -> Blocks:
+    """K of the training samples: by features if there are few, else in single precision.
+
+    Single precision is enough for large problems with moderate kernel values; the gradient of
+    the dual is kept in double precision all the same.
+    """
+    P = kernel.prepare(X)
+    n, count = length(P), kernel.n_features(P)
+    if count is not None:
+        phi: Any = kernel.features(P)
+        if sp.issparse(phi):
+            return FeatureBlocks(compress(phi, np.unique(phi.indices)))
+        if count <= min(n / 4, _MOST_FEATURES):
+            return FeatureBlocks(phi)
+    diagonal = np.asarray(kernel.diag(P), dtype=np.float64)
+    single = n > DOUBLE and diagonal.max(initial=0) <= _SINGLE_LIMIT
+    if single and isinstance(X, np.ndarray) and on_vectors(kernel):
+        # a shift that the kernel does not see saves the digits that single precision has
+        X = X - X.mean(axis=0) if kernel.properties.stationary else X
+        P = kernel.prepare(X.astype(np.float32))
+    return Blocks(kernel.tiles(P, P), diagonal)
+
+
+class SupportVectorMachine(BaseEstimator):
+    """Parameters, data and dual solver of all support vector machines."""
+
+    # set by the constructors of subclasses, with scikit-learn's names
+    kernel: Any
+    gamma: Any
+    degree: int
+    coef0: float
+    tol: float
+    shrinking: bool
+    cache_size: Any
+    max_iter: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _start(self, X: Data) -> tuple[Data, Blocks]:
+        """Check X, fix the kernel, and prepare its blocks."""
+        X = check_data(self, X, self.kernel, reset=True)
+        if self.tol <= 0:
+            raise ValueError(f"tol must be > 0, got {self.tol!r}.")
+        self.kernel_ = as_kernel(
+            self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        ).resolve(X)
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
+        return X, training_blocks(self.kernel_, X)
+
+    def _solve(self, K: Blocks, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
+        if isinstance(K, FeatureBlocks):
+            problem = warm_start(K.phi, problem)
+        solution = solve_box(
+            K,
+            problem,
+            tol=self.tol if tol is None else tol,
+            cache=self._cache_bytes(),
+            max_iter=None if self.max_iter == -1 else self.max_iter,
+            shrinking=self.shrinking,
+        )
+        if not solution.converged:
+            warnings.warn(solution.message, ConvergenceWarning, stacklevel=4)
+        return solution
+
+    def _cache_bytes(self) -> float:
+        """cache_size: a number of MB, as in scikit-learn, or a string such as "2 GB"."""
+        return parse_memory(self.cache_size if isinstance(self.cache_size, str)
+                            else 1e6 * self.cache_size)  # fmt: skip
+
+    def _keep(self, X: Data, support: np.ndarray) -> None:
+        """Remember the support vectors, and how to meet new data."""
+        self.support_ = support.astype(np.int32)
+        if self.kernel == "precomputed":
+            self.support_vectors_ = np.empty((0, 0))
+            self._gram = TiledGram(self.kernel_, self.kernel_.prepare(X))
+            return
+        self.support_vectors_ = take(X, support)
+        if len(support):
+            self._gram = TiledGram(self.kernel_, self.kernel_.prepare(self.support_vectors_))
+
+    def _values(self, X: Data, coef: np.ndarray) -> np.ndarray:
+        """[sum_j coef_j k(x, s_j)] for new samples and coefficients of shape (n_SV, t)."""
+        X = check_data(self, X, self.kernel, reset=False)
+        if len(self.support_) == 0:
+            return np.zeros((length(X), coef.shape[1]))
+        if self.kernel == "precomputed":
+            wide = np.zeros((self._gram.shape[1], coef.shape[1]))
+            wide[self.support_] = coef
+            coef = wide
+        return self._gram.cross(X) @ coef
+
+    def _functions(self) -> np.ndarray:
+        """Coefficients of the support vectors, one row per function."""
+        return self.dual_coef_
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, of a linear kernel only."""
+        from ..kernels.dot import Linear
+
+        if self.kernel != "linear" and self.kernel != Linear():
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        weights: Any = self._functions() @ self.support_vectors_
+        return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
+
+
+def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> float:
+    """The multiplier of the sum constraint, from complementary slackness.
+
+    The mean slope over free variables; without any, the middle of the interval it is known to
+    lie in.
+    """
+    from ..solvers.smo_loops import BIG, offsets
+
+    rise, fall = np.empty(len(problem)), np.empty(len(problem))
+    offsets(solution.beta, problem.lower, problem.upper, float(problem.epsilon), rise, fall)
+    rise += solution.gradient
+    fall += solution.gradient
+    inside = np.ones(len(problem), bool) if problem.groups is None else problem.groups == group
+    free = inside & (rise == fall)
+    if free.any():
+        return float(rise[free].mean())
+    low, high = fall[inside].max(initial=-BIG), rise[inside].min(initial=BIG)
+    if low <= -BIG / 2:
+        return float(high)
+    return float(low) if high >= BIG / 2 else float(low + high) / 2

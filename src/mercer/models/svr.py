@@ -1,0 +1,216 @@
+"""Support vector regression: the epsilon-insensitive loss, and its nu form."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from ..data import Data
+from ..solvers.blocks import Blocks
+from ..solvers.smo import BoxProblem
+from .svm import fill_up
+from .svm_base import SupportVectorMachine, multiplier
+
+
+class VectorRegressor(RegressorMixin, SupportVectorMachine):
+    """What the two regressors share: f(x) = sum_i beta_i k(x_i, x) + b."""
+
+    C: float
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets y and weights."""
+        if not (self.C > 0 and np.isfinite(self.C)):
+            raise ValueError(f"C must be > 0 and finite, got {self.C!r}.")
+        self._check_parameters()
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        X, blocks = self._start(X)
+        y = column_or_1d(
+            check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True
+        )
+        check_consistent_length(X, y)
+        weights = np.ones(len(y))
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+            if np.any(weights < 0) or not np.any(weights > 0):
+                raise ValueError("Invalid input - all samples have zero or negative weights.")
+        index = np.flatnonzero(weights > 0)
+        beta, b = self._fit_dual(blocks, index, y[index], self.C * weights[index])
+        support = np.flatnonzero(beta)
+        self.dual_coef_ = beta[None, support]
+        self.intercept_ = np.array([b])
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
+        self._keep(X, index[support])
+        return self
+
+    def predict(self, X: Data) -> np.ndarray:
+        """f(x) for every sample."""
+        check_is_fitted(self)
+        return self._values(X, self.dual_coef_.T)[:, 0] + self.intercept_[0]
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
+
+    def _fit_dual(
+        self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        raise NotImplementedError
+
+
+class SVR(VectorRegressor):
+    r"""Support vector regression.
+
+    .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2
+              + C \sum_i w_i \max(0, |y_i - f(x_i) - b| - \epsilon)
+
+    A drop-in for :class:`sklearn.svm.SVR`, on any kernel and any data.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter
+        As in :class:`SVC`.
+    C : float
+        Weight of the loss, > 0.
+    epsilon : float
+        Half width of the tube in which errors cost nothing, >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVR, Gaussian
+    >>> X = np.linspace(0, 3, 40)[:, None]
+    >>> SVR(kernel=Gaussian(), C=10, epsilon=0.01).fit(X, np.sin(X[:, 0])).predict([[1.5]]).round(2)
+    array([1.])
+
+    References
+    ----------
+    Drucker, Burges, Kaufman, Smola & Vapnik, *Support vector regression machines*, 1996.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: Any = 200,
+        max_iter: int = -1,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        if not self.epsilon >= 0:
+            raise ValueError(f"epsilon must be >= 0, got {self.epsilon!r}.")
+
+    def _fit_dual(
+        self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        problem = BoxProblem(y, -C, C, np.zeros(len(y)), epsilon=self.epsilon)
+        solution = self._solve(blocks.subset(index), problem)
+        self.n_iter_, self.fit_status_ = solution.n_iter, int(not solution.converged)
+        return solution.beta, -multiplier(problem, solution)
+
+
+class NuSVR(VectorRegressor):
+    r"""Support vector regression that chooses the width of its tube.
+
+    nu is an upper bound of the fraction of samples outside the tube and a lower bound of the
+    fraction of support vectors.
+
+    Parameters
+    ----------
+    nu : float
+        In (0, 1].
+    C : float
+        Weight of the loss, > 0.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, max_iter
+        As in :class:`SVC`.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        The half width found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NuSVR, Gaussian
+    >>> X = np.linspace(0, 3, 40)[:, None]
+    >>> model = NuSVR(nu=0.3, C=10, kernel=Gaussian()).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.epsilon_ < 0.05)
+    True
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, 2000.
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: Any = 200,
+        max_iter: int = -1,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        if not 0 < self.nu <= 1:
+            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
+
+    def _fit_dual(
+        self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Two variables per sample, for residuals above and below the tube."""
+        n = len(y)
+        twice = np.concatenate([index, index])
+        mass = fill_up(C, self.nu * C.sum() / 2)
+        zero = np.zeros(n)
+        problem = BoxProblem(
+            np.concatenate([y, y]),
+            np.concatenate([zero, -C]),
+            np.concatenate([C, zero]),
+            np.concatenate([mass, -mass]),
+            groups=np.repeat([0, 1], n),
+        )
+        solution = self._solve(blocks.subset(twice), problem)
+        self.n_iter_, self.fit_status_ = solution.n_iter, int(not solution.converged)
+        above, below = multiplier(problem, solution, 0), multiplier(problem, solution, 1)
+        self.epsilon_ = (below - above) / 2
+        return solution.beta[:n] + solution.beta[n:], -(above + below) / 2

@@ -1,0 +1,236 @@
+"""Functions in a reproducing kernel Hilbert space, as objects to compute with."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, is_frame, join, length, take
+from ..exceptions import UnresolvedError
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..kernels.base import Kernel
+
+_LEAN = Plan(memory=1)  # one byte: K is a product of features or computed in tiles, never stored
+_BLOCK = 2**22  # entries of k(X, points) held at once by a gradient
+_MOST_WEIGHTS = 10**7  # longest weight vector written out
+
+
+class RKHSFunction:
+    r"""A function in the space H_k spanned by a kernel.
+
+    .. math:: f(\cdot) = \sum_{i=1}^n a_i\, k(x_i, \cdot), \qquad
+              \langle f, g \rangle = \sum_{ij} a_i b_j\, k(x_i, y_j)
+
+    It is called like a function, added, scaled and multiplied (``f @ g`` is the inner product).
+    The reproducing property <f, k(x, .)> = f(x) is ``f @ k.at(x)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k, with every parameter a number (see :meth:`Kernel.resolve`).
+    points : data
+        The centres x_1..x_n: an array, a table, a list of strings, ...
+    coef : array of shape (n,) or (n, T)
+        The coefficients a; two dimensions stand for T functions with the same centres, and then
+        ``f[t]`` is one of them.
+
+    Examples
+    --------
+    >>> from mercer import Gaussian, RKHSFunction
+    >>> k = Gaussian()
+    >>> f = RKHSFunction(k, [0.0, 1.0], [1.0, -1.0])
+    >>> f
+    RKHSFunction(2 points, k = Gaussian())
+    >>> f([0.0, 0.5]).round(4)
+    array([0.3935, 0.    ])
+    >>> round(f @ k.at(0.0), 4)  # the reproducing property
+    0.3935
+    >>> f - f / 2 + k.at(3.0)
+    RKHSFunction(3 points, k = Gaussian())
+
+    References
+    ----------
+    Berlinet & Thomas-Agnan, *Reproducing Kernel Hilbert Spaces in Probability and Statistics*,
+    2004, chapter 1.
+    """
+
+    __array_ufunc__ = None  # a NumPy scalar times f is f scaled, not an array
+
+    def __init__(self, kernel: Kernel, points: Data, coef: Any) -> None:
+        if kernel.unresolved:
+            raise UnresolvedError(
+                f"RKHSFunction: {kernel.unresolved} of {kernel!r} depends on data, so it spans no "
+                f"space yet; fix it first with kernel.resolve(X)."
+            )
+        if length(points) == 0:
+            raise ValueError("RKHSFunction: points has no samples; zero is 0 * kernel.at(x).")
+        coef = np.asarray(coef, dtype=np.float64)
+        if coef.ndim not in (1, 2) or len(coef) != length(points):
+            raise ValueError(
+                f"RKHSFunction: coef must have one row per point, shape ({length(points)},) or "
+                f"({length(points)}, T), got shape {coef.shape}."
+            )
+        if not np.all(np.isfinite(coef)):
+            raise ValueError("RKHSFunction: coef contains NaN or infinity.")
+        self.kernel = kernel
+        self.points = points
+        self.coef = coef
+
+    @cached_property
+    def _gram(self) -> Gram:
+        return self.kernel.gram(self.points, _LEAN)
+
+    # ---- a function ----------------------------------------------------------------------
+    def __call__(self, X: Data) -> np.ndarray:
+        """f at each sample of X: shape (m,), or (m, T) for T functions."""
+        return self._gram.cross(X) @ self.coef
+
+    def gradient(self, X: Data) -> np.ndarray:
+        """The gradient of f at each sample of X: shape (m, d), or (m, T, d) for T functions."""
+        kernel, P, Q = self.kernel, self.kernel.prepare(X), self.kernel.prepare(self.points)
+        m, n = length(P), length(Q)
+        step = max(1, _BLOCK // n)
+        columns = []
+        for a in self.coef.reshape(n, -1).T:
+            parts = [take(P, slice(i, min(i + step, m))) for i in range(0, m, step)]
+            weights = [np.tile(a, (length(part), 1)) for part in parts]
+            pairs = zip(parts, weights, strict=True)
+            columns.append(np.concatenate([kernel.grad_input(p, Q, W) for p, W in pairs]))
+        return columns[0] if self.coef.ndim == 1 else np.stack(columns, axis=1)
+
+    def bound(self, X: Data) -> np.ndarray:
+        """The bound ||f|| sqrt(k(x, x)) of the size of f(x) (Cauchy-Schwarz), at each sample."""
+        roots = np.sqrt(np.maximum(self.kernel.diag(self.kernel.prepare(X)), 0))
+        return np.multiply.outer(roots.astype(np.float64), self.norm())
+
+    def weights(self) -> np.ndarray | None:
+        """The vector w with f(x) = <w, Phi(x)>, for a kernel with a finite feature map Phi.
+
+        Shape (D,) or (D, T); None if the kernel has no such map, or one too long to write out.
+        """
+        P = self.kernel.prepare(self.points)
+        count = self.kernel.n_features(P)
+        phi = self.kernel.features(P) if count is not None and count <= _MOST_WEIGHTS else None
+        return None if phi is None else np.asarray(phi.T @ self.coef)
+
+    # ---- a vector ------------------------------------------------------------------------
+    def inner(self, other: RKHSFunction) -> Any:
+        """The inner product <f, g>: a number, or a matrix of them for families of functions."""
+        require_same_space(self.kernel, other.kernel)
+        values = self._gram @ self.coef if self.points is other.points else self(other.points)
+        products = values.T @ other.coef
+        return float(products) if products.ndim == 0 else products
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.inner(other) if isinstance(other, RKHSFunction) else NotImplemented
+
+    def norm(self) -> Any:
+        """The norm ||f||, one per function.
+
+        It measures roughness: f(x) - f(y) <= ||f|| d(x, y) in the kernel metric d
+        (:meth:`Kernel.distance`), so ||f|| is an upper bound of the Lipschitz constant of f.
+        """
+        squares = np.sum(self.coef * (self._gram @ self.coef), axis=0)
+        norms = np.sqrt(np.maximum(squares, 0))
+        return float(norms) if norms.ndim == 0 else norms
+
+    def distance(self, other: RKHSFunction) -> Any:
+        """The distance ||f - g||."""
+        return (self - other).simplify().norm()
+
+    def __add__(self, other: Any) -> RKHSFunction:
+        if isinstance(other, Real) and other == 0:  # sum([...]) starts at 0
+            return self
+        if not isinstance(other, RKHSFunction):
+            return NotImplemented
+        require_same_space(self.kernel, other.kernel)
+        if self.coef.shape[1:] != other.coef.shape[1:]:
+            raise ValueError(
+                f"cannot add {self!r} and {other!r}: the numbers of functions differ; pick one of "
+                f"a family with f[t]."
+            )
+        if self.points is other.points:
+            return RKHSFunction(self.kernel, self.points, self.coef + other.coef)
+        coef = np.concatenate([self.coef, other.coef])
+        return RKHSFunction(self.kernel, join(self.points, other.points), coef)
+
+    __radd__ = __add__
+
+    def __mul__(self, scalar: Any) -> RKHSFunction:
+        if not isinstance(scalar, Real):
+            return NotImplemented
+        return RKHSFunction(self.kernel, self.points, self.coef * float(scalar))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, scalar: Any) -> RKHSFunction:
+        return self * (1 / scalar) if isinstance(scalar, Real) else NotImplemented
+
+    def __neg__(self) -> RKHSFunction:
+        return self * -1
+
+    def __sub__(self, other: Any) -> RKHSFunction:
+        return self + -other if isinstance(other, RKHSFunction) else NotImplemented
+
+    def __getitem__(self, t: int) -> RKHSFunction:
+        """Function t of a family."""
+        if self.coef.ndim == 1:
+            raise TypeError("f[t] picks one of several functions, but this is a single one.")
+        return RKHSFunction(self.kernel, self.points, self.coef[:, t])
+
+    def simplify(self, tol: float = 0.0) -> RKHSFunction:
+        """The same function with equal centres merged and negligible terms dropped.
+
+        Terms a_i k(x_i, .) of norm <= ``tol`` are dropped: with the default only zeros, and
+        otherwise f moves by at most ``tol`` times their number.
+        """
+        seen: dict[Hashable, int] = {}
+        place = np.array([seen.setdefault(key, len(seen)) for key in _keys(self.points)])
+        coef = np.zeros((len(seen), *self.coef.shape[1:]))
+        np.add.at(coef, place, self.coef)
+        first = np.unique(place, return_index=True)[1]
+        sizes = np.abs(coef).reshape(len(coef), -1).max(axis=1)
+        if tol > 0:
+            merged = self.kernel.prepare(take(self.points, first))
+            sizes = sizes * np.sqrt(np.maximum(self.kernel.diag(merged), 0))
+        kept = np.flatnonzero(sizes > tol)
+        kept = kept if len(kept) else np.zeros(1, dtype=int)  # f = 0 still needs a centre
+        return RKHSFunction(self.kernel, take(self.points, first[kept]), coef[kept])
+
+    def __repr__(self) -> str:
+        n = len(self.coef)
+        family = f"{self.coef.shape[1]} functions, " if self.coef.ndim == 2 else ""
+        return f"RKHSFunction({family}{n} point{'s' * (n != 1)}, k = {self.kernel!r})"
+
+
+def require_same_space(k: Kernel, other: Kernel) -> None:
+    """Refuse to combine functions of different kernels."""
+    if k != other:
+        raise TypeError(
+            f"functions of different kernels live in different spaces: one has k = {k!r}, the "
+            f"other k = {other!r}."
+        )
+
+
+def _keys(points: Data) -> list[Hashable]:
+    """One key per sample, the same for equal samples."""
+    if sp.issparse(points):
+        rows = points.tocsr().sorted_indices()
+        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        return [(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in ends]
+    return [_key(x) for x in (points.itertuples(index=False) if is_frame(points) else points)]
+
+
+def _key(x: Any) -> Hashable:
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return (x.shape, x.tobytes())
+    if isinstance(x, np.ndarray | list | tuple):
+        return tuple(map(_key, x))
+    # sets, dicts and the like are equal here only if they are the same object
+    return x if isinstance(x, Hashable) else ("the object", id(x))

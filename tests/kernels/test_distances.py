@@ -1,0 +1,97 @@
+"""Squared distances against scipy, and lengthscales read off data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist, pdist
+from sklearn.svm import SVC
+
+from mercer.kernels.distances import SquaredDistances, median_distance, variance_scale
+
+rng = np.random.default_rng(0)
+X, Y = rng.normal(size=(9, 4)), rng.normal(size=(5, 4))
+ALL = slice(None)
+
+
+@pytest.mark.parametrize("weight", [1.0, -0.5, 3.0])
+def test_against_scipy(weight):
+    D = SquaredDistances(X, Y, weight=weight)(ALL, ALL)
+    assert np.allclose(D, weight * cdist(X, Y, "sqeuclidean"), rtol=1e-12)
+
+
+def test_tiles_are_parts_of_the_whole():
+    distances = SquaredDistances(X, Y, exact=True)
+    whole = distances(ALL, ALL)
+    assert np.allclose(distances(slice(2, 6), slice(1, 4)), whole[2:6, 1:4], rtol=1e-13)
+
+
+def test_signs():
+    assert SquaredDistances(X, X)(ALL, ALL).min() >= 0
+    assert SquaredDistances(X, X, weight=-0.5)(ALL, ALL).max() <= 0
+
+
+@pytest.mark.parametrize("offset", [0, 1e3, 1e6])
+def test_a_common_offset_does_not_cost_digits(offset):
+    moved = SquaredDistances(X + offset, Y + offset)(ALL, ALL)
+    wanted = cdist(X + offset, Y + offset, "sqeuclidean")  # the rounding of X + offset is not ours
+    assert np.allclose(moved, wanted, rtol=1e-12)
+
+
+def test_exact_near_zero():
+    near = X + 1e-9 * rng.normal(size=X.shape)
+    wanted = cdist(X, near, "sqeuclidean")
+    exact = SquaredDistances(X, near, exact=True)(ALL, ALL)
+    assert np.allclose(exact, wanted, rtol=1e-6)
+    assert np.array_equal(np.diag(SquaredDistances(X, X.copy(), exact=True)(ALL, ALL)), np.zeros(9))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_sparse(exact):
+    S, T = sp.csr_matrix(np.where(X > 0, X, 0)), sp.csr_matrix(np.where(Y > 0, Y, 0))
+    wanted = cdist(S.toarray(), T.toarray(), "sqeuclidean")
+    for left, right in ((S, T), (S.toarray(), T), (S, T.toarray())):
+        assert np.allclose(SquaredDistances(left, right, exact=exact)(ALL, ALL), wanted)
+    if exact:
+        assert np.array_equal(np.diag(SquaredDistances(S, S.copy(), exact=True)(ALL, ALL)), [0] * 9)
+
+
+def test_float32():
+    D = SquaredDistances(X.astype("f4"), Y.astype("f4"), exact=True)(ALL, ALL)
+    assert D.dtype == np.float32
+    assert np.allclose(D, cdist(X, Y, "sqeuclidean"), rtol=1e-5)
+
+
+def test_widths_must_agree():
+    for left, right in ((X, Y[:, :2]), (sp.csr_matrix(X), sp.csr_matrix(Y[:, :2]))):
+        with pytest.raises(ValueError, match="X has 4 features, but the other sample has 2"):
+            SquaredDistances(left, right)(ALL, ALL)
+
+
+# ---- lengthscales -------------------------------------------------------------------------
+def test_median():
+    assert median_distance(X) == pytest.approx(np.median(pdist(X)))
+    assert median_distance(sp.csr_matrix(X)) == pytest.approx(np.median(pdist(X)))
+    twice = np.vstack([X, X])  # distances of zero do not count
+    distances = pdist(twice)
+    assert median_distance(twice) == pytest.approx(np.median(distances[distances > 1e-12]))
+
+
+def test_median_of_many_is_a_subsample():
+    many = rng.normal(size=(5000, 2))
+    assert median_distance(many) == median_distance(many)
+    assert median_distance(many) == pytest.approx(np.median(pdist(many[:2000])), rel=0.05)
+
+
+def test_data_without_spread():
+    same = np.ones((5, 2))
+    assert median_distance(same) == 1
+    assert variance_scale(same) == 1
+    assert median_distance(same[:1]) == 1
+
+
+def test_variance_scale_is_that_of_scikit_learn():
+    model = SVC(gamma="scale").fit(X, np.arange(9) % 2)
+    assert 1 / (2 * variance_scale(X) ** 2) == pytest.approx(model._gamma)
+    assert variance_scale(sp.csr_matrix(X)) == pytest.approx(variance_scale(X))

@@ -1,0 +1,239 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import svm as sk
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_classification, make_moons
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import SVC, Gaussian, Linear, NuSVC, Polynomial, Spectrum
+from mercer.exceptions import ConvergenceWarning
+
+NU = "nu is infeasible with these class weights, as it is in scikit-learn"
+
+
+@parametrize_with_checks(
+    [SVC(gamma=0.1, tol=1e-9), SVC(kernel=Linear(), tol=1e-9), NuSVC(gamma=0.1, tol=1e-9)],
+    expected_failed_checks=lambda e: (
+        {
+            "check_class_weight_classifiers": NU,
+            "check_sample_weight_equivalence_on_dense_data": NU,
+            "check_sample_weight_equivalence_on_sparse_data": NU,
+        }
+        if isinstance(e, NuSVC)
+        else {}
+    ),
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def binary():
+    X, y = make_classification(300, 6, random_state=0, flip_y=0.1)
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": 1.0},
+        {"C": 10.0, "kernel": "linear"},
+        {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": "auto"},
+        {"gamma": 0.7, "class_weight": "balanced"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("data", ["binary", "iris"])
+def test_drop_in_for_scikit_learn(request, data, options):
+    X, y = request.getfixturevalue(data)
+    ours = SVC(tol=1e-8, **options).fit(X, y)
+    theirs = sk.SVC(tol=1e-8, **options).fit(X, y)  # its kernel rows are in single precision
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=2e-4)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_array_equal(ours.support_, theirs.support_)
+    np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-2)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+    if options.get("kernel") == "linear":
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_decision_function_shapes(iris, shape):
+    X, y = iris
+    ours = SVC(tol=1e-8, decision_function_shape=shape).fit(X, y)
+    theirs = sk.SVC(tol=1e-8, decision_function_shape=shape).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
+
+
+def test_break_ties_agrees_with_the_scores(iris):
+    X, y = iris
+    model = SVC(break_ties=True).fit(X, y)
+    best = model.classes_[np.argmax(model.decision_function(X), axis=1)]
+    np.testing.assert_array_equal(model.predict(X), best)
+
+
+def test_nu_form_equals_scikit_learn(binary):
+    X, y = binary
+    ours = NuSVC(nu=0.3, tol=1e-8).fit(X, y)
+    theirs = sk.NuSVC(nu=0.3, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
+
+
+def test_nu_bounds_margin_errors_and_support_vectors(binary):
+    X, y = binary
+    for nu in (0.2, 0.4, 0.6):
+        model = NuSVC(nu=nu).fit(X, y)
+        sign = np.where(y == "yes", 1, -1)
+        errors = np.mean(sign * model.decision_function(X) < 1 - 1e-2)
+        assert errors <= nu + 1e-9
+        assert len(model.support_) / len(X) >= nu
+
+
+def test_sample_weights_equal_scikit_learn(binary, rng):
+    X, y = binary
+    w = rng.uniform(0, 2, len(y))
+    w[:20] = 0
+    ours = SVC(tol=1e-8).fit(X, y, w)
+    theirs = sk.SVC(tol=1e-8).fit(X, y, w)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
+
+
+def test_precomputed_and_sparse(binary):
+    X, y = binary
+    expected = SVC(kernel=Gaussian(2.0), tol=1e-8).fit(X, y).decision_function(X[:9])
+    K = Gaussian(2.0)(X)
+    precomputed = SVC(kernel="precomputed", tol=1e-8).fit(K, y).decision_function(K[:9])
+    np.testing.assert_allclose(precomputed, expected, atol=1e-6)
+    sparse = SVC(kernel=Gaussian(2.0), tol=1e-8).fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X[:9])), expected, atol=1e-6)
+
+
+def test_xor_by_hand():
+    """All four points are support vectors with the same coefficient, by symmetry."""
+    X = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    y = [1, 1, 0, 0]
+    model = SVC(C=100, kernel=Polynomial(degree=2), tol=1e-10).fit(X, y)
+    # K = 8 I + 1 (for unlike pairs on a diagonal) ...: beta_i = y_i a with a = 1 / (9 + 1 - 1 - 1)
+    np.testing.assert_allclose(np.abs(model.dual_coef_), 1 / 8, atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), [1, 1, -1, -1], atol=1e-8)
+    report = model.decision_path()[0]
+    assert report.margin == pytest.approx(2 / np.sqrt(0.5))
+    assert (report.free, report.bounded) == (4, 0)
+
+
+class TestCertificate:
+    def test_gap_closes_and_brackets_the_optimum(self, binary):
+        X, y = binary
+        best = SVC(C=3, tol=1e-10).fit(X, y).decision_path()[0]
+        loose = SVC(C=3, tol=1e-1).fit(X, y).decision_path()[0]
+        assert best.gap == pytest.approx(0, abs=1e-7)
+        assert loose.dual <= best.dual + 1e-9
+        assert loose.primal >= best.primal - 1e-9
+        assert best.classes == ("no", "yes")
+
+    def test_values_by_brute_force(self, binary):
+        X, y = binary
+        model = SVC(C=3, kernel=Gaussian(2.0), tol=1e-8).fit(X, y)
+        report = model.decision_path()[0]
+        sign = np.where(y == "yes", 1, -1)
+        f, K = model.decision_function(X), Gaussian(2.0)(model.support_vectors_)
+        squared = (model.dual_coef_ @ K @ model.dual_coef_.T).item()
+        primal = squared / 2 + 3 * np.maximum(0, 1 - sign * f).sum()
+        assert report.primal == pytest.approx(primal, rel=1e-6)
+        assert report.dual == pytest.approx(np.abs(model.dual_coef_).sum() - squared / 2, rel=1e-6)
+        assert report.margin == pytest.approx(2 / np.sqrt(squared), rel=1e-6)
+        at_bound = np.isclose(np.abs(model.dual_coef_), 3)
+        assert report.bounded == at_bound.sum()
+        # free support vectors lie on the margin
+        free = model.support_[~at_bound[0]]
+        np.testing.assert_allclose(sign[free] * f[free], 1, atol=1e-5)
+
+
+class TestHardMargin:
+    def test_margin_of_two_points(self):
+        model = SVC(C=np.inf, kernel="linear").fit([[0.0], [4.0]], [0, 1])
+        np.testing.assert_allclose(model.coef_, [[0.5]], atol=1e-6)
+        np.testing.assert_allclose(model.intercept_, [-1.0], atol=1e-6)
+        assert model.decision_path()[0].margin == pytest.approx(4.0)
+
+    def test_equals_a_huge_C(self):
+        X, y = make_moons(120, noise=0.05, random_state=0)
+        hard = SVC(C=np.inf, gamma=2.0, tol=1e-4).fit(X, y)
+        soft = sk.SVC(C=1e9, gamma=2.0, tol=1e-6).fit(X, y)
+        np.testing.assert_allclose(
+            hard.decision_function(X), soft.decision_function(X), rtol=1e-2, atol=1e-2
+        )
+        sign = 2 * y - 1
+        assert np.min(sign * hard.decision_function(X)) > 1 - 1e-3
+
+    def test_infeasible_is_reported(self):
+        with pytest.raises(ValueError, match="cannot be separated"):
+            SVC(C=np.inf, kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+
+
+def test_strings_in_grid_search():
+    texts = ["abab", "abba", "aabb", "baba", "xyxy", "yxyx", "xxyy", "yyxx"] * 4
+    labels = ["ab" if "a" in t else "xy" for t in texts]
+    search = GridSearchCV(SVC(kernel=Spectrum(1)), {"kernel__k": [1, 2], "C": [0.1, 1]}, cv=2)
+    assert search.fit(texts, labels).best_score_ == 1.0
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"C": 0}, "C must be > 0"),
+            ({"C": -1.0}, "C must be > 0"),
+            ({"tol": 0}, "tol must be > 0"),
+            ({"gamma": "wide"}, "gamma must be"),
+            ({"gamma": -1.0}, "gamma must be"),
+            ({"kernel": "gauss"}, "kernel must be"),
+            ({"decision_function_shape": "all"}, "decision_function_shape"),
+            ({"decision_function_shape": "ovo", "break_ties": True}, "break_ties must be False"),
+        ],
+    )
+    def test_parameters(self, binary, options, message):
+        X, y = binary
+        with pytest.raises(ValueError, match=message):
+            SVC(**options).fit(X, y)
+
+    def test_data(self, binary):
+        X, y = binary
+        with pytest.raises(ValueError, match="number of classes"):
+            SVC().fit(X, ["one"] * len(X))
+        with pytest.raises(ValueError, match="zero or negative weights"):
+            SVC().fit(X, y, (y == "yes").astype(float))
+        with pytest.raises(ValueError, match="NaN"):
+            SVC().fit(np.full_like(X, np.nan), y)
+
+    def test_infeasible_nu(self, binary):
+        X, _ = binary
+        y = np.arange(len(X)) < 3
+        with pytest.raises(ValueError, match=r"nu is infeasible.*at most 0\.02"):
+            NuSVC(nu=0.5).fit(X, y)
+
+    def test_early_stop_is_said(self, binary):
+        X, y = binary
+        with pytest.warns(ConvergenceWarning, match="raise tol or max_iter"):
+            model = SVC(C=1e4, max_iter=5).fit(X, y)
+        assert model.fit_status_ == 1
+
+    def test_indefinite_matrices_stop(self, rng):
+        K = rng.standard_normal((60, 60))
+        K = K + K.T
+        y = rng.integers(0, 2, 60)
+        model = SVC(kernel="precomputed").fit(K, y)
+        assert np.isfinite(model.decision_function(K)).all()
+
+
+def test_clone_and_parameters():
+    model = SVC(C=2, kernel=Gaussian() + Linear())
+    assert clone(model).get_params()["kernel__left__lengthscale"] == 1.0

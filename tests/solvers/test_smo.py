@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from mercer import Gaussian
+from mercer.solvers import smo
+from mercer.solvers.blocks import Blocks
+from mercer.solvers.smo import BoxProblem, solve_box
+from mercer.solvers.smo_loops import add_rows, compact, gather, scatter
+
+
+def blocks(K):
+    return Blocks(lambda rows, cols: K[rows][:, cols].copy(), np.diag(K))
+
+
+def reference(K, problem):
+    """The same programme by a general-purpose optimiser, beta = up - down."""
+    n = len(problem)
+    groups = np.zeros(n, int) if problem.groups is None else problem.groups
+
+    def value(v):
+        b = v[:n] - v[n:]
+        return b @ K @ b / 2 - problem.target @ b + problem.epsilon * v.sum()
+
+    def slope(v):
+        g = K @ (v[:n] - v[n:]) - problem.target
+        return np.concatenate([g + problem.epsilon, -g + problem.epsilon])
+
+    sums = [
+        {
+            "type": "eq",
+            "fun": lambda v, g=g: np.sum((v[:n] - v[n:] - problem.start)[groups == g]),
+            "jac": lambda v, g=g: np.concatenate([groups == g, -(groups == g).astype(float)]),
+        }
+        for g in np.unique(groups)
+    ]
+    bounds = [(0, max(u, 0)) for u in problem.upper] + [(0, max(-l, 0)) for l in problem.lower]
+    start = np.concatenate([np.maximum(problem.start, 0), np.maximum(-problem.start, 0)])
+    found = minimize(
+        value, start, jac=slope, bounds=bounds, constraints=sums, method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )  # fmt: skip
+    return found.fun
+
+
+def objective(K, problem, beta):
+    return beta @ K @ beta / 2 - problem.target @ beta + problem.epsilon * np.abs(beta).sum()
+
+
+def problems(rng, n=40):
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    zero, C = np.zeros(n), rng.uniform(0.5, 2, n)
+    nu = np.zeros(n)
+    nu[y > 0], nu[y < 0] = 0.2, -0.2 * (y > 0).sum() / (y < 0).sum()
+    return {
+        "classification": BoxProblem(y, np.where(y > 0, 0, -C), np.where(y > 0, C, 0), zero),
+        "regression": BoxProblem(rng.standard_normal(n), -C, C, zero, epsilon=0.2),
+        "novelty": BoxProblem(zero, zero, np.ones(n), np.full(n, 0.3)),
+        "nu": BoxProblem(
+            zero, np.where(y > 0, 0, -1), np.where(y > 0, 1, 0), nu, groups=(y > 0).astype(int)
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "novelty", "nu"])
+@pytest.mark.parametrize("working_set", [8, 512])
+def test_optimum_equals_a_general_optimiser(rng, monkeypatch, name, working_set):
+    monkeypatch.setattr(smo, "WORKING_SET", working_set)
+    K = Gaussian()(rng.standard_normal((40, 2)))
+    problem = problems(rng)[name]
+    solution = solve_box(blocks(K), problem, tol=1e-8)
+    assert solution.converged
+    assert objective(K, problem, solution.beta) <= reference(K, problem) + 1e-7
+    assert np.all(solution.beta >= problem.lower)
+    assert np.all(solution.beta <= problem.upper)
+    groups = np.zeros(40, int) if problem.groups is None else problem.groups
+    for g in np.unique(groups):
+        change = (solution.beta - problem.start)[groups == g].sum()
+        assert change == pytest.approx(0, abs=1e-10)
+    np.testing.assert_allclose(solution.gradient, K @ solution.beta - problem.target, atol=1e-9)
+
+
+def classification(rng, n, C):
+    X = rng.standard_normal((n, 2))
+    y = np.where(np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    K = Gaussian(0.7)(X)
+    return K, BoxProblem(y, np.where(y > 0, 0, -C), np.where(y > 0, C, 0), np.zeros(n))
+
+
+@pytest.mark.parametrize("double", [0, 10**6])
+def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, double):
+    monkeypatch.setattr(smo, "WORKING_SET", 32)
+    monkeypatch.setattr(smo, "DOUBLE", double)
+    monkeypatch.setattr(smo, "_SHRINK_EVERY", 3)
+    K, problem = classification(rng, 600, 5.0)
+    plain = solve_box(blocks(K), problem, tol=1e-4, shrinking=False)
+    shrunk = solve_box(blocks(K), problem, tol=1e-4, cache=1)
+    assert shrunk.stats["shrunk"] > 0
+    assert shrunk.stats["reconstructions"] > 0
+    for solution in (plain, shrunk):
+        assert solution.converged
+        exact = K @ solution.beta - problem.target
+        np.testing.assert_allclose(solution.gradient, exact, atol=1e-4)
+    assert objective(K, problem, shrunk.beta) == pytest.approx(
+        objective(K, problem, plain.beta), rel=1e-6
+    )
+
+
+def test_warm_start_saves_steps(rng):
+    K, problem = classification(rng, 300, 1.0)
+    cold = solve_box(blocks(K), problem)
+    problem.start = cold.beta
+    warm = solve_box(blocks(K), problem)
+    assert warm.n_iter < cold.n_iter / 10
+
+
+def test_says_when_it_stops_early(rng):
+    K, problem = classification(rng, 300, 100.0)
+    solution = solve_box(blocks(K), problem, max_iter=20)
+    assert not solution.converged
+    assert solution.n_iter == 20
+    assert "raise tol or max_iter" in solution.message
+    assert solution.violation > 1e-3
+
+
+def test_unreachable_accuracy_is_reported_not_looped_on(rng):
+    K, problem = classification(rng, 200, 1.0)
+    solution = solve_box(blocks(K), problem, tol=1e-300)
+    assert not solution.converged
+
+
+def test_threads_do_not_change_the_answer(rng):
+    K, problem = classification(rng, 300, 1.0)
+    one = solve_box(blocks(K), problem, workers=1)
+    two = solve_box(blocks(K), problem, workers=3)
+    np.testing.assert_array_equal(one.beta, two.beta)
+
+
+def test_loops(rng):
+    cache = rng.standard_normal((6, 20))
+    slots, columns = np.array([4, 1]), np.array([0, 3, 19])
+    out = np.empty((2, 3))
+    gather(cache, slots, columns, out)
+    np.testing.assert_array_equal(out, cache[np.ix_(slots, columns)])
+    target = np.zeros((6, 20))
+    scatter(out, target, slots, 5)
+    np.testing.assert_array_equal(target[slots, 5:8], out)
+    g, weights = np.zeros(20), rng.standard_normal(6)
+    add_rows(g, cache, np.arange(6), weights, 2, 17)
+    np.testing.assert_allclose(g[2:17], weights @ cache[:, 2:17])
+    assert not g[:2].any()
+    moved = cache.copy()
+    compact(moved, slots, columns)
+    np.testing.assert_array_equal(moved[slots, :3], cache[np.ix_(slots, columns)])

@@ -1,0 +1,194 @@
+"""Data of any kind: length, take, join, columns and the check of vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from mercer.data import Zipped, as_vectors, columns, is_frame, join, length, take
+from mercer.exceptions import DomainError
+
+FRAME = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5], "s": ["x", "y", "x"]})
+KINDS = {
+    "array": np.arange(12.0).reshape(4, 3),
+    "line": np.arange(4.0),
+    "csr": sp.csr_matrix(np.arange(12.0).reshape(4, 3)),
+    "frame": pd.DataFrame(np.arange(12.0).reshape(4, 3)),
+    "series": pd.Series([3.0, 2.0, 1.0, 0.0]),
+    "list": ["a", "bb", "ccc", "dddd"],
+    "tuple": ("a", "bb", "ccc", "dddd"),
+    "zipped": Zipped(np.arange(4), ["a", "b", "c", "d"]),
+}
+
+
+def plain(X):
+    """Any data as a nested list."""
+    if isinstance(X, Zipped):
+        return [plain(part) for part in X.parts]
+    if sp.issparse(X):
+        return X.toarray().tolist()
+    if hasattr(X, "iloc"):
+        return X.values.tolist()
+    return X.tolist() if isinstance(X, np.ndarray) else list(X)
+
+
+@pytest.mark.parametrize("X", KINDS.values(), ids=KINDS)
+def test_length_take_join(X):
+    assert length(X) == 4
+    picked = take(X, [2, 0])
+    sliced = take(X, slice(1, 3))
+    assert length(picked) == length(sliced) == 2
+    whole = plain(X)
+    if isinstance(X, Zipped):
+        assert plain(picked) == [[part[2], part[0]] for part in whole]
+        return
+    assert plain(picked) == [whole[2], whole[0]]
+    assert plain(sliced) == whole[1:3]
+    assert plain(take(X, np.array([3]))) == [whole[3]]
+    assert plain(join(X, picked)) == whole + [whole[2], whole[0]]
+    assert join(X) is X
+
+
+def test_join_keeps_the_kind():
+    assert isinstance(join(KINDS["array"], KINDS["array"]), np.ndarray)
+    assert join(KINDS["csr"], KINDS["csr"]).format == "csr"
+    frame = join(KINDS["frame"], KINDS["frame"])
+    assert is_frame(frame)
+    assert frame.index.tolist() == list(range(8))
+
+
+# ---- columns ------------------------------------------------------------------------------
+def test_columns_of_a_frame():
+    assert columns(FRAME, "a").tolist() == [[1.0], [2.0], [3.0]]
+    assert columns(FRAME, "a").dtype == float
+    assert columns(FRAME, ["b", "a"]).tolist() == [[0.5, 1.0], [1.5, 2.0], [2.5, 3.0]]
+    assert columns(FRAME, slice(0, 2)).tolist() == [[1.0, 0.5], [2.0, 1.5], [3.0, 2.5]]
+    assert columns(FRAME, "s") == ["x", "y", "x"]
+    flags = pd.DataFrame({"f": [True, False], "c": pd.Categorical(["u", "v"])})
+    assert columns(flags, "f").tolist() == [[1.0], [0.0]]
+    assert columns(flags, "c") == ["u", "v"]
+
+
+def test_columns_of_an_array():
+    X = np.arange(6.0).reshape(2, 3)
+    assert columns(X, 1).tolist() == [[1.0], [4.0]]
+    assert columns(X, -1).tolist() == [[2.0], [5.0]]
+    assert columns(X, [2, 0]).tolist() == [[2.0, 0.0], [5.0, 3.0]]
+    assert columns(X, slice(1, None)).tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    assert columns(X.astype("f4"), 1).dtype == np.float32
+    S = columns(sp.coo_matrix(X), [1, 2])
+    assert sp.issparse(S)
+    assert S.toarray().tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    mixed = np.array([["u", 1.0], ["v", 2.0]], dtype=object)
+    assert columns(mixed, 0) == ["u", "v"]
+    assert columns(mixed, 1).tolist() == [[1.0], [2.0]]
+    assert columns(np.array([["u", "p"], ["v", "q"]]), 1) == ["p", "q"]
+
+
+def test_columns_of_lists():
+    pairs = [(0.5, "ab"), (1, "cd")]
+    assert columns(pairs, 0).tolist() == [[0.5], [1.0]]
+    assert columns(pairs, 1) == ["ab", "cd"]
+    assert columns([(1, 2, 3), (4, 5, 6)], [2, 0]).tolist() == [[3.0, 1.0], [6.0, 4.0]]
+    assert columns([(1, 2, 3), (4, 5, 6)], slice(0, 2)).tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    records = [{"x": 1.0, "t": "ab"}, {"x": 2.0, "t": "cd"}]
+    assert columns(records, "x").tolist() == [[1.0], [2.0]]
+    assert columns(records, "t") == ["ab", "cd"]
+    vectors = columns([(np.ones(2), "a"), (np.zeros(2), "b")], 0)
+    assert [v.tolist() for v in vectors] == [[1.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "key", "message"),
+    [
+        (FRAME, "z", "the table has no column 'z'; it has: 'a', 'b', 's'."),
+        (FRAME, ["a", "z"], "no column 'z'"),
+        (FRAME, ["a", "s"], "column 's' does not hold numbers; give it a kernel of its own"),
+        (np.zeros((2, 3)), 3, ".on(3): X has 3 columns"),
+        (np.zeros((2, 3)), "a", ".on('a'): X has 3 columns"),
+        (np.zeros((2, 3)), [0, 7], "X has 3 columns"),
+        (sp.csr_matrix(np.eye(2)), 5, ".on(5): X has 2 columns"),
+        (np.zeros(3), 0, ".on(0) needs a 2-d array, got 1-d"),
+        ([(1, 2)], 2, ".on(2): samples have no such entry"),
+        ([{"a": 1}], "b", ".on('b'): samples have no such entry"),
+        ([1.0, 2.0], 0, ".on(0): samples have no such entry"),
+        ([("u", 1.0)], [0, 1], "do not all hold numbers"),
+    ],
+)
+def test_columns_refuses(X, key, message):
+    with pytest.raises(DomainError) as error:
+        columns(X, key)
+    assert message in str(error.value)
+
+
+# ---- vectors ------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("X", "dtype", "shape"),
+    [
+        ([[1, 2], [3, 4]], np.float64, (2, 2)),
+        ([1, 2, 3], np.float64, (3, 1)),
+        (np.array([1, 2], np.int8), np.float64, (2, 1)),
+        (np.array([[True, False]]), np.float64, (1, 2)),
+        (np.ones((2, 2), np.float32), np.float32, (2, 2)),
+        (np.ones((2, 2), np.float16), np.float64, (2, 2)),
+        (np.asfortranarray(np.ones((3, 2))), np.float64, (3, 2)),
+        (pd.DataFrame({"a": [1, 2], "b": [0.5, 1]}), np.float64, (2, 2)),
+        (pd.Series([1.0, 2.0]), np.float64, (2, 1)),
+        (np.array([[1, 2.5]], dtype=object), np.float64, (1, 2)),
+        ([(1.0, 2), np.array([3, 4])], np.float64, (2, 2)),
+    ],
+)
+def test_as_vectors(X, dtype, shape):
+    V = as_vectors(X, "k")
+    assert V.dtype == dtype
+    assert V.shape == shape
+    assert V.flags.c_contiguous
+
+
+def test_as_vectors_sparse():
+    for X in (
+        sp.coo_matrix(np.eye(2)),
+        sp.csc_matrix(np.eye(2, dtype=int)),
+        sp.csr_array(np.eye(2)),
+    ):
+        V = as_vectors(X, "k")
+        assert V.format == "csr"
+        assert V.dtype == np.float64
+    assert as_vectors(sp.csr_matrix(np.eye(2, dtype=np.float32)), "k").dtype == np.float32
+
+
+def test_as_vectors_does_not_copy_what_is_fine():
+    X = np.ones((3, 2))
+    assert as_vectors(X, "k") is X
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (["a", "b"], "Gaussian works on vectors: an (n, d) array of numbers, got a list"),
+        ([["a", 1.0]], "works on vectors"),
+        ([[1.0, 2.0], [3.0]], "an (n, d) array of numbers"),
+        ([{"a": 1}], "works on vectors"),
+        (np.zeros((2, 2), complex), "works on vectors"),
+        (sp.csr_matrix(1j * np.eye(2)), "works on real numbers"),
+        (np.zeros((2, 2, 2)), "works on (n, d) arrays, got 3 dimensions"),
+        ([], "X has no samples"),
+        (np.zeros((0, 3)), "X has no samples (shape (0, 3))"),
+        (np.zeros((3, 0)), "X has 0 feature(s)"),
+        ([[1.0, np.nan]], "X contains NaN or infinity; fill or drop those rows first"),
+        ([[1.0, np.inf]], "NaN or infinity"),
+        (sp.csr_matrix([[np.nan, 0.0]]), "NaN or infinity"),
+        (FRAME, "column 's' does not hold numbers; pick columns with .on([...])"),
+    ],
+)
+def test_as_vectors_refuses(X, message):
+    with pytest.raises(DomainError) as error:
+        as_vectors(X, "Gaussian")
+    assert message in str(error.value)
+
+
+def test_huge_numbers_are_not_taken_for_infinity():
+    X = np.full((4, 2), 1e308)
+    assert as_vectors(X, "k") is X

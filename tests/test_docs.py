@@ -1,0 +1,104 @@
+"""What the documentation shows is what the library does: every ``>>>`` in it is run here."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mercer
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(
+    page
+    for pattern in ("*.rst", "*.md", "tutorials/*.rst", "guide/*.rst")
+    for page in (ROOT / "docs").glob(pattern)
+    if ">>> " in page.read_text(encoding="utf-8")
+)
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def run(text, name):
+    """Run the interactive sessions in a text; what differs, as doctest prints it."""
+    test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, name, name, 0)
+    report = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    runner.run(test, out=report.append)
+    assert test.examples, f"{name} holds no session"
+    return "".join(report)
+
+
+def code_blocks(text):
+    """The Python blocks of a Markdown file."""
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_readme_blocks_run():
+    blocks = code_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert blocks
+    assert run("\n".join(blocks), "README.md") == ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page_runs(page):
+    assert run(page.read_text(encoding="utf-8"), page.name) == ""
+
+
+def test_all_tutorials_are_run():
+    assert len([page for page in PAGES if page.parent.name == "tutorials"]) == 4
+
+
+def test_a_wrong_output_is_found():
+    assert "Expected" in run(">>> 1 + 1\n3\n", "wrong")
+
+
+def test_links_between_files_hold():
+    broken = []
+    for page in [*ROOT.glob("*.md"), ROOT / "docs" / "architecture.md"]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert not broken
+
+
+def test_architecture_maps_every_file():
+    """Every file of the library is on the map, and every file on the map exists."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.split("## File map")[1].split("\n## ")[0]
+    folder, mapped = "", set()
+    for row in re.findall(r"^\| (.*?) \|", section, flags=re.MULTILINE):
+        if row.startswith("**"):
+            folder = row.strip("*`")
+        mapped |= {folder + name for name in re.findall(r"`([\w.]+\.py)`", row)}
+    library = ROOT / "src" / "mercer"
+    files = {
+        path.relative_to(library).as_posix()
+        for path in library.rglob("*.py")
+        if path.name != "__init__.py" or path.parent == library
+    }
+    assert not mapped - files, f"on the map, but gone: {sorted(mapped - files)}"
+    assert not files - mapped, f"add to the file map: {sorted(files - mapped)}"
+
+
+def test_reference_lists_every_public_name():
+    listed = set((ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").split())
+    missing = set(mercer.__all__) - {"__version__"} - listed
+    assert not missing, f"add to docs/api/index.rst: {sorted(missing)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+def test_example_runs(script):
+    environment = {**os.environ, "MPLBACKEND": "agg", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", str(script)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

@@ -34,6 +34,7 @@ _HOME = {
     "models.lssvm": "LSSVC LSSVR",
     "models.novelty": "OneClassSVM",
     "models.svm": "NuSVC SVC",
+    "models.svm_cv": "SVCCV",
     "models.svr": "NuSVR SVR",
     "rkhs.embedding": "distance_of_means mean_embedding",
     "rkhs.fourier": "FourierFunction FourierSpace top_hat",

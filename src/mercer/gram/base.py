@@ -97,12 +97,3 @@ class Gram(ABC):
 
     def __repr__(self) -> str:
         return self.explain()
-
-
-def memory_words(nbytes: float) -> str:
-    """A number of bytes in words: ``"800 MB"``."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if nbytes < 1000:
-            return f"{nbytes:.3g} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:.3g} TB"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,22 +10,12 @@ import numpy as np
 from ..data import Data, length, take
 from ..kernels.base import Kernel
 from ..params import Params, one_of, parameter
-from .base import Gram, memory_words
+from .base import Gram
+from .memory import free_memory, memory_words, parse_memory
 from .stored import DenseGram, KernelGram, LowRankGram, TiledGram
 from .tiles import cores
 
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
-_UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
-def parse_memory(value: float | str) -> float:
-    """Bytes from a number of bytes or a string such as ``"2 GB"``."""
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]i?b)\s*", value.lower())
-        if not match or match[2] not in _UNITS:
-            raise ValueError(f'memory must be bytes or a string like "2 GB", got {value!r}.')
-        return float(match[1]) * _UNITS[match[2]]
-    return float(value)
 
 
 def _memory(value: Any) -> str | None:
@@ -135,24 +123,3 @@ def _sparse_bytes(kernel: Kernel, P: Data) -> float:
             return np.inf
         longest = max(longest, phi.nnz)
     return 16.0 * n * longest
-
-
-def free_memory() -> float:
-    """Bytes this process can still take: free memory of the machine, or of its container."""
-    free = float("inf")
-    try:
-        with open("/proc/meminfo") as lines:
-            found = re.search(r"MemAvailable:\s+(\d+) kB", lines.read())
-            free = int(found[1]) * 1024.0 if found else free
-    except OSError:
-        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-            free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2.0
-    try:
-        with (
-            open("/sys/fs/cgroup/memory.max") as limit,
-            open("/sys/fs/cgroup/memory.current") as now,
-        ):
-            free = min(free, float(limit.read()) - float(now.read()))
-    except (OSError, ValueError):  # no such control group, or "max"
-        pass
-    return free if np.isfinite(free) else 4e9

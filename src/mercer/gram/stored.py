@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from ..data import Data, Rows, length, take
 from ..features.sparse import compress
 from ..kernels.base import Kernel
-from .base import Gram, memory_words
+from .base import Gram
+from .memory import memory_words
 from .tiles import evaluate, multiply
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..data import Data, length
 from ..kernels.base import Kernel
+from .memory import require_memory
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
 _THREADS = "mercer-tiles"
@@ -35,8 +36,9 @@ def evaluate(
     if n * m <= 128 * 128 and X is not Y:
         return block(slice(0, n), slice(0, m))
     probe = block(slice(0, 1), slice(0, 1))
+    require_memory(n * m * probe.dtype.itemsize, f"a {n} x {m} kernel matrix")
     out = np.empty((n, m), probe.dtype)
-    size = tile or _tile_size(n, m, workers)
+    size = tile or _tile_size(n, m)
     if X is Y:
         exact = kernel.diag(X)
 
@@ -74,7 +76,7 @@ def multiply(
     """K(X, Y) @ V of prepared X and Y without forming K; tiles are added up in float64."""
     n, m, k = length(X), length(Y), V.shape[1]
     block = kernel.tiles(X, Y)
-    size = tile or _tile_size(n, m, workers)
+    size = tile or _tile_size(n, m)
     V = np.ascontiguousarray(V, dtype=block(slice(0, 1), slice(0, 1)).dtype)
     if X is Y and _GROUPS * V.size * 8 <= _ACCUMULATORS:
         return _multiply_symmetric(kernel, X, block, V, size, workers)
@@ -158,10 +160,9 @@ def _blas() -> Any:
     return ThreadpoolController()
 
 
-def _tile_size(n: int, m: int, workers: int | None) -> int:
+def _tile_size(n: int, m: int) -> int:
     """At most TILE; smaller when the matrix is, so that every core has a few tiles."""
-    share = int(np.sqrt(n * m / (4 * (workers or cores()))))
-    return max(32, min(TILE, share))
+    return max(32, min(TILE, int(np.sqrt(n * m / 16))))
 
 
 def slices(n: int, size: int) -> list[slice]:

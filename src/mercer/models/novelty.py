@@ -76,7 +76,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         """Find the region; y is ignored."""
         if not 0 < self.nu <= 1:
             raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
-        X, blocks = self._start(X)
+        X = self._check_X(X)
+        blocks = self._blocks(X)
         n = length(X)
         weights = np.ones(n)
         if sample_weight is not None:

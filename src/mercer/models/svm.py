@@ -7,14 +7,18 @@ from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from ..data import Data
+from ..data import Data, take
+from ..gram.tiles import run
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxProblem, BoxSolution
+from .calibration import Calibration
 from .svm_base import SupportVectorMachine, multiplier
 
 
@@ -54,21 +58,45 @@ class DualReport:
     n_iter: int
 
 
+@dataclass(frozen=True)
+class PairFit:
+    """The solution of one two-class problem: its samples, dual coefficients, certificate."""
+
+    index: np.ndarray
+    beta: np.ndarray
+    report: DualReport
+
+
+def _has_probabilities(machine: Any) -> bool:
+    if not machine.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
 class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     """What the two classifiers share: one problem per pair of classes, and voting."""
 
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
+    probability: bool
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit one two-class problem for each pair of classes."""
+        X = self._check_X(X)
+        codes, weights = self._encode(X, y, sample_weight)
+        self._assemble(X, codes, self._fit_pairs(self._blocks(X), codes, weights))
+        if self.probability:
+            self._calibration = self._cross_fit(X, codes, sample_weight)
+        return self
+
+    def _encode(self, X: Data, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Labels as 0..k-1, and the weight of each sample, that of its class included."""
         self._check_parameters()
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        X, blocks = self._start(X)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)
@@ -89,29 +117,58 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             raise ValueError(
                 "Invalid input - all samples of a class have zero or negative weights."
             )
-        pairs = [
-            self._fit_pair(blocks, codes, weights, i, j)
-            for i, j in combinations(range(len(self.classes_)), 2)
-        ]
-        self._assemble(X, codes, pairs)
-        return self
+        return codes, weights
 
-    def _fit_pair(
-        self, blocks: Blocks, codes: np.ndarray, weights: np.ndarray, i: int, j: int
-    ) -> tuple[np.ndarray, np.ndarray, DualReport]:
-        """The two-class problem "j against i": samples, dual coefficients, certificate."""
-        index = np.flatnonzero(((codes == i) | (codes == j)) & (weights > 0))
-        y = np.where(codes[index] == j, 1.0, -1.0)
-        beta, report = self._solve_pair(blocks.subset(index), y, weights[index])
-        classes = (self.classes_[i], self.classes_[j])
-        return index, beta, DualReport(classes, *report)
+    def _fit_pairs(
+        self,
+        blocks: Blocks,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        starts: list[np.ndarray] | None = None,
+    ) -> list[PairFit]:
+        """The problems "j against i" for all pairs of classes i < j, on all cores."""
+        pairs = list(combinations(range(len(self.classes_)), 2))
+        fits: list[Any] = [None] * len(pairs)
 
-    def _assemble(self, X: Data, codes: np.ndarray, pairs: list) -> None:
+        def one(p: int) -> None:
+            i, j = pairs[p]
+            index = np.flatnonzero(((codes == i) | (codes == j)) & (weights > 0))
+            y = np.where(codes[index] == j, 1.0, -1.0)
+            start = np.zeros(len(y)) if starts is None else starts[p]
+            beta, report = self._solve_pair(blocks.subset(index), y, weights[index], start)
+            classes = (self.classes_[i], self.classes_[j])
+            fits[p] = PairFit(index, beta, DualReport(classes, *report))
+
+        run(one, range(len(pairs)), None if len(pairs) > 2 else 1)
+        return fits
+
+    def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
+        """Scores of each sample by machines that have not seen it, turned into probabilities."""
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        machine = clone(self).set_params(probability=False)
+        smallest = np.bincount(codes).min()
+        if smallest < 2:
+            raise ValueError("probability=True needs at least two samples of every class.")
+        folds.n_splits = int(min(5, smallest))
+        k = len(self.classes_)
+        scores = np.empty((len(codes), k if k > 2 else 1))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        for train, test in folds.split(np.empty(len(codes)), codes):
+            w = None if weights is None else weights[train]
+            part = machine.fit(self._rows(X, train, train), codes[train], w)
+            f = part._pair_scores(self._rows(X, test, train))
+            scores[test] = f if k == 2 else _ovr_decision_function(f > 0, f, k)
+        return Calibration().fit(scores, codes, weights)
+
+    def _rows(self, X: Data, rows: np.ndarray, cols: np.ndarray) -> Data:
+        return X[np.ix_(rows, cols)] if self.kernel == "precomputed" else take(X, rows)
+
+    def _assemble(self, X: Data, codes: np.ndarray, pairs: list[PairFit]) -> None:
         """Coefficients in LIBSVM's layout: classes in turn, a row per opponent."""
         k = len(self.classes_)
         full = np.zeros((len(pairs), len(codes)))
-        for row, (index, beta, _) in zip(full, pairs, strict=True):
-            row[index] = beta
+        for row, fit in zip(full, pairs, strict=True):
+            row[fit.index] = fit.beta
         used = np.flatnonzero(np.any(full != 0, axis=0))
         support = used[np.argsort(codes[used], kind="stable")]
         self._pair_coef = full[:, support].T.copy()
@@ -122,9 +179,9 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             sign = 1.0 if k == 2 else -1.0  # LIBSVM's first class is positive for k > 2
             self.dual_coef_[j - 1, of_i] = sign * full[p, support[of_i]]
             self.dual_coef_[i, of_j] = sign * full[p, support[of_j]]
-        self._pair_intercept = np.array([report.intercept for _, _, report in pairs])
+        self._pair_intercept = np.array([fit.report.intercept for fit in pairs])
         self.intercept_ = self._pair_intercept * (1.0 if k == 2 else -1.0)
-        self.reports_ = [report for _, _, report in pairs]
+        self.reports_ = [fit.report for fit in pairs]
         self.n_iter_ = np.array([r.n_iter for r in self.reports_], dtype=np.int32)
         self.fit_status_ = int(any(r.violation >= self.tol for r in self.reports_))
         self._keep(X, support)
@@ -157,13 +214,21 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         k = len(self.classes_)
         if k == 2:
             return self.classes_[(f[:, 0] > 0).astype(int)]
-        if self.break_ties:
+        if self.break_ties or self.probability:
             return self.classes_[np.argmax(_ovr_decision_function(f > 0, f, k), axis=1)]
-        votes = np.zeros((len(f), k), dtype=int)
-        for p, (i, j) in enumerate(combinations(range(k), 2)):
-            votes[:, j] += f[:, p] > 0
-            votes[:, i] += f[:, p] <= 0
-        return self.classes_[np.argmax(votes, axis=1)]
+        return self.classes_[np.argmax(count_votes(f, k), axis=1)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Data) -> np.ndarray:
+        """Probabilities of the classes; the most probable one is what ``predict`` returns."""
+        f = self._pair_scores(X)
+        k = len(self.classes_)
+        return self._calibration.probabilities(f if k == 2 else _ovr_decision_function(f > 0, f, k))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Data) -> np.ndarray:
+        """Logarithms of :meth:`predict_proba`."""
+        return np.log(self.predict_proba(X))
 
     def _check_parameters(self) -> None:
         if self.decision_function_shape not in ("ovr", "ovo"):
@@ -175,9 +240,18 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
 
     def _solve_pair(
-        self, K: Blocks, y: np.ndarray, weights: np.ndarray
+        self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, tuple]:
         raise NotImplementedError
+
+
+def count_votes(f: np.ndarray, k: int) -> np.ndarray:
+    """Votes for each of k classes from scores of the pairs (i, j), positive for j."""
+    votes = np.zeros((len(f), k), dtype=int)
+    for p, (i, j) in enumerate(combinations(range(k), 2)):
+        votes[:, j] += f[:, p] > 0
+        votes[:, i] += f[:, p] <= 0
+    return votes
 
 
 class SVC(VectorClassifier):
@@ -199,6 +273,8 @@ class SVC(VectorClassifier):
         Parameters of kernels given by name.
     shrinking : bool
         Set samples aside that have settled.
+    probability : bool
+        Calibrate scores by cross-fitting, for :meth:`predict_proba`; costs five more fits.
     tol : float
         Largest violation of the optimality conditions.
     cache_size : float or str
@@ -248,6 +324,7 @@ class SVC(VectorClassifier):
         gamma: Any = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool = False,
         tol: float = 1e-3,
         cache_size: Any = 200,
         class_weight: Any = None,
@@ -261,6 +338,7 @@ class SVC(VectorClassifier):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -274,12 +352,12 @@ class SVC(VectorClassifier):
             raise ValueError(f"C must be > 0, got {self.C!r}.")
 
     def _solve_pair(
-        self, K: Blocks, y: np.ndarray, weights: np.ndarray
+        self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, tuple]:
         if np.isinf(self.C):
             return self._hard_margin(K, y)
         C = self.C * weights
-        problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), np.zeros(len(y)))
+        problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
         solution = self._solve(K, problem)
         b = -multiplier(problem, solution)
         return solution.beta, _report(solution, y, C, b)
@@ -331,7 +409,7 @@ class NuSVC(VectorClassifier):
     ----------
     nu : float
         In (0, 1], and feasible only up to 2 min(n+, n-) / n for each pair of classes.
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, max_iter
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
         As in :class:`SVC`.
     decision_function_shape, break_ties
         As in :class:`SVC`.
@@ -359,6 +437,7 @@ class NuSVC(VectorClassifier):
         gamma: Any = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool = False,
         tol: float = 1e-3,
         cache_size: Any = 200,
         class_weight: Any = None,
@@ -372,6 +451,7 @@ class NuSVC(VectorClassifier):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -385,7 +465,7 @@ class NuSVC(VectorClassifier):
             raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
 
     def _solve_pair(
-        self, K: Blocks, y: np.ndarray, weights: np.ndarray
+        self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, tuple]:
         mass = self.nu * weights.sum() / 2
         start = np.zeros(len(y))

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from ..data import Data, length, take
 from ..exceptions import ConvergenceWarning
 from ..features.sparse import compress
-from ..gram.plan import parse_memory
+from ..gram.memory import parse_memory
 from ..gram.stored import TiledGram
 from ..kernels.base import Kernel
 from ..solvers.blocks import Blocks, FeatureBlocks
@@ -66,16 +66,19 @@ class SupportVectorMachine(BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def _start(self, X: Data) -> tuple[Data, Blocks]:
-        """Check X, fix the kernel, and prepare its blocks."""
-        X = check_data(self, X, self.kernel, reset=True)
+    def _check_X(self, X: Data) -> Data:
         if self.tol <= 0:
             raise ValueError(f"tol must be > 0, got {self.tol!r}.")
+        X = check_data(self, X, self.kernel, reset=True)
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
+        return X
+
+    def _blocks(self, X: Data) -> Blocks:
+        """Fix the kernel, and prepare its matrix."""
         self.kernel_ = as_kernel(
             self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         ).resolve(X)
-        self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
-        return X, training_blocks(self.kernel_, X)
+        return training_blocks(self.kernel_, X)
 
     def _solve(self, K: Blocks, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
         if isinstance(K, FeatureBlocks):

@@ -30,7 +30,8 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        X, blocks = self._start(X)
+        X = self._check_X(X)
+        blocks = self._blocks(X)
         y = column_or_1d(
             check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True
         )
@@ -85,7 +86,7 @@ class SVR(VectorRegressor):
     >>> import numpy as np
     >>> from mercer import SVR, Gaussian
     >>> X = np.linspace(0, 3, 40)[:, None]
-    >>> SVR(kernel=Gaussian(), C=10, epsilon=0.01).fit(X, np.sin(X[:, 0])).predict([[1.5]]).round(2)
+    >>> SVR(kernel=Gaussian(), C=10, epsilon=0.01).fit(X, np.sin(X[:, 0])).predict([[1.5]]).round(1)
     array([1.])
 
     References

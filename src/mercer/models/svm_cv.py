@@ -1,0 +1,260 @@
+"""Support vector classification with C and the kernel chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv, train_test_split
+from sklearn.utils.multiclass import _ovr_decision_function
+
+from ..data import Data, length, take
+from ..gram.memory import free_memory
+from ..gram.tiles import run
+from ..solvers.blocks import Blocks
+from .svm import SVC, PairFit, count_votes
+
+_SHARED = 0.25  # of the free memory may hold the kernel matrix that all folds share
+
+
+class SVCCV(SVC):
+    """Support vector classifier that picks C and kernel parameters by cross-validation.
+
+    M-fold cross-validation over the grid on a training part, the best setting tested on a part
+    held out (``test_score_``), then fitted on everything. For each setting of the kernel its matrix
+    is computed once for all folds and all C, and each C starts from the solution of the one before.
+
+    Parameters
+    ----------
+    Cs : array of float
+        The values of C to try.
+    param_grid : dict or list of dict, optional
+        Other parameters to try, by their nested names: ``{"gamma": [0.1, 1]}``,
+        ``{"kernel__lengthscale": [0.5, 2]}``.
+    cv : int, splitter or iterable
+        Folds.
+    test_size : float
+        Fraction held out for the final test; 0 for none.
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
+        As in :class:`SVC`.
+    decision_function_shape, break_ties
+        As in :class:`SVC`.
+    verbose : bool
+        Show a progress bar.
+    random_state : int, RandomState or None
+        Chooses the test part and the folds.
+
+    Attributes
+    ----------
+    C_ : float
+        The best C.
+    best_params_ : dict
+        The best setting, C included.
+    best_score_ : float
+        Its mean accuracy over the folds.
+    test_score_ : float
+        Accuracy of the best setting on the part held out (NaN for ``test_size=0``).
+    cv_results_ : dict
+        ``"params"``, ``"mean_test_score"`` and ``"split_test_scores"`` (settings, folds).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import SVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVCCV([0.1, 1, 10], param_grid={"gamma": [0.01, 0.1, 1]}, random_state=0).fit(X, y)
+    >>> model.test_score_ > 0.9
+    True
+
+    References
+    ----------
+    Chapelle & Vapnik, *Model selection for support vector machines*, 1999.
+    """
+
+    def __init__(
+        self,
+        Cs: Any = (0.1, 1.0, 10.0, 100.0),
+        *,
+        param_grid: Any = None,
+        cv: Any = 5,
+        test_size: float = 0.2,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: Any = 200,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.Cs = Cs
+        self.param_grid = param_grid
+        self.cv = cv
+        self.test_size = test_size
+        self.verbose = verbose
+        self.random_state = random_state
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+
+    @property
+    def C(self) -> float:  # type: ignore[override]
+        """The C of the fitted machine."""
+        return self.C_
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Choose by cross-validation, test on the part held out, then fit on everything."""
+        Cs = np.sort(np.atleast_1d(np.asarray(self.Cs, dtype=float)))
+        if not len(Cs) or not np.all(Cs > 0) or not np.all(np.isfinite(Cs)):
+            raise ValueError(f"Cs must be positive numbers, got {self.Cs!r}.")
+        if self.kernel == "precomputed":
+            raise ValueError('SVCCV chooses a kernel; with kernel="precomputed" use GridSearchCV.')
+        self.C_ = float(Cs[0])
+        X = self._check_X(X)
+        codes, weights = self._encode(X, y, sample_weight)
+        inside, outside = np.arange(length(X)), np.arange(0)
+        if self.test_size:
+            inside, outside = train_test_split(
+                inside, test_size=self.test_size, stratify=codes, random_state=self.random_state
+            )
+            inside, outside = np.sort(inside), np.sort(outside)
+        folds = self._folds(codes[inside])
+        settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
+        data = take(X, inside)
+        tried: list[dict[str, Any]] = []
+        scores: list[np.ndarray] = []
+        for setting in _progress(settings, self.verbose):
+            machine = self._machine(setting)
+            found = _grid_scores(machine, Cs, data, codes[inside], weights[inside], folds)
+            tried += [{**setting, "C": float(C)} for C in Cs]
+            scores += list(found)
+        self.cv_results_ = {
+            "params": tried,
+            "split_test_scores": np.stack(scores),
+            "mean_test_score": np.stack(scores).mean(axis=1),
+        }
+        best = int(np.argmax(self.cv_results_["mean_test_score"]))
+        self.best_params_ = tried[best]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.test_score_ = np.nan
+        raw = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        chosen = self._machine(self.best_params_)
+        if len(outside):
+            w = None if raw is None else raw[inside]
+            tested = clone(chosen).fit(data, codes[inside], w)
+            right = tested.predict(take(X, outside)) == codes[outside]
+            self.test_score_ = float(np.mean(right))
+        chosen.set_params(probability=self.probability).fit(X, self.classes_[codes], raw)
+        for name, value in vars(chosen).items():
+            if name not in chosen.get_params(deep=False):
+                setattr(self, name, value)
+        self.C_ = chosen.C
+        return self
+
+    def _machine(self, setting: dict[str, Any]) -> SVC:
+        names = SVC().get_params(deep=False)
+        given = {name: clone(getattr(self, name), safe=False) for name in names if name != "C"}
+        machine = SVC(**given | {"probability": False}).set_params(**clone(setting, safe=False))
+        machine.classes_ = self.classes_
+        return machine
+
+    def _folds(self, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        if isinstance(self.cv, int):
+            splitter = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
+        else:
+            splitter = check_cv(self.cv, codes, classifier=True)
+        return list(splitter.split(np.empty((len(codes), 1)), codes))
+
+    def plot(self, ax: Any = None) -> Any:
+        """The scores as a map over C and the other parameter, or curves if there are more."""
+        from ..plots.selection import plot_grid
+
+        return plot_grid(self.cv_results_, "C", ax=ax)
+
+
+def _grid_scores(
+    machine: SVC,
+    Cs: np.ndarray,
+    X: Data,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+) -> np.ndarray:
+    """Accuracies of shape (len(Cs), folds): folds in parallel, C ascending with warm starts."""
+    blocks = _shared(machine._blocks(X), len(codes))
+    scores = np.empty((len(Cs), len(folds)))
+
+    def fold(m: int) -> None:
+        train, test = folds[m]
+        part = blocks.subset(train)
+        own = clone(machine)
+        own.classes_ = machine.classes_
+        starts: list[np.ndarray] | None = None
+        for c, C in enumerate(Cs):
+            own.C = float(C)
+            fits = own._fit_pairs(part, codes[train], weights[train], starts)
+            predicted = _predict(own, blocks, train, test, fits)
+            scores[c, m] = np.mean(predicted == codes[test])
+            if c + 1 < len(Cs):
+                starts = [fit.beta * (Cs[c + 1] / C) for fit in fits]
+
+    run(fold, range(len(folds)))
+    return scores
+
+
+def _predict(
+    machine: SVC, blocks: Blocks, train: np.ndarray, test: np.ndarray, fits: list[PairFit]
+) -> np.ndarray:
+    f = np.empty((len(test), len(fits)))
+    for p, fit in enumerate(fits):
+        support = np.flatnonzero(fit.beta)
+        rows = train[fit.index[support]]
+        f[:, p] = blocks.product(test, rows, fit.beta[support]) + fit.report.intercept
+    k = len(machine.classes_)
+    if k == 2:
+        return (f[:, 0] > 0).astype(int)
+    votes = _ovr_decision_function(f > 0, f, k) if machine.break_ties else count_votes(f, k)
+    return np.argmax(votes, axis=1)
+
+
+def _shared(blocks: Blocks, n: int) -> Blocks:
+    """The whole matrix in memory if there is room: every fold and every C uses it."""
+    everything = np.arange(n)
+    if type(blocks) is not Blocks or 4.0 * n * n > _SHARED * free_memory():
+        return blocks
+    K = np.empty((n, n), np.float32 if n > 1000 else np.float64)
+
+    def part(start: int) -> None:
+        rows = everything[start : start + 500]
+        K[rows] = blocks.block(rows, everything)
+
+    run(part, range(0, n, 500))
+
+    def block(rows: Any, cols: Any) -> np.ndarray:
+        return K[np.ix_(everything[rows], everything[cols])]
+
+    return Blocks(block, blocks.diagonal)
+
+
+def _progress(settings: list, verbose: bool) -> Any:
+    if not verbose:
+        return settings
+    from tqdm.auto import tqdm
+
+    return tqdm(settings, desc="kernel settings")

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_moons
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import SVC as SklearnSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import SVC, SVCCV, Gaussian, Spectrum
+
+FOLDS = "the folds differ when samples are repeated"
+
+
+@parametrize_with_checks(
+    [SVCCV([1.0, 10.0], gamma=0.1, cv=2, test_size=0, tol=1e-6, random_state=0)],
+    expected_failed_checks=lambda e: {
+        "check_sample_weight_equivalence_on_dense_data": FOLDS,
+        "check_sample_weight_equivalence_on_sparse_data": FOLDS,
+    },
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("load", ["moons", "iris"])
+def test_scores_equal_grid_search(load):
+    X, y = (
+        make_moons(200, noise=0.25, random_state=0)
+        if load == "moons"
+        else load_iris(return_X_y=True)
+    )
+    cv = StratifiedKFold(4)
+    grid = {"gamma": [0.1, 1.0], "C": [0.1, 1.0, 100.0]}
+    theirs = GridSearchCV(SklearnSVC(tol=1e-6), grid, cv=cv).fit(X, y)
+    ours = SVCCV(grid["C"], param_grid={"gamma": grid["gamma"]}, cv=cv, test_size=0, tol=1e-6)
+    ours.fit(X, y)
+    expected = {
+        (p["gamma"], p["C"]): s
+        for p, s in zip(
+            theirs.cv_results_["params"], theirs.cv_results_["mean_test_score"], strict=True
+        )
+    }
+    for p, s in zip(ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True):
+        assert s == pytest.approx(expected[p["gamma"], p["C"]], abs=1e-12)
+    assert ours.best_score_ == pytest.approx(theirs.best_score_)
+    again = SVC(tol=1e-6, **ours.best_params_).fit(X, y)
+    np.testing.assert_array_equal(ours.predict(X), again.predict(X))
+
+
+def test_held_out_part_is_not_seen():
+    X, y = make_moons(300, noise=0.25, random_state=0)
+    model = SVCCV([1.0], gamma=1.0, test_size=0.3, random_state=0).fit(X, y)
+    assert 0.8 < model.test_score_ < 1
+    assert np.isnan(SVCCV([1.0], gamma=1.0, test_size=0).fit(X, y).test_score_)
+
+
+def test_kernels_on_strings_and_weights(rng):
+    texts = ["abab", "abba", "aabb", "baba", "xyxy", "yxyx", "xxyy", "yyxx"] * 6
+    labels = ["ab" if "a" in t else "xy" for t in texts]
+    model = SVCCV(
+        [0.1, 1.0], kernel=Spectrum(1), param_grid={"kernel__k": [1, 2]}, cv=3, random_state=0
+    )
+    model.fit(texts, labels, rng.uniform(0.5, 1, len(texts)))
+    assert model.test_score_ == 1.0
+    assert model.predict(["abba"])[0] == "ab"
+
+
+def test_probabilities_and_plot():
+    pytest.importorskip("matplotlib").use("agg")
+    X, y = make_moons(150, noise=0.25, random_state=0)
+    model = SVCCV(
+        [0.1, 1.0, 10.0],
+        kernel=Gaussian(),
+        param_grid={"kernel__lengthscale": [0.3, 1.0]},
+        probability=True,
+        random_state=0,
+    ).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert model.plot().get_ylabel() == "kernel__lengthscale"
+    curve = SVCCV([0.1, 1.0], random_state=0).fit(X, y).plot()
+    assert curve.get_ylabel() == "cross-validated score"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"Cs": [0.0]}, "Cs must be positive"),
+        ({"Cs": []}, "Cs must be positive"),
+        ({"kernel": "precomputed"}, "use GridSearchCV"),
+    ],
+)
+def test_bad_input(options, message):
+    X, y = make_moons(40, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        SVCCV(**options).fit(X, y)

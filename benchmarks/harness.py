@@ -31,6 +31,10 @@ Calls = Mapping[str, Callable[[], Any]]
 Errors = Callable[[Mapping[str, Any]], dict[str, float]]
 
 
+class Unavailable(Exception):
+    """What a case needs, such as a file of data, is not at hand: it is left out."""
+
+
 @dataclass(frozen=True)
 class Target:
     """What is promised of a figure (seconds or bytes); at most one bound.
@@ -73,6 +77,22 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Cases summed up by the geometric mean of their ratios, one for each peer.
+
+    Parameters
+    ----------
+    name : str
+        In words.
+    speed : dict
+        By peer, what the mean of peer / mercer is at least.
+    """
+
+    name: str
+    speed: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Contest:
     """Calls that do the same job, and a function from their results to their errors, by name."""
 
@@ -102,6 +122,12 @@ class Case:
         How often each contender runs, at most.
     crashes : tuple of str
         Contenders that take the process down at full size; only started on request, on their own.
+    versus : dict
+        By peer, what is promised of the time in place of ``time``.
+    group : Group, optional
+        Where the ratio of its times counts.
+    slow : bool
+        Only measured on request.
     """
 
     name: str
@@ -115,6 +141,9 @@ class Case:
     accuracy: Accuracy | None = None
     rounds: int = 5
     crashes: tuple[str, ...] = ()
+    versus: dict[str, Target] = field(default_factory=dict)
+    group: Group | None = None
+    slow: bool = False
 
     def contest(self, size: str) -> Contest:
         """The contest of size "full", "quick" or "tiny"."""
@@ -140,6 +169,7 @@ class Row:
     other_error: float | None = None
     accuracy: Accuracy | None = None
     note: str = ""
+    group: Group | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -166,6 +196,9 @@ def run(case: Case, size: str, *, crash: bool = False) -> list[Row]:
     """Measure a case; an exception in mercer becomes a row that says so."""
     try:
         return [*_time_rows(case, size, crash), *_memory_rows(case, size, crash)]
+    except Unavailable as reason:
+        print(f"{case.name} is left out: {reason}", file=sys.stderr, flush=True)
+        return []
     except Exception:
         traceback.print_exc()
         note = traceback.format_exc().strip().splitlines()[-1]
@@ -217,7 +250,7 @@ def _time_rows(case: Case, size: str, crash: bool) -> list[Row]:
             case.name,
             case.title(size),
             "time",
-            case.time,
+            case.versus.get(peer, case.time),
             peer,
             timing.seconds[MERCER],
             timing.seconds.get(peer),
@@ -225,6 +258,7 @@ def _time_rows(case: Case, size: str, crash: bool) -> list[Row]:
             timing.errors.get(peer),
             case.accuracy,
             notes.get(peer, ""),
+            case.group,
         )
         for peer in peers
     ]

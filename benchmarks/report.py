@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import re
@@ -12,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .harness import Accuracy, Case, Row, Target
+from .harness import Accuracy, Case, Group, Row, Target
 
 _PACKAGES = ("mercer", "numpy", "scipy", "numba")
 _HEAD = ("mercer", "peer", "ratio", "promised", "error", "verdict")
@@ -30,7 +31,8 @@ class Results:
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
         rows = [{**asdict(row), "ratio": row.ratio, "verdict": row.verdict} for row in self.rows]
-        return {"machine": self.machine, "size": self.size, "rows": rows}
+        means = [{**asdict(mean), "verdict": mean.verdict} for mean in means_of(self.rows)]
+        return {"machine": self.machine, "size": self.size, "rows": rows, "means": means}
 
     @classmethod
     def read(cls, path: Path) -> Results:
@@ -44,8 +46,9 @@ class Results:
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in table]
         lines.insert(1, "  ".join("-" * width for width in widths))
+        means = [str(mean) for mean in means_of(self.rows)]
         notes = [describe(self.machine)] + [_QUICK] * (self.size == "quick")
-        return "\n".join([*lines, "", *notes])
+        return "\n".join([*lines, "", *means, *([""] if means else []), *notes])
 
     def markdown(self) -> str:
         """A table for the documentation."""
@@ -53,24 +56,28 @@ class Results:
         for row in self.rows:
             job = row.what if row.quantity == "time" else f"{row.what}: {row.quantity}"
             lines.append("| " + " | ".join((job, *_cells(row))) + " |")
+        if means := means_of(self.rows):
+            lines += ["", *(f"* {mean}" for mean in means)]
         return "\n".join([f"Measured on {describe(self.machine)}.", "", *lines, ""])
 
-    def write(self, folder: Path, order: Sequence[str]) -> str:
+    def write(self, folder: Path, order: Sequence[str], *, whole: bool = False) -> str:
         """Write latest.json and table.md; what was done, in a sentence.
 
         Cases that this run left out keep their rows, if those are of this machine and these
-        versions; if they are not, nothing is written.
+        versions; if they are not, nothing is written, unless this is a ``whole`` run, of which
+        no case was left out by name.
         """
         measured = {row.case for row in self.rows}
         rows, file = list(self.rows), folder / "latest.json"
-        if measured != set(order) and file.exists():
+        if file.exists():
             before = Results.read(file)
-            if before.machine != self.machine:
+            if before.machine == self.machine:
+                rows += [r for r in before.rows if r.case not in measured and r.case in order]
+            elif not whole:
                 return (
                     f"{folder.name} is of another machine or of other versions and stays as it "
                     f"is; run all cases to replace it."
                 )
-            rows += [row for row in before.rows if row.case not in measured and row.case in order]
         rows.sort(key=lambda row: order.index(row.case))
         merged = Results(self.machine, self.size, rows)
         folder.mkdir(exist_ok=True)
@@ -85,11 +92,58 @@ def listing(cases: Sequence[Case], size: str) -> str:
     lines = []
     for case in cases:
         promised = [_promise(case.time, "time")]
+        promised += [f"{_promise(of, 'time')} of {peer}" for peer, of in case.versus.items()]
         promised += [_promise(case.memory, "memory")] if case.memory else []
         promised += [f"{case.accuracy.what} ≤ {case.accuracy.most:g}"] if case.accuracy else []
+        promised += ["only with --slow"] if case.slow else []
         words = "; ".join(filter(None, promised))
         lines.append(f"{case.name:{width}}  {case.title(size)}" + (f"  [{words}]" if words else ""))
     return "\n".join(lines)
+
+
+# ---- geometric means -----------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Mean:
+    """The geometric mean of peer / mercer over the rows of a group, for one peer."""
+
+    group: str
+    peer: str
+    mean: float
+    least: float
+    count: int
+    accurate: bool
+    promised: float | None
+
+    @property
+    def verdict(self) -> str:
+        """As of a row."""
+        if self.promised is None:
+            return ""
+        if not self.accurate:
+            return "inaccurate"
+        return "met" if self.mean >= self.promised else "missed"
+
+    def __str__(self) -> str:
+        words = f"{self.group}: {self.mean:.3g}x the speed of {self.peer}, geometric mean of "
+        words += f"{self.count} rows, the least {self.least:.3g}x"
+        return words + ("" if self.promised is None else f" (≥ {self.promised:g}x: {self.verdict})")
+
+
+def means_of(rows: Sequence[Row]) -> list[Mean]:
+    """One for each group and peer, in order of appearance."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.group and row.mercer and row.other:
+            found.setdefault((row.group.name, row.peer), []).append(row)
+    means = []
+    for (name, peer), members in found.items():
+        speeds = [row.other / row.mercer for row in members if row.other and row.mercer]
+        mean = math.exp(sum(map(math.log, speeds)) / len(speeds))
+        accurate = all(row.verdict != "inaccurate" for row in members)
+        group = members[0].group
+        promised = group.speed.get(peer) if group else None
+        means.append(Mean(name, peer, mean, min(speeds), len(speeds), accurate, promised))
+    return means
 
 
 # ---- the machine -------------------------------------------------------------------------------
@@ -202,6 +256,7 @@ def _row(found: dict[str, Any]) -> Row:
     fields = {k: v for k, v in found.items() if k not in ("ratio", "verdict")}
     fields["target"] = Target(**fields["target"])
     fields["accuracy"] = Accuracy(**fields["accuracy"]) if fields["accuracy"] else None
+    fields["group"] = Group(**fields["group"]) if fields.get("group") else None
     return Row(**fields)
 
 

@@ -29,6 +29,9 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         help="cases whose name contains or matches this (may be repeated)",
     )
     parser.add_argument("--quick", action="store_true", help="small sizes; nothing is written")
+    parser.add_argument(
+        "--slow", action="store_true", help="also cases in which a peer takes many minutes"
+    )
     parser.add_argument("--list", action="store_true", help="list the cases and stop")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
@@ -65,15 +68,20 @@ def measure(options: argparse.Namespace) -> int:
     if options.list:
         print(report.listing(chosen, size))
         return 0
+    chosen = [case for case in chosen if options.slow or not case.slow]
+    if not chosen:
+        print("these cases are slow; add --slow to measure them.", file=sys.stderr)
+        return 2
     rows = []
     for case in chosen:
         print(f"{case.name}: {case.title(size)}", file=sys.stderr, flush=True)
         rows += run(case, size, crash=options.crash)
     results = report.Results(report.machine(requirements()), size, rows)
     print(json.dumps(results.to_dict(), indent=1) if options.json else results.text())
-    if not options.quick:
+    if rows and not options.quick:
         order = [case.name for case in cases.load()]
-        print(results.write(ROOT / "benchmarks" / "results", order), file=sys.stderr)
+        folder = ROOT / "benchmarks" / "results"
+        print(results.write(folder, order, whole=not options.only), file=sys.stderr)
     return int(any(row.verdict == "failed" for row in rows))
 
 

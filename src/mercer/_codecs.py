@@ -77,7 +77,10 @@ def encode(value: Any, write: Writer, place: str) -> Node:
         encoder = ENCODERS.get(f"{package}.{base.__qualname__}")
         if encoder is not None:
             return encoder(value, write, place)
-    what = "a function" if callable(value) else f"a {type(value).__name__}"
+    name = type(value).__name__
+    if type(value).__module__.partition(".")[0] == "mercer":
+        raise ValueError(f"cannot save {place}: this version does not store a {name}.")
+    what = "a function" if callable(value) else f"a {name}"
     raise ValueError(
         f"cannot save {place}: it is {what}, and only numbers, strings, arrays, tables and "
         f"mercer's own objects are stored, never code."
@@ -110,6 +113,16 @@ def _float(value: float, write: Writer, place: str) -> Node:
 @decodes("float")
 def _(node: dict, read: Reader) -> float:
     return float(node["value"])
+
+
+@encodes("builtins.bytes")
+def _bytes(value: bytes, write: Writer, place: str) -> Node:
+    return {"type": "bytes", "value": value.decode("latin-1")}
+
+
+@decodes("bytes")
+def _(node: dict, read: Reader) -> bytes:
+    return node["value"].encode("latin-1")
 
 
 @encodes("numpy.generic")

@@ -1,0 +1,79 @@
+r"""
+Margins, hard and soft
+======================
+
+Of all planes that separate two classes, a support vector machine takes the one in the middle of
+the widest margin. If no plane separates them, the soft margin pays C for every unit by which a
+sample is on the wrong side of its margin:
+
+.. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i \max(0, 1 - y_i (f(x_i) + b))
+
+The solution is a sum over support vectors. Those *on* the margin have a free coefficient, between
+0 and C; those *beyond* it, inside the margin or misclassified, are at the bound C. All others could
+be removed and nothing would change.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import SVC
+from mercer.plots.svm import plot_decision
+
+rng = np.random.default_rng(2)
+noise = rng.normal(0, 0.85, (80, 2))
+shift = np.repeat([-1.0, 1.0], 40)[:, None] * [1.6, 1.2]
+y = np.repeat(["left", "right"], 40)
+
+# %%
+# The hard margin
+# ---------------
+# ``C=inf`` allows no error. Two or three support vectors carry the whole solution, and the width of
+# the margin is 2/\|f\|.
+
+separable = noise + 1.2 * shift
+hard = SVC(C=np.inf, kernel="linear").fit(separable, y)
+report = hard.decision_path()[0]
+print(f"{report.free} support vectors, a margin {report.margin:.3f} wide")
+
+ax = plot_decision(hard, separable, y)
+ax.figure.set_size_inches(5.6, 5.6)
+ax.set_aspect("equal")
+plt.show()
+
+# %%
+# When the classes overlap, there is no such plane, and the model says so.
+
+overlapping = noise + 0.6 * shift
+try:
+    SVC(C=np.inf, kernel="linear").fit(overlapping, y)
+except ValueError as error:
+    print(error)
+
+# %%
+# The soft margin
+# ---------------
+# A small C takes errors lightly: the margin is wide, and many support vectors are bounded. A large
+# C narrows the margin until the few samples in its way decide.
+
+models = {C: SVC(C=C, kernel="linear").fit(overlapping, y) for C in (0.02, 0.2, 20)}
+fig, panels = plt.subplots(1, 3, figsize=(9.6, 4.0), sharey=True, layout="constrained")
+for ax, (C, model) in zip(panels, models.items(), strict=True):
+    plot_decision(model, overlapping, y, ax=ax)
+    ax.set(title=f"C = {C:g}: margin {model.decision_path()[0].margin:.2f}", ylabel="")
+    ax.get_legend().remove()
+panels[0].set_ylabel("$x_2$")
+handles, labels = panels[1].get_legend_handles_labels()
+fig.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+plt.show()
+
+# %%
+# The certificate
+# ---------------
+# Any dual value is a lower bound of the optimum, any primal value an upper bound. The solver
+# returns both: the gap between them is the proof of how good the solution is.
+
+print("     C    primal      dual      gap  margin  free  bounded")
+for C, model in models.items():
+    r = model.decision_path()[0]
+    print(f"{C:6g}  {r.primal:8.3f}  {r.dual:8.3f}  {r.gap:7.1e}  {r.margin:6.3f}", end="  ")
+    print(f"{r.free:4}  {r.bounded:7}")

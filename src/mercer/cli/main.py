@@ -1,0 +1,103 @@
+"""The command ``mercer``: fit, predict, explain."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from .. import __version__
+from ..exceptions import MercerWarning
+
+COMMANDS = {
+    "fit": "fit a model to a table and save it",
+    "predict": "predict the target for the rows of a table",
+    "explain": "say why an expression is a kernel, and what follows",
+}
+_EXAMPLES = """\
+examples:
+  mercer fit houses.csv --target price
+  mercer predict houses.mercer new.csv --out predictions.csv
+  mercer explain "2 * Gaussian() + Linear() ** 2"
+"""
+
+
+class _Parser(ArgumentParser):
+    """One line for an error, as for all others."""
+
+    def error(self, message: str) -> NoReturn:
+        _complain(message)
+        raise SystemExit(2)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with its arguments; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(given)
+    args = parser.parse_args(given)
+    if args.command is None:
+        parser.print_help()
+        return 0
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            args.run(args)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        _complain("stopped.")
+        return 130
+    except BrokenPipeError:  # of a pager or head that has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if args.debug:
+            raise
+        _complain(_words(error))
+        return 2
+    return 0
+
+
+def _parser(given: list[str]) -> ArgumentParser:
+    """The parser; of the commands, only the one that is meant is imported."""
+    parser = _Parser(
+        prog="mercer",
+        description="Kernel methods on tables, from the command line.",
+        epilog=_EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mercer {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    meant = next((word for word in given if not word.startswith("-")), None)
+    for name, words in COMMANDS.items():
+        sub = commands.add_parser(name, help=words, description=f"{words.capitalize()}.")
+        sub.add_argument("--debug", action="store_true", default=SUPPRESS, help=SUPPRESS)
+        if name == meant:
+            module = import_module(f"mercer.cli.{name}")
+            module.add_arguments(sub)
+            sub.set_defaults(run=module.run)
+    return parser
+
+
+def _words(error: Exception) -> str:
+    """An error as one line; what is not meant for users says its type and how to see more."""
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}"
+    if isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError) and text:
+        return text
+    return f"{type(error).__name__}: {text} (see where with --debug)"
+
+
+def _complain(text: str) -> None:
+    print(f"mercer: error: {text}", file=sys.stderr)
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+    """Our own warnings as one line; those of other packages are not about the user's data."""
+    if issubclass(category, MercerWarning):
+        print(f"mercer: warning: {message}", file=sys.stderr)

@@ -1,0 +1,51 @@
+"""Text for a terminal: entries with a heading in the margin, small tables of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+
+WIDTH = 98
+_MARGIN = 10
+
+
+def entry(heading: str, *paragraphs: str) -> str:
+    """Paragraphs beside a heading in the margin, wrapped."""
+    indent = " " * _MARGIN
+    lines = []
+    for i, text in enumerate(paragraphs):
+        first = heading.ljust(_MARGIN) if i == 0 else indent
+        lines.append(
+            fill(
+                text,
+                WIDTH,
+                initial_indent=first,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+    return "\n".join(lines)
+
+
+def grid(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table: the first column to the left, the others to the right."""
+    table = [list(header), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "   ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def count(n: int, what: str) -> str:
+    """A number of things: ``"1 row"``, ``"3 rows"``."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def number(x: float) -> str:
+    """Four digits, without an exponent where that can be read."""
+    return f"{x:#.4g}" if abs(x) < 1000 or abs(x) >= 1e7 else f"{x:.0f}"

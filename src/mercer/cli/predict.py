@@ -1,0 +1,66 @@
+"""``mercer predict``: predictions of a saved model for the rows of a table."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import numpy as np
+
+from ..io import load, write_atomically
+from .model import TableRegressor
+from .output import count, entry, grid, number
+from .tables import pandas, read_table
+
+_SHOWN = 10
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What ``mercer predict`` understands."""
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a file that mercer fit wrote")
+    add("table", metavar="TABLE", help="a table with the columns the model was fitted to")
+    add("--std", action="store_true", help="standard deviations too")
+    add("--out", metavar="FILE", help='a CSV file, or "-" for all rows on the screen')
+
+
+def run(args: Namespace) -> None:
+    """Do what the arguments say."""
+    model = load(args.model)
+    if not isinstance(model, TableRegressor):
+        raise ValueError(
+            f"{args.model} holds a {type(model).__name__}, not a model of mercer fit; use it in "
+            f"Python with mercer.load."
+        )
+    strings = [name for name, role in model.roles_.items() if role != "number"]
+    table = read_table(args.table, strings)
+    predictions = predict_table(model, table, args.std)
+    missing = int(predictions["prediction"].isna().sum())
+    if args.out == "-":
+        predictions.to_csv(sys.stdout, index=False)
+    elif args.out:
+        write_atomically(args.out, lambda file: predictions.to_csv(file, index=False))
+        print(entry("saved", f"{args.out}: {count(len(predictions), 'row')}"))
+    else:
+        rows = [[str(i), *map(_cell, row)] for i, row in enumerate(predictions.to_numpy()[:_SHOWN])]
+        print("\n".join(grid(["row", *predictions.columns], rows)))
+        if len(predictions) > _SHOWN:
+            print(f"... {len(predictions)} rows in all; write them with --out predictions.csv")
+    if missing:
+        print(
+            f"mercer: {count(missing, 'row')} with missing values left without prediction.",
+            file=sys.stderr,
+        )
+
+
+def predict_table(model: TableRegressor, table: Any, std: bool = False) -> Any:
+    """A table with a prediction for each row, and its standard deviation if wanted."""
+    if not std:
+        return pandas().DataFrame({"prediction": model.predict(table)})
+    mean, spread = model.predict(table, return_std=True)
+    return pandas().DataFrame({"prediction": mean, "std": spread})
+
+
+def _cell(x: float) -> str:
+    return "" if np.isnan(x) else number(x)

@@ -1,0 +1,121 @@
+"""mercer fit, from a table to a model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import Gaussian, load
+from mercer.cli.fit import fit_table
+from mercer.cli.main import main
+from mercer.cli.summary import meaning, summary
+
+
+def test_fit_says_what_it_did(folder, capsys):
+    assert main(["fit", "homes.csv", "--target", "price"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 98
+    for words in (
+        "120 rows: 96 to fit, 24 held out",
+        "2 numbers: size, age",
+        "1 label: city",
+        "skipped address: a different name in nearly every row",
+        "skipped planet: the same value in every row",
+        "DenseGram: 96 x 96",
+        "5-fold cross-validation among 23 kernels and 9 alphas",
+        "the mean",
+        "linear",
+        "saved     homes.mercer, fitted again to all 120 rows",
+        "next      mercer predict homes.mercer NEW_TABLE.csv",
+    ):
+        assert words in out
+    assert [p.name for p in folder.iterdir() if "homes" not in p.name] == []
+    model = load("homes.mercer")
+    assert len(model.ridge_.dual_coef_) == 120
+
+
+def test_scores(folder):
+    table = pd.read_csv("homes.csv")
+    found = fit_table(table, "price")
+    held = found.held_out
+    error = held["target"] - held["prediction"]
+    y = held["target"]
+    rmse, mae, r2 = found.scores["kernel"]
+    assert rmse == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert mae == pytest.approx(np.mean(np.abs(error)))
+    assert r2 == pytest.approx(1 - np.sum(error**2) / np.sum((y - y.mean()) ** 2))
+    assert rmse < 15 < found.scores["linear"][0] < found.scores["the mean"][0]
+    np.testing.assert_array_equal(y, table.loc[held.index, "price"])
+    np.testing.assert_allclose(found.trained.predict(table.loc[held.index]), held["prediction"])
+    assert found.model.ridge_.kernel_ == found.trained.ridge_.kernel_
+    assert f"{rmse:.3f}"[:4] in summary(found)
+
+
+def test_quiet_and_same_seed(folder, capsys):
+    for name in ("a", "b"):
+        arguments = ["--target", "price", "--quiet", "--out", name, "--seed", "4"]
+        assert main(["fit", "homes.csv", *arguments]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
+
+
+def test_options(folder, capsys):
+    kernel = "Gaussian('median').on(['size', 'age']) + Linear().on('size')"
+    arguments = ["--kernel", kernel, "--features", "size,age", "--alphas", "0.1,1", "--cv", "loo"]
+    arguments += ["--test-size", "0", "--memory", "1 kB", "--out", "m.mercer"]
+    assert main(["fit", "homes.csv", "--target", "price", *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "120 rows: 120 to fit, 0 held out" in out
+    assert "leave-one-out among 2 alphas" in out
+    assert "TiledGram" in out
+    assert "held out  " not in out
+    assert load("m.mercer").ridge_.kernel_.right.columns == "size"
+
+
+def test_settled_roles(folder, capsys):
+    arguments = ["--target", "price", "--labels", "age", "--text", "address", "--quiet"]
+    assert main(["fit", "homes.csv", *arguments]) == 0
+    roles = load("homes.mercer").roles_
+    assert roles == {"address": "text", "size": "number", "age": "label", "city": "label"}
+
+
+def test_missing_values(folder, capsys):
+    table = pd.read_csv("homes.csv")
+    table.loc[[3, 4], "size"] = np.nan
+    table.loc[[4, 5], "price"] = np.nan
+    table.loc[6, "city"] = None  # a missing label is a label of its own
+    table.to_csv("holes.csv", index=False)
+    assert main(["fit", "holes.csv", "--target", "price"]) == 2
+    error = capsys.readouterr().err
+    assert "missing in size (2 times), the target (2 times)" in error
+    assert "3 rows of 120 with --missing drop" in error
+    assert main(["fit", "holes.csv", "--target", "price", "--missing", "drop"]) == 0
+    assert "3 rows with missing values left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "prize"], "no column 'prize'"),
+        (["--target", "city"], "classification is not available"),
+        (["--target", "price", "--features", "size,sise"], "no column 'sise'"),
+        (["--target", "price", "--features", "planet"], "the same value in every row"),
+        (["--target", "price", "--test-size", "1.5"], "--test-size is a share"),
+        (["--target", "price", "--kernel", "Gaussian().on('nowhere')"], "no column 'nowhere'"),
+        (["--target", "price", "--kernel", "Spectrum(2)"], "0 columns of role 'text'"),
+    ],
+)
+def test_bad_requests(arguments, words, folder, capsys):
+    assert main(["fit", "homes.csv", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert not (folder / "homes.mercer").exists()
+
+
+def test_too_few_rows(folder, capsys):
+    pd.read_csv("homes.csv").head(4).to_csv("few.csv", index=False)
+    assert main(["fit", "few.csv", "--target", "price"]) == 2
+    assert "4 rows to fit a model to: at least 5" in capsys.readouterr().err
+
+
+def test_meaning():
+    assert "infinitely smooth; universal" in meaning(Gaussian())
+    assert "not universal" in meaning(Gaussian().on("a") + Gaussian().on("b"))

@@ -1,0 +1,120 @@
+"""The command itself: version, help, errors as one line, nothing imported in vain."""
+
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import mercer
+from mercer.cli.main import COMMANDS, main
+from mercer.exceptions import NumericalWarning
+
+
+def run(*arguments):
+    try:
+        return main(list(arguments))
+    except SystemExit as stop:  # of argparse
+        return stop.code
+
+
+def test_version_and_help(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"mercer {mercer.__version__}\n"
+    for arguments in ((), ("--help",)):
+        assert run(*arguments) == 0
+        assert all(name in capsys.readouterr().out for name in [*COMMANDS][:1])
+    for name in COMMANDS:
+        assert run(name, "--help") == 0
+        assert f"usage: mercer {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["fit"], "required: TABLE, --target"),
+        (["fit", "gone.csv", "--target", "y"], "there is no file 'gone.csv'"),
+        (["fit", "t.csv", "--target", "y", "--cv", "1"], 'at least 2 folds, or "loo"'),
+        (["fit", "t.csv", "--target", "y", "--alphas", "1,-2"], "positive numbers"),
+        (["fit", "t.csv", "--target", "y", "--kernel", "Gausian()"], "did you mean Gaussian?"),
+        (["fit", "t.csv", "--target", "y", "--memory", "much"], "memory must be"),
+        (["fit", "t.csv", "--target", "y", "--out", "gone/m"], "there is no folder 'gone'"),
+        (["predict", "gone.mercer", "t.csv"], "No such file or directory: gone.mercer"),
+        (["explain", "Gausian()"], "did you mean Gaussian?"),
+        (["explain", "Gaussian() - Linear()"], "A difference of kernels is not a kernel"),
+        (["explain", "__import__('os')"], "'__import__' is not a kernel"),
+        (["explain", "Gaussian("], "is not an expression"),
+    ],
+)
+def test_errors_are_one_line(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("mercer: error: ")
+    assert captured.err.count("\n") == 1
+    assert words in captured.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--debug", "explain", "X()"], ["explain", "X()", "--debug"]]
+)
+def test_debug_raises(arguments):
+    with pytest.raises(ValueError, match="not a kernel"):
+        main(arguments)
+
+
+def test_bugs_and_interruptions(capsys, monkeypatch):
+    def broken(error):
+        def explain(text):
+            raise error
+
+        return explain
+
+    monkeypatch.setattr("mercer.cli.explain.parse", broken(ZeroDivisionError("oh")))
+    assert run("explain", "x") == 2
+    assert (
+        capsys.readouterr().err == "mercer: error: ZeroDivisionError: oh (see where with --debug)\n"
+    )
+    monkeypatch.setattr("mercer.cli.explain.parse", broken(KeyboardInterrupt()))
+    assert run("explain", "x") == 130
+
+
+def test_warnings_are_one_line(capsys, monkeypatch):
+    def warn(text):
+        warnings.warn("raise alpha.", NumericalWarning, stacklevel=1)
+        warnings.warn("of somebody else", FutureWarning, stacklevel=1)
+        return mercer.Gaussian()
+
+    monkeypatch.setattr("mercer.cli.explain.parse", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert run("explain", "x") == 0
+    assert capsys.readouterr().err == "mercer: warning: raise alpha.\n"
+
+
+def test_explain(capsys):
+    assert run("explain", "2 * Gaussian() + Linear() ** 2") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("k = 2 * Gaussian() + Linear() ** 2\n")
+    assert "universal" in out
+
+
+def test_explain_needs_neither_pandas_nor_scikit_learn():
+    code = (
+        "import sys; from mercer.cli.main import main; main(['explain', 'Linear()']); "
+        "sys.exit(any(m in sys.modules for m in ('pandas', 'sklearn')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_a_pager_may_stop_reading():
+    code = "import sys; from mercer.cli.main import main; sys.exit(main(['explain', 'Linear()']))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0

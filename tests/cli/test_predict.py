@@ -1,0 +1,51 @@
+"""mercer predict, from a model and a table to predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import Gaussian, load, save
+from mercer.cli.main import main
+
+
+@pytest.fixture
+def model(folder):
+    assert main(["fit", "homes.csv", "--target", "price", "--quiet"]) == 0
+    return load("homes.mercer")
+
+
+def test_predict_to_a_file(model, capsys):
+    assert main(["predict", "homes.mercer", "homes.csv", "--std", "--out", "p.csv"]) == 0
+    assert "p.csv: 120 rows" in capsys.readouterr().out
+    found = pd.read_csv("p.csv")
+    mean, std = model.predict(pd.read_csv("homes.csv"), return_std=True)
+    np.testing.assert_allclose(found, np.stack([mean, std], axis=1))
+
+
+def test_predict_on_the_screen(model, capsys):
+    assert main(["predict", "homes.mercer", "homes.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["row", "prediction"]
+    assert len(lines) == 12
+    assert "120 rows in all" in lines[-1]
+    assert main(["predict", "homes.mercer", "homes.csv", "--out", "-"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 121
+
+
+def test_predict_new_rows(model, capsys):
+    new = pd.DataFrame({"city": ["Bonn", "Paris", None], "age": [3, "unknown", 4], "size": 80})
+    new.to_csv("new.csv", index=False)
+    assert main(["predict", "homes.mercer", "new.csv", "--out", "p.csv"]) == 0
+    assert "1 row with missing values left without prediction" in capsys.readouterr().err
+    assert pd.read_csv("p.csv")["prediction"].isna().tolist() == [False, True, False]
+    new[["city"]].to_csv("new.csv", index=False)
+    assert main(["predict", "homes.mercer", "new.csv"]) == 2
+    assert "no column 'size', 'age'; it has: 'city'" in capsys.readouterr().err
+
+
+def test_predict_with_other_files(folder, capsys):
+    save(Gaussian(), "kernel.mercer")
+    assert main(["predict", "kernel.mercer", "homes.csv"]) == 2
+    assert "holds a Gaussian, not a model of mercer fit" in capsys.readouterr().err
+    assert main(["predict", "homes.csv", "homes.csv"]) == 2
+    assert "homes.csv is not a mercer file" in capsys.readouterr().err

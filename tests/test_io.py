@@ -1,0 +1,469 @@
+"""Files: what goes in comes out, to the last bit, and strangers' files run nothing."""
+
+import io
+import json
+import pickle
+import sys
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import KFold, ShuffleSplit
+
+import mercer
+from mercer import (
+    Categorical,
+    Gaussian,
+    KernelRidge,
+    KernelRidgeCV,
+    Laplacian,
+    Linear,
+    Matern,
+    Plan,
+    Polynomial,
+    RKHSFunction,
+    Spectrum,
+    load,
+    save,
+)
+from mercer.io import FORMAT, write_atomically
+from mercer.kernels.base import Kernel
+from mercer.params import same
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "object.mercer"
+
+
+@pytest.fixture
+def table(rng):
+    n = 40
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "count": rng.integers(0, 9, n),
+            "flag": rng.random(n) < 0.5,
+            "colour": rng.choice(["red", "blue", "grün"], n),
+            "size": pd.Categorical(rng.choice(["S", "M"], n)),
+            "dna": ["".join(rng.choice(list("ACGT"), 12)) for _ in range(n)],
+        }
+    )
+
+
+def round_trip(obj, path):
+    save(obj, path)
+    return load(path)
+
+
+def rewrite(path, *, header=None, members=None):
+    """The same archive with another description, or with members replaced or added."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    if header is not None:
+        contents["model.json"] = json.dumps(header(json.loads(contents["model.json"])))
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in (contents | (members or {})).items():
+            archive.writestr(name, data)
+
+
+# ---- values ----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        -3,
+        2**70,
+        0.1,
+        float("inf"),
+        "grün \ud800 \x00",
+        b"\x00\xff",
+        [1, "a", [None]],
+        (1.5, ("b",)),
+        {"a": 1, 2: [3], ("t", 1): None},
+        slice(None, 4, 2),
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3)),
+        np.array(["ab", "c"]),
+        np.array([["ab", None], ["c", "d"]], dtype=object),
+        np.array("2024-01-01", dtype="datetime64[D]"),
+        np.zeros((0, 3)),
+    ],
+)
+def test_values(value, path):
+    found = round_trip(value, path)
+    assert type(found) is type(value)
+    assert same(found, value)
+    if isinstance(value, np.ndarray):
+        assert found.dtype == value.dtype
+        assert found.flags.f_contiguous == value.flags.f_contiguous
+
+
+def test_nan_and_numpy_scalars(path):
+    found = round_trip([float("nan"), np.float64(0.1), np.int32(7), np.True_], path)
+    assert np.isnan(found[0])
+    assert found[1:] == [0.1, 7, True]
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_sparse(kind, path, rng):
+    X = kind(sp.random(20, 2**40, density=1e-11, format="csr", rng=rng))
+    found = round_trip(X, path)
+    assert type(found) is kind
+    assert same(found, X)
+
+
+def test_table(table, path):
+    table.loc[3, "x"] = np.nan
+    table.loc[4, "colour"] = None
+    table["level"] = pd.Categorical(table["count"])
+    table["maybe"] = pd.array([1, None] * 20, dtype="Int64")
+    found = round_trip(table.set_index(table.index + 7), path)
+    assert list(found.columns) == list(table.columns)
+    assert list(found.index) == list(range(len(table)))
+    for name in ("x", "count", "flag", "colour", "dna"):
+        pd.testing.assert_series_equal(found[name], table[name])
+    assert found["size"].tolist() == table["size"].tolist()
+    assert found["level"].tolist() == table["count"].tolist()
+    assert found["maybe"].isna().tolist() == [False, True] * 20
+
+
+def test_table_of_dates_is_refused(path):
+    frame = pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])})
+    with pytest.raises(ValueError, match=r"column 'when' of DataFrame.*datetime64"):
+        save(frame, path)
+    assert not path.exists()
+
+
+# ---- our objects -----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(0.1 + 0.2),
+        Gaussian(lengthscale="median"),
+        Laplacian(np.array([1.0, 2.5]), p=1).on(["a", "b"]),
+        2 * Matern(nu=1.5).on(slice(0, 3)) + Linear() ** 2 + 1,
+        Polynomial(3, offset=0.5).normalize(),
+        (Spectrum(2) + Spectrum(3)).normalize().on("dna") * Categorical().on("colour"),
+        Linear().center(np.eye(3)),
+        Gaussian().through(["not", "resolved"]),
+        Plan(memory="2 GB", workers=2),
+    ],
+    ids=repr,
+)
+def test_params(kernel, path):
+    found = round_trip(kernel, path)
+    assert found == kernel
+    assert repr(found) == repr(kernel)
+
+
+def test_every_public_kernel_without_functions(path):
+    """Whatever has defaults for all its parameters can be saved."""
+    made = []
+    for name in mercer.__all__:
+        found = getattr(mercer, name)
+        if isinstance(found, type) and issubclass(found, Kernel):
+            try:
+                made.append(found())
+            except TypeError:  # abstract, or with a parameter that has no default
+                continue
+    assert len(made) > 15
+    for kernel in made:
+        assert round_trip(kernel, path) == kernel
+
+
+def test_own_class(path):
+    @dataclass(eq=False, repr=False)
+    class OverlapForTheTestOfFiles(Kernel):
+        weight: float = 2.0
+
+        def pairwise(self, X, Y):
+            return np.array([[self.weight * len(set(x) & set(y)) for y in Y] for x in X])
+
+    kernel = OverlapForTheTestOfFiles(3.0) + 1
+    found = round_trip(kernel, path)
+    np.testing.assert_array_equal(found(["ab", "bc"]), [[7, 4], [4, 7]])
+
+
+def test_function_in_rkhs(path, rng):
+    f = RKHSFunction(Gaussian(0.7), rng.normal(size=(9, 2)), rng.normal(size=(9, 3)))
+    g = round_trip(f, path)
+    X = rng.normal(size=(5, 2))
+    np.testing.assert_array_equal(g(X), f(X))
+    assert f.distance(g).max() == 0
+
+
+# ---- models ----------------------------------------------------------------------------------
+TABLE_KERNEL = Gaussian("median").on(["x", "count"]) * (
+    1 + Categorical().on("colour") + Categorical().on("size")
+) + Spectrum(2).normalize().on("dna")
+
+
+@pytest.mark.parametrize(
+    "kernel", [TABLE_KERNEL, Spectrum(3).on("dna"), Linear().on(["x", "flag"])]
+)
+def test_ridge_on_a_table(kernel, table, path, rng):
+    y = rng.normal(size=(len(table), 2))
+    weights = rng.random(len(table)) + 0.5
+    model = KernelRidge([0.1, 1.0], kernel=kernel, plan=Plan(workers=1)).fit(table, y, weights)
+    found = round_trip(model, path)
+    np.testing.assert_array_equal(found.predict(table), model.predict(table))
+    np.testing.assert_array_equal(found.posterior_variance(table), model.posterior_variance(table))
+    np.testing.assert_array_equal(found.leave_one_out(), model.leave_one_out())
+    assert found.kernel_ == model.kernel_
+    assert list(found.feature_names_in_) == list(table.columns)
+    assert found.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "poly", "laplacian", "cosine"])
+def test_ridge_on_arrays(name, path, rng):
+    X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
+    for data in (X, X.astype(np.float32), sp.csr_matrix(X)):
+        if name == "laplacian" and sp.issparse(data):
+            continue
+        model = KernelRidge(0.5, kernel=name).fit(data, y)
+        found = round_trip(model, path)
+        new = data[::2]  # the very array a model was fitted to takes a shortcut of its own
+        np.testing.assert_array_equal(found.predict(new), model.predict(new))
+        assert found.n_features_in_ == 4
+
+
+def test_ridge_on_strings(path):
+    words = ["kernel", "kerning", "colonel", "corn"]
+    model = KernelRidge(kernel=Spectrum(2)).fit(words, [1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_array_equal(
+        round_trip(model, path).predict(["corner"]), model.predict(["corner"])
+    )
+
+
+def test_ridge_cv(path, rng):
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    grid = {"kernel": [Gaussian(0.5), Gaussian(2.0), Linear()]}
+    cv = KFold(4, shuffle=True, random_state=3)
+    model = KernelRidgeCV([0.1, 1.0], kernel=Gaussian(), param_grid=grid, cv=cv).fit(X, y)
+    found = round_trip(model, path)
+    np.testing.assert_array_equal(found.predict(X), model.predict(X))
+    assert (found.alpha_, found.best_score_) == (model.alpha_, model.best_score_)
+    assert found.best_params_ == model.best_params_
+    assert found.cv.get_n_splits() == 4
+    found.fit(X, y)  # it is as good as new
+    assert found.best_score_ == model.best_score_
+
+
+def test_unfitted_model(path):
+    found = round_trip(KernelRidge(0.3, kernel=Gaussian(2.0)), path)
+    assert found.kernel == Gaussian(2.0)
+    assert not hasattr(found, "gram_")
+
+
+# ---- refusals --------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (Gaussian().pullback(np.log), r"Pullback\.map: it is a function"),
+        (KernelRidge(kernel=lambda x, y: 1.0), r"KernelRidge\.kernel: it is a function"),
+        (KernelRidgeCV(cv=ShuffleSplit()), r"KernelRidgeCV\.cv: it is a ShuffleSplit"),
+        ({"a": [1, {1, 2}]}, r"dict\['a'\]\[1\]: it is a set"),
+        (np.array([1, "a"], dtype=object), r"ndarray: it holds a int"),
+        (np.ma.array([1, 2]), r"MaskedArray of int64"),
+        (sp.coo_matrix(np.eye(2)), r"coo_matrix"),
+        (1j, r"complex"),
+    ],
+)
+def test_what_cannot_be_saved(obj, message, path):
+    with pytest.raises(ValueError, match=rf"cannot save.*{message}"):
+        save(obj, path)
+    assert not path.exists()
+
+
+def test_foreign_subclass_is_refused(path):
+    class Mine(KernelRidge):
+        pass
+
+    with pytest.raises(ValueError, match="Mine is not one of mercer's own"):
+        save(Mine(), path)
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        save(Gaussian(), tmp_path / "nowhere" / "kernel.mercer")
+
+
+def test_a_failed_write_leaves_the_old_file(path):
+    save(Gaussian(2.0), path)
+
+    def fail(stream):
+        stream.write(b"half")
+        raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError):
+        write_atomically(path, fail)
+    assert load(path) == Gaussian(2.0)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_the_same_object_gives_the_same_bytes(path, tmp_path):
+    save(Gaussian(2.0), path)
+    save(Gaussian(2.0), tmp_path / "again")
+    assert path.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+# ---- files from strangers ----------------------------------------------------------------------
+class Bomb:
+    """Leaves a mark where it is unpickled."""
+
+    def __reduce__(self):
+        return (exec, ("import sys; sys.modules['mercer_was_here'] = True",))
+
+
+def test_pickled_array_is_refused(path):
+    save(np.arange(3.0), path)
+    stream = io.BytesIO()
+    np.save(stream, np.array([Bomb()], dtype=object), allow_pickle=True)
+    rewrite(path, members={"arrays/0.npy": stream.getvalue()})
+    with pytest.raises(ValueError, match="array of Python objects"):
+        load(path)
+    rewrite(path, members={"arrays/0.npy": pickle.dumps(Bomb())})
+    with pytest.raises(ValueError, match="damaged"):
+        load(path)
+    assert "mercer_was_here" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os.system", "antigravity", "this", "Popen", "mercer.io.save", "Radial", "Binary", "save"],
+)
+def test_tampered_class_name_imports_nothing(name, path):
+    sys.modules.pop("antigravity", None)
+    before = set(sys.modules)
+    save(Gaussian(), path)
+
+    def tamper(header):
+        header["value"]["class"] = name
+        return header
+
+    rewrite(path, header=tamper)
+    with pytest.raises(ValueError, match=f"'{name}', which is not a kernel"):
+        load(path)
+    rewrite(path, header=lambda h: h | {"value": h["value"] | {"type": "estimator", "params": {}}})
+    with pytest.raises(ValueError, match=f"'{name}', which is no estimator"):
+        load(path)
+    assert {m for m in set(sys.modules) - before if not m.startswith("mercer.")} == set()
+
+
+def test_estimators_get_their_own_attributes_only(path, rng):
+    save(KernelRidge(kernel=Gaussian()).fit(rng.normal(size=(5, 1)), np.ones(5)), path)
+
+    def tamper(header):
+        header["value"]["state"]["predict"] = "not yours"
+        return header
+
+    rewrite(path, header=tamper)
+    with pytest.raises(ValueError, match="'predict', which it does not have"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "no such thing"},
+        {"type": "array", "array": 5},
+        {"type": "array", "array": "../../etc/passwd"},
+        {"type": "params", "class": "Gaussian", "fields": {"lengthscale": -1.0}},
+        {"type": "params", "class": "Gaussian", "fields": {"no_such": 1}},
+        {"type": "params", "class": ["Gaussian"], "fields": {}},
+        {"type": "params"},
+        {"type": "dict", "items": [[[], 1]]},
+        {"type": "splitter", "class": "ShuffleSplit", "params": {}},
+        {"type": "function", "kernel": 1, "points": [1], "coef": [1]},
+        {"type": "frame", "rows": 3, "columns": [{"name": "a", "strings": ["x"], "dtype": "str"}]},
+        {
+            "type": "csr",
+            "class": "csr_matrix",
+            "shape": [1, 1],
+            "data": 0,
+            "indices": 0,
+            "indptr": 0,
+        },
+    ],
+)
+def test_damaged_descriptions(value, path):
+    save(np.arange(3.0), path)
+    rewrite(path, header=lambda h: h | {"value": value})
+    with pytest.raises(ValueError, match=str(path)):
+        load(path)
+
+
+def test_sparse_indices_are_checked(path):
+    save(sp.csr_matrix(np.eye(3)), path)
+    stream = io.BytesIO()
+    np.save(stream, np.array([0, 1, 10**6], dtype=np.int32))
+    rewrite(path, members={"arrays/1.npy": stream.getvalue()})
+    with pytest.raises(ValueError, match="damaged"):
+        load(path)
+
+
+def test_array_that_claims_to_be_larger_than_it_is(path):
+    save(np.arange(3.0), path)
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        stream, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)}
+    )
+    rewrite(path, members={"arrays/0.npy": stream.getvalue() + b"\0" * 24})
+    with pytest.raises(ValueError, match="cut short"):
+        load(path)
+
+
+def test_an_array_is_used_once(path):
+    """So that a small file cannot ask for a large amount of memory."""
+    save([np.arange(3.0), np.arange(3.0)], path)
+    node = {"type": "array", "array": 0}
+    rewrite(path, header=lambda h: h | {"value": [node, node]})
+    with pytest.raises(ValueError, match="damaged"):
+        load(path)
+
+
+def test_bombs(path):
+    save(Gaussian(), path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", b"[" + b" " * (65 * 2**20) + b"]")
+    assert path.stat().st_size < 2**20
+    with pytest.raises(ValueError, match="larger than 64 MB"):
+        load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", b"[" * 100_000)
+    with pytest.raises(ValueError, match="damaged"):
+        load(path)
+    save(np.zeros(10), path)
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+    with pytest.raises(ValueError, match="compressed"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["../model.json", "arrays/0.pkl", "extra.py", "/etc/passwd"])
+def test_other_members_are_refused(name, path):
+    save(Gaussian(), path)
+    rewrite(path, members={name: b""})
+    with pytest.raises(ValueError, match="not a mercer file"):
+        load(path)
+
+
+def test_versions_and_other_files(path):
+    save(Gaussian(), path)
+    rewrite(path, header=lambda h: h | {"format": FORMAT + 1, "mercer": "9.9"})
+    with pytest.raises(ValueError, match=r"format 2, written by mercer '9.9'"):
+        load(path)
+    for data in (b"", b"PK\x03\x04", b"a,b\n1,2\n", path.read_bytes()[:-30]):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=r"object\.mercer"):
+            load(path)
+    with pytest.raises(FileNotFoundError):
+        load(path.with_name("nothing"))

@@ -134,9 +134,14 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
         for item in items:
             job(item)
         return
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         for _ in _pool(workers).map(job, items):
             pass
+
+
+def one_blas_thread() -> Any:
+    """A context in which BLAS and LAPACK use one thread."""
+    return _blas().limit(limits=1, user_api="blas")
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import scipy.sparse as sp
 
 from ..gram.base import Gram
 from ..gram.stored import LowRankGram
+from ..gram.tiles import one_blas_thread
+
+_THREADED = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
 
 
 class RidgeSpectrum:
@@ -45,7 +49,8 @@ class RidgeSpectrum:
             if self.root is not None:
                 K *= self.root[:, None]
                 K *= self.root[None, :]
-            s, self.U = sla.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
+            with one_blas_thread() if self.n > _THREADED else nullcontext():
+                s, self.U = sla.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
             self.s = np.maximum(s, 0)
 
     def coef(self, Y: np.ndarray, alpha: float) -> np.ndarray:

@@ -3,6 +3,7 @@ import pytest
 
 from mercer import Gaussian, Linear, Plan, Polynomial
 from mercer.exceptions import ConvergenceWarning, NumericalWarning
+from mercer.solvers import cholesky
 from mercer.solvers.auto import choose, solve_ridge
 from mercer.solvers.cg import solve_cg
 from mercer.solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
@@ -119,8 +120,19 @@ class TestCholeskyFactor:
 
     def test_works_in_the_memory_it_is_given(self, A):
         work = A.copy()
-        f = CholeskyFactor(work)
-        assert np.shares_memory(f._c, work)
+        CholeskyFactor(work)
+        np.testing.assert_allclose(np.tril(work), np.linalg.cholesky(A), rtol=1e-9)
+
+    def test_in_tiles_beyond_what_lapack_can_do(self, A, monkeypatch, rng):
+        monkeypatch.setattr(cholesky, "_LAPACK", 10)
+        monkeypatch.setattr(cholesky, "_PANEL", 64)
+        monkeypatch.setattr(cholesky, "_TILE", 48)
+        self.test_works_in_the_memory_it_is_given(A)
+        self.test_solves_and_measures(A, rng)
+        bad = A.copy()
+        bad[200, 200] = -1
+        with pytest.raises(NotPositiveDefiniteError, match="order 201"):
+            CholeskyFactor(bad)
 
     def test_refuses_indefinite_matrices(self):
         with pytest.raises(NotPositiveDefiniteError, match="not positive definite"):

@@ -9,6 +9,7 @@ from scipy.linalg import get_lapack_funcs
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
 
+_LAPACK = 12_000  # rows up to which LAPACK does it all
 _PANEL = 1024  # columns factorised at a time
 _TILE = 512  # rows and columns of a tile of the trailing matrix
 
@@ -20,19 +21,22 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 class CholeskyFactor:
     """A = L L' for a symmetric positive definite array, which is overwritten.
 
-    Tiles of the trailing matrix are updated on our own pool, each by one thread of BLAS: as fast as
-    LAPACK with threads of its own, which crashes beyond some 15,000 rows (OpenBLAS).
+    By LAPACK, in the memory of A. LAPACK with threads of its own crashes beyond some 15,000 rows
+    (OpenBLAS); there the trailing matrix is updated in tiles on our own threads.
 
     Parameters
     ----------
     A : ndarray of shape (n, n), C-ordered
-        Its lower triangle is replaced by L; the strict upper triangle is not touched.
+        Its lower triangle is replaced by L; the upper one is left in no particular state.
     """
 
     def __init__(self, A: np.ndarray) -> None:
-        with one_blas_thread():  # all through: threads of BLAS that wait would take our cores
-            for k in range(0, len(A), _PANEL):
-                _eliminate(A, k, min(k + _PANEL, len(A)))
+        if len(A) <= _LAPACK:
+            _eliminate(A, 0, len(A))
+        else:
+            with one_blas_thread():  # all through: threads of BLAS that wait would take our cores
+                for k in range(0, len(A), _PANEL):
+                    _eliminate(A, k, min(k + _PANEL, len(A)))
         self._c = A.T  # column-major, as LAPACK likes it: the factor is in its upper triangle
 
     def solve(self, B: np.ndarray) -> np.ndarray:
@@ -65,15 +69,17 @@ class CholeskyFactor:
 def _eliminate(A: np.ndarray, k: int, e: int) -> None:
     """Columns k..e of the factor, and their effect on what remains below and to the right."""
     potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (A,))
-    L, info = potrf(A[k:e, k:e], lower=True, clean=False)
+    block = A[k:e, k:e].T  # column-major; all of A is factorised in place, a part of it as a copy
+    U, info = potrf(block, lower=False, clean=False, overwrite_a=True)
     if info:
         raise NotPositiveDefiniteError(
             f"the leading minor of order {k + info} is not positive definite."
         )
-    A[k:e, k:e] = L
+    if not np.shares_memory(U, A):
+        A[k:e, k:e] = U.T
 
     def panel(rows: slice) -> None:
-        A[rows, k:e] = trtrs(L, np.ascontiguousarray(A[rows, k:e]).T, lower=True)[0].T
+        A[rows, k:e] = trtrs(U, np.ascontiguousarray(A[rows, k:e]).T, trans=1)[0].T
 
     def update(at: tuple[slice, slice]) -> None:
         rows, cols = at

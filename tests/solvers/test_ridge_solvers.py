@@ -166,7 +166,7 @@ class TestRidgeSpectrum:
         K = kernel(X)
         spectrum = RidgeSpectrum(kernel.gram(X), weights)
         folds = np.array_split(rng.permutation(len(X)), 4)
-        for V, predicted in zip(folds, spectrum.held_out(Y, 0.2, folds), strict=True):
+        for V, predicted in zip(folds, spectrum.held_out(Y, [1.0, 0.2], folds)[1], strict=True):
             T = np.setdiff1d(np.arange(len(X)), V)
             c = reference(K[np.ix_(T, T)], Y[T], 0.2, None if weights is None else weights[T])
             np.testing.assert_allclose(predicted, K[np.ix_(V, T)] @ c, rtol=1e-8, atol=1e-9)

@@ -51,12 +51,15 @@ class SquaredDistances:
             D += (self.weight * self.ny[cols]).astype(D.dtype)[None, :]
         else:
             D = self.left[rows] @ self.right[cols].T
-        if self.exact and (small := self.weight * self.blurred > D).any():
+        if not self.exact:
+            bound = np.maximum if self.weight > 0 else np.minimum
+            return bound(D, 0, out=D)
+        small = self.weight * self.blurred > D
+        if small.any():  # what cancellation made negative is among these
             i, j = np.nonzero(small)
             difference = self.X[rows][i] - self.Y[cols][j]
             D[i, j] = self.weight * squared_norms(difference)
-        bound = np.maximum if self.weight > 0 else np.minimum
-        return bound(D, 0, out=D)
+        return D
 
 
 def median_distance(X: Vectors) -> float:

@@ -292,15 +292,14 @@ class Matern(Radial):
         return 5 / 3 if self.nu == 2.5 else 2 * float(self.nu)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        R = np.sqrt(D, out=D)
-        if self.nu == 2.5:  # 1 + sqrt(3) R + R^2 = (R + sqrt(3) / 2)^2 + 1/4
-            decay = np.multiply(R, -np.sqrt(3, dtype=R.dtype))
+        if self.nu == 2.5:  # (1 + sqrt(3) R + R^2) exp(-sqrt(3) R) with R^2 = D
+            decay = np.sqrt(D)
+            decay *= -np.sqrt(3)
+            D -= decay
+            D += 1
             np.exp(decay, out=decay)
-            half = R.dtype.type(np.sqrt(3) / 2)
-            R += half
-            R *= R
-            R += 1 - half * half  # not 0.25, so that the value at R = 0 is exactly 1
-            return np.multiply(R, decay, out=R)
+            return np.multiply(D, decay, out=D)
+        R = np.sqrt(D, out=D)
         if self.nu not in (0.5, 1.5):
             return _general_matern(R, float(self.nu))
         decay = np.negative(R)

@@ -12,7 +12,6 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils.validation import indexable
 
 from ..data import Data
-from ..gram.tiles import run
 from ..solvers.eigen import RidgeSpectrum
 from .ridge import KernelRidge
 
@@ -172,21 +171,17 @@ def _all_scores(
     metric: Callable[..., float],
     weights: np.ndarray | None,
 ) -> list[np.ndarray]:
-    """Scores of every fold, for every alpha, on all cores."""
-    scores: list[np.ndarray] = [np.empty(0)] * len(alphas)
-
-    def one(i: int) -> None:
-        alpha = float(alphas[i])
-        held_out: list[tuple[Any, np.ndarray]]
-        if folds is None:
-            held_out = [(slice(None), spectrum.leave_one_out(Y, alpha))]
-        else:
-            held_out = list(zip(folds, spectrum.held_out(Y, alpha, folds), strict=True))
-        w = (lambda V: None) if weights is None else weights.__getitem__
-        scores[i] = np.array([metric(Y[V], F, w(V)) for V, F in held_out])
-
-    run(one, range(len(alphas)))
-    return scores
+    """Scores of every fold, for every alpha."""
+    parts: list[Any] = [slice(None)] if folds is None else list(folds)
+    if folds is None:
+        held_out = [[spectrum.leave_one_out(Y, float(alpha))] for alpha in alphas]
+    else:
+        held_out = spectrum.held_out(Y, list(map(float, alphas)), folds)
+    w = [None if weights is None else weights[V] for V in parts]
+    return [
+        np.array([metric(Y[V], F, wV) for V, F, wV in zip(parts, of_alpha, w, strict=True)])
+        for of_alpha in held_out
+    ]
 
 
 def _folds(cv: Any, X: Data, y: Any) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..gram.base import Gram
 from ..gram.stored import LowRankGram
-from ..gram.tiles import one_blas_thread
+from ..gram.tiles import one_blas_thread, run
 
 _THREADED = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
 
@@ -77,17 +77,31 @@ class RidgeSpectrum:
         return self._held_out(Y, self._scaled_coef(Y, alpha) / diagonal[:, None])
 
     def held_out(
-        self, Y: np.ndarray, alpha: float, folds: Iterable[np.ndarray]
-    ) -> Iterator[np.ndarray]:
-        """For each fold, predictions for its samples by the model trained on all others."""
-        c, w = self._scaled_coef(Y, alpha), self._inverse(alpha)
-        for V in folds:
-            half = self.U[V] * np.sqrt(w)
-            G = half @ half.T
-            if self.U.shape[1] < self.n:
-                G += (np.eye(len(V)) - self.U[V] @ self.U[V].T) / alpha
-            residual = sla.solve(G, c[V], assume_a="pos", overwrite_a=True, check_finite=False)
-            yield self._held_out(Y, residual, V)
+        self, Y: np.ndarray, alphas: Sequence[float], folds: Sequence[np.ndarray]
+    ) -> list[list[np.ndarray]]:
+        """For each alpha and fold, predictions for its samples by the model trained on all others.
+
+        Alphas and folds are shared out over all cores.
+        """
+        Z = Y if self.root is None else self.root[:, None] * Y
+        UZ = self.U.T @ Z
+        parts = [self.U[V] for V in folds]
+        results = [[np.empty(0)] * len(folds) for _ in alphas]
+        (posv,) = sla.get_lapack_funcs(("posv",), (self.U,))
+
+        def one(job: tuple[int, int]) -> None:
+            a, m = job
+            V, U, w = folds[m], parts[m], self._inverse(alphas[a])
+            half = U * np.sqrt(w)
+            G, c = half @ half.T, U @ (w[:, None] * UZ)
+            if U.shape[1] < self.n:
+                G += (np.eye(len(V)) - U @ U.T) / alphas[a]
+                c += (Z[V] - U @ UZ) / alphas[a]
+            residual = posv(G, c, overwrite_a=True)[1]
+            results[a][m] = self._held_out(Y, residual, V)
+
+        run(one, [(a, m) for a in range(len(alphas)) for m in range(len(folds))])
+        return results
 
     def _inverse(self, alpha: float) -> np.ndarray:
         if alpha <= 0 and (self.s.min() <= 1e-14 * self.s.max() or len(self.s) < self.n):

@@ -87,14 +87,15 @@ def classification(rng, n, C):
     return K, BoxProblem(y, np.where(y > 0, 0, -C), np.where(y > 0, C, 0), np.zeros(n))
 
 
-@pytest.mark.parametrize("double", [0, 10**6])
-def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, double):
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, few):
     monkeypatch.setattr(smo, "WORKING_SET", 32)
-    monkeypatch.setattr(smo, "DOUBLE", double)
+    monkeypatch.setattr(smo, "_SMALLEST", 16)
+    monkeypatch.setattr(smo, "_FEW", few)
     monkeypatch.setattr(smo, "_SHRINK_EVERY", 3)
     K, problem = classification(rng, 600, 5.0)
     plain = solve_box(blocks(K), problem, tol=1e-4, shrinking=False)
-    shrunk = solve_box(blocks(K), problem, tol=1e-4, cache=1)
+    shrunk = solve_box(blocks(K), problem, tol=1e-4, cache=600 * 8 * 50)
     assert shrunk.stats["shrunk"] > 0
     assert shrunk.stats["reconstructions"] > 0
     for solution in (plain, shrunk):

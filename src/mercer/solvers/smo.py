@@ -35,8 +35,18 @@ from .smo_loops import BIG, add_rows, compact, gather, offsets, scatter, solve_b
 WORKING_SET = 512
 _COLUMNS = 4000  # columns of kernel rows computed at a time by one thread
 _SHRINK_EVERY = 10  # rounds
-DOUBLE = 1000  # problems up to this size keep kernel rows in double precision
+_SMALLEST = 64  # working set, however small the cache
+_FEW = 1000  # problems up to this size keep kernel rows in double precision
 _INNER = 100  # two-variable steps per variable of the working set and round
+
+
+def needs_double(n: int, largest: float, tol: float) -> bool:
+    """Would kernel rows in single precision spoil the accuracy asked for?
+
+    Their rounding errors add up in the gradient to about largest * sqrt(n) * eps, where ``largest``
+    is the size of the bounds.
+    """
+    return n <= _FEW or largest * np.sqrt(n) * np.finfo(np.float32).eps > tol
 
 
 @dataclass
@@ -111,7 +121,8 @@ class _Decomposition:
     ) -> None:
         n = len(problem)
         self.K, self.problem, self.tol, self.workers = K, problem, tol, workers
-        self.dtype = np.float64 if n <= DOUBLE else np.float32
+        largest = float(np.maximum(np.abs(problem.lower), np.abs(problem.upper)).max(initial=0))
+        self.dtype = np.float64 if needs_double(n, largest, tol) else np.float32
         self.diagonal = K.diagonal.astype(self.dtype)
         self.beta = problem.start.astype(np.float64)
         self.epsilon = float(problem.epsilon)
@@ -119,8 +130,9 @@ class _Decomposition:
         self.groups, self.n_groups = groups, int(groups.max(initial=0)) + 1
         self.shrinking = shrinking
         self.stats: dict[str, Any] = {"rounds": 0, "rows": 0, "shrunk": 0, "reconstructions": 0}
-        self.size = int(min(WORKING_SET, n))
-        self.capacity = int(max(2 * self.size, min(n, cache // (4 * n))))
+        rows = cache / (np.dtype(self.dtype).itemsize * n)  # that the cache may hold
+        self.size = int(min(WORKING_SET, n, max(_SMALLEST, rows // 2)))
+        self.capacity = int(max(2 * self.size, min(n, rows)))
         self.active = np.arange(n)
         self.cache = np.empty((self.capacity, n), self.dtype)
         self._forget()
@@ -225,7 +237,7 @@ class _Decomposition:
         change = beta - self.beta[V]
         moved = np.flatnonzero(change)
         self.beta[V] = beta
-        weights, rows = change[moved].astype(self.dtype), slots[moved]
+        weights, rows = change[moved], slots[moved]
         width = 4096
 
         def update(cols: slice) -> None:
@@ -241,6 +253,7 @@ class _Decomposition:
         self.slot = np.full(len(self.beta), -1)  # of each variable
         self.owner = np.full(self.capacity, -1)  # of each slot
         self.stamp = np.zeros(self.capacity)
+        self.used = 0
 
     def _fetch(self, V: np.ndarray) -> np.ndarray:
         """The slots of the rows of variables V, computed where they are missing."""
@@ -249,16 +262,25 @@ class _Decomposition:
         missing = V[slots < 0]
         self.stamp[slots[slots >= 0]] = np.inf
         if len(missing):
-            # support vectors come back: their rows count as younger than they are
-            age = self.stamp + 10 * (self.beta[self.owner] != 0) * (self.owner >= 0)
-            free = np.argpartition(age, len(missing) - 1)[: len(missing)]
-            old = self.owner[free]
-            self.slot[old[old >= 0]] = -1
+            free = self._free_slots(len(missing))
             self.owner[free], self.slot[missing] = missing, free
             self._compute(missing, free)
         slots = self.slot[V]
         self.stamp[slots] = now
         return slots
+
+    def _free_slots(self, count: int) -> np.ndarray:
+        """Slots never used, in order so that memory is touched only as needed; then the oldest."""
+        fresh = np.arange(self.used, min(self.used + count, self.capacity))
+        self.used += len(fresh)
+        if len(fresh) == count:
+            return fresh
+        # support vectors come back: their rows count as younger than they are
+        age = self.stamp + 10 * (self.beta[self.owner] != 0)
+        age[self.owner < 0] = np.inf  # the fresh ones
+        oldest = np.argpartition(age, count - len(fresh) - 1)[: count - len(fresh)]
+        self.slot[self.owner[oldest]] = -1
+        return np.concatenate([fresh, oldest])
 
     def _compute(self, rows: np.ndarray, slots: np.ndarray) -> None:
         everything = len(self.active) == len(self.beta)

@@ -121,7 +121,7 @@ def compact(cache, slots, columns):
 def add_rows(g, cache, slots, weights, start, stop):
     """g[start:stop] += weights @ cache[slots, start:stop], a few rows at a time."""
     width = stop - start
-    total = np.zeros(width, cache.dtype)
+    total = np.zeros(width)
     r, rows = 0, slots.size
     while r + 3 < rows:
         w0, w1, w2, w3 = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]

@@ -11,10 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 import mercer
 from mercer import (
+    LSSVC,
+    LSSVR,
+    SVC,
+    SVCCV,
+    SVR,
     Categorical,
     Gaussian,
     KernelRidge,
@@ -22,6 +28,9 @@ from mercer import (
     Laplacian,
     Linear,
     Matern,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Plan,
     Polynomial,
     RKHSFunction,
@@ -254,6 +263,98 @@ def test_ridge_cv(path, rng):
     assert found.best_score_ == model.best_score_
 
 
+WORDS = ["kernel", "kerning", "colonel", "corn", "cork", "keel", "corner", "kettle", "coke", "keg"]
+ANSWERS = ("predict", "decision_function", "predict_proba", "score_samples")
+
+
+def assert_same_answers(found, model, X):
+    asked = [name for name in ANSWERS if hasattr(model, name)]
+    assert asked == [name for name in ANSWERS if hasattr(found, name)]
+    for name in asked:
+        np.testing.assert_array_equal(getattr(found, name)(X), getattr(model, name)(X))
+    for name in model.saved_state:
+        assert hasattr(found, name) == hasattr(model, name)
+    assert str(found.get_params()) == str(model.get_params())
+
+
+MACHINES = [
+    SVC(C=2.0, probability=True),
+    SVC(kernel=Matern(2.0, nu=1.5), class_weight={"a": 2.0, "b": 1.0, "c": 1.0}, break_ties=True),
+    NuSVC(nu=0.3, kernel="poly", decision_function_shape="ovo"),
+    SVR(C=2.0),
+    NuSVR(nu=0.4, kernel=Gaussian("median")),
+    OneClassSVM(nu=0.2),
+    LSSVC(C=3.0, plan=Plan(workers=1)),
+    LSSVR(kernel="linear"),
+]
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=repr)
+def test_machines_on_arrays(machine, path, rng):
+    X = rng.normal(size=(60, 3))
+    codes = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])
+    y = np.array(["a", "b", "c"])[codes] if is_classifier(machine) else codes + 0.5
+    for data in (X, X.astype(np.float32), sp.csr_matrix(X)):
+        if sp.issparse(data) and isinstance(machine.kernel, Kernel):
+            continue
+        model = clone(machine).fit(data, y)
+        found = round_trip(model, path)
+        assert_same_answers(found, model, data[::2])
+        if hasattr(model, "decision_path"):
+            assert found.decision_path() == model.decision_path()
+            assert found.decision_path()[0].classes == ("a", "b")
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=repr)
+def test_machines_on_strings(machine, path):
+    """Two classes, of bool and of whole numbers: labels keep their type."""
+    first = np.array([word[1] == "e" for word in WORDS])
+    for y in (first, first.astype(int)):
+        kernel = Spectrum(1).normalize()
+        model = clone(machine).set_params(kernel=kernel)
+        if hasattr(model, "class_weight"):
+            model.set_params(class_weight="balanced")
+        model.fit(WORDS, y)
+        found = round_trip(model, path)
+        assert_same_answers(found, model, ["corny", "kelp"])
+        assert getattr(found, "classes_", first).dtype == getattr(model, "classes_", first).dtype
+        if hasattr(model, "support_"):
+            assert found.support_vectors_ == model.support_vectors_
+
+
+def test_machines_on_a_table(table, path):
+    model = SVC(kernel=TABLE_KERNEL, probability=True).fit(table, table["flag"])
+    assert_same_answers(round_trip(model, path), model, table[::3].reset_index(drop=True))
+
+
+def test_machine_on_its_own_matrix(path, rng):
+    """With kernel="precomputed" support vectors are columns of the matrix."""
+    X = rng.normal(size=(40, 2))
+    K = Gaussian()(X)
+    model = SVC(kernel="precomputed").fit(K, X[:, 0] > 0)
+    assert_same_answers(round_trip(model, path), model, K[:7])
+    wanted = SVC(kernel=Gaussian()).fit(X, X[:, 0] > 0).decision_function(X[:7])
+    np.testing.assert_allclose(model.decision_function(K[:7]), wanted, rtol=1e-10)
+
+
+def test_svc_cv(path, rng):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    cv = StratifiedKFold(3, shuffle=True, random_state=1)
+    grid = {"kernel": [Gaussian(0.5), Gaussian(2.0)]}
+    model = SVCCV([1, 10], param_grid=grid, cv=cv, random_state=0, probability=True).fit(X, y)
+    found = round_trip(model, path)
+    assert_same_answers(found, model, X)
+    assert (found.C, found.best_score_, found.test_score_) == (
+        model.C,
+        model.best_score_,
+        model.test_score_,
+    )
+    assert found.best_params_ == model.best_params_
+    assert found.decision_path() == model.decision_path()
+    assert found.fit(X, y).best_score_ == model.best_score_
+
+
 def test_unfitted_model(path):
     found = round_trip(KernelRidge(0.3, kernel=Gaussian(2.0)), path)
     assert found.kernel == Gaussian(2.0)
@@ -371,6 +472,10 @@ def test_estimators_get_their_own_attributes_only(path, rng):
     "value",
     [
         {"type": "no such thing"},
+        {"type": "report", "fields": {"gap": 1.0}},
+        {"type": "report", "fields": {"run": "code"}},
+        {"type": "calibration"},
+        {"type": "estimator", "class": "SVC", "params": {}, "state": {"support_": [1]}},
         {"type": "array", "array": 5},
         {"type": "array", "array": "../../etc/passwd"},
         {"type": "params", "class": "Gaussian", "fields": {"lengthscale": -1.0}},

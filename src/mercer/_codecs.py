@@ -18,8 +18,12 @@ import numpy as np
 
 from .params import Params
 
-_ELSEWHERE = {"TableRegressor": "mercer.cli.model"}  # savable, but not a name of the package
-_SPLITTERS = ("GroupKFold", "KFold", "LeaveOneOut")
+_ELSEWHERE = {  # savable, but not a name of the package
+    "RidgeClassifier": "mercer.cli.ridge",
+    "TableClassifier": "mercer.cli.classifier",
+    "TableRegressor": "mercer.cli.model",
+}
+_SPLITTERS = ("GroupKFold", "KFold", "LeaveOneOut", "StratifiedKFold")
 _TEXT = ("object", "str", "string")  # what pandas calls a column of strings
 
 Node = Any
@@ -307,6 +311,33 @@ def _(node: dict, read: Reader) -> Any:
     from .rkhs.function import RKHSFunction
 
     return RKHSFunction(read(node["kernel"]), read(node["points"]), read(node["coef"]))
+
+
+@encodes("mercer.DualReport")
+def _report(value: Any, write: Writer, place: str) -> Node:
+    named = {f.name: write(getattr(value, f.name), f"{place}.{f.name}") for f in fields(value)}
+    return {"type": "report", "fields": named}
+
+
+@decodes("report")
+def _(node: dict, read: Reader) -> Any:
+    from .models.svm import DualReport
+
+    return DualReport(**{name: read(value) for name, value in node["fields"].items()})
+
+
+@encodes("mercer.Calibration")
+def _calibration(value: Any, write: Writer, place: str) -> Node:
+    return {"type": "calibration", "slopes": write(value.slopes, f"{place}.slopes")}
+
+
+@decodes("calibration")
+def _(node: dict, read: Reader) -> Any:
+    from .models.calibration import Calibration
+
+    found = Calibration()
+    found.slopes = read(node["slopes"])
+    return found
 
 
 def _estimator(value: Any, write: Writer, place: str) -> Node:

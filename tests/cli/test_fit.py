@@ -96,7 +96,9 @@ def test_missing_values(folder, capsys):
     ("arguments", "words"),
     [
         (["--target", "prize"], "no column 'prize'"),
-        (["--target", "city"], "classification is not available"),
+        (["--target", "city", "--task", "regression"], "), not numbers; tell them apart"),
+        (["--target", "address"], "120 different labels in 120 rows"),
+        (["--target", "city", "--cv", "loo"], "give a number of them, not loo"),
         (["--target", "price", "--features", "size,sise"], "no column 'sise'"),
         (["--target", "price", "--features", "planet"], "the same value in every row"),
         (["--target", "price", "--test-size", "1.5"], "--test-size is a share"),
@@ -119,3 +121,18 @@ def test_too_few_rows(folder, capsys):
 def test_meaning():
     assert "infinitely smooth; universal" in meaning(Gaussian())
     assert "not universal" in meaning(Gaussian().on("a") + Gaussian().on("b"))
+
+
+def test_few_whole_numbers_get_a_hint(folder, capsys):
+    table = pd.read_csv("homes.csv").drop(columns="address")
+    table["stars"] = (table["size"] > 100).astype(int) + (table["age"] > 15)
+    table.to_csv("stars.csv", index=False)
+    assert main(["fit", "stars.csv", "--target", "stars"]) == 0
+    assert "the target holds 3 different whole numbers" in capsys.readouterr().out
+    assert main(["fit", "stars.csv", "--target", "stars", "--task", "regression"]) == 0
+    assert "hint" not in capsys.readouterr().out
+    assert main(["fit", "stars.csv", "--target", "stars", "--task", "classification"]) == 0
+    out = capsys.readouterr().out
+    assert "hint" not in out
+    assert "3 classes: 0, 1, 2" in out
+    assert load("stars.mercer").classes_.tolist() == ["0", "1", "2"]

@@ -6,7 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.cli.tables import Column, describe, incomplete, numeric_target, read_table, tidy
+from mercer.cli.tables import (
+    Column,
+    describe,
+    few_whole_numbers,
+    holds_labels,
+    incomplete,
+    label_target,
+    numeric_target,
+    read_table,
+    tidy,
+)
 
 
 def roles(table, **settled):
@@ -161,9 +171,9 @@ def test_missing_values():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["setosa", "virginica"] * 10, r"labels \('setosa', 'virginica'\): classification is not"),
-        (["0", "1"] * 10, "classification is not available"),
-        ([True, False] * 10, "classification is not available"),
+        (["setosa", "virginica"] * 10, r"labels \('setosa', 'virginica'\), not numbers"),
+        (["0", "1"] * 10, "--task classification"),
+        ([True, False] * 10, "--task classification"),
         ([2.0] * 20, "same value in every row"),
         ([np.nan] * 20, "missing in every row"),
     ],
@@ -180,3 +190,36 @@ def test_targets():
         numeric_target(table, "z")
     text = pd.DataFrame({"y": [f"{x}.5" for x in range(20)] + ["n/a"]})
     np.testing.assert_array_equal(numeric_target(text, "y"), [*np.arange(20) + 0.5, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "few"),
+    [
+        (["a", "b"] * 10, True, 0),
+        (["0", "1"] * 10, True, 2),
+        ([True, False] * 10, True, 2),
+        (pd.Categorical(np.arange(20)), True, 0),
+        ([f"{x}.5" for x in range(20)], False, 0),
+        (np.arange(20) % 3, False, 3),
+        ([*[1.0, 2.0] * 5, np.nan], False, 2),
+        ([1.5, 2.5] * 5, False, 0),
+        (np.arange(20), False, 0),
+    ],
+)
+def test_labels_or_numbers(values, labels, few):
+    table = pd.DataFrame({"y": values})
+    assert holds_labels(table, "y") is labels
+    if not labels:
+        assert few_whole_numbers(table, "y") == few
+
+
+def test_label_targets():
+    table = pd.DataFrame({"y": [1.0, np.nan, 2.0], "z": [True, False, True], "w": ["a", "a", None]})
+    assert label_target(table, "y").tolist() == ["1", None, "2"]
+    assert label_target(table, "z").tolist() == ["True", "False", "True"]
+    with pytest.raises(ValueError, match="same value in every row"):
+        label_target(table, "w")
+    with pytest.raises(ValueError, match="missing in every row"):
+        label_target(pd.DataFrame({"y": [None, None]}), "y")
+    with pytest.raises(ValueError, match="no column 'v'"):
+        label_target(table, "v")

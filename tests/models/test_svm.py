@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, Gaussian, Linear, NuSVC, Polynomial, Spectrum
-from mercer.exceptions import ConvergenceWarning
+from mercer.exceptions import ConvergenceWarning, NumericalWarning
 
 NU = "nu is infeasible with these class weights, as it is in scikit-learn"
 
@@ -139,6 +139,17 @@ class TestCertificate:
         assert loose.primal >= best.primal - 1e-9
         assert best.classes == ("no", "yes")
 
+    @pytest.mark.parametrize("C", [10.0, 1e4])
+    def test_certificate_of_large_problems_is_that_of_the_exact_kernel(self, C):
+        X, y = make_classification(2500, 5, random_state=1, flip_y=0.1)
+        model = SVC(C=C, kernel=Gaussian(1.0)).fit(X, y)
+        sign, beta = 2.0 * y - 1, np.zeros(len(y))
+        beta[model.support_] = model.dual_coef_[0]
+        g = Gaussian(1.0)(X) @ beta - sign  # in double precision
+        up = np.where(sign > 0, beta < C, beta < 0)
+        down = np.where(sign > 0, beta > 0, beta > -C)
+        assert g[down].max() - g[up].min() < 2e-3  # asked for: 1e-3
+
     def test_values_by_brute_force(self, binary):
         X, y = binary
         model = SVC(C=3, kernel=Gaussian(2.0), tol=1e-8).fit(X, y)
@@ -226,11 +237,12 @@ class TestBadInput:
             model = SVC(C=1e4, max_iter=5).fit(X, y)
         assert model.fit_status_ == 1
 
-    def test_indefinite_matrices_stop(self, rng):
+    def test_indefinite_matrices_are_said_and_solved(self, rng):
         K = rng.standard_normal((60, 60))
         K = K + K.T
         y = rng.integers(0, 2, 60)
-        model = SVC(kernel="precomputed").fit(K, y)
+        with pytest.warns(NumericalWarning, match="not positive definite"):
+            model = SVC(kernel="precomputed").fit(K, y)
         assert np.isfinite(model.decision_function(K)).all()
 
 

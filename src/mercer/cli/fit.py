@@ -19,25 +19,33 @@ from ..gram.plan import Plan
 from ..io import save
 from ..kernels.parse import parse
 from .model import ALPHAS, CHECKED_ROWS, TableRegressor
-from .output import count, entry
+from .output import entry
+from .rows import check_enough, check_share, select
 from .tables import (
     Column,
     Table,
-    describe,
-    incomplete,
+    few_whole_numbers,
+    holds_labels,
     numeric_target,
     pandas,
     read_table,
-    require,
     tidy,
 )
+
+_GUESS = ("auto", "regression")  # what was asked for, and what was done
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer fit`` understands."""
     add = parser.add_argument
     add("table", metavar="TABLE", help="a .csv, .tsv or .parquet file, one row per sample")
-    add("--target", required=True, metavar="COL", help="the column to predict: numbers")
+    add("--target", required=True, metavar="COL", help="the column to predict")
+    add(
+        "--task",
+        choices=("auto", "regression", "classification"),
+        default="auto",
+        help="predict numbers or labels (default: by what the target holds)",
+    )
     add("--features", type=_names, metavar="A,B", help="columns to use (default: all that can be)")
     add("--labels", type=_names, default=[], metavar="A,B", help="columns to read as labels")
     add("--text", type=_names, default=[], metavar="A,B", help="columns to read as text")
@@ -56,7 +64,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
-    from .summary import summary
+    from .classify import classify_table
+    from .summary import classification_summary, summary
 
     kernel = None if args.kernel is None else parse(args.kernel)
     plan = None if args.memory is None else Plan(memory=args.memory)
@@ -65,7 +74,12 @@ def run(args: Namespace) -> None:
     if not out.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(out.parent)!r} for the model.")
     table = read_table(args.table)
-    found = fit_table(
+    task = args.task
+    if task == "auto":
+        task = "classification" if holds_labels(table, args.target) else "regression"
+    fit: Any = fit_table if task == "regression" else classify_table
+    report: Any = summary if task == "regression" else classification_summary
+    found = fit(
         table,
         args.target,
         features=args.features,
@@ -81,11 +95,13 @@ def run(args: Namespace) -> None:
     )
     save(found.model, out)
     if not args.quiet:
-        print(summary(found))
-        again = f", fitted again to all {len(found.model.ridge_.dual_coef_)} rows" * bool(
-            found.scores
-        )
+        print(report(found))
+        again = f", fitted again to all {found.rows} rows" * bool(found.scores)
         print(entry("saved", f"{out}{again}"))
+        few = few_whole_numbers(table, args.target) if (args.task, task) == _GUESS else 0
+        if few:
+            words = f"the target holds {few} different whole numbers; if they stand for classes"
+            print(entry("hint", f"{words}, use --task classification"))
         print(entry("next", f"mercer predict {out} NEW_TABLE.csv --out predictions.csv"))
 
 
@@ -105,6 +121,11 @@ class Fit:
     scores: dict[str, tuple[float, ...]]  # RMSE, MAE and R2 on the rows held out, by model
     held_out: Table  # their target, prediction and its standard deviation
 
+    @property
+    def rows(self) -> int:
+        """How many rows the model was fitted to."""
+        return len(self.model.ridge_.dual_coef_)
+
 
 def fit_table(
     table: Table,
@@ -118,47 +139,23 @@ def fit_table(
     **options: Any,
 ) -> Fit:
     """Fit a :class:`TableRegressor`, which takes all other options, and judge it."""
-    if not 0 <= test_size <= 0.9:
-        raise ValueError(f"--test-size is a share of the rows, from 0 to 0.9, got {test_size}.")
+    check_share(test_size)
     y = numeric_target(table, target)
-    require(table, features or [])
-    chosen = [name for name in features or table.columns if name != target]
-    columns = describe(table[chosen], roles)
-    settled = {c.name: c.role for c in columns if c.role != "skipped"}
-    if not settled:
-        reasons = "; ".join(f"{c.name!r}: {c.why}" for c in columns)
-        raise ValueError(f"no column can be used to predict {target!r} ({reasons or 'no other'}).")
-    rows = _complete(table, y, settled, missing)
-    X, y = table.loc[rows, list(settled)], y[rows]
+    chosen = select(table, target, np.isfinite(y), features=features, roles=roles, missing=missing)
+    X, y = chosen.X, y[chosen.rows]
     order = np.random.default_rng(seed).permutation(len(y))
     held = round(test_size * len(y))
     held = held if held > 1 else 0  # there is no R2 of one row
     train, test = np.sort(order[held:]), np.sort(order[:held])
-    if len(train) < 5:
-        raise ValueError(f"{count(len(train), 'row')} to fit a model to: at least 5 are needed.")
-    model = TableRegressor(roles=settled, random_state=seed, **options)
+    check_enough(len(train))
+    model = TableRegressor(roles=chosen.roles, random_state=seed, **options)
     trained = clone(model).fit(X.iloc[train], y[train])
     ridge = trained.ridge_
     plan = (model.plan or Plan()).explain(ridge.kernel_, ridge.X_fit_)
     scores, held_out = _judge(trained, X.iloc[test], y[test]) if held else ({}, None)
     final = {"kernel": ridge.kernel_, "alphas": (ridge.alpha,), "verbose": False}
     model = clone(model).set_params(**final).fit(X, y) if held else trained
-    return Fit(model, trained, columns, int(np.sum(~rows)), plan, scores, held_out)
-
-
-def _complete(table: Table, y: np.ndarray, roles: dict[str, str], missing: str) -> np.ndarray:
-    """The rows without missing values; refuses others unless they are to be dropped."""
-    tidied = tidy(table, roles)
-    usable = np.isfinite(y) & ~incomplete(tidied, roles)
-    if missing == "error" and not usable.all():
-        holes = {n: int(tidied[n].isna().sum()) for n, role in roles.items() if role != "label"}
-        holes["the target"] = int(np.sum(~np.isfinite(y)))
-        listed = ", ".join(f"{name} ({n} times)" for name, n in holes.items() if n)
-        raise ValueError(
-            f"values are missing in {listed}; leave out those {count(int(np.sum(~usable)), 'row')} "
-            f"of {len(y)} with --missing drop, or fill them in."
-        )
-    return usable
+    return Fit(model, trained, chosen.columns, chosen.dropped, plan, scores, held_out)
 
 
 def _judge(model: TableRegressor, X: Table, y: np.ndarray) -> tuple[dict, Table]:

@@ -1,8 +1,8 @@
-"""A regression model for tables as they come: numbers, labels and text side by side."""
+"""Models for tables as they come: numbers, labels and text side by side. Here: regression."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -15,14 +15,53 @@ from ..kernels.base import Kernel
 from ..models.ridge import KernelRidge
 from ..models.ridge_cv import KernelRidgeCV
 from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .tables import Table, describe, incomplete, tidy
+from .tables import Table, describe, incomplete, pandas, tidy
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SEARCH_ROWS = 1500  # kernels are compared on at most this many rows
 CHECKED_ROWS = 5000  # up to this many, every row is predicted from all others after the fit
 
 
-class TableRegressor(RegressorMixin, BaseEstimator):
+class TableModel(BaseEstimator):
+    """What models of tables share: they find out what columns are, and leave out what is missing.
+
+    ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is.
+    """
+
+    saved_state: ClassVar[tuple[str, ...]] = ("roles_", "n_features_in_", "feature_names_in_")
+    detail: ClassVar[str]
+    roles: dict[str, str] | None
+    verbose: bool
+
+    def _read(self, X: Table) -> Table:
+        """The columns that can be used, of complete rows."""
+        self.columns_ = describe(X, self.roles)
+        self.roles_ = {c.name: c.role for c in self.columns_ if c.role != "skipped"}
+        if not self.roles_:
+            raise ValueError("no column of the table can be used; name some with features.")
+        table = tidy(X, self.roles_)
+        if incomplete(table, self.roles_).any():
+            raise ValueError("the table has missing values; fill them in or drop those rows.")
+        self.n_features_in_ = len(self.roles_)
+        self.feature_names_in_ = np.array(list(self.roles_), dtype=object)
+        return table
+
+    def _per_row(
+        self, X: Table, values: Callable[[Table], np.ndarray], result: np.ndarray
+    ) -> np.ndarray:
+        """Values of the complete rows, put into ``result`` at their places."""
+        check_is_fitted(self)
+        table = tidy(X, self.roles_)
+        complete = ~incomplete(table, self.roles_)
+        if complete.any():
+            result[complete] = values(table[complete].reset_index(drop=True))
+        return result
+
+    def _restore(self) -> None:
+        """Nothing to do: the model inside has restored itself."""
+
+
+class TableRegressor(RegressorMixin, TableModel):
     """Kernel ridge regression on a table, its kernel chosen from what the columns are.
 
     Parameters
@@ -73,13 +112,12 @@ class TableRegressor(RegressorMixin, BaseEstimator):
     """
 
     saved_state: ClassVar[tuple[str, ...]] = (
-        "roles_",
+        *TableModel.saved_state,
         "ridge_",
         "offset_",
         "variance_",
-        "n_features_in_",
-        "feature_names_in_",
     )
+    detail: ClassVar[str] = "--std"
 
     def __init__(
         self,
@@ -102,16 +140,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Table, y: Any) -> Self:
         """Choose a kernel and alpha, and fit them to the rows of X with the targets y."""
-        y = np.asarray(y, dtype=float)
-        self.columns_ = describe(X, self.roles)
-        self.roles_ = {c.name: c.role for c in self.columns_ if c.role != "skipped"}
-        if not self.roles_:
-            raise ValueError("no column of the table can be used; name some with features.")
-        table = tidy(X, self.roles_)
-        if incomplete(table, self.roles_).any() or not np.all(np.isfinite(y)):
-            raise ValueError("the table has missing values; fill them in or drop those rows.")
-        self.n_features_in_ = len(self.roles_)
-        self.feature_names_in_ = np.array(list(self.roles_), dtype=object)
+        table, y = self._read(X), np.asarray(y, dtype=float)
+        if not np.all(np.isfinite(y)):
+            raise ValueError("the target has missing values; fill them in or drop those rows.")
         self.offset_ = float(y.mean())
         self._fit(table, y - self.offset_)
         return self
@@ -172,20 +203,25 @@ class TableRegressor(RegressorMixin, BaseEstimator):
         the model is there, and how noisy the target is.
         """
         check_is_fitted(self)
-        table = tidy(X, self.roles_)
-        complete = ~incomplete(table, self.roles_)
-        mean, std = np.full((2, len(table)), np.nan)
-        if complete.any():
-            rows = table[complete].reset_index(drop=True)
-            with few_threads(len(self.ridge_.dual_coef_)):
-                mean[complete] = self.ridge_.predict(rows) + self.offset_
-                if return_std:
-                    spread = self.ridge_.posterior_variance(rows) + self.ridge_.alpha
-                    std[complete] = np.sqrt(self.variance_ * spread)
-        return (mean, std) if return_std else mean
+        with few_threads(len(self.ridge_.dual_coef_)):
+            mean = self._per_row(X, self._mean, np.full(len(X), np.nan))
+            if not return_std:
+                return mean
+            return mean, self._per_row(X, self._std, np.full(len(X), np.nan))
 
-    def _restore(self) -> None:
-        """Nothing to do: the ridge model has restored itself."""
+    def _mean(self, rows: Table) -> np.ndarray:
+        return self.ridge_.predict(rows) + self.offset_
+
+    def _std(self, rows: Table) -> np.ndarray:
+        spread = self.ridge_.posterior_variance(rows) + self.ridge_.alpha
+        return np.sqrt(self.variance_ * spread)
+
+    def tabulate(self, X: Table, detail: bool = False) -> Table:
+        """A table with a prediction for each row, and its standard deviation if wanted."""
+        if not detail:
+            return pandas().DataFrame({"prediction": self.predict(X)})
+        mean, std = self.predict(X, return_std=True)
+        return pandas().DataFrame({"prediction": mean, "std": std})
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from textwrap import fill
 
 WIDTH = 98
 _MARGIN = 10
+ROOM = WIDTH - _MARGIN  # characters beside the headings
 
 
 def entry(heading: str, *paragraphs: str) -> str:

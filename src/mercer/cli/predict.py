@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..io import load, write_atomically
-from .model import TableRegressor
+from .model import TableModel
 from .output import count, entry, grid, number
-from .tables import pandas, read_table
+from .tables import read_table
 
 _SHOWN = 10
 
@@ -21,21 +21,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a file that mercer fit wrote")
     add("table", metavar="TABLE", help="a table with the columns the model was fitted to")
-    add("--std", action="store_true", help="standard deviations too")
+    add("--std", action="store_true", help="standard deviations too, of numbers")
+    add("--proba", action="store_true", help="probabilities of all classes too, of labels")
     add("--out", metavar="FILE", help='a CSV file, or "-" for all rows on the screen')
 
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
     model = load(args.model)
-    if not isinstance(model, TableRegressor):
+    if not isinstance(model, TableModel):
         raise ValueError(
             f"{args.model} holds a {type(model).__name__}, not a model of mercer fit; use it in "
             f"Python with mercer.load."
         )
     strings = [name for name, role in model.roles_.items() if role != "number"]
     table = read_table(args.table, strings)
-    predictions = predict_table(model, table, args.std)
+    asked = [option for option, on in (("--std", args.std), ("--proba", args.proba)) if on]
+    if any(option != model.detail for option in asked):
+        raise ValueError(f"{args.model} has no {asked[0]}; to see how sure it is, {model.detail}.")
+    predictions = model.tabulate(table, bool(asked))
     missing = int(predictions["prediction"].isna().sum())
     if args.out == "-":
         predictions.to_csv(sys.stdout, index=False)
@@ -54,13 +58,7 @@ def run(args: Namespace) -> None:
         )
 
 
-def predict_table(model: TableRegressor, table: Any, std: bool = False) -> Any:
-    """A table with a prediction for each row, and its standard deviation if wanted."""
-    if not std:
-        return pandas().DataFrame({"prediction": model.predict(table)})
-    mean, spread = model.predict(table, return_std=True)
-    return pandas().DataFrame({"prediction": mean, "std": spread})
-
-
-def _cell(x: float) -> str:
-    return "" if np.isnan(x) else number(x)
+def _cell(x: Any) -> str:
+    if isinstance(x, str):
+        return x
+    return "" if x is None or np.isnan(x) else number(x)

@@ -14,6 +14,7 @@ Table = Any  # a pandas DataFrame
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _SEPARATORS = {".csv": ",;\t|", ".txt": "\t,;|", ".tsv": "\t"}
 _MOSTLY = 0.9  # the share of values that decides
+_FEW = 10  # different values of a target, which may be labels then
 _LONG = 20  # characters; longer strings, mostly different, are text
 _NUMBERING = ("", "id", "index", "row", "unnamed: 0")
 
@@ -151,22 +152,48 @@ def incomplete(table: Table, roles: Mapping[str, str]) -> np.ndarray:
     return table[names].isna().to_numpy().any(axis=1)
 
 
-def numeric_target(table: Table, name: str) -> np.ndarray:
-    """The target as numbers, NaN where it is missing; refuses labels."""
+def holds_labels(table: Table, name: str) -> bool:
+    """Does a target tell classes apart? (Not if it is numbers, even as text, unless few.)"""
     require(table, [name])
     column = table[name]
-    values, given = _numbers(column).to_numpy(), column.notna().to_numpy()
-    parsed = np.isfinite(values[given])
-    text = getattr(column.dtype, "kind", "O") not in "iuf"
-    if not given.any():
+    given = column.dropna()
+    if not len(given):
         raise ValueError(f"the target {name!r} is missing in every row.")
-    if text and (parsed.mean() < _MOSTLY or column.nunique() <= 10):
-        distinct = column.dropna().unique()
+    if column.dtype.name == "category" or getattr(column.dtype, "kind", "O") == "b":
+        return True
+    if getattr(column.dtype, "kind", "O") in "iuf":
+        return False
+    return bool(_numbers(given).notna().mean() < _MOSTLY or given.nunique() <= _FEW)
+
+
+def few_whole_numbers(table: Table, name: str) -> int:
+    """How many different values a target of whole numbers has, or 0 if they are not few."""
+    values = np.unique(_numbers(table[name]).dropna())
+    whole = len(values) <= _FEW and bool(np.all(values == np.round(values)))
+    return len(values) if whole else 0
+
+
+def label_target(table: Table, name: str) -> np.ndarray:
+    """The target as strings, None where it is missing."""
+    require(table, [name])
+    labels = np.array([_string(x) for x in table[name]], dtype=object)
+    found = {x for x in labels if x is not None}
+    if len(found) < 2:
+        state = "the same value" if found else "missing"
+        raise ValueError(f"the target {name!r} {'has' if found else 'is'} {state} in every row.")
+    return labels
+
+
+def numeric_target(table: Table, name: str) -> np.ndarray:
+    """The target as numbers, NaN where it is missing; refuses labels."""
+    if holds_labels(table, name):
+        distinct = table[name].dropna().unique()
         shown = ", ".join(repr(str(x)) for x in distinct[:3]) + ", ..." * (len(distinct) > 3)
         raise ValueError(
-            f"the target {name!r} holds labels ({shown}): classification is not available in "
-            f"this version, mercer fit predicts numbers."
+            f"the target {name!r} holds labels ({shown}), not numbers; tell them apart with "
+            f"--task classification."
         )
+    values = _numbers(table[name]).to_numpy()
     if len(np.unique(values[np.isfinite(values)])) < 2:
         raise ValueError(f"the target {name!r} has the same value in every row.")
     return values

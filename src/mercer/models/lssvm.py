@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -18,6 +18,15 @@ from .common import as_kernel, check_data
 
 class LeastSquaresMachine(BaseEstimator):
     """The linear system both machines solve: (K + W^-1 / C) a + b = y, sum a = 0."""
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "kernel_",
+        "X_fit_",
+        "dual_coef_",
+        "intercept_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
 
     def __init__(
         self,
@@ -55,6 +64,10 @@ class LeastSquaresMachine(BaseEstimator):
         A, one = solved.coef[:, :-1].astype(float), solved.coef[:, -1:].astype(float)
         self.intercept_ = A.sum(axis=0) / one.sum()
         self.dual_coef_ = A - one * self.intercept_
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
 
     def _values(self, X: Data) -> np.ndarray:
         check_is_fitted(self)
@@ -144,6 +157,8 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
     ----------
     Suykens & Vandewalle, *Least squares support vector machine classifiers*, 1999.
     """
+
+    saved_state: ClassVar[tuple[str, ...]] = (*LeastSquaresMachine.saved_state, "classes_")
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -48,6 +48,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, *Estimating the support of a
     high-dimensional distribution*, 2001.
     """
+
+    saved_state: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.saved_state, "offset_")
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -76,6 +76,16 @@ def _has_probabilities(machine: Any) -> bool:
 class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     """What the two classifiers share: one problem per pair of classes, and voting."""
 
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *SupportVectorMachine.saved_state,
+        "classes_",
+        "class_weight_",
+        "reports_",
+        "_pair_coef",
+        "_pair_intercept",
+        "_calibration",
+    )
+
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
@@ -85,7 +95,9 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         """Fit one two-class problem for each pair of classes."""
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
-        self._assemble(X, codes, self._fit_pairs(self._blocks(X), codes, weights))
+        self._assemble(
+            X, codes, self._fit_pairs(self._blocks(X, self._largest(weights)), codes, weights)
+        )
         if self.probability:
             self._calibration = self._cross_fit(X, codes, sample_weight)
         return self
@@ -136,7 +148,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             y = np.where(codes[index] == j, 1.0, -1.0)
             start = np.zeros(len(y)) if starts is None else starts[p]
             beta, report = self._solve_pair(blocks.subset(index), y, weights[index], start)
-            classes = (self.classes_[i], self.classes_[j])
+            classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
             fits[p] = PairFit(index, beta, DualReport(classes, *report))
 
         run(one, range(len(pairs)), None if len(pairs) > 2 else 1)
@@ -229,6 +241,10 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     def predict_log_proba(self, X: Data) -> np.ndarray:
         """Logarithms of :meth:`predict_proba`."""
         return np.log(self.predict_proba(X))
+
+    def _largest(self, weights: np.ndarray) -> float:
+        """The largest dual coefficient possible."""
+        return float(weights.max())
 
     def _check_parameters(self) -> None:
         if self.decision_function_shape not in ("ovr", "ovo"):
@@ -345,6 +361,9 @@ class SVC(VectorClassifier):
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+
+    def _largest(self, weights: np.ndarray) -> float:
+        return self.C * float(weights.max())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from ..data import Data, length, take
-from ..exceptions import ConvergenceWarning
+from ..exceptions import ConvergenceWarning, NumericalWarning
 from ..features.sparse import compress
 from ..gram.memory import parse_memory
 from ..gram.stored import TiledGram
 from ..kernels.base import Kernel
 from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.coordinate import warm_start
-from ..solvers.smo import DOUBLE, BoxProblem, BoxSolution, solve_box
+from ..solvers.smo import BoxProblem, BoxSolution, needs_double, solve_box
 from .common import as_kernel, check_data, on_vectors
 
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
 _MOST_FEATURES = 2000  # of a dense feature map
 
 
-def training_blocks(kernel: Kernel, X: Data) -> Blocks:
+def training_blocks(kernel: Kernel, X: Data, largest: float, tol: float) -> Blocks:
     """K of the training samples: by features if there are few, else in single precision.
 
     Single precision is enough for large problems with moderate kernel values; the gradient of
@@ -39,7 +39,7 @@ def training_blocks(kernel: Kernel, X: Data) -> Blocks:
         if count <= min(n / 4, _MOST_FEATURES):
             return FeatureBlocks(phi)
     diagonal = np.asarray(kernel.diag(P), dtype=np.float64)
-    single = n > DOUBLE and diagonal.max(initial=0) <= _SINGLE_LIMIT
+    single = not needs_double(n, largest, tol) and diagonal.max(initial=0) <= _SINGLE_LIMIT
     if single and isinstance(X, np.ndarray) and on_vectors(kernel):
         # a shift that the kernel does not see saves the digits that single precision has
         X = X - X.mean(axis=0) if kernel.properties.stationary else X
@@ -49,6 +49,20 @@ def training_blocks(kernel: Kernel, X: Data) -> Blocks:
 
 class SupportVectorMachine(BaseEstimator):
     """Parameters, data and dual solver of all support vector machines."""
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "kernel_",
+        "support_",
+        "support_vectors_",
+        "n_support_",
+        "dual_coef_",
+        "intercept_",
+        "n_iter_",
+        "fit_status_",
+        "shape_fit_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
 
     # set by the constructors of subclasses, with scikit-learn's names
     kernel: Any
@@ -73,12 +87,12 @@ class SupportVectorMachine(BaseEstimator):
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
         return X
 
-    def _blocks(self, X: Data) -> Blocks:
-        """Fix the kernel, and prepare its matrix."""
+    def _blocks(self, X: Data, largest: float = 1.0) -> Blocks:
+        """Fix the kernel, and prepare its matrix for a dual with bounds up to ``largest``."""
         self.kernel_ = as_kernel(
             self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         ).resolve(X)
-        return training_blocks(self.kernel_, X)
+        return training_blocks(self.kernel_, X, largest, self.tol)
 
     def _solve(self, K: Blocks, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
         if isinstance(K, FeatureBlocks):
@@ -93,6 +107,14 @@ class SupportVectorMachine(BaseEstimator):
         )
         if not solution.converged:
             warnings.warn(solution.message, ConvergenceWarning, stacklevel=4)
+        squared = float(solution.beta @ (solution.gradient + problem.target))
+        if squared < -1e-6 * float(np.abs(solution.beta) @ np.abs(K.diagonal)):
+            warnings.warn(
+                "the kernel matrix is not positive definite: what was found is a stationary point "
+                "of the dual, and its margin and duality gap mean nothing. Use a kernel.",
+                NumericalWarning,
+                stacklevel=4,
+            )
         return solution
 
     def _cache_bytes(self) -> float:
@@ -103,12 +125,13 @@ class SupportVectorMachine(BaseEstimator):
     def _keep(self, X: Data, support: np.ndarray) -> None:
         """Remember the support vectors, and how to meet new data."""
         self.support_ = support.astype(np.int32)
-        if self.kernel == "precomputed":
-            self.support_vectors_ = np.empty((0, 0))
-            self._gram = TiledGram(self.kernel_, self.kernel_.prepare(X))
-            return
-        self.support_vectors_ = take(X, support)
-        if len(support):
+        known = self.kernel == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if known else take(X, support)
+        self._restore()
+
+    def _restore(self) -> None:
+        """Also what :func:`mercer.load` calls: the operator is made again, not stored."""
+        if len(self.support_) and self.kernel != "precomputed":
             self._gram = TiledGram(self.kernel_, self.kernel_.prepare(self.support_vectors_))
 
     def _values(self, X: Data, coef: np.ndarray) -> np.ndarray:
@@ -117,9 +140,7 @@ class SupportVectorMachine(BaseEstimator):
         if len(self.support_) == 0:
             return np.zeros((length(X), coef.shape[1]))
         if self.kernel == "precomputed":
-            wide = np.zeros((self._gram.shape[1], coef.shape[1]))
-            wide[self.support_] = coef
-            coef = wide
+            return X[:, self.support_] @ coef
         return self._gram.cross(X) @ coef
 
     def _functions(self) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -71,6 +71,15 @@ class SVCCV(SVC):
     ----------
     Chapelle & Vapnik, *Model selection for support vector machines*, 1999.
     """
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *SVC.saved_state,
+        "C_",
+        "best_params_",
+        "best_score_",
+        "test_score_",
+        "cv_results_",
+    )
 
     def __init__(
         self,
@@ -197,7 +206,7 @@ def _grid_scores(
     folds: list[tuple[np.ndarray, np.ndarray]],
 ) -> np.ndarray:
     """Accuracies of shape (len(Cs), folds): folds in parallel, C ascending with warm starts."""
-    blocks = _shared(machine._blocks(X), len(codes))
+    blocks = _shared(machine._blocks(X, float(Cs[-1] * weights.max())), len(codes))
     scores = np.empty((len(Cs), len(folds)))
 
     def fold(m: int) -> None:

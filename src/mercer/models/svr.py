@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -31,7 +31,6 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         X = self._check_X(X)
-        blocks = self._blocks(X)
         y = column_or_1d(
             check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True
         )
@@ -42,6 +41,7 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
             if np.any(weights < 0) or not np.any(weights > 0):
                 raise ValueError("Invalid input - all samples have zero or negative weights.")
         index = np.flatnonzero(weights > 0)
+        blocks = self._blocks(X, self.C * float(weights.max()))
         beta, b = self._fit_dual(blocks, index, y[index], self.C * weights[index])
         support = np.flatnonzero(beta)
         self.dual_coef_ = beta[None, support]
@@ -165,6 +165,8 @@ class NuSVR(VectorRegressor):
     ----------
     Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, 2000.
     """
+
+    saved_state: ClassVar[tuple[str, ...]] = (*VectorRegressor.saved_state, "epsilon_")
 
     def __init__(
         self,

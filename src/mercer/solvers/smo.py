@@ -37,6 +37,8 @@ _COLUMNS = 4000  # columns of kernel rows computed at a time by one thread
 _SHRINK_EVERY = 10  # rounds
 _SMALLEST = 64  # working set, however small the cache
 _FEW = 1000  # problems up to this size keep kernel rows in double precision
+_IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
+_ROUNDING = 1e-15  # progress below this part of all progress is none
 _INNER = 100  # two-variable steps per variable of the working set and round
 
 
@@ -128,20 +130,22 @@ class _Decomposition:
         self.epsilon = float(problem.epsilon)
         groups = np.zeros(n, np.int64) if problem.groups is None else problem.groups
         self.groups, self.n_groups = groups, int(groups.max(initial=0)) + 1
-        self.shrinking = shrinking
         self.stats: dict[str, Any] = {"rounds": 0, "rows": 0, "shrunk": 0, "reconstructions": 0}
         rows = cache / (np.dtype(self.dtype).itemsize * n)  # that the cache may hold
         self.size = int(min(WORKING_SET, n, max(_SMALLEST, rows // 2)))
         self.capacity = int(max(2 * self.size, min(n, rows)))
+        self.shrinking = shrinking and self.capacity < n  # with all rows at hand it saves nothing
         self.active = np.arange(n)
         self.cache = np.empty((self.capacity, n), self.dtype)
         self._forget()
         self.g = self._gradient(self.active)
+        self.fallen = 0.0  # by how much the objective has fallen so far
 
     # ---- the loop ------------------------------------------------------------------------
     def run(self, max_iter: int | None) -> BoxSolution:
         start, steps, countdown = time.perf_counter(), 0, _SHRINK_EVERY
         stalled = fresh = False
+        idle = 0  # rounds without progress
         kept = np.empty(0, np.int64)  # places in the active set
         while True:
             violation, rise, fall = self._violation()
@@ -151,7 +155,7 @@ class _Decomposition:
                 if len(self.active) == len(self.beta) and (optimal or spent or fresh):
                     break
                 self._unshrink()
-                kept, stalled, fresh = kept[:0], False, True
+                kept, stalled, fresh, idle = kept[:0], False, True, 0
                 continue
             if self.shrinking and countdown == 0:
                 countdown = _SHRINK_EVERY
@@ -159,11 +163,14 @@ class _Decomposition:
                     kept = kept[:0]
                     continue
             countdown -= 1
-            W = self._select(rise, fall, kept)
-            taken = self._improve(W, self._limit(max_iter, steps))
+            new = self._select(rise, fall, kept)
+            # in order of memory, for the sake of the cache; the newest stay for the next round
+            W = np.sort(np.concatenate([kept, new]))
+            kept = new[-(self.size // 2) :]
+            taken, gained = self._improve(W, self._limit(max_iter, steps))
             steps += taken
-            stalled, fresh = taken == 0, fresh and taken == 0
-            kept = W[-(self.size // 2) :]
+            idle = 0 if gained > 0 else idle + 1
+            stalled, fresh = idle >= _IDLE, fresh and gained <= 0
             self.stats["rounds"] += 1
         violation = self._violation()[0]
         converged = violation < self.tol
@@ -197,11 +204,11 @@ class _Decomposition:
         return float(max(gaps)), rise, fall
 
     def _select(self, rise: np.ndarray, fall: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """Half of the last working set, and the worst violators from both sides and all groups."""
+        """The worst violators from both sides and all groups, apart from those kept."""
         rise, fall = rise.copy(), -fall
         rise[kept], fall[kept] = BIG, BIG
         share = max(1, (self.size - len(kept)) // (2 * self.n_groups))
-        chosen = [kept]
+        chosen = []
         for t in range(self.n_groups):
             for slopes in (rise, fall):
                 here = (
@@ -218,8 +225,11 @@ class _Decomposition:
                 chosen.append(best)
         return np.concatenate(chosen)
 
-    def _improve(self, W: np.ndarray, limit: int) -> int:
-        """Solve the problem on the variables at places W of the active set."""
+    def _improve(self, W: np.ndarray, limit: int) -> tuple[int, float]:
+        """Solve the problem on the variables at places W of the active set.
+
+        Returns the steps taken, and by how much the objective fell, 0 if that is only rounding.
+        """
         V = self.active[W]
         slots = self._fetch(V)
         K = np.empty((len(W), len(W)), self.dtype)
@@ -234,7 +244,10 @@ class _Decomposition:
             K, self.diagonal[V], g, beta, p.lower[V], p.upper[V], self.epsilon,
             self.groups[V], self.n_groups, self.tol, 0.1, limit,
         )  # fmt: skip
-        change = beta - self.beta[V]
+        before, change = self.beta[V], beta - self.beta[V]
+        gained = -float(change @ (self.g[W] + g)) / 2
+        gained -= self.epsilon * float(np.abs(beta).sum() - np.abs(before).sum())
+        self.fallen += gained
         moved = np.flatnonzero(change)
         self.beta[V] = beta
         weights, rows = change[moved], slots[moved]
@@ -245,7 +258,7 @@ class _Decomposition:
 
         if len(moved):
             run(update, slices(len(self.active), width), self.workers)
-        return steps if len(moved) else 0
+        return steps, gained if gained > _ROUNDING * abs(self.fallen) else 0.0
 
     # ---- kernel rows ---------------------------------------------------------------------
     def _forget(self) -> None:

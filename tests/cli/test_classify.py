@@ -1,0 +1,117 @@
+"""mercer fit and mercer predict on labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+from mercer import load
+from mercer.cli.classify import classify_table
+from mercer.cli.main import main
+from mercer.cli.summary import classification_summary
+
+
+@pytest.fixture
+def flats(folder, rng):
+    """homes.csv with a column that says whether the price is above the middle."""
+    table = pd.read_csv("homes.csv").drop(columns="address")
+    table["dear"] = np.where(table.pop("price") > 150, "yes", "no")
+    table.to_csv("flats.csv", index=False)
+    return table
+
+
+def test_fit_says_what_it_did(flats, capsys):
+    assert main(["fit", "flats.csv", "--target", "dear"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 98
+    for words in (
+        "120 rows: 96 to fit, 24 held out",
+        "2 classes: no, yes",
+        "1 label: city",
+        "machine   ",
+        "5-fold cross-validation among 23 kernels and 9 penalties",
+        "accuracy   balanced   log loss",
+        "majority",
+        "confusion true \\ predicted   no   yes",
+        "fitted again to all 120 rows",
+    ):
+        assert words in out or words in " ".join(out.split())
+    assert "hint" not in out
+
+
+def test_scores(flats):
+    found = classify_table(flats, "dear", kernel=None)
+    accuracy, balanced, loss = found.scores["kernel"]
+    C = found.confusion
+    assert C.sum() == found.held == 24
+    assert found.rows == 120
+    assert accuracy == pytest.approx(np.trace(C) / C.sum())
+    assert balanced == pytest.approx(np.mean(np.diag(C) / C.sum(axis=1)))
+    assert found.scores["majority"][1] == 0.5
+    assert loss < found.scores["majority"][2]
+    assert accuracy > found.scores["majority"][0]
+    shares = [(flats["dear"] == "no").mean(), C[0].sum() / C.sum()]
+    assert abs(shares[0] - shares[1]) < 0.05  # the rows held out are stratified
+    true, guessed = np.repeat([0, 0, 1, 1], C.ravel()), np.repeat([0, 1, 0, 1], C.ravel())
+    assert balanced == pytest.approx(balanced_accuracy_score(true, guessed))
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"alphas": [1e5]}, ["SVC with C", "inside the margin", "duality gap"]),
+    ({"Cs": [1e-6]}, ["least squares with C", "DenseGram"]),
+])  # fmt: skip
+def test_summary_of_either_machine(options, words, flats):
+    found = classify_table(flats, "dear", features=["size", "age"], **options)
+    text = classification_summary(found)
+    assert all(word in text for word in words)
+
+
+def test_many_classes(rng):
+    """Three pairs of classes have three certificates; ten classes still fit on the screen."""
+    X = rng.normal(size=(60, 2))
+    table = pd.DataFrame(X, columns=["a", "b"])
+    table["y"] = np.array(["one", "two", "three"])[np.digitize(X[:, 0], [-0.4, 0.4])]
+    text = classification_summary(classify_table(table, "y", alphas=[1e5], Cs=[10.0]))
+    assert "3 pairs of classes, smallest margin" in text
+    table["y"] = [f"a rather long name {i % 10}" for i in range(60)]
+    table["a"] = np.arange(60) % 10
+    text = classification_summary(classify_table(table, "y", Cs=[1.0]))
+    assert max(map(len, text.splitlines())) <= 98
+
+
+def test_quiet_and_without_test(flats, capsys):
+    for name in ("a", "b"):
+        arguments = ["--target", "dear", "--quiet", "--out", name, "--test-size", "0"]
+        assert main(["fit", "flats.csv", *arguments]) == 0
+    assert capsys.readouterr() == ("", "")
+    with open("a", "rb") as a, open("b", "rb") as b:
+        assert a.read() == b.read()
+
+
+def test_missing_values(flats, capsys):
+    flats.loc[3, "dear"] = None
+    flats.to_csv("holes.csv", index=False)
+    assert main(["fit", "holes.csv", "--target", "dear"]) == 2
+    assert "missing in the target (1 times)" in capsys.readouterr().err
+    assert main(["fit", "holes.csv", "--target", "dear", "--missing", "drop"]) == 0
+    assert "119 rows" in capsys.readouterr().out
+
+
+def test_predict(flats, capsys):
+    assert main(["fit", "flats.csv", "--target", "dear", "--quiet"]) == 0
+    model = load("flats.mercer")
+    assert main(["predict", "flats.mercer", "flats.csv", "--proba", "--out", "p.csv"]) == 0
+    found = pd.read_csv("p.csv")
+    assert list(found.columns) == ["prediction", "p(no)", "p(yes)"]
+    assert found["prediction"].tolist() == model.predict(flats).tolist()
+    np.testing.assert_allclose(found.iloc[:, 1:], model.predict_proba(flats))
+    capsys.readouterr()
+    flats.loc[0, "size"] = np.nan
+    flats.to_csv("new.csv", index=False)
+    assert main(["predict", "flats.mercer", "new.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0].split() == ["row", "prediction"]
+    assert captured.out.splitlines()[2].split()[1] in ("yes", "no")
+    assert "1 row with missing values" in captured.err
+    assert main(["predict", "flats.mercer", "new.csv", "--std"]) == 2
+    assert "--proba" in capsys.readouterr().err

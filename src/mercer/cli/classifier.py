@@ -23,7 +23,6 @@ CS = (0.1, 1.0, 10.0, 100.0)
 _FINALISTS = 2  # kernels that a support vector machine is tried with
 _INTERCEPT = 1e4  # a constant so large that it is hardly penalised
 _MOST_CLASSES = 20  # with more, pairs of classes are too many to try support vector machines
-
 _MOST_STEPS = 5_000_000  # of the solver, on columns that are badly scaled
 
 

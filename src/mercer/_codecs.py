@@ -321,7 +321,7 @@ def _report(value: Any, write: Writer, place: str) -> Node:
 
 @decodes("report")
 def _(node: dict, read: Reader) -> Any:
-    from .models.svm import DualReport
+    from .models.svm_pairs import DualReport
 
     return DualReport(**{name: read(value) for name, value in node["fields"].items()})
 

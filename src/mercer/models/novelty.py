@@ -10,8 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length
 from ..solvers.smo import BoxProblem
-from .svm import fill_up
-from .svm_base import SupportVectorMachine, multiplier
+from .svm_base import SupportVectorMachine, fill_up, multiplier
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):

@@ -178,3 +178,9 @@ def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> fl
     if low <= -BIG / 2:
         return float(high)
     return float(low) if high >= BIG / 2 else float(low + high) / 2
+
+
+def fill_up(limits: np.ndarray, total: float) -> np.ndarray:
+    """Numbers up to the limits, first come first served, that add up to ``total``."""
+    before = np.concatenate([[0.0], np.cumsum(limits)[:-1]])
+    return np.clip(total - before, 0.0, limits)

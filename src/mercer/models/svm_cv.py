@@ -13,7 +13,8 @@ from ..data import Data, length, take
 from ..gram.memory import free_memory
 from ..gram.tiles import run
 from ..solvers.blocks import Blocks
-from .svm import SVC, PairFit, count_votes
+from .svm import SVC
+from .svm_pairs import PairFit, count_votes
 
 _SHARED = 0.25  # of the free memory may hold the kernel matrix that all folds share
 

@@ -12,8 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from ..data import Data
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxProblem
-from .svm import fill_up
-from .svm_base import SupportVectorMachine, multiplier
+from .svm_base import SupportVectorMachine, fill_up, multiplier
 
 
 class VectorRegressor(RegressorMixin, SupportVectorMachine):

@@ -90,6 +90,12 @@ def multiply(
     return out
 
 
+def row_means(kernel: Kernel, X: Data, Y: Data) -> np.ndarray:
+    """[mean_j k(x_i, y_j)] of prepared X and Y."""
+    m = length(Y)
+    return multiply(kernel, X, Y, np.full((m, 1), 1 / m))[:, 0]
+
+
 def _multiply_symmetric(
     kernel: Kernel, X: Data, block: Any, V: np.ndarray, size: int, workers: int | None
 ) -> np.ndarray:

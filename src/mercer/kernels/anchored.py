@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Zipped, length, take
+from ..data import Data, Zipped, take
 from ..exceptions import UnresolvedError
 from . import properties as prop
 from .base import Kernel, Tile
@@ -68,10 +68,12 @@ class Centered(Anchored):
     because = "centred features phi(x) - mean phi(z) are features"
 
     def prepare(self, X: Data) -> Zipped:
+        from ..gram.tiles import row_means
+
         Z = self._anchors()
         P = self.kernel.prepare(X)
-        grand = _row_means(self.kernel, Z, Z).mean()
-        return Zipped(P, _row_means(self.kernel, P, Z) - grand / 2)
+        grand = row_means(self.kernel, Z, Z).mean()
+        return Zipped(P, row_means(self.kernel, P, Z) - grand / 2)
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
         everything = slice(None)
@@ -160,10 +162,3 @@ class Through(Anchored):
 
     def __repr__(self) -> str:
         return self._call("through", self.reference)
-
-
-def _row_means(kernel: Kernel, X: Data, Z: Data) -> np.ndarray:
-    from ..gram.tiles import multiply
-
-    m = length(Z)
-    return multiply(kernel, X, Z, np.full((m, 1), 1 / m))[:, 0]

@@ -113,3 +113,12 @@ def on_vectors(kernel: Kernel) -> bool:
 def _is_structured(X: Data) -> bool:
     """A table, whose columns have names, or a list of strings, ...: the kernel knows what to do."""
     return is_frame(X) or (isinstance(X, list) and bool(X) and isinstance(X[0], str | bytes | dict))
+
+
+def progress(items: list, verbose: bool) -> Any:
+    """The items, with a progress bar if asked for."""
+    if not verbose:
+        return items
+    from tqdm.auto import tqdm
+
+    return tqdm(items, desc="kernel settings")

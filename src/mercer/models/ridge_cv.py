@@ -13,6 +13,7 @@ from sklearn.utils.validation import indexable
 
 from ..data import Data
 from ..solvers.eigen import RidgeSpectrum
+from .common import progress
 from .ridge import KernelRidge
 
 
@@ -122,7 +123,7 @@ class KernelRidgeCV(KernelRidge):
         metric = _metric(self.scoring)
         tried: list[dict[str, Any]] = []
         scores: list[np.ndarray] = []
-        for setting in _progress(settings, self.verbose):
+        for setting in progress(settings, self.verbose):
             candidate = clone(self).set_params(**clone(setting, safe=False))
             spectrum = RidgeSpectrum(candidate._make_gram(X), weights)
             tried += [{**setting, "alpha": float(alpha)} for alpha in alphas]
@@ -194,11 +195,3 @@ def _folds(cv: Any, X: Data, y: Any) -> list[np.ndarray]:
             "GroupKFold, ...); for other splitters use GridSearchCV(KernelRidge(...))."
         )
     return [np.asarray(test) for _, test in splits]
-
-
-def _progress(settings: list, verbose: bool) -> Any:
-    if not verbose:
-        return settings
-    from tqdm.auto import tqdm
-
-    return tqdm(settings, desc="kernel settings")

@@ -13,6 +13,7 @@ from ..data import Data, length, take
 from ..gram.memory import free_memory
 from ..gram.tiles import run
 from ..solvers.blocks import Blocks
+from .common import progress
 from .svm import SVC
 from .svm_pairs import PairFit, count_votes
 
@@ -149,7 +150,7 @@ class SVCCV(SVC):
         data = take(X, inside)
         tried: list[dict[str, Any]] = []
         scores: list[np.ndarray] = []
-        for setting in _progress(settings, self.verbose):
+        for setting in progress(settings, self.verbose):
             machine = self._machine(setting)
             found = _grid_scores(machine, Cs, data, codes[inside], weights[inside], folds)
             tried += [{**setting, "C": float(C)} for C in Cs]
@@ -260,11 +261,3 @@ def _shared(blocks: Blocks, n: int) -> Blocks:
         return K[np.ix_(everything[rows], everything[cols])]
 
     return Blocks(block, blocks.diagonal)
-
-
-def _progress(settings: list, verbose: bool) -> Any:
-    if not verbose:
-        return settings
-    from tqdm.auto import tqdm
-
-    return tqdm(settings, desc="kernel settings")

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from ..data import Data, length
-from ..gram.tiles import TILE, multiply, run, slices
+from ..gram.tiles import TILE, row_means, run, slices
 from ..kernels.base import Kernel, Tile
 from .function import RKHSFunction, require_same_space
 
@@ -90,8 +90,8 @@ class Features(Frame):
         block = k.tiles(P, Q)
         if not (self.center or other.center):
             return block
-        left = _means(k, P, Q) if other.center else np.zeros(self.size)
-        top = _means(k, Q, P) if self.center else np.zeros(other.size)
+        left = row_means(k, P, Q) if other.center else np.zeros(self.size)
+        top = row_means(k, Q, P) if self.center else np.zeros(other.size)
         grand = left.mean() if self.center else 0.0
         return lambda rows, cols: block(rows, cols) - left[rows, None] - (top[cols] - grand)
 
@@ -125,8 +125,3 @@ def combine(frames: Sequence[Frame], coef: np.ndarray) -> RKHSFunction:
     ends = np.cumsum([F.size for F in frames])[:-1]
     parts: Any = [F.combine(c) for F, c in zip(frames, np.split(coef, ends), strict=True)]
     return sum(parts[1:], start=parts[0])
-
-
-def _means(kernel: Kernel, P: Data, Q: Data) -> np.ndarray:
-    m = length(Q)
-    return multiply(kernel, P, Q, np.full((m, 1), 1 / m))[:, 0]

@@ -6,7 +6,7 @@ from mercer import Gaussian
 from mercer.solvers import smo
 from mercer.solvers.blocks import Blocks
 from mercer.solvers.smo import BoxProblem, solve_box
-from mercer.solvers.smo_loops import add_rows, compact, gather, scatter
+from mercer.solvers.smo_loops import BIG, add_rows, compact, refill, scatter, slopes
 
 
 def blocks(K):
@@ -63,9 +63,12 @@ def problems(rng, n=40):
 
 
 @pytest.mark.parametrize("name", ["classification", "regression", "novelty", "nu"])
-@pytest.mark.parametrize("working_set", [8, 512])
-def test_optimum_equals_a_general_optimiser(rng, monkeypatch, name, working_set):
-    monkeypatch.setattr(smo, "WORKING_SET", working_set)
+@pytest.mark.parametrize("direct", [0, 1000])
+@pytest.mark.parametrize("largest", [8, 512])
+def test_optimum_equals_a_general_optimiser(rng, monkeypatch, name, direct, largest):
+    monkeypatch.setattr(smo, "_DIRECT", direct)
+    monkeypatch.setattr(smo, "_LARGEST", largest)
+    monkeypatch.setattr(smo, "_FIRST", 4)
     K = Gaussian()(rng.standard_normal((40, 2)))
     problem = problems(rng)[name]
     solution = solve_box(blocks(K), problem, tol=1e-8)
@@ -87,24 +90,51 @@ def classification(rng, n, C):
     return K, BoxProblem(y, np.where(y > 0, 0, -C), np.where(y > 0, C, 0), np.zeros(n))
 
 
-@pytest.mark.parametrize("few", [0, 10**6])
-def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, few):
-    monkeypatch.setattr(smo, "WORKING_SET", 32)
+def rounded(K):
+    """Rows in single precision, products in double."""
+    return Blocks(
+        lambda rows, cols: K[rows][:, cols].astype(np.float32),
+        np.diag(K),
+        product=lambda rows, cols, weights: K[np.ix_(rows, cols)] @ weights,
+        dtype=np.float32,
+    )
+
+
+@pytest.mark.parametrize("direct", [0, 1000])
+@pytest.mark.parametrize("form", [blocks, rounded])
+def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, form, direct):
+    monkeypatch.setattr(smo, "_DIRECT", direct)
+    monkeypatch.setattr(smo, "_LARGEST", 32)
+    monkeypatch.setattr(smo, "_FIRST", 8)
     monkeypatch.setattr(smo, "_SMALLEST", 16)
-    monkeypatch.setattr(smo, "_FEW", few)
     monkeypatch.setattr(smo, "_SHRINK_EVERY", 3)
     K, problem = classification(rng, 600, 5.0)
-    plain = solve_box(blocks(K), problem, tol=1e-4, shrinking=False)
-    shrunk = solve_box(blocks(K), problem, tol=1e-4, cache=600 * 8 * 50)
+    plain = solve_box(form(K), problem, tol=1e-4, shrinking=False)
+    shrunk = solve_box(form(K), problem, tol=1e-4, cache=600 * form(K).dtype.itemsize * 50)
     assert shrunk.stats["shrunk"] > 0
     assert shrunk.stats["reconstructions"] > 0
     for solution in (plain, shrunk):
         assert solution.converged
         exact = K @ solution.beta - problem.target
-        np.testing.assert_allclose(solution.gradient, exact, atol=1e-4)
+        np.testing.assert_allclose(solution.gradient, exact, atol=1e-5)
     assert objective(K, problem, shrunk.beta) == pytest.approx(
         objective(K, problem, plain.beta), rel=1e-6
     )
+
+
+@pytest.mark.parametrize("direct", [0, 1000])
+def test_rounded_rows_do_not_spoil_the_certificate(rng, monkeypatch, direct):
+    """At large C the gradient has to be computed anew, more than once, to reach tol at all."""
+    monkeypatch.setattr(smo, "_DIRECT", direct)
+    K, problem = classification(rng, 400, 1e5)
+    solution = solve_box(rounded(K), problem, tol=1e-3)
+    assert solution.converged
+    assert solution.stats["reconstructions"] > 0
+    g = K @ solution.beta - problem.target
+    rise, fall = np.empty(400), np.empty(400)
+    low, high = slopes(g, solution.beta, problem.lower, problem.upper, 0.0, rise, fall)
+    assert high - low == pytest.approx(solution.violation, abs=2e-4)
+    np.testing.assert_allclose(solution.gradient, g, atol=1e-4)
 
 
 def test_warm_start_saves_steps(rng):
@@ -137,19 +167,45 @@ def test_threads_do_not_change_the_answer(rng):
     np.testing.assert_array_equal(one.beta, two.beta)
 
 
+def test_slopes(rng):
+    g, beta = rng.standard_normal(7), np.array([0.0, 1.0, 0.5, -1.0, -0.5, 0.0, 1.0])
+    lower, upper = np.full(7, -1.0), np.ones(7)
+    lower[5] = upper[5] = 0.0
+    rise, fall = np.empty(7), np.empty(7)
+    ends = slopes(g, beta, lower, upper, 0.1, rise, fall)
+    sign = np.array([1, 0, 1, -1, -1, 0, 0]) * 0.1
+    np.testing.assert_allclose(rise, np.where(beta < upper, g + sign, BIG))
+    sign = np.array([-1, 1, 1, 0, -1, 0, 1]) * 0.1
+    np.testing.assert_allclose(fall, np.where(beta > lower, g + sign, -BIG))
+    assert ends == (rise.min(), fall.max())
+
+
 def test_loops(rng):
     cache = rng.standard_normal((6, 20))
     slots, columns = np.array([4, 1]), np.array([0, 3, 19])
-    out = np.empty((2, 3))
-    gather(cache, slots, columns, out)
-    np.testing.assert_array_equal(out, cache[np.ix_(slots, columns)])
+    part = cache[np.ix_(slots, columns)]
     target = np.zeros((6, 20))
-    scatter(out, target, slots, 5)
-    np.testing.assert_array_equal(target[slots, 5:8], out)
+    scatter(part, target, slots, 5)
+    np.testing.assert_array_equal(target[slots, 5:8], part)
     g, weights = np.zeros(20), rng.standard_normal(6)
     add_rows(g, cache, np.arange(6), weights, 2, 17)
     np.testing.assert_allclose(g[2:17], weights @ cache[:, 2:17])
     assert not g[:2].any()
     moved = cache.copy()
     compact(moved, slots, columns)
-    np.testing.assert_array_equal(moved[slots, :3], cache[np.ix_(slots, columns)])
+    np.testing.assert_array_equal(moved[slots, :3], part)
+
+
+def test_only_new_members_are_filled_into_the_block(rng):
+    K = rng.standard_normal((30, 30))
+    K = K + K.T
+    members = rng.permutation(30)[:20]
+    block = np.full((20, 36), np.nan)
+    block[:20, :20] = K[np.ix_(members, members)]
+    new = np.array([3, 17, 4])
+    members[new] = np.setdiff1d(np.arange(30), members)[:3]
+    slots = rng.permutation(30)  # where the cache has which row
+    cache = np.empty_like(K)
+    cache[slots] = K
+    refill(block, new, cache, slots[members[new]], members, np.argsort(members))
+    np.testing.assert_array_equal(block[:, :20], K[np.ix_(members, members)])

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..gram.base import Gram
     from ..gram.plan import Plan
     from ..rkhs.function import RKHSFunction
+    from .distances import SquaredDistances
 
 Tile = Callable[[slice, slice], np.ndarray]
 
@@ -98,6 +99,10 @@ class Kernel(Params, ABC):
 
         Sparse maps may use an enormous number of columns: only products of them are formed.
         """
+        return None
+
+    def as_exponential(self, X: Data) -> SquaredDistances | None:
+        """What the kernel of dense, *prepared* X is the exponential of, if it is of distances."""
         return None
 
     def n_features(self, X: Data) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -29,21 +31,25 @@ class SquaredDistances:
             if X.shape[1] != Y.shape[1]:
                 inner_products(X[:1], Y[:1])  # raises, with the two widths
             origin = Y.mean(axis=0, dtype=np.float64).astype(Y.dtype)
-            self.X = X - origin
-            self.Y = self.X if Y is X else Y - origin
-            self.nx = squared_norms(self.X)
-            self.ny = self.nx if Y is X else squared_norms(self.Y)
             d, dtype = X.shape[1], np.result_type(X, Y)
             self.left = np.empty((len(X), d + 2), dtype)
             self.right = np.empty((len(Y), d + 2), dtype)
+            self.Y = np.subtract(Y, origin, out=self.right[:, :d])
+            self.X = self.Y if Y is X else X - origin
+            self.nx = squared_norms(self.X)
+            self.ny = self.nx if Y is X else squared_norms(self.Y)
             np.multiply(self.X, -2 * weight, out=self.left[:, :d])
             self.left[:, d], self.left[:, d + 1] = weight * self.nx, 1
-            self.right[:, :d], self.right[:, d] = self.Y, 1
-            self.right[:, d + 1] = weight * self.ny
+            self.right[:, d], self.right[:, d + 1] = 1, weight * self.ny
         size = max(self.nx.max(initial=0), self.ny.max(initial=0))
         self.blurred = 256 * np.finfo(np.result_type(X, Y)).eps * size
 
-    def __call__(self, rows: slice, cols: slice) -> np.ndarray:
+    def exp(self, rows: Any, cols: Any) -> np.ndarray:
+        """exp of a tile."""
+        D = self(rows, cols)
+        return np.exp(D, out=D)
+
+    def __call__(self, rows: Any, cols: Any) -> np.ndarray:
         if self.sparse:
             D = inner_products(self.X[rows], self.Y[cols])
             D *= -2 * self.weight

@@ -104,9 +104,6 @@ class SVC(VectorClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
 
-    def _largest(self, weights: np.ndarray) -> float:
-        return self.C * float(weights.max())
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not self.C > 0:

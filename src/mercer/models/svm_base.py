@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,37 +15,66 @@ from ..exceptions import ConvergenceWarning, NumericalWarning
 from ..features.sparse import compress
 from ..gram.memory import parse_memory
 from ..gram.stored import TiledGram
+from ..gram.tiles import multiply
 from ..kernels.base import Kernel
 from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.coordinate import warm_start
-from ..solvers.smo import BoxProblem, BoxSolution, needs_double, solve_box
+from ..solvers.smo import BoxProblem, BoxSolution, solve_box
 from .common import as_kernel, check_data, on_vectors
 
+_FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
+_FINE = 1e-6
+_PROBES = 64  # samples on which the rounding error of kernel values is measured
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
 _MOST_FEATURES = 2000  # of a dense feature map
 
 
-def training_blocks(kernel: Kernel, X: Data, largest: float, tol: float) -> Blocks:
-    """K of the training samples: by features if there are few, else in single precision.
+def training_blocks(kernel: Kernel, X: Data, tol: float) -> Blocks:
+    """K of the training samples: by features if there are few, else by blocks.
 
-    Single precision is enough for large problems with moderate kernel values; the gradient of
-    the dual is kept in double precision all the same.
+    Where the problem is large enough for that to pay, rows are computed and kept in single
+    precision, and products, by which the solver checks its results, in double.
     """
+    vectors = isinstance(X, np.ndarray) and on_vectors(kernel)
+    X = np.asarray(X, dtype=np.float64) if vectors else X
     P = kernel.prepare(X)
     n, count = length(P), kernel.n_features(P)
+    single = n > _FEW and tol >= _FINE
     if count is not None:
         phi: Any = kernel.features(P)
+        dtype = np.float32 if single else np.float64
         if sp.issparse(phi):
-            return FeatureBlocks(compress(phi, np.unique(phi.indices)))
+            return FeatureBlocks(compress(phi, np.unique(phi.indices)), dtype=dtype)
         if count <= min(n / 4, _MOST_FEATURES):
-            return FeatureBlocks(phi)
+            return FeatureBlocks(phi, dtype=dtype)
     diagonal = np.asarray(kernel.diag(P), dtype=np.float64)
-    single = not needs_double(n, largest, tol) and diagonal.max(initial=0) <= _SINGLE_LIMIT
-    if single and isinstance(X, np.ndarray) and on_vectors(kernel):
+    if not single or diagonal.max(initial=0) > _SINGLE_LIMIT:
+        return Blocks(kernel.tiles(P, P), diagonal)
+    if vectors:
         # a shift that the kernel does not see saves the digits that single precision has
-        X = X - X.mean(axis=0) if kernel.properties.stationary else X
-        P = kernel.prepare(X.astype(np.float32))
-    return Blocks(kernel.tiles(P, P), diagonal)
+        shifted = X - X.mean(axis=0) if kernel.properties.stationary else X
+        rounded = kernel.prepare(shifted.astype(np.float32))
+
+        def exact(index: np.ndarray) -> Data:
+            return kernel.prepare(X[index])
+    else:
+        rounded, exact = P, partial(take, P)
+
+    def product(rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return multiply(kernel, exact(rows), exact(cols), weights[:, None])[:, 0]
+
+    distances = kernel.as_exponential(rounded)
+    block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
+    some = np.linspace(0, n - 1, _PROBES).astype(int)
+    errors = block(some, some).astype(np.float32) - kernel.pairwise(exact(some), exact(some))
+    return Blocks(
+        block,
+        diagonal,
+        product=product,
+        factors=None if distances is None else (distances.left, distances.right),
+        dtype=np.float32,
+        error=float(np.abs(errors).max()),
+    )
 
 
 class SupportVectorMachine(BaseEstimator):
@@ -87,12 +117,12 @@ class SupportVectorMachine(BaseEstimator):
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
         return X
 
-    def _blocks(self, X: Data, largest: float = 1.0) -> Blocks:
-        """Fix the kernel, and prepare its matrix for a dual with bounds up to ``largest``."""
+    def _blocks(self, X: Data, order: np.ndarray | None = None) -> Blocks:
+        """Fix the kernel, and prepare its matrix for the samples in this order."""
         self.kernel_ = as_kernel(
             self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         ).resolve(X)
-        return training_blocks(self.kernel_, X, largest, self.tol)
+        return training_blocks(self.kernel_, X if order is None else take(X, order), self.tol)
 
     def _solve(self, K: Blocks, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
         if isinstance(K, FeatureBlocks):
@@ -164,12 +194,11 @@ def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> fl
     The mean slope over free variables; without any, the middle of the interval it is known to
     lie in.
     """
-    from ..solvers.smo_loops import BIG, offsets
+    from ..solvers.smo_loops import BIG, slopes
 
     rise, fall = np.empty(len(problem)), np.empty(len(problem))
-    offsets(solution.beta, problem.lower, problem.upper, float(problem.epsilon), rise, fall)
-    rise += solution.gradient
-    fall += solution.gradient
+    bounds = problem.lower, problem.upper
+    slopes(solution.gradient, solution.beta, *bounds, float(problem.epsilon), rise, fall)
     inside = np.ones(len(problem), bool) if problem.groups is None else problem.groups == group
     free = inside & (rise == fall)
     if free.any():

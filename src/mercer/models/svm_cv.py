@@ -208,7 +208,7 @@ def _grid_scores(
     folds: list[tuple[np.ndarray, np.ndarray]],
 ) -> np.ndarray:
     """Accuracies of shape (len(Cs), folds): folds in parallel, C ascending with warm starts."""
-    blocks = _shared(machine._blocks(X, float(Cs[-1] * weights.max())), len(codes))
+    blocks = _shared(machine._blocks(X), len(codes))
     scores = np.empty((len(Cs), len(folds)))
 
     def fold(m: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -95,9 +95,13 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         """Fit one two-class problem for each pair of classes."""
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
-        self._assemble(
-            X, codes, self._fit_pairs(self._blocks(X, self._largest(weights)), codes, weights)
-        )
+        # one class after the other: the samples of a pair are then two slices of the data
+        order = np.argsort(codes, kind="stable") if self.kernel != "precomputed" else None
+        at = slice(None) if order is None else order
+        fits = self._fit_pairs(self._blocks(X, order), codes[at], weights[at])
+        if order is not None:
+            fits = [replace(fit, index=order[fit.index]) for fit in fits]
+        self._assemble(X, codes, fits)
         if self.probability:
             self._calibration = self._cross_fit(X, codes, sample_weight)
         return self
@@ -140,12 +144,13 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     ) -> list[PairFit]:
         """The problems "j against i" for all pairs of classes i < j, on all cores."""
         pairs = list(combinations(range(len(self.classes_)), 2))
+        members = [np.flatnonzero((codes == i) & (weights > 0)) for i in range(len(self.classes_))]
         fits: list[Any] = [None] * len(pairs)
 
         def one(p: int) -> None:
             i, j = pairs[p]
-            index = np.flatnonzero(((codes == i) | (codes == j)) & (weights > 0))
-            y = np.where(codes[index] == j, 1.0, -1.0)
+            index = np.concatenate([members[i], members[j]])
+            y = np.repeat([-1.0, 1.0], [len(members[i]), len(members[j])])
             start = np.zeros(len(y)) if starts is None else starts[p]
             beta, report = self._solve_pair(blocks.subset(index), y, weights[index], start)
             classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
@@ -178,19 +183,23 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _assemble(self, X: Data, codes: np.ndarray, pairs: list[PairFit]) -> None:
         """Coefficients in LIBSVM's layout: classes in turn, a row per opponent."""
         k = len(self.classes_)
-        full = np.zeros((len(pairs), len(codes)))
-        for row, fit in zip(full, pairs, strict=True):
-            row[fit.index] = fit.beta
-        used = np.flatnonzero(np.any(full != 0, axis=0))
-        support = used[np.argsort(codes[used], kind="stable")]
-        self._pair_coef = full[:, support].T.copy()
+        used = np.zeros(len(codes), bool)
+        for fit in pairs:
+            used[fit.index[fit.beta != 0]] = True
+        support = np.flatnonzero(used)
+        support = support[np.argsort(codes[support], kind="stable")]
+        place = np.empty(len(codes), np.intp)
+        place[support] = np.arange(len(support))
         self.n_support_ = np.bincount(codes[support], minlength=k).astype(np.int32)
+        self._pair_coef = np.zeros((len(support), len(pairs)))
         self.dual_coef_ = np.zeros((k - 1, len(support)))
+        sign = 1.0 if k == 2 else -1.0  # LIBSVM's first class is positive for k > 2
         for p, (i, j) in enumerate(combinations(range(k), 2)):
-            of_i, of_j = codes[support] == i, codes[support] == j
-            sign = 1.0 if k == 2 else -1.0  # LIBSVM's first class is positive for k > 2
-            self.dual_coef_[j - 1, of_i] = sign * full[p, support[of_i]]
-            self.dual_coef_[i, of_j] = sign * full[p, support[of_j]]
+            active = np.flatnonzero(pairs[p].beta)
+            index, beta = pairs[p].index[active], pairs[p].beta[active]
+            at = place[index]
+            self._pair_coef[at, p] = beta
+            self.dual_coef_[np.where(codes[index] == i, j - 1, i), at] = sign * beta
         self._pair_intercept = np.array([fit.report.intercept for fit in pairs])
         self.intercept_ = self._pair_intercept * (1.0 if k == 2 else -1.0)
         self.reports_ = [fit.report for fit in pairs]
@@ -241,10 +250,6 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     def predict_log_proba(self, X: Data) -> np.ndarray:
         """Logarithms of :meth:`predict_proba`."""
         return np.log(self.predict_proba(X))
-
-    def _largest(self, weights: np.ndarray) -> float:
-        """The largest dual coefficient possible."""
-        return float(weights.max())
 
     def _check_parameters(self) -> None:
         if self.decision_function_shape not in ("ovr", "ovo"):

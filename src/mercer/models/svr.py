@@ -40,7 +40,7 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
             if np.any(weights < 0) or not np.any(weights > 0):
                 raise ValueError("Invalid input - all samples have zero or negative weights.")
         index = np.flatnonzero(weights > 0)
-        blocks = self._blocks(X, self.C * float(weights.max()))
+        blocks = self._blocks(X)
         beta, b = self._fit_dual(blocks, index, y[index], self.C * weights[index])
         support = np.flatnonzero(beta)
         self.dual_coef_ = beta[None, support]

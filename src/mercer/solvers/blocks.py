@@ -11,6 +11,10 @@ import scipy.sparse as sp
 from ..gram.tiles import run, slices
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
+_RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
+
+Block = Callable[[Any, Any], np.ndarray]
+Product = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Blocks:
@@ -22,17 +26,76 @@ class Blocks:
         (rows, cols) -> K[rows, cols] for integer arrays or slices.
     diagonal : array
         The diagonal of K.
+    product : callable, optional
+        (rows, cols, weights) -> K[rows, cols] @ weights in double precision, if there is a better
+        way than by blocks.
+    factors : tuple of two arrays, optional
+        Single-precision matrices with K = exp(left @ right').
+    dtype : numpy dtype
+        The precision in which rows are worth keeping.
+    error : float
+        By how much entries of ``block`` may be wrong.
+
+    Attributes
+    ----------
+    runs : array of shape (r, 2), or None
+        This is the part of the matrix of ``factors`` with these runs of consecutive samples.
     """
 
-    def __init__(self, block: Callable[[Any, Any], np.ndarray], diagonal: np.ndarray) -> None:
-        self.block, self.diagonal = block, diagonal
+    def __init__(
+        self,
+        block: Block,
+        diagonal: np.ndarray,
+        *,
+        product: Product | None = None,
+        factors: tuple[np.ndarray, np.ndarray] | None = None,
+        dtype: Any = np.float64,
+        error: float = np.inf,
+    ) -> None:
+        self.error = error
+        self.block, self.diagonal, self.factors = block, diagonal, factors
+        self.runs = None if factors is None else np.array([[0, len(diagonal)]])
+        self.dtype = np.dtype(dtype)
+        self._product = product
 
     def subset(self, index: np.ndarray) -> Blocks:
         """K[index, index]; an index may occur more than once."""
-        return Blocks(lambda rows, cols: self.block(index[rows], index[cols]), self.diagonal[index])
+        runs = _runs(index)
+        part = Blocks(
+            self.block_of(index, runs),
+            self.diagonal[index],
+            product=lambda rows, cols, weights: self.product(index[rows], index[cols], weights),
+            dtype=self.dtype,
+            error=self.error,
+        )
+        if self.runs is not None and len(self.runs) == 1 and len(runs) <= _RUNS:
+            part.factors, part.runs = self.factors, runs + self.runs[0, 0]
+        return part
+
+    def block_of(self, index: np.ndarray, runs: np.ndarray) -> Block:
+        """The blocks of K[index, index]; the data are not copied where indices are consecutive."""
+        if len(runs) > _RUNS:
+            return lambda rows, cols: self.block(index[rows], index[cols])
+        ends = np.cumsum(runs[:, 1] - runs[:, 0])
+
+        def block(rows: Any, cols: Any) -> np.ndarray:
+            rows = index[rows]
+            if not isinstance(cols, slice):
+                return self.block(rows, index[cols])
+            first, last, _ = cols.indices(len(index))
+            parts = [
+                self.block(rows, slice(index[max(a, first)], index[min(b, last) - 1] + 1))
+                for a, b in zip([0, *ends], ends, strict=False)
+                if max(a, first) < min(b, last)
+            ]
+            return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+        return block
 
     def product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """K[rows, cols] @ weights, never stored."""
+        """K[rows, cols] @ weights in double precision, never stored."""
+        if self._product is not None:
+            return self._product(rows, cols, weights)
         out = np.zeros(len(rows))
 
         def part(at: slice) -> None:
@@ -43,20 +106,28 @@ class Blocks:
         return out
 
 
+def _runs(index: np.ndarray) -> np.ndarray:
+    """Start and end of each run of consecutive numbers."""
+    cuts = np.flatnonzero(np.diff(index) != 1)
+    starts, ends = index[np.concatenate([[0], cuts + 1])], index[np.append(cuts, len(index) - 1)]
+    return np.stack([starts, ends + 1], axis=1)
+
+
 class FeatureBlocks(Blocks):
     """K = Phi Phi' for explicit features, dense or CSR."""
 
-    def __init__(self, phi: Any) -> None:
+    def __init__(self, phi: Any, *, dtype: Any = np.float64) -> None:
         self.phi = phi
         squares = phi.multiply(phi) if sp.issparse(phi) else phi * phi
-        super().__init__(self._features_block, np.asarray(squares.sum(axis=1)).ravel())
+        diagonal = np.asarray(squares.sum(axis=1)).ravel()
+        super().__init__(self._features_block, diagonal, dtype=dtype)
 
     def _features_block(self, rows: Any, cols: Any) -> np.ndarray:
         product = self.phi[rows] @ self.phi[cols].T
         return product.toarray() if sp.issparse(product) else product
 
     def subset(self, index: np.ndarray) -> FeatureBlocks:
-        return FeatureBlocks(self.phi[index])
+        return FeatureBlocks(self.phi[index], dtype=self.dtype)
 
     def product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.asarray(self.phi[rows] @ (self.phi[cols].T @ weights)).ravel()

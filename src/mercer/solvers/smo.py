@@ -16,8 +16,13 @@ nu-classifier    0                   between 0, y     0          ± nu n / 2 per
 Each round picks the variables that violate optimality most, fetches their kernel rows (one
 matrix product, kept in a cache), solves the small problem on them to a tenth of its violation
 by two-variable steps of second order, and applies the changes that are not zero to the gradient.
+The working set grows from round to round: few rows are computed before it is known which ones
+matter, and many variables are settled together once their rows are at hand.
+
 Variables stuck at a bound are set aside (shrinking) and checked again, with their gradient
 computed anew, before the solver stops. It stops when the violation of optimality is below tol.
+Kernel rows may be rounded to single precision: before it stops, the gradient is probed in double
+precision, and computed anew, to go on from there, if rounding has cost more than a tenth of tol.
 """
 
 from __future__ import annotations
@@ -28,27 +33,28 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.tiles import run, slices
+from ..gram.tiles import one_blas_thread, run, slices
 from .blocks import Blocks
-from .smo_loops import BIG, add_rows, compact, gather, offsets, scatter, solve_block
+from .rows import RowCache
+from .smo_loops import BIG, refill, slopes, take_steps
+from .smo_small import solve_small
 
-WORKING_SET = 512
-_COLUMNS = 4000  # columns of kernel rows computed at a time by one thread
-_SHRINK_EVERY = 10  # rounds
+_FIRST = 64  # variables in the working set of the first round
+_USUAL = 512  # to which it grows at once
+_LARGEST = 1024  # to which it grows when hardly any rows are missing
+_DIRECT = 2500  # active variables up to which no block is put together
 _SMALLEST = 64  # working set, however small the cache
-_FEW = 1000  # problems up to this size keep kernel rows in double precision
+_GOAL = 0.1  # the part of the violation to which a round goes
+_SHRINK_EVERY = 10  # rounds
 _IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
 _ROUNDING = 1e-15  # progress below this part of all progress is none
+_SHARED = 500_000  # entries of the block worth a second thread
 _INNER = 100  # two-variable steps per variable of the working set and round
+_ANEW = 30  # times that the gradient is computed anew at most
+_PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
 
-
-def needs_double(n: int, largest: float, tol: float) -> bool:
-    """Would kernel rows in single precision spoil the accuracy asked for?
-
-    Their rounding errors add up in the gradient to about largest * sqrt(n) * eps, where ``largest``
-    is the size of the bounds; a tenth of the accuracy is left to them.
-    """
-    return n <= _FEW or largest * np.sqrt(n) * np.finfo(np.float32).eps > tol / 10
+Extremes = list[tuple[float, float]]  # the lowest rise and the highest fall of each group
+Round = tuple[int, int, float]  # new variables, steps taken, fall of the objective
 
 
 @dataclass
@@ -108,7 +114,8 @@ def solve_box(
     workers : int, optional
         Threads.
     """
-    return _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter)
+    with one_blas_thread():
+        return _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter)
 
 
 class _Decomposition:
@@ -123,58 +130,62 @@ class _Decomposition:
     ) -> None:
         n = len(problem)
         self.K, self.problem, self.tol, self.workers = K, problem, tol, workers
-        largest = float(np.maximum(np.abs(problem.lower), np.abs(problem.upper)).max(initial=0))
-        self.dtype = np.float64 if needs_double(n, largest, tol) else np.float32
-        self.diagonal = K.diagonal.astype(self.dtype)
         self.beta = problem.start.astype(np.float64)
         self.epsilon = float(problem.epsilon)
-        groups = np.zeros(n, np.int64) if problem.groups is None else problem.groups
-        self.groups, self.n_groups = groups, int(groups.max(initial=0)) + 1
-        self.stats: dict[str, Any] = {"rounds": 0, "rows": 0, "shrunk": 0, "reconstructions": 0}
-        rows = cache / (np.dtype(self.dtype).itemsize * n)  # that the cache may hold
-        self.size = int(min(WORKING_SET, n, max(_SMALLEST, rows // 2)))
-        self.capacity = int(max(2 * self.size, min(n, rows)))
-        self.shrinking = shrinking and self.capacity < n  # with all rows at hand it saves nothing
-        self.active = np.arange(n)
-        self.cache = np.empty((self.capacity, n), self.dtype)
-        self._forget()
-        self.g = self._gradient(self.active)
+        self.groups = np.zeros(n, np.int64) if problem.groups is None else problem.groups
+        self.n_groups = int(self.groups.max(initial=0)) + 1
+        self.stats: dict[str, Any] = {"rounds": 0, "shrunk": 0, "reconstructions": 0}
+        rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
+        self.most = int(min(_LARGEST, n, max(_SMALLEST, rows // 2)))
+        self.size = min(_FIRST, self.most)
+        self.rows = RowCache(K, int(max(2 * self.most, min(n, rows))), workers)
+        self.shrinking = shrinking and self.rows.capacity < n  # else it saves nothing
+        everything = np.arange(n)
+        self._activate(everything, self._gradient(everything))
         self.fallen = 0.0  # by how much the objective has fallen so far
+
+    def _activate(self, active: np.ndarray, g: np.ndarray) -> None:
+        """Work on these variables from now on, whose gradient is g."""
+        p = self.problem
+        self.active, self.g = active, g
+        self.direct = len(active) <= _DIRECT
+        if not self.direct:
+            # K of the working set; rows a power of two apart would be slow to transpose
+            self.block = np.empty((self.most, self.most + 16), self.K.dtype)
+        self.b, self.lower, self.upper = self.beta[active], p.lower[active], p.upper[active]
+        self.group = self.groups[active]
+        self.diagonal = self.K.diagonal[active].astype(self.K.dtype)
+        self.rise, self.fall = np.empty(len(active)), np.empty(len(active))
+        self.W = np.empty(0, np.int64)  # the working set, as places in the active set
+        self.entered = np.empty(0, np.int64)  # the rounds in which its members came in
 
     # ---- the loop ------------------------------------------------------------------------
     def run(self, max_iter: int | None) -> BoxSolution:
         start, steps, countdown = time.perf_counter(), 0, _SHRINK_EVERY
-        stalled = fresh = False
         idle = 0  # rounds without progress
-        kept = np.empty(0, np.int64)  # places in the active set
+        fresh = True  # is the gradient as it was computed, not as it was kept up?
         while True:
-            violation, rise, fall = self._violation()
-            optimal = violation < self.tol
+            violation, extremes = self._violation()
             spent = max_iter is not None and steps >= max_iter
-            if optimal or stalled or spent:
-                if len(self.active) == len(self.beta) and (optimal or spent or fresh):
+            hopeless = self.stats["reconstructions"] >= _ANEW
+            if violation < self.tol or spent or idle >= _IDLE or (fresh and hopeless):
+                whole = len(self.active) == len(self.beta)
+                if fresh or self._settled(idle):
                     break
-                self._unshrink()
-                kept, stalled, fresh, idle = kept[:0], False, True, 0
+                idle, fresh = 0, whole
                 continue
             if self.shrinking and countdown == 0:
                 countdown = _SHRINK_EVERY
-                if self._shrink(rise, fall):
-                    kept = kept[:0]
+                if self._shrink(extremes):
                     continue
             countdown -= 1
-            new = self._select(rise, fall, kept)
-            # in order of memory, for the sake of the cache; the newest stay for the next round
-            W = np.sort(np.concatenate([kept, new]))
-            kept = new[-(self.size // 2) :]
-            taken, gained = self._improve(W, self._limit(max_iter, steps))
+            taken, gained = self._improve(violation, extremes, self._limit(max_iter, steps))
             steps += taken
             idle = 0 if gained > 0 else idle + 1
-            stalled, fresh = idle >= _IDLE, fresh and gained <= 0
+            fresh = fresh and gained <= 0
             self.stats["rounds"] += 1
-        violation = self._violation()[0]
         converged = violation < self.tol
-        self.stats["seconds"] = time.perf_counter() - start
+        self.stats |= {"seconds": time.perf_counter() - start, "rows": self.rows.computed}
         message = (
             "optimal"
             if converged
@@ -186,161 +197,172 @@ class _Decomposition:
         return BoxSolution(self.beta, self.g, violation, converged, steps, message, self.stats)
 
     def _limit(self, max_iter: int | None, steps: int) -> int:
-        most = _INNER * self.size
+        most = 10**6 if self.direct else _INNER * self.size
         return most if max_iter is None else min(most, max_iter - steps)
 
-    def _violation(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """The largest violation over groups, and the slopes upwards and downwards."""
-        A = self.active
-        rise, fall = np.empty(len(A)), np.empty(len(A))
-        p = self.problem
-        offsets(self.beta[A], p.lower[A], p.upper[A], self.epsilon, rise, fall)
-        rise += self.g
-        fall += self.g
+    def _violation(self) -> tuple[float, Extremes]:
+        """The largest violation, and for each group the lowest rise and the highest fall."""
+        ends = slopes(self.g, self.b, self.lower, self.upper, self.epsilon, self.rise, self.fall)
         if self.n_groups == 1:
-            return float(fall.max() - rise.min()), rise, fall
-        of = [self.groups[A] == t for t in range(self.n_groups)]
-        gaps = [fall[at].max() - rise[at].min() for at in of if at.any()]
-        return float(max(gaps)), rise, fall
-
-    def _select(self, rise: np.ndarray, fall: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """The worst violators from both sides and all groups, apart from those kept."""
-        rise, fall = rise.copy(), -fall
-        rise[kept], fall[kept] = BIG, BIG
-        share = max(1, (self.size - len(kept)) // (2 * self.n_groups))
-        chosen = []
+            return ends[1] - ends[0], [ends]
+        extremes = []
         for t in range(self.n_groups):
-            for slopes in (rise, fall):
-                here = (
-                    slopes
-                    if self.n_groups == 1
-                    else np.where(self.groups[self.active] == t, slopes, BIG)
-                )
-                k = min(share, len(here) - 1)
-                best = (
-                    np.argpartition(here, k)[:share] if len(here) > share else np.arange(len(here))
-                )
-                best = best[here[best] < BIG / 2]
-                rise[best], fall[best] = BIG, BIG
-                chosen.append(best)
-        return np.concatenate(chosen)
+            of = self.group == t
+            extremes.append((self.rise[of].min(initial=BIG), self.fall[of].max(initial=-BIG)))
+        return float(max(high - low for low, high in extremes)), extremes
 
-    def _improve(self, W: np.ndarray, limit: int) -> tuple[int, float]:
-        """Solve the problem on the variables at places W of the active set.
+    def _select(self, extremes: Extremes, count: int, among: np.ndarray) -> np.ndarray:
+        """The worst violators from both sides and all groups, among those given."""
+        rise, fall = np.where(among, self.rise, BIG), np.where(among, -self.fall, BIG)
+        share = max(1, count // (2 * self.n_groups))
+        chosen = []
+        for t, (low, high) in enumerate(extremes):
+            for side, bound in ((rise, high), (fall, -low)):
+                worse = side < bound
+                if self.n_groups > 1:
+                    worse &= self.group == t
+                violators = np.flatnonzero(worse)
+                if len(violators) > share:
+                    worst = np.argpartition(side[violators], share - 1)[:share]
+                    violators = violators[worst]
+                rise[violators] = fall[violators] = BIG
+                chosen.append(violators)
+        return np.sort(np.concatenate(chosen))
+
+    def _renew(self, new: np.ndarray) -> np.ndarray:
+        """Put new variables into the working set, for the oldest if it is full; their places."""
+        room = self.size - len(self.W)
+        oldest = np.argsort(self.entered, kind="stable")[: max(0, len(new) - room)]
+        places = np.concatenate([oldest, len(self.W) + np.arange(len(new) - len(oldest))])
+        self.W = np.append(self.W, new[len(oldest) :])
+        self.entered = np.append(self.entered, new[len(oldest) :])
+        self.W[places], self.entered[places] = new, self.stats["rounds"]
+        return places
+
+    def _refill(self, new: np.ndarray, slots: np.ndarray) -> None:
+        """Bring the kernel block of the working set up to date at the places that are new."""
+        order = np.argsort(self.W)
+
+        def part(at: slice) -> None:
+            places = new[at]
+            refill(self.block, places, self.rows.rows, slots[places], self.W, order)
+
+        work = len(new) * len(self.W)
+        run(part, slices(len(new), max(64, len(new) // 4)), self.workers if work > _SHARED else 1)
+
+    def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
+        """A round: new variables, their rows, and steps among those whose rows are at hand.
 
         Returns the steps taken, and by how much the objective fell, 0 if that is only rounding.
         """
-        V = self.active[W]
-        slots = self._fetch(V)
-        K = np.empty((len(W), len(W)), self.dtype)
-
-        def part(rows: slice) -> None:
-            gather(self.cache, slots[rows], W, K[rows])
-
-        run(part, slices(len(W), max(32, -(-len(W) // 4))), self.workers)
-        p = self.problem
-        beta, g = self.beta[V], self.g[W]
-        steps = solve_block(
-            K, self.diagonal[V], g, beta, p.lower[V], p.upper[V], self.epsilon,
-            self.groups[V], self.n_groups, self.tol, 0.1, limit,
-        )  # fmt: skip
-        before, change = self.beta[V], beta - self.beta[V]
-        gained = -float(change @ (self.g[W] + g)) / 2
-        gained -= self.epsilon * float(np.abs(beta).sum() - np.abs(before).sum())
+        known = self.rows.computed
+        solve = self._solve_all if self.direct else self._solve_block
+        new, steps, gained = solve(violation, extremes, limit)
+        cheap = self.rows.computed - known < new / 4
+        if self.size < (self.most if cheap else min(_USUAL, self.most)):
+            self.size = min(2 * self.size, self.most)
         self.fallen += gained
-        moved = np.flatnonzero(change)
-        self.beta[V] = beta
-        weights, rows = change[moved], slots[moved]
-        width = 4096
-
-        def update(cols: slice) -> None:
-            add_rows(self.g, self.cache, rows, weights, cols.start, cols.stop)
-
-        if len(moved):
-            run(update, slices(len(self.active), width), self.workers)
         return steps, gained if gained > _ROUNDING * abs(self.fallen) else 0.0
 
-    # ---- kernel rows ---------------------------------------------------------------------
-    def _forget(self) -> None:
-        """Mark all slots of the cache as empty."""
-        self.slot = np.full(len(self.beta), -1)  # of each variable
-        self.owner = np.full(self.capacity, -1)  # of each slot
-        self.stamp = np.zeros(self.capacity)
-        self.used = 0
+    def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> Round:
+        """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
+        if self.K.factors is not None and self.rows.capacity >= len(self.beta):
+            return self._solve_small(limit)
+        missing = self.rows.slot[self.active] < 0
+        new = self._select(extremes, self.size, missing)
+        self.rows.fetch(self.active[new], self.beta, self.stats["rounds"] + 1)
+        goal = max(self.tol, _GOAL * violation) if len(new) else self.tol
+        before = self.b.copy()
+        steps, gained = take_steps(
+            self.rows.rows, self.rows.slot[self.active], self.diagonal, self.g, self.b, self.lower,
+            self.upper, self.epsilon, self.group, self.n_groups, goal, limit,
+        )  # fmt: skip
+        moved = np.flatnonzero(self.b != before)
+        self.beta[self.active[moved]] = self.b[moved]
+        return len(new), steps, gained
 
-    def _fetch(self, V: np.ndarray) -> np.ndarray:
-        """The slots of the rows of variables V, computed where they are missing."""
-        now = self.stats["rounds"] + 1.0
-        slots = self.slot[V]
-        missing = V[slots < 0]
-        self.stamp[slots[slots >= 0]] = np.inf
-        if len(missing):
-            free = self._free_slots(len(missing))
-            self.owner[free], self.slot[missing] = missing, free
-            self._compute(missing, free)
-        slots = self.slot[V]
-        self.stamp[slots] = now
-        return slots
+    def _solve_small(self, limit: int) -> Round:
+        """The whole problem in one compiled call."""
+        assert self.K.factors is not None
+        rows = self.rows
+        steps, used, gained = solve_small(
+            *self.K.factors, self.K.runs, rows.rows, rows.slot, rows.owner, rows.used,
+            self.diagonal, self.g, self.b, self.lower, self.upper, self.epsilon, self.group,
+            self.n_groups, self.tol, limit,
+        )  # fmt: skip
+        new, rows.used = used - rows.used, used
+        rows.computed += new
+        self.beta[:] = self.b
+        return new, steps, gained
 
-    def _free_slots(self, count: int) -> np.ndarray:
-        """Slots never used, in order so that memory is touched only as needed; then the oldest."""
-        fresh = np.arange(self.used, min(self.used + count, self.capacity))
-        self.used += len(fresh)
-        if len(fresh) == count:
-            return fresh
-        # support vectors come back: their rows count as younger than they are
-        age = self.stamp + 10 * (self.beta[self.owner] != 0)
-        age[self.owner < 0] = np.inf  # the fresh ones
-        oldest = np.argpartition(age, count - len(fresh) - 1)[: count - len(fresh)]
-        self.slot[self.owner[oldest]] = -1
-        return np.concatenate([fresh, oldest])
+    def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> Round:
+        """Steps within a working set, for which its block of K is put together."""
+        free = np.ones(len(self.active), bool)
+        free[self.W] = False
+        new = self._renew(self._select(extremes, self.size - self.size // 2, free))
+        W = self.W
+        V = self.active[W]
+        slots = self.rows.fetch(V, self.beta, self.stats["rounds"] + 1)
+        self._refill(new, slots)
+        b = self.b[W]
+        steps, gained = take_steps(
+            self.block, np.arange(len(W)), self.diagonal[W], self.g[W], b, self.lower[W],
+            self.upper[W], self.epsilon, self.group[W], self.n_groups,
+            max(self.tol, _GOAL * violation), limit,
+        )  # fmt: skip
+        change = b - self.b[W]
+        moved = np.flatnonzero(change)
+        self.b[W] = self.beta[V] = b
+        if len(moved):
+            self.rows.add(self.g, slots[moved], change[moved])
+        return len(new), steps, gained
 
-    def _compute(self, rows: np.ndarray, slots: np.ndarray) -> None:
-        everything = len(self.active) == len(self.beta)
-
-        def part(cols: slice) -> None:
-            values = self.K.block(rows, cols if everything else self.active[cols])
-            scatter(values, self.cache, slots, cols.start)
-
-        run(part, slices(len(self.active), _COLUMNS), self.workers)
-        self.stats["rows"] += len(rows) * len(self.active) / len(self.beta)
-
+    # ---- accuracy ------------------------------------------------------------------------
     def _gradient(self, of: np.ndarray) -> np.ndarray:
         """K beta - target, computed from the support vectors."""
         support = np.flatnonzero(self.beta)
+        if not len(support):
+            return -self.problem.target[of]
         return self.K.product(of, support, self.beta[support]) - self.problem.target[of]
 
+    def _settled(self, idle: int) -> bool:
+        """May the solver stop? If not, the gradient has been computed anew."""
+        n = len(self.beta)
+        if len(self.active) < n:
+            aside = np.setdiff1d(np.arange(n), self.active, assume_unique=True)
+            g = np.empty(n)
+            g[self.active], g[aside] = self.g, self._gradient(aside)
+            self.rows.reset()  # rows lack the columns that were set aside
+        elif idle >= _IDLE or not self._accurate():
+            g = self._gradient(np.arange(n))
+        else:
+            return True
+        self._activate(np.arange(n), g)
+        self.stats["reconstructions"] += 1
+        return False
+
+    def _accurate(self) -> bool:
+        """Has rounding of kernel rows left the gradient as it should be? Tried on some entries."""
+        allowed = self.tol / 10
+        # rounding errors are as good as random: that of the sum is about error * ||beta||
+        if self.K.dtype == np.float64 or 4 * self.K.error * np.linalg.norm(self.beta) <= allowed:
+            return True
+        n = len(self.g)
+        probes = np.linspace(0, n - 1, min(n, _PROBES)).astype(int)
+        probes = np.append(probes, [self.rise.argmin(), self.fall.argmax()])
+        errors = self._gradient(probes) - self.g[probes]
+        return float(np.abs(errors).max()) <= allowed
+
     # ---- shrinking -----------------------------------------------------------------------
-    def _shrink(self, rise: np.ndarray, fall: np.ndarray) -> bool:
+    def _shrink(self, extremes: Extremes) -> bool:
         """Set aside variables that cannot violate optimality now; True if it was worth it."""
         keep = np.zeros(len(self.active), bool)
-        for t in range(self.n_groups):
-            at = self.groups[self.active] == t
-            lowest, highest = rise[at].min(initial=BIG), fall[at].max(initial=-BIG)
-            keep |= at & ((rise <= highest) | (fall >= lowest))
+        for t, (low, high) in enumerate(extremes):
+            keep |= (self.group == t) & ((self.rise <= high) | (self.fall >= low))
         if keep.sum() > 0.7 * len(keep):
             return False
         self.stats["shrunk"] += 1
-        self.active, self.g = self.active[keep], self.g[keep]
         columns = np.flatnonzero(keep)
-        used = np.flatnonzero(self.owner >= 0)
-
-        def part(rows: slice) -> None:
-            compact(self.cache, used[rows], columns)
-
-        run(part, slices(len(used), 64), self.workers)
+        self.rows.restrict(columns)
+        self._activate(self.active[columns], self.g[columns])
         return True
-
-    def _unshrink(self) -> None:
-        """Bring all variables back, with the gradient of those set aside computed anew."""
-        everything = np.arange(len(self.beta))
-        if len(self.active) < len(everything):
-            aside = np.setdiff1d(everything, self.active, assume_unique=True)
-            g = np.empty(len(everything))
-            g[self.active] = self.g
-            g[aside] = self._gradient(aside)
-            self.active, self.g = everything, g
-            self._forget()  # cached rows lack the columns that were set aside
-        else:
-            self.g = self._gradient(everything)
-        self.stats["reconstructions"] += 1

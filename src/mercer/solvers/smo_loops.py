@@ -2,101 +2,183 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 BIG = 1e300
+_STRIP = 16  # rows of a block that are mirrored together: a line of the processor's cache
+_CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
+
+
+def _extreme(name: str) -> Any:
+    """The smaller or larger of two numbers, in a form that compiles to vector instructions.
+
+    Python's min and max say what becomes of NaN, which keeps loops over them scalar.
+    """
+
+    @intrinsic
+    def choose(typing, a, b):
+        def generate(context, builder, signature, args):
+            kind = args[0].type
+            function = builder.module.declare_intrinsic(
+                f"llvm.{name}", [kind], ir.FunctionType(kind, [kind, kind])
+            )
+            return builder.call(function, args, fastmath=("nnan", "nsz", "reassoc"))
+
+        return (a(a, b), generate) if a == b and isinstance(a, types.Float) else None
+
+    return choose
+
+
+_smaller, _larger = _extreme("minnum"), _extreme("maxnum")
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def offsets(beta, lower, upper, epsilon, rise, fall):
-    """What to add to the gradient for the slope upwards and downwards; BIG where a bound stops."""
+def slopes(g, beta, lower, upper, epsilon, rise, fall):
+    """Fill in the slopes of the objective upwards and downwards; ±BIG where a bound stops.
+
+    Returns the smallest slope upwards and the largest downwards: their difference is the
+    violation of optimality.
+    """
+    lowest, highest = BIG, -BIG
     for k in range(beta.size):
         b = beta[k]
-        rise[k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else BIG
-        fall[k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -BIG
+        up = g[k] + (epsilon if b >= 0 else -epsilon)
+        down = g[k] + (epsilon if b > 0 else -epsilon)
+        rise[k] = up if b < upper[k] else BIG
+        fall[k] = down if b > lower[k] else -BIG
+        lowest = _smaller(lowest, rise[k])
+        highest = _larger(highest, fall[k])
+    return lowest, highest
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def solve_block(K, diagonal, g, beta, lower, upper, epsilon, groups, n_groups, tol, factor, limit):
-    """Two-variable steps of second order on a small dense block; beta and g are updated.
+def take_steps(rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_groups, goal, limit):
+    """Two-variable steps of second order among the variables whose kernel rows are at hand.
 
-    Stops when the violation is below max(tol, factor * first violation). Returns the number of
-    steps.
+    The row of variable k is ``rows[slot[k]]``, or missing if ``slot[k]`` is negative. Stops when
+    the violation is below ``goal``; beta and g are updated. Returns the number of steps, and by how
+    much the objective fell.
     """
-    m = beta.size
-    rise = np.full((n_groups, m), BIG)
-    fall = np.full((n_groups, m), -BIG)
-    gain = np.empty(m, K.dtype)
-    tiny, two = K.dtype.type(1e-12), K.dtype.type(2.0)
-    for k in range(m):
-        _set_offsets(k, beta, lower, upper, epsilon, groups, rise, fall)
-    steps, goal = 0, -1.0
-    while steps < limit:
-        violation, i, low = -BIG, 0, 0.0
-        of = 0
+    n = beta.size
+    chunks = (n + _CHUNK - 1) // _CHUNK
+    # what to add to the gradient for the slopes upwards and downwards
+    up, down = np.full((n_groups, n), BIG), np.full((n_groups, n), -BIG)
+    lows, highs = np.empty((n_groups, chunks)), np.empty((n_groups, chunks))
+    gains = np.empty(chunks, rows.dtype)
+    tiny, two = rows.dtype.type(1e-12), rows.dtype.type(2.0)
+    for k in range(n):
+        if slot[k] >= 0:
+            _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
+    Ki = Kj = rows[0]
+    step, steps, gained = 0.0, 0, 0.0
+    while True:
         for t in range(n_groups):
-            smallest, largest = BIG, -BIG
-            up, down = rise[t], fall[t]
-            for k in range(m):
-                smallest = min(smallest, g[k] + up[k])
-                largest = max(largest, g[k] + down[k])
+            _move(g, up[t], down[t], Ki, Kj, step, lows[t], highs[t])
+            step = 0.0  # g has moved once and for all groups
+        violation, low, of = -BIG, 0.0, 0
+        for t in range(n_groups):
+            smallest, largest = lows[t].min(), highs[t].max()
             if largest - smallest > violation:
                 violation, low, of = largest - smallest, smallest, t
-        if goal < 0:
-            goal = max(tol, factor * violation)
-        if violation < goal:
-            break
-        up, down = rise[of], fall[of]
-        for k in range(m):
-            if g[k] + up[k] == low:
-                i = k
-                break
-        Ki, kii, best = K[i], diagonal[i], -tiny
-        for k in range(m):
-            excess = K.dtype.type(max(g[k] + down[k] - low, 0.0))
-            curvature = max(kii + diagonal[k] - two * Ki[k], tiny)
-            value = excess * excess / curvature
-            gain[k] = value
-            best = max(best, value)
-        j = 0
-        for k in range(m):
-            if gain[k] == best:
-                j = k
-                break
-        Kj = K[j]
+        if violation < goal or steps >= limit:
+            return steps, gained
+        c = 0
+        while lows[of, c] != low:
+            c += 1
+        i = c * _CHUNK
+        while g[i] + up[of, i] != low:
+            i += 1
+        Ki, kii = rows[slot[i]], diagonal[i]
+        _gains(g, down[of], Ki, diagonal, kii, low, gains)
+        j = int(gains.argmax()) * _CHUNK
+        last, best = min(n, j + _CHUNK), -tiny
+        for k in range(j, last):
+            gain = _gain(g[k] + down[of, k], Ki[k], diagonal[k], kii, low)
+            if gain > best:
+                best, j = gain, k
+        Kj = rows[slot[j]]
         curvature = max(kii + diagonal[j] - two * Ki[j], tiny)
-        step = (g[j] + down[j] - low) / curvature
+        slope = g[j] + down[of, j] - low
         room_i = -beta[i] if epsilon > 0 and beta[i] < 0 else upper[i] - beta[i]
         room_j = beta[j] if epsilon > 0 and beta[j] > 0 else beta[j] - lower[j]
-        step = min(step, min(room_i, room_j))
+        step = min(slope / curvature, min(room_i, room_j))
         to_i = 0.0 if epsilon > 0 and beta[i] < 0 else upper[i]
         to_j = 0.0 if epsilon > 0 and beta[j] > 0 else lower[j]
         beta[i] = to_i if step == room_i else beta[i] + step
         beta[j] = to_j if step == room_j else beta[j] - step
-        _set_offsets(i, beta, lower, upper, epsilon, groups, rise, fall)
-        _set_offsets(j, beta, lower, upper, epsilon, groups, rise, fall)
-        for k in range(m):
-            g[k] += step * (Ki[k] - Kj[k])
+        _set_offsets(i, beta, lower, upper, epsilon, groups, up, down)
+        _set_offsets(j, beta, lower, upper, epsilon, groups, up, down)
+        gained += step * (slope - step * curvature / 2)
         steps += 1
-    return steps
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _set_offsets(k, beta, lower, upper, epsilon, groups, rise, fall):
+def _set_offsets(k, beta, lower, upper, epsilon, groups, up, down):
     t, b = groups[k], beta[k]
-    rise[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else BIG
-    fall[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -BIG
+    up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else BIG
+    down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -BIG
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _move(g, up, down, Ki, Kj, step, lows, highs):
+    """The gradient after a step up in i and down in j; the extreme slopes of each chunk."""
+    n, chunk = np.uint64(g.size), np.uint64(_CHUNK)
+    start = np.uint64(0)
+    for c in range(lows.size):
+        lowest, highest = BIG, -BIG
+        for k in range(start, min(n, start + chunk)):
+            value = g[k] + step * (Ki[k] - Kj[k])
+            g[k] = value
+            lowest = _smaller(lowest, value + up[k])
+            highest = _larger(highest, value + down[k])
+        lows[c], highs[c] = lowest, highest
+        start += chunk
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _gains(g, down, Ki, diagonal, kii, low, gains):
+    """The largest gain of each chunk."""
+    n, chunk = np.uint64(g.size), np.uint64(_CHUNK)
+    start = np.uint64(0)
+    for c in range(gains.size):
+        best = Ki.dtype.type(-1.0)
+        for k in range(start, min(n, start + chunk)):
+            best = _larger(best, _gain(g[k] + down[k], Ki[k], diagonal[k], kii, low))
+        gains[c] = best
+        start += chunk
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, inline="always")
+def _gain(fall, kij, kjj, kii, low):
+    """Twice the fall of the objective by a step in i and j without bounds."""
+    real = type(kij)
+    excess = _larger(real(fall - low), real(0.0))
+    curvature = _larger(kii + kjj - real(2.0) * kij, real(1e-12))
+    return excess * excess / curvature
 
 
 @njit(cache=True, nogil=True)
-def gather(cache, slots, columns, out):
-    """out = cache[slots][:, columns]."""
-    for r in range(slots.size):
-        row = cache[slots[r]]
-        for c in range(columns.size):
-            out[r, c] = row[columns[c]]
+def refill(K, new, cache, slots, columns, order):
+    """Rows and columns ``new`` of the block K of the variables at ``columns`` of the cache.
+
+    ``slots`` has the places of the new rows in the cache, ``order`` sorts ``columns``.
+    """
+    m = columns.size
+    for start in range(0, new.size, _STRIP):
+        stop = min(start + _STRIP, new.size)
+        for r in range(start, stop):
+            row, out = cache[slots[r]], K[new[r]]
+            for t in range(m):
+                out[order[t]] = row[columns[order[t]]]
+        for b in range(m):
+            for r in range(start, stop):
+                K[b, new[r]] = K[new[r], b]
 
 
 @njit(cache=True, nogil=True)

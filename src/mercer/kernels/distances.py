@@ -45,8 +45,8 @@ class SquaredDistances:
         self.blurred = 256 * np.finfo(np.result_type(X, Y)).eps * size
 
     def exp(self, rows: Any, cols: Any) -> np.ndarray:
-        """exp of a tile."""
-        D = self(rows, cols)
+        """exp of a tile; where rounding makes the exponent positive, that is left in it."""
+        D = self.left[rows] @ self.right[cols].T
         return np.exp(D, out=D)
 
     def __call__(self, rows: Any, cols: Any) -> np.ndarray:

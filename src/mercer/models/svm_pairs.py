@@ -21,6 +21,8 @@ from ..solvers.smo import BoxSolution
 from .calibration import Calibration
 from .svm_base import SupportVectorMachine
 
+_ALONE = 5000  # samples from which a pair of classes has all cores to itself
+
 
 @dataclass(frozen=True)
 class DualReport:
@@ -156,7 +158,11 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
             fits[p] = PairFit(index, beta, DualReport(classes, *report))
 
-        run(one, range(len(pairs)), None if len(pairs) > 2 else 1)
+        sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
+        for p in np.flatnonzero(sizes > _ALONE):  # worth all cores each
+            one(p)
+        several = np.flatnonzero(sizes <= _ALONE)
+        run(one, several[np.argsort(-sizes[several], kind="stable")])
         return fits
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:

@@ -9,6 +9,7 @@ from .blocks import Blocks
 from .smo_loops import add_rows, compact, scatter
 
 _COLUMNS = 1000  # computed at a time: a tile of them stays in the processor's cache
+_WIDTH = 10_000  # columns added up at a time
 _SHARE = 10_000_000  # entries that are worth a second thread when they are only added up
 _YOUNGER = 10  # rounds by which rows of support vectors count as younger than they are
 
@@ -56,7 +57,7 @@ class RowCache:
 
     def add(self, g: np.ndarray, slots: np.ndarray, weights: np.ndarray) -> None:
         """g += weights @ rows."""
-        pieces = slices(len(g), 4096)
+        pieces = slices(len(g), _WIDTH)
 
         def part(at: slice) -> None:
             add_rows(g, self.rows, slots, weights, at.start, at.stop)

@@ -36,25 +36,24 @@ import numpy as np
 from ..gram.tiles import one_blas_thread, run, slices
 from .blocks import Blocks
 from .rows import RowCache
-from .smo_loops import BIG, refill, slopes, take_steps
+from .smo_loops import BIG, mirror, refill, slopes, take_steps
 from .smo_small import solve_small
 
 _FIRST = 64  # variables in the working set of the first round
-_USUAL = 512  # to which it grows at once
-_LARGEST = 1024  # to which it grows when hardly any rows are missing
-_DIRECT = 2500  # active variables up to which no block is put together
+_LARGEST = 1024  # to which it doubles round by round
+_DIRECT = 4000  # active variables up to which no block is put together
 _SMALLEST = 64  # working set, however small the cache
 _GOAL = 0.1  # the part of the violation to which a round goes
 _SHRINK_EVERY = 10  # rounds
 _IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
 _ROUNDING = 1e-15  # progress below this part of all progress is none
-_SHARED = 500_000  # entries of the block worth a second thread
+_FEW_FEATURES = 128
+_SHARED = 100_000  # entries of the block worth a second thread
 _INNER = 100  # two-variable steps per variable of the working set and round
 _ANEW = 30  # times that the gradient is computed anew at most
 _PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
 
 Extremes = list[tuple[float, float]]  # the lowest rise and the highest fall of each group
-Round = tuple[int, int, float]  # new variables, steps taken, fall of the objective
 
 
 @dataclass
@@ -240,31 +239,37 @@ class _Decomposition:
         return places
 
     def _refill(self, new: np.ndarray, slots: np.ndarray) -> None:
-        """Bring the kernel block of the working set up to date at the places that are new."""
+        """Bring the kernel block of the working set up to date at the places that are new.
+
+        Entries are scattered over the rows: with few features they are computed sooner than found.
+        """
+        m, V = len(self.W), self.active[self.W]
         order = np.argsort(self.W)
+        compute = self.K.factors is not None and self.K.factors[0].shape[1] <= _FEW_FEATURES
 
         def part(at: slice) -> None:
             places = new[at]
-            refill(self.block, places, self.rows.rows, slots[places], self.W, order)
+            if compute:
+                self.block[places, :m] = self.K.block(V[places], V)
+                mirror(self.block, places, m)
+            else:
+                refill(self.block, places, self.rows.rows, slots[places], self.W, order)
 
-        work = len(new) * len(self.W)
-        run(part, slices(len(new), max(64, len(new) // 4)), self.workers if work > _SHARED else 1)
+        work = len(new) * m
+        run(part, slices(len(new), max(64, len(new) // 2)), self.workers if work > _SHARED else 1)
 
     def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """A round: new variables, their rows, and steps among those whose rows are at hand.
 
         Returns the steps taken, and by how much the objective fell, 0 if that is only rounding.
         """
-        known = self.rows.computed
         solve = self._solve_all if self.direct else self._solve_block
-        new, steps, gained = solve(violation, extremes, limit)
-        cheap = self.rows.computed - known < new / 4
-        if self.size < (self.most if cheap else min(_USUAL, self.most)):
-            self.size = min(2 * self.size, self.most)
+        steps, gained = solve(violation, extremes, limit)
+        self.size = min(2 * self.size, self.most)
         self.fallen += gained
         return steps, gained if gained > _ROUNDING * abs(self.fallen) else 0.0
 
-    def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> Round:
+    def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
         if self.K.factors is not None and self.rows.capacity >= len(self.beta):
             return self._solve_small(limit)
@@ -279,9 +284,9 @@ class _Decomposition:
         )  # fmt: skip
         moved = np.flatnonzero(self.b != before)
         self.beta[self.active[moved]] = self.b[moved]
-        return len(new), steps, gained
+        return steps, gained
 
-    def _solve_small(self, limit: int) -> Round:
+    def _solve_small(self, limit: int) -> tuple[int, float]:
         """The whole problem in one compiled call."""
         assert self.K.factors is not None
         rows = self.rows
@@ -290,16 +295,17 @@ class _Decomposition:
             self.diagonal, self.g, self.b, self.lower, self.upper, self.epsilon, self.group,
             self.n_groups, self.tol, limit,
         )  # fmt: skip
-        new, rows.used = used - rows.used, used
-        rows.computed += new
+        rows.computed += used - rows.used
+        rows.used = used
         self.beta[:] = self.b
-        return new, steps, gained
+        return steps, gained
 
-    def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> Round:
+    def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """Steps within a working set, for which its block of K is put together."""
         free = np.ones(len(self.active), bool)
         free[self.W] = False
-        new = self._renew(self._select(extremes, self.size - self.size // 2, free))
+        count = max(self.size - len(self.W), self.size // 3)
+        new = self._renew(self._select(extremes, count, free))
         W = self.W
         V = self.active[W]
         slots = self.rows.fetch(V, self.beta, self.stats["rounds"] + 1)
@@ -315,7 +321,7 @@ class _Decomposition:
         self.b[W] = self.beta[V] = b
         if len(moved):
             self.rows.add(self.g, slots[moved], change[moved])
-        return len(new), steps, gained
+        return steps, gained
 
     # ---- accuracy ------------------------------------------------------------------------
     def _gradient(self, of: np.ndarray) -> np.ndarray:

@@ -169,13 +169,18 @@ def refill(K, new, cache, slots, columns, order):
 
     ``slots`` has the places of the new rows in the cache, ``order`` sorts ``columns``.
     """
-    m = columns.size
+    for r in range(new.size):
+        row, out = cache[slots[r]], K[new[r]]
+        for t in order:
+            out[t] = row[columns[t]]
+    mirror(K, new, columns.size)
+
+
+@njit(cache=True, nogil=True)
+def mirror(K, new, m):
+    """K[:m, new] = K[new, :m]'."""
     for start in range(0, new.size, _STRIP):
         stop = min(start + _STRIP, new.size)
-        for r in range(start, stop):
-            row, out = cache[slots[r]], K[new[r]]
-            for t in range(m):
-                out[order[t]] = row[columns[order[t]]]
         for b in range(m):
             for r in range(start, stop):
                 K[b, new[r]] = K[new[r], b]
@@ -205,15 +210,18 @@ def add_rows(g, cache, slots, weights, start, stop):
     width = stop - start
     total = np.zeros(width)
     r, rows = 0, slots.size
-    while r + 3 < rows:
+    while r + 7 < rows:
         w0, w1, w2, w3 = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
-        k0 = cache[slots[r], start:stop]
-        k1 = cache[slots[r + 1], start:stop]
-        k2 = cache[slots[r + 2], start:stop]
-        k3 = cache[slots[r + 3], start:stop]
+        w4, w5, w6, w7 = weights[r + 4], weights[r + 5], weights[r + 6], weights[r + 7]
+        k0, k1 = cache[slots[r], start:stop], cache[slots[r + 1], start:stop]
+        k2, k3 = cache[slots[r + 2], start:stop], cache[slots[r + 3], start:stop]
+        k4, k5 = cache[slots[r + 4], start:stop], cache[slots[r + 5], start:stop]
+        k6, k7 = cache[slots[r + 6], start:stop], cache[slots[r + 7], start:stop]
         for t in range(width):
-            total[t] += (w0 * k0[t] + w1 * k1[t]) + (w2 * k2[t] + w3 * k3[t])
-        r += 4
+            total[t] += ((w0 * k0[t] + w1 * k1[t]) + (w2 * k2[t] + w3 * k3[t])) + (
+                (w4 * k4[t] + w5 * k5[t]) + (w6 * k6[t] + w7 * k7[t])
+            )
+        r += 8
     while r < rows:
         w0 = weights[r]
         k0 = cache[slots[r], start:stop]

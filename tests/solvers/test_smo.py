@@ -191,9 +191,9 @@ def test_loops(rng):
     add_rows(g, cache, np.arange(6), weights, 2, 17)
     np.testing.assert_allclose(g[2:17], weights @ cache[:, 2:17])
     assert not g[:2].any()
-    moved = cache.copy()
-    compact(moved, slots, columns)
-    np.testing.assert_array_equal(moved[slots, :3], part)
+    memory, rows = cache.ravel().copy(), np.array([1, 4])
+    compact(memory, rows, 20, columns)
+    np.testing.assert_array_equal(memory[:6], cache[np.ix_(rows, columns)].ravel())
 
 
 def test_only_new_members_are_filled_into_the_block(rng):

@@ -159,10 +159,10 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             fits[p] = PairFit(index, beta, DualReport(classes, *report))
 
         sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
-        for p in np.flatnonzero(sizes > _ALONE):  # worth all cores each
+        for p in np.flatnonzero(sizes > _ALONE).tolist():  # worth all cores each
             one(p)
         several = np.flatnonzero(sizes <= _ALONE)
-        run(one, several[np.argsort(-sizes[several], kind="stable")])
+        run(one, several[np.argsort(-sizes[several], kind="stable")].tolist())
         return fits
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..gram.tiles import run, slices
+from .smo_loops import add_rows
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
@@ -103,6 +104,18 @@ class Blocks:
                 out[at] += self.block(rows[at], cols[of]) @ weights[of]
 
         run(part, slices(len(rows), 500))
+        return out
+
+    def rough_product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """K[rows, cols] @ weights, as exact as the blocks are."""
+        out = np.zeros(len(rows))
+
+        def part(at: slice) -> None:
+            for of in slices(len(cols), 500):
+                T = np.ascontiguousarray(self.block(cols[of], rows[at]))
+                add_rows(out[at], T, np.arange(len(T)), weights[of], 0, T.shape[1])
+
+        run(part, slices(len(rows), 1000))
         return out
 
 

@@ -22,15 +22,14 @@ class RowCache:
     K : Blocks
         The kernel matrix, of n rows.
     capacity : int
-        Most rows kept.
+        Most rows kept, of n entries each.
     workers : int, optional
         Threads.
     """
 
     def __init__(self, K: Blocks, capacity: int, workers: int | None) -> None:
-        n = len(K.diagonal)
-        self.K, self.capacity, self.workers = K, capacity, workers
-        self.rows = np.empty((capacity, n), K.dtype)
+        self.K, self.workers = K, workers
+        self.memory = np.empty(capacity * len(K.diagonal), K.dtype)
         self.computed = 0.0  # rows so far, parts of rows as fractions
         self.reset()
 
@@ -38,9 +37,18 @@ class RowCache:
         """Forget all rows; from now on they have all columns."""
         self.active = np.arange(len(self.K.diagonal))
         self.slot = np.full(len(self.active), -1)  # of each variable
+        self._arrange(np.empty(0, np.int64), np.empty(0))
+
+    def _arrange(self, owner: np.ndarray, stamp: np.ndarray) -> None:
+        """Divide memory into rows as long as they are now, the first of which are known."""
+        width, self.used = len(self.active), len(owner)
+        self.capacity = min(len(self.memory) // width, len(self.slot))
+        self.rows = self.memory[: self.capacity * width].reshape(self.capacity, width)
         self.owner = np.full(self.capacity, -1)  # of each slot
         self.stamp = np.zeros(self.capacity)  # round of latest use
-        self.used = 0
+        self.owner[: self.used], self.stamp[: self.used] = owner, stamp
+        self.slot[:] = -1
+        self.slot[owner] = np.arange(self.used)
 
     def fetch(self, variables: np.ndarray, beta: np.ndarray, now: int) -> np.ndarray:
         """The slots of the rows of these variables, computed where they are missing."""
@@ -65,14 +73,11 @@ class RowCache:
         run(part, pieces, self.workers if len(slots) * len(g) > _SHARE else 1)
 
     def restrict(self, columns: np.ndarray) -> None:
-        """Keep these (sorted) places of the active columns only."""
+        """Keep these (sorted) places of the active columns only; shorter rows leave more room."""
+        known = np.flatnonzero(self.owner >= 0)
+        compact(self.memory, known, len(self.active), columns)
         self.active = self.active[columns]
-        used = np.flatnonzero(self.owner >= 0)
-
-        def part(rows: slice) -> None:
-            compact(self.rows, used[rows], columns)
-
-        run(part, slices(len(used), 64), self.workers)
+        self._arrange(self.owner[known], self.stamp[known])
 
     def _free_slots(self, count: int, beta: np.ndarray) -> np.ndarray:
         """Slots never used, in order so that memory is touched only as needed; then the oldest."""

@@ -137,8 +137,8 @@ class _Decomposition:
         rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
         self.most = int(min(_LARGEST, n, max(_SMALLEST, rows // 2)))
         self.size = min(_FIRST, self.most)
-        self.rows = RowCache(K, int(max(2 * self.most, min(n, rows))), workers)
-        self.shrinking = shrinking and self.rows.capacity < n  # else it saves nothing
+        self.rows = RowCache(K, int(min(n, max(2 * self.most, rows))), workers)
+        self.shrinking = shrinking and self.rows.capacity < n  # else it saves little
         everything = np.arange(n)
         self._activate(everything, self._gradient(everything))
         self.fallen = 0.0  # by how much the objective has fallen so far
@@ -271,7 +271,7 @@ class _Decomposition:
 
     def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
-        if self.K.factors is not None and self.rows.capacity >= len(self.beta):
+        if self.K.factors is not None and self.rows.capacity == len(self.active) == len(self.beta):
             return self._solve_small(limit)
         missing = self.rows.slot[self.active] < 0
         new = self._select(extremes, self.size, missing)
@@ -336,8 +336,10 @@ class _Decomposition:
         n = len(self.beta)
         if len(self.active) < n:
             aside = np.setdiff1d(np.arange(n), self.active, assume_unique=True)
-            g = np.empty(n)
-            g[self.active], g[aside] = self.g, self._gradient(aside)
+            support = np.flatnonzero(self.beta)
+            g = -self.problem.target
+            g[aside] += self.K.rough_product(aside, support, self.beta[support])
+            g[self.active] = self.g
             self.rows.reset()  # rows lack the columns that were set aside
         elif idle >= _IDLE or not self._accurate():
             g = self._gradient(np.arange(n))

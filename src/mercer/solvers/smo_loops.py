@@ -196,12 +196,13 @@ def scatter(block, cache, slots, start):
 
 
 @njit(cache=True, nogil=True)
-def compact(cache, slots, columns):
-    """Move the given (sorted) columns of the given rows to the front, in place."""
-    for r in range(slots.size):
-        row = cache[slots[r]]
-        for c in range(columns.size):
-            row[c] = row[columns[c]]
+def compact(memory, rows, width, columns):
+    """Move the given (sorted) columns of the given (sorted) rows of ``width`` to the front."""
+    target = 0
+    for r in rows:
+        for c in columns:
+            memory[target] = memory[r * width + c]
+            target += 1
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

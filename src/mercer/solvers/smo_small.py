@@ -63,9 +63,9 @@ def solve_small(
                 if groups[k] == t:
                     low, high = min(low, rise[k]), max(high, fall[k])
             violation = max(violation, high - low)
-            share = room // (2 * n_groups)
-            count = _pick(rise, 1.0, high, slot, groups, t, share, new, count)
-            count = _pick(fall, -1.0, -low, slot, groups, t, share, new, count)
+            for side, sign, bound in ((rise, 1.0, high), (fall, -1.0, -low)):
+                share = min(max(1, room // (2 * n_groups)), room - count)
+                count = _pick(side, sign, bound, slot, groups, t, share, new, count)
         if violation < tol or steps >= limit:
             return steps, used, gained
         if count:

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from mercer.solvers.blocks import Blocks, FeatureBlocks
+
+
+@pytest.fixture
+def K(rng):
+    A = rng.standard_normal((50, 50))
+    return A @ A.T
+
+
+def blocks(K):
+    return Blocks(lambda rows, cols: K[rows][:, cols], np.diag(K))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [np.arange(10, 30), np.r_[5:20, 30:50], np.array([4, 2, 40, 2, 8]), np.r_[0:4, 10:14, 20:50]],
+)
+def test_subset_is_the_part_of_the_matrix(rng, K, index):
+    part, exact = blocks(K).subset(index), K[np.ix_(index, index)]
+    np.testing.assert_array_equal(part.diagonal, np.diag(exact))
+    m = len(index)
+    rows, some = rng.integers(0, m, 7), rng.integers(0, m, 4)
+    for cols in (slice(0, m), slice(1, 4), slice(m - 2, m), some):
+        np.testing.assert_array_equal(part.block(rows, cols), exact[rows][:, cols])
+    weights = rng.standard_normal(4)
+    expected = exact[np.ix_(rows, some)] @ weights
+    np.testing.assert_allclose(part.product(rows, some, weights), expected)
+    np.testing.assert_allclose(part.rough_product(rows, some, weights), expected)
+
+
+def test_a_part_of_a_part(K):
+    index, inner = np.r_[5:20, 30:50], np.r_[2:9, 20:30]
+    part = blocks(K).subset(index).subset(inner)
+    at = index[inner]
+    rows, cols = np.arange(4), slice(0, len(at))
+    np.testing.assert_array_equal(part.block(rows, cols), K[np.ix_(at, at)][rows])
+
+
+def test_runs_of_parts_name_samples_of_the_whole(K):
+    whole = Blocks(lambda r, c: K[r][:, c], np.diag(K), factors=(K, K))
+    part = whole.subset(np.r_[5:20, 30:50])
+    np.testing.assert_array_equal(part.runs, [[5, 20], [30, 50]])
+    np.testing.assert_array_equal(whole.subset(np.arange(7, 30)).subset(np.r_[1:3]).runs, [[8, 10]])
+    assert part.subset(np.r_[0:3]).factors is None
+    assert whole.subset(np.array([1, 5, 9, 12, 40])).factors is None
+
+
+def test_features(rng):
+    phi = rng.standard_normal((30, 4))
+    part = FeatureBlocks(phi).subset(np.arange(5, 25))
+    K = phi[5:25] @ phi[5:25].T
+    rows, cols, weights = np.array([3, 1]), np.array([0, 7, 19]), np.array([1.0, -1.0, 0.5])
+    np.testing.assert_allclose(part.block(rows, slice(2, 9)), K[rows, 2:9])
+    np.testing.assert_allclose(part.product(rows, cols, weights), K[np.ix_(rows, cols)] @ weights)
+    np.testing.assert_allclose(part.diagonal, np.diag(K))

@@ -59,6 +59,36 @@ def cache(data: str, small: int, **options: Any) -> Contest:
     return Contest(calls, svm_dual.shortfall(_dual(load(data), "SVC", **options)))
 
 
+def grid(data: str) -> Contest:
+    """Five C, five gamma, five folds; errors: how far mean scores are apart."""
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.svm import SVC
+
+    import mercer
+
+    problem = load(data)
+    Cs = [0.1, 1.0, 10.0, 100.0, 1000.0]
+    gammas = [problem.gamma * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    ours = mercer.SVCCV(Cs=Cs, param_grid={"gamma": gammas}, cv=folds, test_size=0)
+    theirs = GridSearchCV(SVC(), {"C": Cs, "gamma": gammas}, cv=folds, n_jobs=2)
+
+    def scores(model: Any) -> dict[tuple, float]:
+        found = model.cv_results_
+        means = zip(found["params"], found["mean_test_score"], strict=True)
+        return {(p["C"], p["gamma"]): float(score) for p, score in means}
+
+    def distance(a: Any, b: Any) -> float:
+        mine, other = scores(a), scores(b)
+        return max(abs(mine[key] - other[key]) for key in other)
+
+    calls = {
+        MERCER: lambda: ours.fit(problem.X, problem.y),
+        f"{SKLEARN}, n_jobs=2": lambda: theirs.fit(problem.X, problem.y),
+    }
+    return Contest(calls, against(f"{SKLEARN}, n_jobs=2", distance))
+
+
 # ---- models --------------------------------------------------------------------------------------
 def _fit(name: str, data: str, model: str, **options: Any) -> Any:
     problem = load(data)
@@ -274,6 +304,17 @@ for _C in (1.0, 10.0, 100.0):
     ]
 CASES += [
     Case(
+        "svm.grid",
+        "SVC, 5 C x 5 gamma x 5 folds, {data}",
+        grid,
+        {"data": "mc:2000:50"},
+        {"data": "mc:400:50"},
+        {"data": "mc:120:4"},
+        time=Target(speed=3.0),
+        accuracy=Accuracy("distance of the mean scores", 2e-3),
+        rounds=3,
+    ),
+    Case(
         "svm.cache",
         "SVC fit, Gaussian kernel, {data}, C=1, cache {small} MB against 2 GB",
         cache,
@@ -283,5 +324,5 @@ CASES += [
         time=Target(cost=3.0),
         accuracy=_OBJECTIVE,
         rounds=3,
-    )
+    ),
 ]

@@ -236,7 +236,7 @@ def _predict(
     for p, fit in enumerate(fits):
         support = np.flatnonzero(fit.beta)
         rows = train[fit.index[support]]
-        f[:, p] = blocks.product(test, rows, fit.beta[support]) + fit.report.intercept
+        f[:, p] = blocks.rough_product(test, rows, fit.beta[support]) + fit.report.intercept
     k = len(machine.classes_)
     if k == 2:
         return (f[:, 0] > 0).astype(int)
@@ -247,9 +247,10 @@ def _predict(
 def _shared(blocks: Blocks, n: int) -> Blocks:
     """The whole matrix in memory if there is room: every fold and every C uses it."""
     everything = np.arange(n)
-    if type(blocks) is not Blocks or 4.0 * n * n > _SHARED * free_memory():
+    room = float(blocks.dtype.itemsize) * n * n
+    if type(blocks) is not Blocks or room > _SHARED * free_memory():
         return blocks
-    K = np.empty((n, n), np.float32 if n > 1000 else np.float64)
+    K = np.empty((n, n), blocks.dtype)
 
     def part(start: int) -> None:
         rows = everything[start : start + 500]
@@ -260,4 +261,11 @@ def _shared(blocks: Blocks, n: int) -> Blocks:
     def block(rows: Any, cols: Any) -> np.ndarray:
         return K[np.ix_(everything[rows], everything[cols])]
 
-    return Blocks(block, blocks.diagonal)
+    return Blocks(
+        block,
+        blocks.diagonal,
+        product=blocks.product,
+        matrix=K,
+        dtype=blocks.dtype,
+        error=blocks.error,
+    )

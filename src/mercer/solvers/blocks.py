@@ -30,6 +30,8 @@ class Blocks:
     product : callable, optional
         (rows, cols, weights) -> K[rows, cols] @ weights in double precision, if there is a better
         way than by blocks.
+    matrix : array, optional
+        K itself, where it is in memory.
     factors : tuple of two arrays, optional
         Single-precision matrices with K = exp(left @ right').
     dtype : numpy dtype
@@ -49,11 +51,12 @@ class Blocks:
         diagonal: np.ndarray,
         *,
         product: Product | None = None,
+        matrix: np.ndarray | None = None,
         factors: tuple[np.ndarray, np.ndarray] | None = None,
         dtype: Any = np.float64,
         error: float = np.inf,
     ) -> None:
-        self.error = error
+        self.error, self.matrix = error, matrix
         self.block, self.diagonal, self.factors = block, diagonal, factors
         self.runs = None if factors is None else np.array([[0, len(diagonal)]])
         self.dtype = np.dtype(dtype)
@@ -66,6 +69,7 @@ class Blocks:
             self.block_of(index, runs),
             self.diagonal[index],
             product=lambda rows, cols, weights: self.product(index[rows], index[cols], weights),
+            matrix=None if self.matrix is None else self.matrix[np.ix_(index, index)],
             dtype=self.dtype,
             error=self.error,
         )
@@ -109,6 +113,9 @@ class Blocks:
     def rough_product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """K[rows, cols] @ weights, as exact as the blocks are."""
         out = np.zeros(len(rows))
+        if self.matrix is not None and len(rows) == len(self.matrix):  # all of them, in order
+            add_rows(out, self.matrix, cols, weights, 0, len(rows))
+            return out
 
         def part(at: slice) -> None:
             for of in slices(len(cols), 500):
@@ -144,3 +151,5 @@ class FeatureBlocks(Blocks):
 
     def product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.asarray(self.phi[rows] @ (self.phi[cols].T @ weights)).ravel()
+
+    rough_product = product

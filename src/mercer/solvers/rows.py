@@ -29,7 +29,10 @@ class RowCache:
 
     def __init__(self, K: Blocks, capacity: int, workers: int | None) -> None:
         self.K, self.workers = K, workers
-        self.memory = np.empty(capacity * len(K.diagonal), K.dtype)
+        if K.matrix is not None:
+            self.memory = K.matrix.ravel()
+        else:
+            self.memory = np.empty(capacity * len(K.diagonal), K.dtype)
         self.computed = 0.0  # rows so far, parts of rows as fractions
         self.reset()
 
@@ -37,7 +40,8 @@ class RowCache:
         """Forget all rows; from now on they have all columns."""
         self.active = np.arange(len(self.K.diagonal))
         self.slot = np.full(len(self.active), -1)  # of each variable
-        self._arrange(np.empty(0, np.int64), np.empty(0))
+        known = np.arange(0 if self.K.matrix is None else len(self.active))
+        self._arrange(known, np.zeros(len(known)))
 
     def _arrange(self, owner: np.ndarray, stamp: np.ndarray) -> None:
         """Divide memory into rows as long as they are now, the first of which are known."""

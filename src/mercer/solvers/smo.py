@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from ..gram.tiles import one_blas_thread, run, slices
-from .blocks import Blocks
+from .blocks import Blocks, Product
 from .rows import RowCache
 from .smo_loops import BIG, mirror, refill, slopes, take_steps
 from .smo_small import solve_small
@@ -137,10 +137,11 @@ class _Decomposition:
         rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
         self.most = int(min(_LARGEST, n, max(_SMALLEST, rows // 2)))
         self.size = min(_FIRST, self.most)
-        self.rows = RowCache(K, int(min(n, max(2 * self.most, rows))), workers)
+        capacity = n if K.matrix is not None else int(min(n, max(2 * self.most, rows)))
+        self.rows = RowCache(K, capacity, workers)
         self.shrinking = shrinking and self.rows.capacity < n  # else it saves little
         everything = np.arange(n)
-        self._activate(everything, self._gradient(everything))
+        self._activate(everything, self._gradient(everything, K.rough_product))
         self.fallen = 0.0  # by how much the objective has fallen so far
 
     def _activate(self, active: np.ndarray, g: np.ndarray) -> None:
@@ -162,7 +163,7 @@ class _Decomposition:
     def run(self, max_iter: int | None) -> BoxSolution:
         start, steps, countdown = time.perf_counter(), 0, _SHRINK_EVERY
         idle = 0  # rounds without progress
-        fresh = True  # is the gradient as it was computed, not as it was kept up?
+        fresh = not self.beta.any()  # is the gradient exact, not as it was kept up?
         while True:
             violation, extremes = self._violation()
             spent = max_iter is not None and steps >= max_iter
@@ -324,25 +325,23 @@ class _Decomposition:
         return steps, gained
 
     # ---- accuracy ------------------------------------------------------------------------
-    def _gradient(self, of: np.ndarray) -> np.ndarray:
+    def _gradient(self, of: np.ndarray, product: Product) -> np.ndarray:
         """K beta - target, computed from the support vectors."""
         support = np.flatnonzero(self.beta)
         if not len(support):
             return -self.problem.target[of]
-        return self.K.product(of, support, self.beta[support]) - self.problem.target[of]
+        return product(of, support, self.beta[support]) - self.problem.target[of]
 
     def _settled(self, idle: int) -> bool:
         """May the solver stop? If not, the gradient has been computed anew."""
         n = len(self.beta)
         if len(self.active) < n:
             aside = np.setdiff1d(np.arange(n), self.active, assume_unique=True)
-            support = np.flatnonzero(self.beta)
-            g = -self.problem.target
-            g[aside] += self.K.rough_product(aside, support, self.beta[support])
-            g[self.active] = self.g
+            g = np.empty(n)
+            g[self.active], g[aside] = self.g, self._gradient(aside, self.K.rough_product)
             self.rows.reset()  # rows lack the columns that were set aside
         elif idle >= _IDLE or not self._accurate():
-            g = self._gradient(np.arange(n))
+            g = self._gradient(np.arange(n), self.K.product)
         else:
             return True
         self._activate(np.arange(n), g)
@@ -358,7 +357,7 @@ class _Decomposition:
         n = len(self.g)
         probes = np.linspace(0, n - 1, min(n, _PROBES)).astype(int)
         probes = np.append(probes, [self.rise.argmin(), self.fall.argmax()])
-        errors = self._gradient(probes) - self.g[probes]
+        errors = self._gradient(probes, self.K.product) - self.g[probes]
         return float(np.abs(errors).max()) <= allowed
 
     # ---- shrinking -----------------------------------------------------------------------

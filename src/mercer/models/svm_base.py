@@ -41,12 +41,12 @@ def training_blocks(kernel: Kernel, X: Data, tol: float) -> Blocks:
     n, count = length(P), kernel.n_features(P)
     single = n > _FEW and tol >= _FINE
     if count is not None:
-        phi: Any = kernel.features(P)
         dtype = np.float32 if single else np.float64
-        if sp.issparse(phi):
+        if sp.issparse(kernel.features(take(P, slice(0, 1)))):
+            phi: Any = kernel.features(P)
             return FeatureBlocks(compress(phi, np.unique(phi.indices)), dtype=dtype)
         if count <= min(n / 4, _MOST_FEATURES):
-            return FeatureBlocks(phi, dtype=dtype)
+            return FeatureBlocks(kernel.features(P), dtype=dtype)
     diagonal = np.asarray(kernel.diag(P), dtype=np.float64)
     if not single or diagonal.max(initial=0) > _SINGLE_LIMIT:
         return Blocks(kernel.tiles(P, P), diagonal)

@@ -124,6 +124,35 @@ def gradient(k: Kernel, X: Data, rng: np.random.Generator) -> None:
     agree(exact, found, 1e-4 * float(size), "grad_input differs from central differences")
 
 
+def theta_gradient(k: Kernel, X: Data, rng: np.random.Generator) -> None:
+    """grad_theta and grad_theta_diag agree with central differences, where they are written."""
+    few, P, theta = take(X, rng.permutation(length(X))[:5]), k.prepare(X), k.theta
+    W, w = rng.standard_normal((length(few), length(X))), rng.standard_normal(length(X))
+    if k.pairwise(k.prepare(few), P).dtype != np.float64:  # differences would be mostly rounding
+        return
+    try:
+        exact = [k.grad_theta(k.prepare(few), P, W), k.grad_theta_diag(P, w)]
+    except NotImplementedError:
+        return
+
+    def sums(moved: np.ndarray) -> np.ndarray:
+        new = k.with_theta(moved)
+        Q = new.prepare(X)
+        return np.array([np.vdot(W, new.pairwise(new.prepare(few), Q)), w @ new.diag(Q)])
+
+    def differences(step: float) -> np.ndarray:
+        moves = step * np.eye(len(theta))
+        found = [(sums(theta + e) - sums(theta - e)) / (2 * step) for e in moves]
+        return np.reshape(found, (len(theta), 2)).T
+
+    found = differences(1e-6)
+    unsettled = float(np.abs(differences(2e-6) - found).max(initial=0))
+    size = max(np.abs(found).max(initial=0), np.abs(k.diag(P)).max())
+    tol = 1e-4 * float(size) + unsettled
+    agree(exact[0], found[0], tol, "grad_theta differs from central differences")
+    agree(exact[1], found[1], tol, "grad_theta_diag differs from central differences")
+
+
 def strictly_definite(K: np.ndarray, rows: np.ndarray) -> None:
     """No two samples coincide in feature space, and the Gram matrix shows no exact rank.
 

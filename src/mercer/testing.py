@@ -123,7 +123,8 @@ def check_kernel(kernel: Kernel, X: Data, rng: Any = 0, rtol: float | None = Non
     Blocks, diagonal, tiles and features agree; the Gram matrix is symmetric and positive
     semi-definite; ``prepare`` works sample by sample; nothing modifies X or shares memory with
     a later result; parameters, ``clone``, ``resolve`` and ``repr`` round-trip; the stated
-    properties and the gradient are not contradicted by numbers.
+    properties and the gradients, with respect to samples and to hyper-parameters, are not
+    contradicted by numbers.
 
     Parameters
     ----------
@@ -170,6 +171,7 @@ def check_kernel(kernel: Kernel, X: Data, rng: Any = 0, rtol: float | None = Non
     promise.feature_map(k, X, P, K, tol, rng)
     check_properties(k, X, rng)
     promise.gradient(k, X, rng)
+    promise.theta_gradient(k, X, rng)
     require(promise.unchanged(before, X), "X was modified; work on a copy")
 
 

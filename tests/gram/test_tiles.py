@@ -79,3 +79,46 @@ def test_nested_runs_do_not_wait_for_each_other():
 
     tiles.run(outer, range(4), workers=2)
     assert sorted(done) == [(i, j) for i in range(4) for j in range(3)]
+
+
+# ---- contractions of derivatives ----------------------------------------------------------
+def symmetric(rng, n):
+    W = rng.standard_normal((n, n))
+    return W + W.T
+
+
+@pytest.mark.parametrize("tile", [7, 64, 1000])
+def test_contract_is_the_dense_sum(X, rng, tile):
+    k = 2 * Gaussian([0.5, 1.0, 2.0, 3.0]) + Matern().on(0) * Linear()
+    W, P = symmetric(rng, 301), k.prepare(X)
+    got = tiles.contract(k, P, lambda rows, cols: W[rows, cols], tile=tile)
+    assert got.shape == k.theta.shape == (6,)
+    np.testing.assert_allclose(got, k.grad_theta(P, P, W), rtol=1e-10)
+
+
+def test_contract_does_not_depend_on_the_number_of_threads(X, rng):
+    k = Gaussian([0.5, 1.0, 2.0, 3.0]) + 1
+    W, P = symmetric(rng, 301), k.prepare(X)
+    one, many = (
+        tiles.contract(k, P, lambda rows, cols: W[rows, cols], tile=32, workers=workers)
+        for workers in (1, 4)
+    )
+    np.testing.assert_array_equal(one, many)
+
+
+def test_contract_asks_for_the_upper_triangle_only(X):
+    asked = []
+
+    def ones(rows, cols):
+        asked.append((rows.start, cols.start))
+        return np.ones((rows.stop - rows.start, cols.stop - cols.start))
+
+    k = Gaussian()
+    got = tiles.contract(k, k.prepare(X), ones, tile=100, workers=1)
+    assert asked == [(r, c) for r in range(0, 301, 100) for c in range(r, 301, 100)]
+    assert got.shape == (1,)
+
+
+def test_contract_without_hyperparameters(X):
+    k = Linear()
+    assert tiles.contract(k, k.prepare(X), lambda rows, cols: None).shape == (0,)

@@ -95,3 +95,22 @@ def test_variance_scale_is_that_of_scikit_learn():
     model = SVC(gamma="scale").fit(X, np.arange(9) % 2)
     assert 1 / (2 * variance_scale(X) ** 2) == pytest.approx(model._gamma)
     assert variance_scale(sp.csr_matrix(X)) == pytest.approx(variance_scale(X))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_weighted_squares_by_column(exact):
+    near = np.vstack([X[:5], X[:3] + 1e-9])
+    V = rng.normal(size=(9, 8))
+    wanted = np.einsum("ij,ijd->d", V, (X[:, None] - near[None]) ** 2)
+    for left, right in ((X, near), (sp.csr_matrix(X), near), (X, sp.csr_matrix(near))):
+        distances = SquaredDistances(left, right, exact=exact)
+        got = distances.by_column(V, distances(ALL, ALL))
+        assert np.allclose(got, wanted, rtol=1e-12)
+
+
+def test_close_pairs_by_column_come_from_their_differences():
+    near = X + 1e-9 * rng.normal(size=X.shape)
+    V = np.diag(1 / np.sum((X - near) ** 2, axis=1))
+    distances = SquaredDistances(X, near, exact=True)
+    wanted = np.einsum("ii,id->d", V, (X - near) ** 2)
+    assert np.allclose(distances.by_column(V, distances(ALL, ALL)), wanted, rtol=1e-6)

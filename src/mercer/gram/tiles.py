@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Data, length
+from ..data import Data, length, take
 from ..kernels.base import Kernel
 from .memory import require_memory
 
@@ -88,6 +88,38 @@ def multiply(
 
     run(strip, slices(n, size), workers)
     return out
+
+
+def contract(
+    kernel: Kernel,
+    X: Data,
+    weights: Callable[[slice, slice], np.ndarray],
+    *,
+    workers: int | None = None,
+    tile: int | None = None,
+) -> np.ndarray:
+    """sum_ij W_ij dk(x_i, x_j)/dtheta of prepared X, for a symmetric W given by its tiles.
+
+    ``weights(rows, cols)`` is W[rows, cols]; only the upper triangle of tiles is asked for, and
+    those off the diagonal count twice. Neither W nor a matrix of derivatives is ever formed.
+    """
+    n, p = length(X), len(kernel.theta)
+    if not p:
+        return np.zeros(0)
+    size = tile or _tile_size(n, n)
+    jobs = [(r, c) for r in slices(n, size) for c in slices(n, size) if c.start >= r.start]
+    partial = np.empty((len(jobs), p))  # one row per tile: added up in the same order, always
+
+    def one(place: int) -> None:
+        rows, cols = jobs[place]
+        A = take(X, rows)
+        if rows == cols:
+            partial[place] = kernel.grad_theta(A, A, weights(rows, cols))
+        else:
+            partial[place] = 2 * kernel.grad_theta(A, take(X, cols), weights(rows, cols))
+
+    run(one, range(len(jobs)), workers)
+    return partial.sum(axis=0)
 
 
 def row_means(kernel: Kernel, X: Data, Y: Data) -> np.ndarray:

@@ -75,6 +75,12 @@ class Constant(Kernel):
     def grad_input(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
         return np.zeros((len(X), 1))
 
+    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        return self.grad_theta_diag(X, np.sum(W, axis=1))
+
+    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return np.array([self.value * np.sum(w)]) if self.value else np.zeros(0)
+
     @property
     def domain(self) -> Domain:
         return EVERYTHING
@@ -187,6 +193,14 @@ class Sum(Binary):
         (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
         return self.left.grad_input(xl, yl, W) + self.right.grad_input(xr, yr, W)
 
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        return np.append(self.left.grad_theta(xl, yl, W), self.right.grad_theta(xr, yr, W))
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        left, right = self._sides(X)
+        return np.append(self.left.grad_theta_diag(left, w), self.right.grad_theta_diag(right, w))
+
     @property
     def properties(self) -> prop.Properties:
         return prop.of_sum(self.left.properties, self.right.properties)
@@ -238,6 +252,22 @@ class Product(Binary):
         (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
         return self.left.grad_input(xl, yl, W * self.right.pairwise(xr, yr)) + (
             self.right.grad_input(xr, yr, W * self.left.pairwise(xl, yl))
+        )
+
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        left = right = np.zeros(0)
+        if self.left.hyperparameters():
+            left = self.left.grad_theta(xl, yl, _times(W, self.right, xr, yr))
+        if self.right.hyperparameters():
+            right = self.right.grad_theta(xr, yr, _times(W, self.left, xl, yl))
+        return np.append(left, right)
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        left, right = self._sides(X)
+        return np.append(
+            self.left.grad_theta_diag(left, w * self.right.diag(right)),
+            self.right.grad_theta_diag(right, w * self.left.diag(left)),
         )
 
     @property
@@ -302,6 +332,16 @@ class Power(Kernel):
         p = self.exponent
         return self.base.grad_input(X, Y, W * p * self.base.pairwise(X, Y) ** (p - 1))
 
+    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        if not self.hyperparameters():
+            return np.zeros(0)
+        p = self.exponent
+        return self.base.grad_theta(X, Y, W * p * self.base.pairwise(X, Y) ** (p - 1))
+
+    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        p = self.exponent
+        return self.base.grad_theta_diag(X, w * p * self.base.diag(X) ** (p - 1))
+
     @property
     def domain(self) -> Domain:
         return self.base.domain
@@ -352,6 +392,13 @@ def _into(combine: np.ufunc, block: np.ndarray, other: Any) -> np.ndarray:
     """combine(block, other), reusing the memory of the block where the type allows."""
     keeps = isinstance(other, Real) or np.result_type(block, other) == block.dtype
     return combine(block, other, out=block if keeps else None)
+
+
+def _times(W: np.ndarray, kernel: Kernel, X: Data, Y: Data) -> np.ndarray:
+    """W times the block of a kernel, entry by entry."""
+    if isinstance(kernel, Constant):
+        return W * kernel.value
+    return _into(np.multiply, kernel.pairwise(X, Y), W)
 
 
 def _power(block: np.ndarray, exponent: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Zipped, take
+from ..data import Data, Zipped, length, take
 from ..exceptions import UnresolvedError
 from . import properties as prop
 from .base import Kernel, Tile
@@ -30,6 +30,13 @@ class Anchored(Transform):
     @property
     def unresolved(self) -> str | None:
         return "reference=None" if self.reference is None else super().unresolved
+
+    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        """The sample meets every pair, so what other transforms inherit would be wrong here."""
+        return Kernel.grad_theta(self, X, Y, W)
+
+    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return Kernel.grad_theta_diag(self, X, w)
 
     def _anchors(self) -> Data:
         """The prepared reference sample."""
@@ -105,6 +112,34 @@ class Centered(Anchored):
         probe = None if count is None else self.kernel.features(take(X.parts[0], slice(0, 1)))
         return None if sp.issparse(probe) else count
 
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        """Each call goes over all pairs of the reference sample, whatever the size of W."""
+        x, y, Z = X.parts[0], Y.parts[0], self._anchors()
+        grand = np.full(length(Z), W.sum() / length(Z))
+        return (
+            self.kernel.grad_theta(x, y, W)
+            - self._grad_means(x, Z, W.sum(axis=1))
+            - self._grad_means(y, Z, W.sum(axis=0))
+            + self._grad_means(Z, Z, grand)
+        )
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        x, Z = X.parts[0], self._anchors()
+        grand = np.full(length(Z), np.sum(w) / length(Z))
+        own = self.kernel.grad_theta_diag(x, w)
+        return own - 2 * self._grad_means(x, Z, w) + self._grad_means(Z, Z, grand)
+
+    def _grad_means(self, X: Data, Z: Data, w: np.ndarray) -> np.ndarray:
+        """The gradient of sum_i w_i mean_j k(x_i, z_j), in tiles."""
+        from ..gram.tiles import TILE, slices
+
+        m, total = length(Z), np.zeros(len(self.theta))
+        for rows in slices(length(X), TILE):
+            for cols in slices(m, TILE):
+                W = np.repeat(w[rows, None] / m, cols.stop - cols.start, axis=1)
+                total += self.kernel.grad_theta(take(X, rows), take(Z, cols), W)
+        return total
+
     @property
     def properties(self) -> prop.Properties:
         return prop.of_centered(self.kernel.properties)
@@ -138,23 +173,33 @@ class Through(Anchored):
 
     because = "<[k(x, z)]_z, [k(y, z)]_z> is an inner product of explicit features"
 
-    def prepare(self, X: Data) -> np.ndarray:
-        return self.kernel.pairwise(self.kernel.prepare(X), self._anchors())
+    def prepare(self, X: Data) -> Zipped:
+        P = self.kernel.prepare(X)
+        return Zipped(P, self.kernel.pairwise(P, self._anchors()))
 
-    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        return X @ Y.T
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        return X.parts[1] @ Y.parts[1].T
 
-    def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
-        return lambda rows, cols: X[rows] @ Y[cols].T
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        A, B = X.parts[1], Y.parts[1]
+        return lambda rows, cols: A[rows] @ B[cols].T
 
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->i", X, X)
+    def diag(self, X: Zipped) -> np.ndarray:
+        return np.einsum("ij,ij->i", X.parts[1], X.parts[1])
 
-    def features(self, X: np.ndarray) -> np.ndarray:
-        return X
+    def features(self, X: Zipped) -> np.ndarray:
+        return X.parts[1]
 
-    def n_features(self, X: np.ndarray) -> int:
-        return X.shape[1]
+    def n_features(self, X: Zipped) -> int:
+        return X.parts[1].shape[1]
+
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (x, A), (y, B), Z = X.parts, Y.parts, self._anchors()
+        return self.kernel.grad_theta(x, Z, W @ B) + self.kernel.grad_theta(y, Z, W.T @ A)
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        x, A = X.parts
+        return 2 * self.kernel.grad_theta(x, self._anchors(), w[:, None] * A)
 
     @property
     def properties(self) -> prop.Properties:

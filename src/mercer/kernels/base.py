@@ -20,7 +20,7 @@ array([[5., 3.],
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -125,6 +125,26 @@ class Kernel(Params, ABC):
     def grad_input(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
         """sum_j W[i, j] dk(x_i, y_j)/dx_i for *prepared* X and Y, with respect to raw x."""
         raise NotImplementedError(f"{type(self).__name__} has no gradient with respect to x.")
+
+    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        """sum_ij W[i, j] dk(x_i, y_j)/dtheta for *prepared* X and Y, aligned with ``theta``.
+
+        ``theta`` holds logarithms where natural, and so do the derivatives: with respect to
+        log(lengthscale), not to the lengthscale.
+        """
+        if self.hyperparameters():
+            raise no_gradient(self)
+        return np.zeros(0)
+
+    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        """sum_i w[i] dk(x_i, x_i)/dtheta for *prepared* X, aligned with ``theta``."""
+        total, n, step = np.zeros(len(self.theta)), length(X), 32
+        if not len(total):
+            return total
+        for rows in (slice(i, min(i + step, n)) for i in range(0, n, step)):
+            block = take(X, rows)
+            total += self.grad_theta(block, block, np.diag(w[rows]))
+        return total
 
     @property
     def domain(self) -> Domain:
@@ -254,6 +274,12 @@ class Kernel(Params, ABC):
 
         return Centered(self, reference)
 
+    def given(self, reference: Data | None = None, noise: Any = 0.0) -> Kernel:
+        """The covariance of a Gaussian process given its values at a sample, seen with noise."""
+        from .conditioned import Conditioned
+
+        return Conditioned(self, reference, noise)
+
     def pullback(self, map: Callable[[Data], Data]) -> Kernel:
         """k(A(x), A(y)) for a map A, given as a function of a whole data set."""
         from .transforms import Pullback
@@ -288,3 +314,17 @@ class Kernel(Params, ABC):
         from .properties import close
 
         return close(replace(Properties(self.domain, psd=Fact(True, self.because)), **facts))
+
+
+def no_gradient(kernel: Kernel) -> NotImplementedError:
+    """The error of a kernel whose derivatives with respect to theta are not written down."""
+    return NotImplementedError(
+        f"{type(kernel).__name__} has no gradient with respect to its hyper-parameters (implement "
+        f"grad_theta); tune them by search instead."
+    )
+
+
+def weigh(W: np.ndarray, blocks: Iterable[np.ndarray]) -> np.ndarray:
+    """[sum_ij W_ij B_ij] for every block B, added up in float64."""
+    W = np.asarray(W, dtype=np.float64)
+    return np.array([np.vdot(W, block) for block in blocks], dtype=np.float64)

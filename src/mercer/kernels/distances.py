@@ -67,6 +67,28 @@ class SquaredDistances:
             D[i, j] = self.weight * squared_norms(difference)
         return D
 
+    def by_column(self, V: np.ndarray, D: np.ndarray) -> np.ndarray:
+        """[sum_ij V_ij (x_id - y_jd)^2] for every column d, by one product with V.
+
+        D is the whole block of squared distances (of weight 1): with ``exact``, it tells which
+        pairs are so close that their differences are taken one by one.
+        """
+        near: Any = 0.0
+        if self.exact:
+            close = (D > 0) & (self.blurred > D)
+            if close.any():
+                i, j = np.nonzero(close)
+                near = V[i, j] @ _squares(self.X[i] - self.Y[j])
+                V = np.where(close, 0, V)
+        mixed = V @ self.Y
+        mixed = self.X.multiply(mixed) if sp.issparse(self.X) else self.X * mixed
+        own = V.sum(axis=1) @ _squares(self.X) + V.sum(axis=0) @ _squares(self.Y)
+        return np.asarray(own - 2 * np.asarray(mixed.sum(axis=0)).ravel() + near)
+
+
+def _squares(Z: Vectors) -> Any:
+    return Z.multiply(Z) if sp.issparse(Z) else np.square(np.asarray(Z))
+
 
 def median_distance(X: Vectors) -> float:
     """The median Euclidean distance between distinct samples (of at most 1000, evenly spaced)."""

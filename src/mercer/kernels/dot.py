@@ -7,6 +7,7 @@ a_n >= 0: powers of <x, y> are kernels, and so are their non-negative sums and l
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import comb
 
@@ -19,7 +20,7 @@ from ..features.products import MAX_DENSE
 from ..params import integer, nonnegative, positive
 from . import properties as prop
 from .algebra import _power
-from .base import Tile
+from .base import Tile, no_gradient, weigh
 from .domains import VECTORS, Domain, ball
 from .vectors import VectorKernel, Vectors, inner_products, squared_norms
 
@@ -37,6 +38,10 @@ class Dot(VectorKernel):
     @abstractmethod
     def slope(self, T: np.ndarray) -> np.ndarray:
         """f' of the inner products."""
+
+    def theta_slopes(self, T: np.ndarray) -> Iterable[np.ndarray]:
+        """df/dtheta of the inner products, one block per entry of theta."""
+        raise no_gradient(self)
 
     @property
     def radius(self) -> float:
@@ -66,6 +71,16 @@ class Dot(VectorKernel):
 
     def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         return np.asarray((W * self.slope(inner_products(X, Y))) @ Y)
+
+    def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
+        if not self.hyperparameters():
+            return np.zeros(0)
+        return weigh(W, self.theta_slopes(inner_products(X, Y)))
+
+    def grad_theta_diag(self, X: Vectors, w: np.ndarray) -> np.ndarray:
+        if not self.hyperparameters():
+            return np.zeros(0)
+        return weigh(w, self.theta_slopes(squared_norms(X)))
 
     @property
     def domain(self) -> Domain:
@@ -152,6 +167,12 @@ class Polynomial(Dot):
     def slope(self, T: np.ndarray) -> np.ndarray:
         return self.degree * self.scale * (self.scale * T + self.offset) ** (self.degree - 1)
 
+    def theta_slopes(self, T: np.ndarray) -> Iterable[np.ndarray]:
+        slope = self.slope(T)
+        if self.offset:
+            yield slope * (self.offset / self.scale)
+        yield slope * T
+
     def n_features(self, X: Vectors) -> int | None:
         d, p = X.shape[1], self.degree
         count = comb(d + p, p) if self.offset else comb(d + p - 1, p)
@@ -221,6 +242,9 @@ class Exponential(Dot):
     def slope(self, T: np.ndarray) -> np.ndarray:
         return self.scale * np.exp(self.scale * T)
 
+    def theta_slopes(self, T: np.ndarray) -> Iterable[np.ndarray]:
+        yield T * self.slope(T)
+
     @property
     def properties(self) -> prop.Properties:
         return self._stated(
@@ -271,6 +295,9 @@ class Binomial(Dot):
 
     def slope(self, T: np.ndarray) -> np.ndarray:
         return self.alpha * (1 - T) ** (-self.alpha - 1)
+
+    def theta_slopes(self, T: np.ndarray) -> Iterable[np.ndarray]:
+        yield -self.alpha * np.log1p(-T) * (1 - T) ** -self.alpha
 
     @property
     def properties(self) -> prop.Properties:

@@ -23,7 +23,7 @@ from .base import Kernel
 _LONGEST = 10_000  # characters
 _DEEPEST = 100  # brackets within brackets
 _MOST_TERMS = 200  # in one sum or product: the kernel nests as deeply
-_METHODS = ("normalize", "center", "on", "through")
+_METHODS = ("normalize", "center", "given", "on", "through")
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -43,8 +43,8 @@ def parse(text: str) -> Kernel:
     ----------
     text : str
         An expression of kernels: constructors with numbers, strings, lists or kernels as
-        arguments, ``+ * / **``, ``.normalize()``, ``.center()``, ``.on(...)``,
-        ``.through(...)`` and constructors such as ``Gaussian.from_gamma(0.5)``.
+        arguments, ``+ * / **``, ``.normalize()``, ``.center()``, ``.given()``,
+        ``.on(...)``, ``.through(...)`` and constructors such as ``Gaussian.from_gamma(0.5)``.
 
     Returns
     -------

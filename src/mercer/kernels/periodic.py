@@ -12,6 +12,7 @@ product sum_l fhat_l conj(ghat_l) / khat_l, is :class:`mercer.FourierSpace`.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,10 @@ _NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
 
 
 class Circular(LineKernel):
-    """A stationary kernel on the circle; prepared samples are angles in [0, 2 pi].
+    """A stationary kernel on the circle; prepared samples are angles in [0, 2 pi], and turns.
+
+    The kernel is a function of the angles; how many whole turns lie before them matters only to
+    the derivative with respect to the period.
 
     Not a dataclass itself, so that subclasses may declare ``period`` after their own parameters.
     """
@@ -56,8 +60,8 @@ class Circular(LineKernel):
     def prepare(self, X: Data) -> np.ndarray:
         x = super().prepare(X)
         # In float64 also for float32 samples: many turns times a rounded period would drift.
-        turn = np.remainder(x.astype(np.float64), self.period)
-        return (turn * (_TURN / self.period)).astype(x.dtype, copy=False)
+        turns, rest = np.divmod(x.astype(np.float64), self.period)
+        return np.stack([rest * (_TURN / self.period), turns], axis=1).astype(x.dtype, copy=False)
 
     def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         everything = slice(None)
@@ -66,9 +70,9 @@ class Circular(LineKernel):
     def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
         weights = self.series()
         if weights is None:
-            return lambda rows, cols: self.profile(X[rows, None] - Y[None, cols])
-        A = waves(X, weights)
-        B = A if Y is X else waves(Y, weights)
+            return lambda rows, cols: self.profile(_angles(X[rows], Y[cols]))
+        A = waves(X[:, 0], weights)
+        B = A if Y is X else waves(Y[:, 0], weights)
         return lambda rows, cols: A[rows] @ B[cols].T
 
     def diag(self, X: np.ndarray) -> np.ndarray:
@@ -78,12 +82,28 @@ class Circular(LineKernel):
         return np.full(len(X), weights[0] + 2 * weights[1:].sum(), dtype=X.dtype)
 
     def grad_input(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
+        return (self._turning(X, Y, W) * (_TURN / self.period))[:, None]
+
+    def _turning(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """sum_j W_ij dk(x_i, y_j)/dt_i with the angle t_i of x_i."""
         weights = self.series()
         if weights is None:
-            turning = (W * self.slope(X[:, None] - Y[None, :])).sum(axis=1)
-        else:
-            turning = np.sum(wave_slopes(X, weights) * (W @ waves(Y, weights)), axis=1)
-        return (turning * (_TURN / self.period))[:, None]
+            return np.sum(W * self.slope(_angles(X, Y)), axis=1)
+        slopes, others = wave_slopes(X[:, 0], weights), waves(Y[:, 0], weights)
+        return np.sum(slopes * (W @ others), axis=1)
+
+    def _grad_period(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> float:
+        """The gradient with respect to log(period), as far as it moves the angles.
+
+        An angle t with all its turns is proportional to 1 / period, so its derivative is -t.
+        """
+        s, t = (Z.astype(np.float64) @ [1, _TURN] for Z in (X, Y))
+        origin = t.mean()  # k does not depend on it, but differences of large numbers do
+        moved = (s - origin) @ self._turning(X, Y, W) + (t - origin) @ self._turning(Y, X, W.T)
+        return -float(moved)
+
+    def grad_theta_diag(self, X: np.ndarray, w: np.ndarray) -> np.ndarray:
+        return np.sum(w) * self.grad_theta(X[:1], X[:1], np.ones((1, 1)))
 
     @property
     def domain(self) -> Domain:
@@ -156,7 +176,10 @@ class Fourier(Circular):
         return np.asarray(self.coefficients, dtype=float)
 
     def features(self, X: np.ndarray) -> np.ndarray:
-        return waves(X, self.series())
+        return waves(X[:, 0], self.series())
+
+    def grad_theta(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
+        return np.array([self._grad_period(X, Y, W)])
 
     def n_features(self, X: np.ndarray) -> int:
         weights = self.series()
@@ -234,13 +257,30 @@ class Theta(Circular):
         return self.fourier_coefficients(int(np.sqrt(2 * _NEGLIGIBLE) / self._sigma))
 
     def profile(self, T: np.ndarray) -> np.ndarray:
-        return self._wrapped_sum(_fold(T), slope=False)
+        return self._wrapped_sum(_fold(T))
 
     def slope(self, T: np.ndarray) -> np.ndarray:
-        return _orientation(T) * self._wrapped_sum(_fold(T), slope=True)
+        sigma = self._sigma
+        return _orientation(T) * self._wrapped_sum(_fold(T), lambda z: -z / sigma)
 
-    def _wrapped_sum(self, T: np.ndarray, slope: bool) -> np.ndarray:
-        """The sum over whole turns (or its derivative) at angles in [0, pi]."""
+    def grad_theta(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """The period also changes sigma = 2 pi lengthscale / period."""
+        widened = self._grad_sigma(X, Y, W)
+        return np.array([widened, self._grad_period(X, Y, W) - widened])
+
+    def _grad_sigma(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> float:
+        """The gradient with respect to log(sigma)."""
+        weights = self.series()
+        if weights is None:
+            spread = self._wrapped_sum(_fold(_angles(X, Y)), lambda z: z * z - 1)
+            return float(np.vdot(W, spread))
+        loss = (self._sigma * np.arange(len(weights))) ** 2 * weights
+        return -float(np.vdot(waves(X[:, 0], loss), W @ waves(Y[:, 0], loss)))
+
+    def _wrapped_sum(
+        self, T: np.ndarray, factor: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
+        """The sum over whole turns at angles in [0, pi], each term times a factor of z."""
         sigma = self._sigma
         reach = 2 * _NEGLIGIBLE * (sigma / _TURN) ** 2
         ahead = max(0, int(np.ceil(np.sqrt(reach))) - 1)
@@ -249,7 +289,7 @@ class Theta(Circular):
         for n in range(-behind, ahead + 1):
             z = (T + n * _TURN) / sigma
             term = np.exp(-0.5 * z * z)
-            total += term * (-z / sigma) if slope else term
+            total += term if factor is None else term * factor(z)
         total /= np.sqrt(_TURN) * sigma
         return total
 
@@ -307,6 +347,11 @@ class Periodic(Circular):
     def slope(self, T: np.ndarray) -> np.ndarray:
         return -np.sin(T) / self.lengthscale**2 * self.profile(T.copy())
 
+    def grad_theta(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
+        exponent = (np.sin(_angles(X, Y) / 2) * (np.sqrt(2) / self.lengthscale)) ** 2
+        widened = np.vdot(W, 2 * exponent * np.exp(-exponent))
+        return np.array([widened, self._grad_period(X, Y, W)])
+
     @property
     def properties(self) -> prop.Properties:
         return self._full_spectrum("modified Bessel functions are")
@@ -331,6 +376,11 @@ def _phases(angles: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     l = np.flatnonzero(weights)
     size = np.sqrt(np.where(l > 0, 2, 1) * weights[l])
     return l, size, angles.astype(np.float64)[:, None] * l
+
+
+def _angles(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """The differences of the angles of prepared X and Y, whole turns left out."""
+    return np.subtract.outer(X[:, 0], Y[:, 0])
 
 
 def _fold(T: np.ndarray) -> np.ndarray:

@@ -328,6 +328,46 @@ def of_centered(p: Properties) -> Properties:
     )
 
 
+def of_conditioned(p: Properties, noisy: bool) -> Properties:
+    """k(x, y) - k(x, z) (K_zz + N)^-1 k(z, y): what a sample z, seen with noise N, leaves of k.
+
+    In feature space this is <phi(x), (I - T) phi(y)> with T of finite rank and 0 <= T <= I. With
+    noise T < I, so the space is H_k with an equivalent norm. Without, it is the closed subspace of
+    the functions that vanish at z.
+    """
+    same = "H_k with an equivalent norm"
+    part = "a closed subspace of H_k"
+    if noisy:
+        return _close(
+            Properties(
+                p.domain,
+                psd=_psd(p),
+                bounded=_kept(p.bounded, same),
+                continuous=_kept(p.continuous, same),
+                smooth=p.smooth,
+                analytic=_kept(p.analytic, same),
+                strictly_pd=_kept(p.strictly_pd, same),
+                universal=_kept(p.universal, same),
+                characteristic=_kept(p.characteristic, same),
+                finite_dim=_kept(p.finite_dim, same),
+            )
+        )
+    zero = no("every f in H_k vanishes at the reference sample")
+    return _close(
+        Properties(
+            p.domain,
+            psd=_psd(p),
+            bounded=_if_yes(p.bounded, part),
+            continuous=_if_yes(p.continuous, part),
+            smooth=p.smooth,
+            analytic=_if_yes(p.analytic, part),
+            strictly_pd=zero,
+            universal=zero,
+            finite_dim=_if_yes(p.finite_dim, part),
+        )
+    )
+
+
 def of_modulated(p: Properties) -> Properties:
     """f(x) k(x, y) f(y) for a function f about which nothing is known."""
     times = "the functions are those of k times f"

@@ -19,6 +19,7 @@ parametrisations in use: :meth:`Gaussian.from_gamma`, :meth:`Gaussian.from_sigma
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,8 +30,9 @@ from ..data import Data, as_vectors
 from ..exceptions import UnresolvedError
 from ..params import _is_number, one_of, parameter, positive
 from . import properties as prop
-from .base import Kernel, Tile
+from .base import Kernel, Tile, no_gradient, weigh
 from .distances import SquaredDistances, median_distance, variance_scale
+from .matern import matern, matern_slope
 from .vectors import VectorKernel, Vectors, inner_products
 
 
@@ -40,6 +42,7 @@ class Radial(VectorKernel):
 
     lengthscale: Any = positive(1.0, arrays=True, choices=("median", "scale"))
     kinked = True  # is g(r) not a smooth function of r^2, so that cancellation at 0 would show?
+    cusped = False  # is the slope infinite at r = 0, so that there is no gradient where x = y?
 
     @property
     def stretch(self) -> float:
@@ -51,8 +54,14 @@ class Radial(VectorKernel):
         """g as a function of D = stretch * r^2, computed in place where possible."""
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
-        """dg/d(r^2)."""
-        raise NotImplementedError(f"{type(self).__name__} has no gradient with respect to x.")
+        """dg/d(r^2); 0 at r = 0 where it is infinite, since r^2 dg/d(r^2) is 0 there."""
+        raise NotImplementedError(f"{type(self).__name__} has no derivatives.")
+
+    def theta_slopes(self, R2: np.ndarray) -> Iterable[np.ndarray]:
+        """dg/dtheta for what comes after the lengthscale in theta, one block per entry."""
+        if len(self.theta) > np.size(self.lengthscale):
+            raise no_gradient(self)
+        return ()
 
     def prepare(self, X: Data) -> Vectors:
         X = super().prepare(X)
@@ -96,11 +105,25 @@ class Radial(VectorKernel):
         return f'lengthscale="{self.lengthscale}"' if named else None
 
     def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
+        if self.cusped:
+            raise NotImplementedError(f"{self!r} is not differentiable where x = y.")
         R2 = SquaredDistances(X, Y, exact=True)(slice(None), slice(None))
         V = 2 * W * self.slope(R2)
         X = X.toarray() if sp.issparse(X) else X
         direction = V.sum(axis=1)[:, None] * X - V @ Y
         return np.asarray(direction) / np.asarray(self.lengthscale, dtype=float)
+
+    def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
+        """By d(r^2)/d(log l_d) = -2 (x_d - y_d)^2 / l_d^2."""
+        distances = SquaredDistances(X, Y, exact=self.kinked)
+        R2 = distances(slice(None), slice(None))
+        V = np.asarray(W, dtype=np.float64) * self.slope(R2)
+        common = np.size(self.lengthscale) == 1
+        stretched = np.vdot(V, R2) if common else distances.by_column(V, R2)
+        return np.append(-2 * stretched, weigh(W, self.theta_slopes(R2)))
+
+    def grad_theta_diag(self, X: Vectors, w: np.ndarray) -> np.ndarray:
+        return np.zeros(len(self.theta))
 
     def _radial(self, smooth: prop.Smoothness, analytic: prop.Fact, spectrum: str) -> Any:
         return self._stated(
@@ -212,6 +235,7 @@ class Laplacian(Radial):
     """
 
     p: int = one_of(2, 1, 2)
+    cusped = True
     because = "its Fourier transform is positive (Bochner): multivariate Cauchy densities"
 
     @classmethod
@@ -238,8 +262,17 @@ class Laplacian(Radial):
         np.negative(D, out=D)
         return np.exp(D, out=D)
 
-    def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("Laplacian is not differentiable where x = y.")
+    def slope(self, R2: np.ndarray) -> np.ndarray:
+        return matern_slope(R2, 0.5)
+
+    def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
+        if self.p == 2:
+            return super().grad_theta(X, Y, W)
+        V = W * self.pairwise(X, Y)
+        X, Y = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y))
+        pairs = zip(X.T, Y.T, strict=True)
+        columns = weigh(V, (np.abs(np.subtract.outer(x, y)) for x, y in pairs))
+        return columns if np.size(self.lengthscale) > 1 else columns.sum(keepdims=True)
 
     @property
     def properties(self) -> prop.Properties:
@@ -304,7 +337,7 @@ class Matern(Radial):
             return np.multiply(D, decay, out=D)
         R = np.sqrt(D, out=D)
         if self.nu not in (0.5, 1.5):
-            return _general_matern(R, float(self.nu))
+            return matern(R, float(self.nu))
         decay = np.negative(R)
         np.exp(decay, out=decay)
         if self.nu == 0.5:
@@ -312,11 +345,15 @@ class Matern(Radial):
         R += 1
         return np.multiply(R, decay, out=R)
 
+    @property
+    def cusped(self) -> bool:  # type: ignore[override]
+        return self.nu <= 1
+
     def slope(self, R2: np.ndarray) -> np.ndarray:
         """From d/dr [r^nu K_nu(r)] = -r^nu K_{nu-1}(r)."""
         nu = float(self.nu)
         if nu <= 1:
-            raise NotImplementedError(f"Matern(nu={nu:g}) is not differentiable where x = y.")
+            return matern_slope(R2, nu)
         lower = Matern(nu=nu - 1)
         D = np.asarray(R2, dtype=float) * (nu / (nu - 1) * lower.stretch)
         return -nu / (2 * (nu - 1)) * lower.profile(D)
@@ -376,6 +413,11 @@ class RationalQuadratic(Radial):
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return -0.5 * (1 + R2 / (2 * self.alpha)) ** (-self.alpha - 1)
 
+    def theta_slopes(self, R2: np.ndarray) -> Iterable[np.ndarray]:
+        S = R2 / (2 * self.alpha)
+        growth = np.log1p(S)
+        yield self.alpha * np.exp(-self.alpha * growth) * (S / (1 + S) - growth)
+
     @property
     def properties(self) -> prop.Properties:
         return self._radial(
@@ -383,13 +425,3 @@ class RationalQuadratic(Radial):
             prop.yes("an analytic function of r^2 >= 0"),
             "its spectral density is a mixture of Gaussians",
         )
-
-
-def _general_matern(R: np.ndarray, nu: float) -> np.ndarray:
-    """2^(1-nu) / Gamma(nu) R^nu K_nu(R), through logarithms so that nothing overflows."""
-    from scipy.special import gammaln, kve
-
-    dtype, R = R.dtype, np.minimum(R.astype(np.float64), 1e4)  # k is 0 there, but kve is NaN
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(R) - R + np.log(kve(nu, R))
-    return np.where(R < 1e-12, 1.0, np.exp(np.minimum(log, 0))).astype(dtype, copy=False)

@@ -42,6 +42,12 @@ class Transform(Kernel):
     def n_features(self, X: Data) -> int | None:
         return self.kernel.n_features(X)
 
+    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        return self.kernel.grad_theta(X, Y, W)
+
+    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return self.kernel.grad_theta_diag(X, w)
+
     @property
     def domain(self) -> Domain:
         return self.properties.domain
@@ -106,6 +112,11 @@ class Rescaled(Transform):
     def n_features(self, X: Zipped) -> int | None:
         return self.kernel.n_features(X.parts[0])
 
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        """The gradient as far as f does not depend on theta."""
+        (P, f), (Q, g) = X.parts, Y.parts
+        return self.kernel.grad_theta(P, Q, f[:, None] * W * g)
+
 
 @dataclass(eq=False, repr=False)
 class Normalized(Rescaled):
@@ -135,6 +146,19 @@ class Normalized(Rescaled):
 
     def diag(self, X: Zipped) -> np.ndarray:
         return (X.parts[1] > 0).astype(X.parts[1].dtype)
+
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        """With f(x) = k(x, x)^(-1/2): d log f(x) = -f(x)^2 dk(x, x) / 2."""
+        if not self.hyperparameters():
+            return np.zeros(0)
+        (P, f), (Q, g) = X.parts, Y.parts
+        V = W * self.pairwise(X, Y)
+        rows = self.kernel.grad_theta_diag(P, V.sum(axis=1) * f**2)
+        cols = self.kernel.grad_theta_diag(Q, V.sum(axis=0) * g**2)
+        return super().grad_theta(X, Y, W) - (rows + cols) / 2
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        return np.zeros(len(self.theta))
 
     @property
     def properties(self) -> prop.Properties:
@@ -181,6 +205,9 @@ class Modulated(Rescaled):
 
     def diag(self, X: Zipped) -> np.ndarray:
         return self.kernel.diag(X.parts[0]) * X.parts[1] ** 2
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        return self.kernel.grad_theta_diag(X.parts[0], w * X.parts[1] ** 2)
 
     @property
     def properties(self) -> prop.Properties:

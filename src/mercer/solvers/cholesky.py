@@ -51,6 +51,14 @@ class CholeskyFactor:
         """log det A."""
         return 2 * float(np.log(np.diagonal(self._c)).sum())
 
+    def inverse(self) -> np.ndarray:
+        """The lower triangle of A^-1, in place of the factor, which must not be used again."""
+        (potri,) = get_lapack_funcs(("potri",), (self._c,))
+        inverse, info = potri(self._c, lower=False, overwrite_c=True)
+        if info:
+            raise NotPositiveDefiniteError("the factor is singular.")
+        return inverse.T
+
     def inverse_diag(self) -> np.ndarray:
         """The diagonal of A^-1; the factor is overwritten and must not be used again."""
         (trtri,) = get_lapack_funcs(("trtri",), (self._c,))

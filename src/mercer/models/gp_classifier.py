@@ -1,0 +1,208 @@
+"""Gaussian process classification by Laplace's approximation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ..data import Data
+from ..gram.tiles import evaluate
+from ..kernels.base import Kernel
+from ..solvers.laplace import Mode, find_mode, laplace_evidence
+from ..tuning import search
+from .common import as_kernel, check_data
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
+
+
+@dataclass
+class Latent:
+    """One binary problem: its kernel, and the latent function at its mode."""
+
+    kernel: Kernel
+    train: Data
+    mode: Mode
+
+    def moments(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the latent function at new samples."""
+        P = self.kernel.prepare(X)
+        cross = evaluate(self.kernel, P, self.train).astype(np.float64, copy=False)
+        half = self.mode.factor.half_solve(self.mode.root[:, None] * cross.T)
+        variance = self.kernel.diag(P) - np.einsum("ij,ij->j", half, half)
+        return cross @ self.mode.slope, np.maximum(variance, 0.0)
+
+
+class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
+    r"""Gaussian process classification.
+
+    .. math:: P(y = 1 \mid x) = \sigma(f(x)), \quad f \sim GP(0, k)
+
+    with the logistic function sigma. The posterior of f is approximated by the normal distribution
+    at its mode (Laplace), and probabilities are averages of sigma(f(x)) over it. Every number in
+    the kernel is chosen by the approximate evidence. With several classes, each is told from all
+    others, and the probabilities are divided by their sum.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, optional
+        The covariance of f, and where the search begins; by default ``1 * Gaussian("median")``.
+    optimizer : {"lbfgs"} or None
+        None leaves all hyper-parameters as they are.
+    fixed : tuple of str
+        Names of hyper-parameters that stay as they are.
+    n_restarts_optimizer : int
+        Further searches from random starts.
+    random_state : int, RandomState or None
+        Draws restarts, and the samples on which a search with many begins.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    kernels_ : list of Kernel
+        The kernel of each problem: one for two classes, else one for each class.
+    log_marginal_likelihood_value_ : float
+        The logarithm of the evidence, averaged over the problems.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import GaussianProcessClassifier
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> model = GaussianProcessClassifier().fit(X, np.abs(X[:, 0]) > 1.5)
+    >>> model.predict([[0.0], [2.5]])
+    array([False,  True])
+
+    References
+    ----------
+    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 3.
+    """
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "classes_",
+        "kernels_",
+        "X_train_",
+        "_codes",
+        "log_marginal_likelihood_value_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        optimizer: str | None = "lbfgs",
+        fixed: tuple[str, ...] = (),
+        n_restarts_optimizer: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.optimizer = optimizer
+        self.fixed = fixed
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Data, y: Any) -> Self:
+        """Choose the hyper-parameters of each problem, then find its mode."""
+        if self.optimizer not in ("lbfgs", None):
+            raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
+        X = check_data(self, X, self._given(), reset=True)
+        if y is None:
+            raise ValueError(
+                "GaussianProcessClassifier requires y to be passed, but the target y is None."
+            )
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        self.classes_, self._codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(self.classes_)} class"
+            )
+        self.X_train_ = X
+        kernel = as_kernel(self._given(), X).resolve(X)
+        rng = check_random_state(self.random_state)
+        self.kernels_ = [self._tuned(kernel, X, labels, rng) for labels in self._problems()]
+        self._restore()
+        values = [latent.mode.value for latent in self._latents]
+        self.log_marginal_likelihood_value_ = float(np.mean(values))
+        return self
+
+    def predict_proba(self, X: Data) -> np.ndarray:
+        """Probabilities of the classes."""
+        check_is_fitted(self)
+        X = check_data(self, X, self._given(), reset=False)
+        columns = []
+        for latent in self._latents:
+            mean, variance = latent.moments(X)
+            values = expit(mean[:, None] + np.sqrt(variance)[:, None] * _NODES)
+            columns.append(values @ _WEIGHTS / _WEIGHTS.sum())
+        if len(columns) == 1:
+            return np.stack([1 - columns[0], columns[0]], axis=1)
+        scores = np.stack(columns, axis=1)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Data) -> np.ndarray:
+        """The most probable class."""
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def latent_mean_and_variance(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f: shape (m,), or (m, k) for k > 2 classes."""
+        check_is_fitted(self)
+        X = check_data(self, X, self._given(), reset=False)
+        means, variances = zip(*(latent.moments(X) for latent in self._latents), strict=True)
+        if len(means) == 1:
+            return means[0], variances[0]
+        return np.stack(means, axis=1), np.stack(variances, axis=1)
+
+    # ---- the parts of fit ------------------------------------------------------------------
+    def _given(self) -> Any:
+        from ..kernels.radial import Gaussian
+
+        return 1 * Gaussian("median") if self.kernel is None else self.kernel
+
+    def _problems(self) -> list[np.ndarray]:
+        """Labels ±1: one problem for two classes, else each class against the rest."""
+        of = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return [np.where(self._codes == c, 1.0, -1.0) for c in of]
+
+    def _tuned(
+        self, kernel: Kernel, X: Data, labels: np.ndarray, rng: np.random.RandomState
+    ) -> Kernel:
+        if self.optimizer is None or not len(kernel.theta):
+            return kernel
+        found = search(
+            kernel,
+            X,
+            labels[:, None],
+            1.0,
+            laplace_evidence,
+            scale=np.zeros(len(labels)),
+            fixed=(*self.fixed, "alpha"),
+            n_restarts=self.n_restarts_optimizer,
+            rng=rng,
+        )
+        found.warn()
+        return found.kernel
+
+    def _restore(self) -> None:
+        """Also what :func:`mercer.load` calls: factors are made again, not stored."""
+        self._latents = []
+        for kernel, labels in zip(self.kernels_, self._problems(), strict=True):
+            P = kernel.prepare(self.X_train_)
+            K = evaluate(kernel, P, P).astype(np.float64, copy=False)
+            self._latents.append(Latent(kernel, P, find_mode(K, labels)))

@@ -1,0 +1,147 @@
+r"""Criteria by which hyper-parameters of squared-loss models are chosen, with their gradients.
+
+With A = K + diag(noise), G = A^-1 and c = G y:
+
+======================  =========================================================================
+evidence                -log p(y) = y'c / 2 + log det(A) / 2 + n log(2 pi) / 2
+leave-one-out           mean of (c_i / G_ii)^2, the errors of the models trained without sample i
+generalised             n |c|^2 / (tr G)^2, the same with G_ii replaced by their mean
+validation              mean squared error on samples held out
+======================  =========================================================================
+
+A change dA changes each of them by sum_ij W_ij dA_ij. W is given in tiles: with it, the gradient in
+any number of hyper-parameters needs no matrix of derivatives (:func:`mercer.gram.tiles.contract`).
+
+References: Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 5;
+Sundararajan & Keerthi, *Predictive approaches for choosing hyperparameters in Gaussian processes*,
+2001; Golub, Heath & Wahba, *Generalized cross-validation*, 1979.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .cholesky import CholeskyFactor
+
+
+@dataclass
+class Criterion:
+    """The value of a criterion, which is to be small, and its slope.
+
+    Attributes
+    ----------
+    value : float
+        The criterion.
+    tile : callable
+        (rows, cols) -> W[rows, cols] for slices.
+    diagonal : ndarray of shape (n,)
+        The diagonal of W: the derivatives with respect to the noise of each sample.
+    """
+
+    value: float
+    tile: Callable[[slice, slice], np.ndarray]
+    diagonal: np.ndarray
+
+
+def evidence(A: np.ndarray, Y: np.ndarray, *, scaled: bool = False) -> Criterion:
+    """The negative logarithm of the marginal likelihood of the columns of Y.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        K + diag(noise); it is overwritten, and nothing else of that size is made.
+    Y : ndarray of shape (n, t)
+        Targets, each of them a draw of the same process.
+    scaled : bool
+        The covariance of Y is s A, with the factor s that makes Y most likely.
+    """
+    n, t = Y.shape
+    factor = CholeskyFactor(A)
+    C = factor.solve(Y)
+    squares = float((Y * C).sum())
+    s = squares / Y.size if scaled else 1.0
+    value = squares / s / 2 + t * (factor.logdet() + n * np.log(2 * np.pi * s)) / 2
+    G = factor.inverse()
+
+    def tile(rows: slice, cols: slice) -> np.ndarray:
+        return (t * _symmetric(G, rows, cols) - C[rows] @ C[cols].T / s) / 2
+
+    return Criterion(value, tile, (t * np.diagonal(G) - (C * C).sum(axis=1) / s) / 2)
+
+
+def leave_one_out(A: np.ndarray, Y: np.ndarray) -> Criterion:
+    """The mean squared error of leave-one-out predictions; parameters as in :func:`evidence`."""
+    G, C = _inverse(A, Y)
+    g = np.diagonal(G).copy()
+    R = C / g[:, None]
+    # dR = -(G dA C) / g + C diag(G dA G) / g^2, from dC = -G dA C and dG = -G dA G
+    U = G @ (R / g[:, None])
+    M = (G * (R * C / (g * g)[:, None]).sum(axis=1)) @ G
+    scale = 2 / Y.size
+
+    def tile(rows: slice, cols: slice) -> np.ndarray:
+        outer = U[rows] @ C[cols].T + C[rows] @ U[cols].T
+        return scale * (M[rows, cols] - outer / 2)
+
+    diagonal = scale * (np.diagonal(M) - (U * C).sum(axis=1))
+    return Criterion(float((R * R).mean()), tile, diagonal)
+
+
+def generalised(A: np.ndarray, Y: np.ndarray) -> Criterion:
+    """The score of generalised cross-validation; parameters as in :func:`evidence`."""
+    n = len(A)
+    G, C = _inverse(A, Y)
+    trace = float(np.trace(G))
+    value = n * float((C * C).sum()) / trace**2 / Y.shape[1]
+    U, M = G @ C, G @ G
+    scale = 2 * n / trace**2 / Y.shape[1]
+
+    def tile(rows: slice, cols: slice) -> np.ndarray:
+        outer = U[rows] @ C[cols].T + C[rows] @ U[cols].T
+        return 2 * value / trace * M[rows, cols] - scale * outer / 2
+
+    diagonal = 2 * value / trace * np.diagonal(M) - scale * (U * C).sum(axis=1)
+    return Criterion(value, tile, diagonal)
+
+
+def validation(A: np.ndarray, Y: np.ndarray, *, train: int) -> Criterion:
+    """The mean squared error, on samples ``train`` and after, of a model of those before.
+
+    Parameters as in :func:`evidence`; there is no noise on the samples held out.
+    """
+    held = Y.shape[0] - train
+    cross = A[train:, :train].copy()
+    factor = CholeskyFactor(np.ascontiguousarray(A[:train, :train]))
+    C = factor.solve(Y[:train])
+    E = Y[train:] - cross @ C
+    H = factor.solve(cross.T @ E)
+    # dE = -(dK_cross C) + K_cross G dA C; W is the symmetric matrix that gives 2 E'dE
+    left, right = np.concatenate([H, -E]), np.concatenate([C, np.zeros((held, Y.shape[1]))])
+    scale = 1 / E.size
+
+    def tile(rows: slice, cols: slice) -> np.ndarray:
+        return scale * (left[rows] @ right[cols].T + right[rows] @ left[cols].T)
+
+    diagonal = 2 * scale * (left * right).sum(axis=1)
+    return Criterion(float((E * E).mean()), tile, diagonal)
+
+
+def _inverse(A: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """G = A^-1, in the memory of A, and G Y."""
+    factor = CholeskyFactor(A)
+    C = factor.solve(Y)
+    G = factor.inverse()
+    upper = np.triu_indices(len(G), 1)
+    G[upper] = G.T[upper]
+    return G, C
+
+
+def _symmetric(L: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
+    """A tile of the symmetric matrix with this lower triangle."""
+    if rows == cols:
+        T = np.tril(L[rows, cols])
+        return T + np.tril(T, -1).T
+    return L[rows, cols] if cols.start < rows.start else L[cols, rows].T

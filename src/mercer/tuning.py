@@ -1,0 +1,266 @@
+"""Hyper-parameters by gradients: the penalty and every number in the kernel at once, no grid."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from .data import Data, length, take
+from .exceptions import ConvergenceWarning
+from .gram.memory import require_memory
+from .gram.tiles import contract, evaluate
+from .kernels.base import Kernel
+from .solvers import criteria
+from .solvers.criteria import Criterion
+
+_ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
+_SAMPLE = 500  # samples on which a search begins, if there are many
+_MANY = 1000
+_RETRIES = 5
+_NEGLIGIBLE = 1e-7  # relative improvement
+_WORST = 1e25  # value where a matrix has no Cholesky factor
+
+Measure = Callable[[np.ndarray, np.ndarray], Criterion]
+_MEASURES: dict[str, Measure] = {
+    "marginal_likelihood": partial(criteria.evidence, scaled=True),
+    "loo": criteria.leave_one_out,
+    "gcv": criteria.generalised,
+}
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel with its best hyper-parameters.
+    alpha : float
+        The best noise or penalty.
+    value : float
+        The criterion there: small is good.
+    n_evaluations : int
+        How often it was computed on all samples.
+    converged : bool
+        Did the optimiser reach a stationary point?
+    message : str
+        What the optimiser says.
+    """
+
+    kernel: Kernel
+    alpha: float
+    value: float
+    n_evaluations: int
+    converged: bool
+    message: str
+
+    def warn(self) -> None:
+        """Say so if the optimiser did not converge."""
+        if not self.converged:
+            warnings.warn(
+                f"the search for hyper-parameters stopped early ({self.message}); standardise the "
+                f"data, give a better start, or ask for restarts.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def tune(
+    model: Any,
+    X: Data,
+    y: Any,
+    *,
+    by: str = "marginal_likelihood",
+    fixed: tuple[str, ...] = (),
+    n_restarts: int = 0,
+    test_size: float = 0.3,
+    sample_weight: Any = None,
+    random_state: Any = None,
+) -> Any:
+    """A fitted copy of a model, with all its continuous hyper-parameters optimised.
+
+    The penalty ``alpha`` and every number in the kernel (lengthscales, weights of a sum, ...) are
+    moved together along the gradient of the criterion. Weights of a sum of kernels are numbers in
+    the kernel like any other, so this also learns how to combine columns and kinds of data.
+
+    Parameters
+    ----------
+    model : KernelRidge
+        The model; its kernel and alpha are where the search begins.
+    X, y : data
+        Samples and targets.
+    by : {"marginal_likelihood", "loo", "gcv", "validation"}
+        The likelihood under a Gaussian process, up to a factor of its covariance; the error of
+        leave-one-out predictions, or its generalised form; or that on samples held out.
+    fixed : tuple of str
+        Names of hyper-parameters that stay as they are: ``"alpha"``, ``"kernel__lengthscale"``.
+    n_restarts : int
+        Further starts, at random points.
+    test_size : float
+        The part of the samples held out for ``by="validation"``.
+    sample_weight : array, optional
+        Weights of the samples.
+    random_state : int, RandomState or None
+        Draws starts and parts of the data.
+
+    Returns
+    -------
+    model
+        Fitted to all samples, with the attribute ``tuning_`` of type :class:`Tuning`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, KernelRidge, tune
+    >>> X = np.linspace(0, 6, 80)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
+    >>> model = tune(KernelRidge(kernel=Gaussian()), X, y, by="loo")
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.99)
+    True
+    """
+    if by not in (*_MEASURES, "validation"):
+        raise ValueError(f"by must be one of {', '.join(_MEASURES)}, validation; got {by!r}.")
+    if not 0 < test_size < 1:
+        raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}.")
+    model = clone(model)
+    X, Y, weights = model._check_fit(X, y, sample_weight)
+    kernel = model._make_gram(X).kernel
+    if np.ndim(model.alpha) or not model.alpha > 0:
+        raise ValueError(f"alpha must be one number > 0 to begin with, got {model.alpha!r}.")
+    rng = check_random_state(random_state)
+    scale = np.ones(length(X)) if weights is None else 1 / weights
+    measure, data, targets = _MEASURES.get(by), X, Y.reshape(len(Y), -1).astype(float)
+    if measure is None:
+        order = rng.permutation(length(X))
+        data, targets, scale = take(X, order), targets[order], scale[order]
+        train = min(max(1, round(length(X) * (1 - test_size))), length(X) - 1)
+        scale[train:] = 0.0
+        measure = partial(criteria.validation, train=train)
+    found = search(
+        kernel,
+        data,
+        targets,
+        float(model.alpha),
+        measure,
+        scale=scale,
+        fixed=tuple(name.removeprefix("kernel__") for name in fixed),
+        n_restarts=n_restarts,
+        rng=rng,
+        begin_small=by != "validation",
+    )
+    model.set_params(kernel=found.kernel, alpha=found.alpha).fit(X, y, sample_weight)
+    found.warn()
+    model.tuning_ = found
+    return model
+
+
+def search(
+    kernel: Kernel,
+    X: Data,
+    Y: np.ndarray,
+    alpha: float,
+    measure: Measure,
+    *,
+    scale: np.ndarray,
+    fixed: tuple[str, ...] = (),
+    n_restarts: int = 0,
+    rng: np.random.RandomState,
+    begin_small: bool = True,
+) -> Tuning:
+    """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
+
+    With many samples the search, restarts included, begins on some of them: a factorisation
+    costs n^3, and what is best for a part is close to what is best for all.
+    """
+    n = length(X)
+    require_memory(3 * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
+    whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed)
+    starts = [whole.start, *(rng.uniform(*whole.bounds.T) for _ in range(n_restarts))]
+    if begin_small and n > _MANY:
+        some = np.sort(rng.choice(n, _SAMPLE, replace=False))
+        part = _Objective(kernel, take(X, some), Y[some], alpha, measure, scale[some], fixed)
+        starts = [min((part.descend(start) for start in starts), key=lambda r: r.fun).x]
+    best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
+    kernel, alpha = whole.at(best.x)
+    converged = bool(best.success) and best.fun < _WORST
+    return Tuning(kernel, alpha, float(best.fun), whole.count, converged, str(best.message))
+
+
+class _Objective:
+    """A criterion as a function of the hyper-parameters that are not fixed."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Data,
+        Y: np.ndarray,
+        alpha: float,
+        measure: Measure,
+        scale: np.ndarray,
+        fixed: tuple[str, ...],
+    ) -> None:
+        self.kernel, self.X, self.Y, self.measure, self.scale = kernel, X, Y, measure, scale
+        known = kernel.hyperparameters()
+        names = [h.name for h in known]
+        unknown = [name for name in fixed if name not in (*names, "alpha")]
+        if unknown:
+            raise ValueError(
+                f"fixed names {unknown[0]!r}, but the hyper-parameters are "
+                f"{', '.join([*names, 'alpha'])}."
+            )
+        self.full = np.append(kernel.theta, np.log(alpha))
+        sizes = [np.size(h.value) for h in known]
+        each = np.repeat(np.array([*names, "alpha"]), [*sizes, 1])
+        self.free = ~np.isin(each, fixed)
+        ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
+        everything = np.repeat(np.array([*ranges, np.log(_ALPHA)]), [*sizes, 1], axis=0)
+        self.bounds = everything[self.free]
+        self.start = np.clip(self.full[self.free], *self.bounds.T)
+        self.count = 0
+
+    def at(self, free: np.ndarray) -> tuple[Kernel, float]:
+        """The kernel and alpha at a point."""
+        theta = self.full.copy()
+        theta[self.free] = free
+        return self.kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+
+    def descend(self, start: np.ndarray) -> Any:
+        """A minimum near ``start``.
+
+        Next to where a matrix becomes singular a line search may fail. Then the search begins
+        again from where it got to, until that leads no further.
+        """
+        if not len(start):
+            raise ValueError("no hyper-parameter is left to tune: all are fixed.")
+        best = minimize(self, start, jac=True, method="L-BFGS-B", bounds=self.bounds)
+        for _ in range(_RETRIES):
+            if best.success or best.fun >= _WORST:
+                break
+            again = minimize(self, best.x, jac=True, method="L-BFGS-B", bounds=self.bounds)
+            if again.fun > best.fun - _NEGLIGIBLE * max(1.0, abs(best.fun)):
+                best.success, best.message = True, "no descent in working precision"
+            else:
+                best = again
+        return best
+
+    def __call__(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        kernel, alpha = self.at(free)
+        P = kernel.prepare(self.X)
+        A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
+        A.flat[:: len(A) + 1] += alpha * self.scale
+        self.count += 1
+        try:
+            found = self.measure(A, self.Y)
+        except np.linalg.LinAlgError:
+            return _WORST, np.zeros(len(free))
+        slope = np.append(contract(kernel, P, found.tile), alpha * (self.scale @ found.diagonal))
+        return found.value, slope[self.free]

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessClassifier as Peer
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import Gaussian, Spectrum
+from mercer.models.gp_classifier import GaussianProcessClassifier
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((80, 2))
+    return X, X[:, 0] ** 2 + X[:, 1] + 0.3 * rng.standard_normal(80) > 0.5
+
+
+@parametrize_with_checks([GaussianProcessClassifier()])
+def test_contract(estimator, check):
+    check(estimator)
+
+
+def test_latent_function_is_that_of_the_peer(rng, data):
+    X, y = data
+    new = rng.standard_normal((20, 2))
+    peer = Peer(ConstantKernel(4.0) * RBF(1.0), optimizer=None).fit(X, y)
+    ours = GaussianProcessClassifier(4 * Gaussian(1.0), optimizer=None).fit(X, y)
+    mean, variance = ours.latent_mean_and_variance(new)
+    theirs = peer.latent_mean_and_variance(new)
+    np.testing.assert_allclose(mean, theirs[0], atol=1e-5)
+    np.testing.assert_allclose(variance, theirs[1], atol=1e-5)
+    # the peer replaces the average of the logistic function by a sum of error functions
+    np.testing.assert_allclose(ours.predict_proba(new), peer.predict_proba(new), atol=2e-3)
+
+
+def test_probabilities_are_averages_over_the_latent_distribution(data):
+    X, y = data
+    model = GaussianProcessClassifier(9 * Gaussian(1.0), optimizer=None).fit(X, y)
+    new = np.array([[0.0, 0.0], [2.0, 0.5], [-1.0, -2.0]])
+    mean, variance = model.latent_mean_and_variance(new)
+    for m, v, p in zip(mean, variance, model.predict_proba(new)[:, 1], strict=True):
+        exact = quad(lambda f, m=m, v=v: expit(f) * norm.pdf(f, m, np.sqrt(v)), m - 40, m + 40)[0]
+        assert p == pytest.approx(exact, abs=1e-6)
+
+
+def test_at_least_as_likely_as_the_peer(data):
+    X, y = data
+    peer = Peer(ConstantKernel(1.0) * RBF(1.0), random_state=0).fit(X, y)
+    ours = GaussianProcessClassifier(1 * Gaussian(1.0)).fit(X, y)
+    assert ours.log_marginal_likelihood_value_ > peer.log_marginal_likelihood_value_ - 1e-3
+
+
+def test_several_classes(rng):
+    X = np.concatenate([rng.standard_normal((30, 2)) + shift for shift in ([0, 0], [4, 0], [0, 4])])
+    y = np.repeat(["a", "b", "c"], 30)
+    model = GaussianProcessClassifier().fit(X, y)
+    assert model.score(X, y) > 0.95
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert len(model.kernels_) == 3
+    assert model.latent_mean_and_variance(X)[0].shape == (90, 3)
+
+
+def test_strings(rng):
+    words = ["".join(rng.choice(list("ab"), 8)) for _ in range(60)]
+    y = np.array(["aab" in w for w in words])
+    assert GaussianProcessClassifier(1 * Spectrum(3)).fit(words, y).score(words, y) > 0.95
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="number of classes"):
+        GaussianProcessClassifier().fit(np.eye(3), [1, 1, 1])

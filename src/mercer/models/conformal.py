@@ -1,0 +1,350 @@
+"""Conformal prediction: intervals that cover, whatever the distribution of the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.model_selection import KFold, check_cv, train_test_split
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length, get_tags, indexable
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+)
+
+from ..data import Data
+from ..gram.stored import TiledGram
+from ..solvers.cholesky import NotPositiveDefiniteError
+from .common import check_data
+from .ridge import KernelRidge
+
+METHODS = ("auto", "jackknife+", "cv+", "split")
+_ENTRIES = 2**22  # of the array (new samples) x (training samples) that is held at a time
+
+
+class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    r"""Prediction intervals for any regressor, by how wrong it is on samples it has not seen.
+
+    With :math:`\mu_{-i}` the model trained without sample i (or without its fold) and
+    :math:`R_i = |y_i - \mu_{-i}(x_i)|`, the interval at x is
+
+    .. math:: [\, q^-\{\mu_{-i}(x) - R_i\},\; q^+\{\mu_{-i}(x) + R_i\} \,]
+
+    with q+ the value of rank ceil(level (n + 1)) among the n, and q- the one of the same rank from
+    above.
+
+    *Guarantee.* If training and new samples are exchangeable (independent draws of one
+    distribution are), a new y lies in its interval with probability at least
+
+    * 1 - 2a for jackknife+, with a = 1 - level,
+    * 1 - 2a - sqrt(2 / n) for cv+,
+    * 1 - a for split conformal,
+
+    over the draw of training and new samples together; nothing is assumed of the model or of the
+    distribution. In practice the first two come close to 1 - a, and their intervals are shorter
+    than those of the third, as every sample is used for training. The guarantee is marginal: it
+    holds on average over x, not for each x.
+
+    For :class:`KernelRidge` and :class:`KernelRidgeCV` all models :math:`\mu_{-i}` follow from
+    one factorisation: with G = (K + alpha W^-1)^-1,
+
+    .. math:: \mu_{-i}(x) = \mu(x) - (k_x' G)_i \, c_i / G_{ii}
+
+    What was chosen from all samples (alpha by :class:`KernelRidgeCV`, a lengthscale "median")
+    stays as it is there, so the guarantee for jackknife+ is exact only for parameters that were
+    fixed beforehand; ``method="cv+"`` chooses anew in each fold.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Any scikit-learn regressor with one output.
+    method : {"auto", "jackknife+", "cv+", "split"}
+        ``"auto"`` is jackknife+ where it has the closed form above, else cv+. Jackknife+ of other
+        models fits one model per sample.
+    level : float
+        The probability 1 - a to be covered, between 0 and 1.
+    cv : int or splitter
+        Folds of cv+; every sample has to be in one test fold. A number of folds shuffles.
+    calibration_size : float
+        The share of the samples that split conformal holds back from training.
+    random_state : int, RandomState or None
+        Shuffles folds, or draws the samples held back.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The model behind :meth:`predict`: of all samples, or for split conformal of those not
+        held back.
+    estimators_ : list of regressors
+        The models trained without some samples; empty where they come in closed form.
+    residuals_ : ndarray of shape (n,)
+        y_i - mu_{-i}(x_i).
+    method_ : str
+        The method used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import ConformalRegressor, Gaussian, KernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, (300, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(300)
+    >>> model = ConformalRegressor(KernelRidge(0.1, kernel=Gaussian()), level=0.9).fit(X, y)
+    >>> model.predict_interval([[1.5]]).round(2)  # sin(1.5) ± 1.64 * 0.1 is best possible
+    array([[0.83, 1.14]])
+
+    References
+    ----------
+    Barber, Candès, Ramdas & Tibshirani, *Predictive inference with the jackknife+*, Annals of
+    Statistics 2021.
+    """
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "estimator_",
+        "estimators_",
+        "residuals_",
+        "method_",
+        "_fold",
+        "_trained",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "auto",
+        level: float = 0.9,
+        cv: Any = 10,
+        calibration_size: float = 0.25,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.level = level
+        self.cv = cv
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator, and those without some samples; weights go to all of them.
+
+        Samples of weight 0 are left out.
+        """
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {METHODS}, got {self.method!r}.")
+        X, y, weights, used = self._check_fit(X, y, sample_weight)
+        _rank(self.level, len(y))
+        self.estimators_: list[Any] = []
+        self._trained: list[np.ndarray] = []
+        if self.method == "split":
+            self.method_ = "split"
+            self._fit_split(X, y, weights)
+        else:
+            self._fold = self._fold_numbers(used) if self.method == "cv+" else np.arange(len(y))
+            self.estimator_ = _fit(clone(self.estimator), X, y, weights)
+            closed = _has_closed_form(self.estimator_)
+            each = self.method == "jackknife+" or (self.method == "auto" and closed)
+            self.method_ = "jackknife+" if each else "cv+"
+            if each and closed:
+                self.residuals_ = y - _leave_one_out(self.estimator_)
+            else:
+                if self.method == "auto":
+                    self._fold = self._fold_numbers(used)
+                self._fit_folds(X, y, weights)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict(self, X: Data) -> np.ndarray:
+        """What the estimator predicts."""
+        check_is_fitted(self)
+        return self.estimator_.predict(self._seen_by(0, X) if self.method_ == "split" else X)
+
+    def predict_interval(self, X: Data, level: float | None = None) -> np.ndarray:
+        """Lower and upper ends of the intervals at X, shape (m, 2).
+
+        Parameters
+        ----------
+        X : data
+            New samples.
+        level : float, optional
+            By default that of the constructor. Where the ends of jackknife+ or cv+ cross (at low
+            levels they may), both are put at their mean.
+        """
+        check_is_fitted(self)
+        R = np.abs(self.residuals_)
+        rank = _rank(self.level if level is None else level, len(R))
+        low, high = len(R) - rank, rank - 1  # positions in increasing order
+        parts = []
+        for held_out in self._held_out(X):
+            lower = np.partition(held_out - R, low, axis=1)[:, low]
+            upper = np.partition(held_out + R, high, axis=1)[:, high]
+            middle = (lower + upper) / 2
+            parts.append(np.column_stack([np.minimum(lower, middle), np.maximum(upper, middle)]))
+        return np.concatenate(parts)
+
+    # ---- models without some samples -------------------------------------------------------
+    def _held_out(self, X: Data) -> Iterator[np.ndarray]:
+        """mu_{-i}(x) for blocks of new x, one column per residual."""
+        step = max(1, _ENTRIES // len(self.residuals_))
+        if self.estimators_:
+            by_fold = [m.predict(self._seen_by(k, X)) for k, m in enumerate(self.estimators_)]
+            values = np.stack(by_fold, axis=1)
+            for start in range(0, len(values), step):
+                yield values[start : start + step, self._fold]
+            return
+        model = self.estimator_
+        X = check_data(model, X, model.kernel, reset=False)
+        cross, mean = model.gram_.cross(X), model.predict(X)
+        alphas, noise = model._noise_diagonals()
+        inverse = model._factor(noise(alphas[0]))
+        for start in range(0, len(mean), step):
+            rows = slice(start, min(start + step, len(mean)))
+            block = cross.block(rows, slice(0, cross.shape[1])).astype(float)
+            yield mean[rows, None] - inverse.solve(block.T).T * self.residuals_
+
+    def _fit_folds(self, X: Data, y: np.ndarray, weights: np.ndarray | None) -> None:
+        self._fold = np.unique(self._fold, return_inverse=True)[1]
+        self.residuals_ = np.empty(len(y))
+        for number in range(self._fold.max() + 1):
+            test = np.flatnonzero(self._fold == number)
+            self.residuals_[test] = self._fit_without(X, y, weights, test)
+
+    def _fold_numbers(self, used: np.ndarray) -> np.ndarray:
+        """The fold of each sample in use; a splitter sees also those of weight 0."""
+        n = int(np.sum(used))
+        if isinstance(self.cv, Integral):
+            if not 2 <= int(self.cv) <= n:
+                raise ValueError(f"cv must be between 2 and {n}, the samples, got {self.cv}.")
+            splitter: Any = KFold(int(self.cv), shuffle=True, random_state=self.random_state)
+            used = np.ones(n, dtype=bool)
+        else:
+            splitter = check_cv(self.cv)
+        tests = [test for _, test in splitter.split(np.zeros((len(used), 1)))]
+        if not np.array_equal(np.sort(np.concatenate(tests)), np.arange(len(used))):
+            raise ValueError("cv must put every sample into exactly one test fold, as KFold does.")
+        numbers = np.empty(len(used), dtype=int)
+        for number, test in enumerate(tests):
+            numbers[test] = number
+        if len(np.unique(numbers[used])) < 2:
+            raise ValueError("cv must have at least two folds with samples in them.")
+        return numbers[used]
+
+    def _fit_split(self, X: Data, y: np.ndarray, weights: np.ndarray | None) -> None:
+        size = self.calibration_size
+        if not (isinstance(size, Real) and 0 < size < 1):
+            raise ValueError(f"calibration_size must be between 0 and 1, got {size!r}.")
+        _, test = train_test_split(
+            np.arange(len(y)), test_size=float(size), random_state=self.random_state
+        )
+        _rank(self.level, len(test), " held back from training (calibration_size)")
+        self.residuals_ = self._fit_without(X, y, weights, np.sort(test))
+        self._fold = np.zeros(len(test), dtype=int)
+        self.estimator_ = self.estimators_[0]
+
+    def _fit_without(
+        self, X: Data, y: np.ndarray, weights: np.ndarray | None, test: np.ndarray
+    ) -> np.ndarray:
+        """Add the model of all samples but ``test``, and return its residuals on these."""
+        train = np.setdiff1d(np.arange(len(y)), test)
+        X_train, y_train = _safe_split(self.estimator, X, y, train)
+        own = None if weights is None else weights[train]
+        self.estimators_.append(_fit(clone(self.estimator), X_train, y_train, own))
+        self._trained.append(train)
+        X_test, y_test = _safe_split(self.estimator, X, y, test, train)
+        return y_test - self.estimators_[-1].predict(X_test)
+
+    def _seen_by(self, number: int, X: Data) -> Data:
+        """X as one of ``estimators_`` wants it: of a kernel matrix, the columns it was trained on.
+
+        All other data are the same for all.
+        """
+        if not get_tags(self.estimator).input_tags.pairwise:
+            return X
+        return np.asarray(X)[:, self._trained[number]]
+
+    # ---- checks ----------------------------------------------------------------------------
+    def _check_fit(
+        self, X: Data, y: Any, sample_weight: Any
+    ) -> tuple[Data, np.ndarray, np.ndarray | None, np.ndarray]:
+        """The samples, targets and weights in use, and which ones these are."""
+        if y is None:
+            raise ValueError(
+                "ConformalRegressor requires y to be passed, but the target y is None."
+            )
+        y = check_array(y, ensure_2d=False, dtype=(np.float64, np.float32), input_name="y")
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        (X,) = indexable(X)
+        if sample_weight is None:
+            return X, y, None, np.ones(len(y), dtype=bool)
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                f"sample_weight was given, but fit of {self.estimator!r} does not take it; leave "
+                f"it out."
+            )
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+        if np.any(weights < 0) or not np.any(weights > 0):
+            raise ValueError("sample_weight must be >= 0, and not all zero.")
+        used = weights > 0
+        if used.all():
+            return X, y, weights, used
+        if get_tags(self.estimator).input_tags.pairwise:
+            raise ValueError("sample_weight must be > 0 with a kernel matrix; drop the others.")
+        return _safe_indexing(X, np.flatnonzero(used)), y[used], weights[used], used
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls; nothing has to be made again."""
+
+
+def _fit(estimator: Any, X: Data, y: np.ndarray, weights: np.ndarray | None) -> Any:
+    return estimator.fit(X, y) if weights is None else estimator.fit(X, y, sample_weight=weights)
+
+
+def _has_closed_form(model: Any) -> bool:
+    """Kernel ridge regression whose K can be factorised."""
+    return (
+        isinstance(model, KernelRidge)
+        and not isinstance(model.gram_, TiledGram)
+        and bool(np.all(model._noise_diagonals()[0] > 0))
+    )
+
+
+def _leave_one_out(model: KernelRidge) -> np.ndarray:
+    try:
+        return model.leave_one_out()
+    except NotPositiveDefiniteError:
+        raise ValueError(
+            f"K + alpha I of {model!r} is not positive definite to working precision; raise its "
+            f"alpha, or use method='cv+'."
+        ) from None
+
+
+def _rank(level: Any, n: int, which: str = "") -> int:
+    """The rank, from below, of the upper end among n values."""
+    if not (isinstance(level, Real) and 0 < float(level) < 1):
+        raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+    level = float(level)
+    rank = math.ceil(level * (n + 1) - 1e-9)
+    if rank > n:
+        least = math.ceil(level / (1 - level) - 1e-9)
+        raise ValueError(
+            f"level={level} needs at least {least} samples{which}, got {n} "
+            f"sample{'s' * (n != 1)}; lower the level."
+        )
+    return rank

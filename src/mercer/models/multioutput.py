@@ -1,0 +1,402 @@
+"""Kernel ridge regression with several outputs that know of each other."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from ..data import Data
+from ..gram.plan import Plan
+from ..kernels.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
+from ..kernels.precomputed import Precomputed
+from ..solvers.base import Solution
+from ..solvers.eigen import RidgeSpectrum
+from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
+from .common import as_kernel, check_data
+from .ridge import _seed
+
+_BLOCK = 1024  # new samples at a time, in variances
+
+
+class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Kernel ridge regression in the space of an operator-valued kernel.
+
+    .. math:: \min_{f \in H_K} \sum_i w_i \|y_i - f(x_i)\|^2 + \alpha \|f\|^2
+
+    The solution is f = sum_i K(., x_i) c_i. For K(x, y) = k(x, y) B it follows from the
+    eigendecompositions of [k(x_i, x_j)] and B alone. Sums of such kernels, and targets with
+    missing entries (NaN), are solved by conjugate gradients; nothing of size nT x nT is stored.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty, > 0.
+    kernel : Kernel, str, callable or OperatorKernel
+        The kernel k as in :class:`KernelRidge`, or a whole operator-valued kernel:
+        :class:`Separable`, a sum of those, or :class:`Transformable`.
+    output : {"identity", "learn"} or array of shape (T, T)
+        The matrix B for a kernel k: positive semi-definite, coupling the outputs; with
+        ``"identity"`` they are independent, and ``"learn"`` is explained below.
+    gamma, degree, coef0, kernel_params
+        As in :class:`KernelRidge`.
+    tol : float
+        Relative residual at which conjugate gradients stop.
+    max_iter : int
+        Most iterations, of conjugate gradients and in learning B.
+    plan : Plan, optional
+        Memory and threads to use.
+    random_state : int, RandomState or None
+        Draws the samples a preconditioner is made from.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, T)
+        The coefficients c_i; 0 where a target is missing.
+    kernel_ : OperatorKernel
+        K with every data-dependent parameter, and B, as numbers.
+    output_ : ndarray of shape (T, T)
+        B, if the kernel is k(x, y) B.
+    gram_ : OperatorGram
+        The operator the model was trained with.
+    X_fit_ : data
+        The training samples.
+    solution_ : Solution
+        The solver's certificate.
+    n_iter_ : int
+        Iterations of conjugate gradients; 1 where a direct method was used.
+    learned_ : Solution
+        How B was learned, if it was: ``stats["objective"]`` holds the objective along the way,
+        ``stats["violation"]`` by how much the conditions for a minimum are missed.
+
+    Notes
+    -----
+    ``output="learn"`` maximises the likelihood of the targets as a Gaussian process with
+    covariance :math:`\sigma^2 (K \otimes B + \alpha I)`, over B of trace T, with the best
+    :math:`\sigma^2` put in. The objective is
+
+    .. math:: \tfrac{1}{2} \log \left( \tilde y' (K \otimes B + \alpha I)^{-1} \tilde y \right)
+              + \tfrac{1}{2N} \log \det(K \otimes B + \alpha I), \quad N = T \sum_i w_i
+
+    and decreases at every step of a quasi-Newton method on B = T L L' / tr L L', which needs one
+    eigendecomposition of K in all. It does not change when y is multiplied by a number. It is
+    not convex: what is found is a local minimum. Where targets are missing, B is learned from
+    the samples that have them all. B has T (T + 1) / 2 - 1 free numbers: with few samples, or
+    functions that hardly vary, a fixed B can predict better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, MultiOutputKernelRidge
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> Y = np.column_stack([np.sin(X[:, 0]), -np.sin(X[:, 0])])
+    >>> Y[30:, 1] = np.nan  # the second output is known on the left only
+    >>> B = [[1.0, -0.9], [-0.9, 1.0]]
+    >>> model = MultiOutputKernelRidge(0.01, kernel=Gaussian(), output=B).fit(X, Y)
+    >>> model.predict([[4.5]]).round(1)
+    array([[-1. ,  0.9]])
+
+    References
+    ----------
+    Micchelli & Pontil, *On learning vector-valued functions*, Neural Computation 2005.
+    Bonilla, Chai & Williams, *Multi-task Gaussian process prediction*, NIPS 2007.
+    """
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "kernel_",
+        "output_",
+        "X_fit_",
+        "dual_coef_",
+        "_weights",
+        "_complete",
+        "n_iter_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "linear",
+        output: Any = "identity",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        plan: Plan | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.output = output
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.tol = tol
+        self.max_iter = max_iter
+        self.plan = plan
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets y of shape (n,) or (n, T), NaN where missing, and weights."""
+        if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < np.inf):
+            raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
+        X = check_data(self, X, self._scalar_kernel, reset=True)
+        Y, weights = _check_targets(X, y, sample_weight)
+        flat = Y.ndim == 1
+        Y = Y[:, None] if flat else Y
+        kernel = self._operator_kernel(X, Y.shape[1])
+        gram = kernel.gram(X, self.plan)
+        rows: RidgeSpectrum | None = None
+        if isinstance(self.output, str) and self.output == "learn":
+            rows, B = self._learn(gram, Y, weights)
+            kernel = kernel.replace(B=B)
+            gram = OperatorGram([(gram.kronecker[0][0], B)], [], len(B))
+        if isinstance(kernel, Separable):
+            self.output_ = np.asarray(kernel.B, dtype=float)
+        self.X_fit_ = X
+        self.kernel_ = kernel
+        self.gram_ = gram
+        self._weights = weights
+        self._complete = not np.isnan(Y).any()
+        self.solution_ = solve_vector_ridge(
+            gram,
+            Y.astype(float),
+            float(self.alpha),
+            weights,
+            rows=rows,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rng=np.random.default_rng(_seed(self.random_state)),
+        ).warn()
+        self.n_iter_ = max(1, self.solution_.n_iter)
+        coef = self.solution_.coef
+        self.dual_coef_ = coef[:, 0] if flat else coef
+        return self
+
+    def predict(self, X: Data) -> np.ndarray:
+        """f(x) for every sample of X: shape (m,) or (m, T), as y."""
+        check_is_fitted(self)
+        X = check_data(self, X, self._scalar_kernel, reset=False)
+        f = self.gram_.cross(X) @ self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        return f[:, 0] if self.dual_coef_.ndim == 1 else f
+
+    def posterior_variance(self, X: Data) -> np.ndarray:
+        """The variance of each output of f(x) under a Gaussian process, shape (m,) or (m, T).
+
+        The prior covariance is K and alpha the variance of the noise. For kernels k(x, y) B and
+        targets without missing entries.
+        """
+        check_is_fitted(self)
+        if len(self.gram_.kronecker) != 1 or self.gram_.joint or not self._complete:
+            raise ValueError(
+                "posterior_variance needs a kernel of the form k(x, y) B and targets without "
+                "missing entries."
+            )
+        X = check_data(self, X, self._scalar_kernel, reset=False)
+        K, B = self.gram_.kronecker[0]
+        rows = RidgeSpectrum(K, self._weights)
+        spectrum, cross = KroneckerSpectrum(rows.U, rows.s, B), K.cross(X)
+        kernel = self.kernel_.scalar
+        variance = np.outer(kernel.diag(kernel.prepare(X)).astype(float), np.diag(B))
+        everything = slice(0, cross.shape[1])
+        for start in range(0, len(variance), _BLOCK):
+            part = slice(start, min(start + _BLOCK, len(variance)))
+            block = cross.block(part, everything).astype(float)
+            block = block if rows.root is None else block * rows.root
+            variance[part] -= spectrum.explained_variance(block, float(self.alpha))
+        variance = np.maximum(variance, 0)
+        return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
+
+    # ---- the parts of fit ------------------------------------------------------------------
+    @property
+    def _scalar_kernel(self) -> Any:
+        return self.kernel.scalar if isinstance(self.kernel, OperatorKernel) else self.kernel
+
+    def _operator_kernel(self, X: Data, T: int) -> OperatorKernel:
+        named = self.output if isinstance(self.output, str) else None
+        if isinstance(self.kernel, OperatorKernel):
+            if named != "identity":
+                raise ValueError(
+                    "output must be left at 'identity' with an operator-valued kernel, which "
+                    "couples the outputs itself."
+                )
+            if self.kernel.n_outputs != T:
+                raise ValueError(
+                    f"kernel has {self.kernel.n_outputs} outputs, but y has {T} columns."
+                )
+            return self.kernel.resolve(X)
+        if named is not None and named not in ("identity", "learn"):
+            raise ValueError(f"output must be 'identity', 'learn' or a matrix, got {named!r}.")
+        B = np.eye(T) if named else self.output
+        if (wanted := not_psd(B)) is not None:
+            raise ValueError(f"output must be {wanted}, got {B!r}.")
+        if len(B) != T:
+            raise ValueError(f"output must be {T} x {T}, as y has {T} columns; got {np.shape(B)}.")
+        kernel = as_kernel(
+            self.kernel,
+            X,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+        return Separable(kernel, np.array(B, dtype=float)).resolve(X)
+
+    def _learn(
+        self, gram: OperatorGram, Y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[RidgeSpectrum | None, np.ndarray]:
+        """B, and the eigendecomposition of K if it is that of all samples."""
+        K, T = gram.kronecker[0][0], Y.shape[1]
+        complete = np.flatnonzero(~np.isnan(Y).any(axis=1))
+        if len(complete) < T + 1:
+            raise ValueError(
+                f"output='learn' needs more than {T} samples without missing targets, got "
+                f"{len(complete)}; give output as a matrix."
+            )
+        part = len(complete) < len(Y)
+        w = weights[complete] if part and weights is not None else weights
+        rows = RidgeSpectrum(Precomputed().gram(K.block(complete, complete)) if part else K, w)
+        self.learned_ = learn_output(
+            rows, Y[complete].astype(float), float(self.alpha), max_iter=self.max_iter
+        ).warn()
+        return None if part else rows, self.learned_.coef
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+
+
+def learn_output(
+    rows: RidgeSpectrum, Y: np.ndarray, alpha: float, *, tol: float = 1e-5, max_iter: int = 1000
+) -> Solution:
+    """The matrix B of trace T under which Y is most likely: see :class:`MultiOutputKernelRidge`.
+
+    Parameters
+    ----------
+    rows : RidgeSpectrum
+        The eigendecomposition of K, or of W^1/2 K W^1/2.
+    Y : array of shape (n, T)
+        Targets.
+    alpha : float
+        The variance of the noise next to that of the kernel.
+    tol : float
+        Largest violation of the conditions for a minimum that counts as converged.
+    max_iter : int
+        Most steps.
+
+    Returns
+    -------
+    Solution
+        B as ``coef``; ``stats["objective"]`` never increases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian
+    >>> from mercer.models.multioutput import learn_output
+    >>> from mercer.solvers.eigen import RidgeSpectrum
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> wave = np.sin(X[:, 0])
+    >>> Y = np.column_stack([wave, -wave]) + 0.1 * np.cos(np.arange(120.0) ** 2).reshape(60, 2)
+    >>> learn_output(RidgeSpectrum(Gaussian().gram(X)), Y, alpha=0.01).coef.round(1)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    root = 1.0 if rows.root is None else rows.root[:, None]
+    T, scaled = Y.shape[1], root * Y
+    N = T * float(len(Y) if rows.root is None else np.sum(rows.root**2))
+    Z = rows.U.T @ scaled
+    rest = max(float(np.sum(scaled**2) - np.sum(Z**2)), 0.0) / alpha
+    lower = np.tril_indices(T)
+    if T == 1 or not np.any(Z):
+        return Solution(np.eye(T), stats={"method": "none", "objective": [], "violation": 0.0})
+
+    def unpack(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        L = np.zeros((T, T))
+        L[lower] = theta
+        return L, T * (L @ L.T) / np.sum(L**2)
+
+    def objective(B: np.ndarray) -> tuple[float, np.ndarray]:
+        """The value, and the gradient with respect to B along matrices of trace 0."""
+        spectrum = KroneckerSpectrum(rows.U, rows.s, B)
+        D, H = np.outer(rows.s, spectrum.t) + alpha, Z @ spectrum.V
+        E = H / D
+        fit = float(np.sum(H * E)) + rest
+        value = np.log(fit) / 2 + float(np.log(D).sum()) / (2 * N)
+        inner = np.diag((rows.s[:, None] / D).sum(axis=0)) / N - E.T @ (rows.s[:, None] * E) / fit
+        gradient = spectrum.V @ inner @ spectrum.V.T / 2
+        return value, gradient - np.sum(gradient * B) / T * np.eye(T)
+
+    def by_factor(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        L, B = unpack(theta)
+        value, gradient = objective(B)
+        return value, (2 * T / np.sum(L**2) * gradient @ L)[lower]
+
+    start = np.eye(T)[lower]
+    path = [by_factor(start)[0]]
+    found = minimize(
+        by_factor,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=lambda theta: path.append(by_factor(theta)[0]),
+        options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 1e-15, "gtol": 1e-8},
+    )
+    B = unpack(found.x)[1]
+    gradient = objective(B)[1]
+    # at a minimum over positive semi-definite B, the gradient is so too, and vanishes on B
+    violation = max(float(-np.linalg.eigvalsh(gradient)[0]), float(np.abs(gradient @ B).max()))
+    converged = violation <= tol
+    message = (
+        "solved"
+        if converged
+        else (
+            f"output='learn' stopped after {found.nit} steps, {violation:.1e} away from the "
+            f"conditions for a minimum; raise max_iter or alpha."
+        )
+    )
+    stats = {"method": "likelihood", "objective": path, "violation": violation}
+    return Solution((B + B.T) / 2, converged, int(found.nit), message, stats)
+
+
+def _check_targets(X: Data, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Targets, NaN where missing, and weights."""
+    if y is None:
+        raise ValueError(
+            "MultiOutputKernelRidge requires y to be passed, but the target y is None."
+        )
+    Y = check_array(
+        y,
+        ensure_2d=False,
+        dtype=(np.float64, np.float32),
+        ensure_all_finite="allow-nan",
+        input_name="y",
+    )
+    check_consistent_length(X, Y)
+    missing = np.isnan(Y).all(axis=0)
+    if np.any(missing):
+        raise ValueError(
+            f"Input y contains NaN only in output {int(np.argmax(missing))}: drop that column."
+        )
+    if sample_weight is None:
+        return Y, None
+    weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
+    if np.any(weights < 0) or not np.any(weights > 0):
+        raise ValueError("sample_weight must be >= 0, and not all zero.")
+    return Y, None if np.all(weights == 1) else weights

@@ -1,0 +1,243 @@
+"""Ridge regression beside functions that are not penalised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from ..data import Data, as_vectors
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..solvers.semiparametric import SemiparametricProblem
+from .common import as_kernel, check_data
+
+
+class SemiparametricModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """What the three models share: targets, the choice of alpha, the solution and its scores."""
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *("coef_", "null_coef_", "alpha_", "alphas_", "gcv_", "loo_", "degrees_of_freedom_"),
+        *("penalty_", "_held_out", "n_features_in_", "feature_names_in_"),
+    )
+    alpha: Any
+
+    def leave_one_out(self) -> np.ndarray:
+        """Predictions for each sample by the model trained on all others, in closed form.
+
+        The alpha is that of all data. They are nan where the other samples do not determine the
+        free functions.
+        """
+        check_is_fitted(self)
+        return self._held_out
+
+    def _check_targets(self, X: Data, y: Any, sample_weight: Any) -> tuple[np.ndarray, Any]:
+        if isinstance(self.alpha, str):
+            if self.alpha not in ("gcv", "loo"):
+                raise ValueError(f'alpha must be a number, "gcv" or "loo", got {self.alpha!r}.')
+        elif not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) < np.inf:
+            raise ValueError(f"alpha must be >= 0 and finite, got {self.alpha!r}.")
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(X, Y)
+        if sample_weight is None:
+            return Y, None
+        weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
+        if np.any(weights < 0) or not np.any(weights > 0):
+            raise ValueError("sample_weight must be >= 0, and not all zero.")
+        return Y, weights
+
+    def _solve(
+        self,
+        gram: Gram,
+        basis: np.ndarray,
+        Y: np.ndarray,
+        weights: np.ndarray | None,
+        rows: np.ndarray | None = None,
+        unit: float = 1.0,
+    ) -> None:
+        """Choose alpha and solve; alpha is ``unit`` times the penalty of the problem itself."""
+        problem = SemiparametricProblem(gram, basis, Y.reshape(len(Y), -1), weights, rows)
+        if isinstance(self.alpha, str):
+            if not len(problem.M):
+                raise ValueError(
+                    f"alpha={self.alpha!r} needs more than {basis.shape[1]} distinct points, the "
+                    f"number of free functions, but n_samples = {len(problem.used)}; add samples "
+                    f"or give alpha as a number."
+                )
+            alpha, alphas = _best(problem, self.alpha)
+            path = [problem.at(a) for a in alphas]
+            smoother = problem.factor(alpha)
+        else:
+            alpha = self.alpha / unit
+            smoother = problem.factor(alpha)
+            alphas, path = np.array([alpha]), [smoother]
+        self.solution_ = smoother.solve()
+        self.solution_.warn()
+        self.alpha_, self.alphas_ = float(alpha * unit), alphas * unit
+        self.gcv_ = np.array([s.gcv() for s in path])
+        self.loo_ = np.array([s.loo() for s in path])
+        self.degrees_of_freedom_ = smoother.dof()
+        c = self.solution_.coef
+        flat = (lambda a: a[..., 0]) if Y.ndim == 1 else (lambda a: a)
+        self.penalty_ = flat(np.einsum("it,it->t", c, problem.K @ c) / unit)
+        self.coef_, self.null_coef_ = flat(c), flat(self.solution_.null_coef)
+        self._held_out = flat(smoother.leave_one_out())
+
+
+class SemiparametricRidge(SemiparametricModel):
+    r"""Kernel ridge regression beside functions that are not penalised.
+
+    .. math:: \min_{h \in H_k,\, d} \sum_i w_i \Big(y_i - h(x_i) - \sum_j d_j p_j(x_i)\Big)^2
+              + \alpha \|h\|^2
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        As in :class:`KernelRidge`.
+    basis : "constant", "linear" or callable
+        The functions p_j: 1; 1 and the columns of X; or a function of X (as it is given to
+        ``fit`` and ``predict``, after checks) that returns their values, of shape (n, m).
+    alpha : float, "gcv" or "loo"
+        Strength of the penalty, >= 0, or the criterion that chooses it.
+    gamma, degree, coef0, kernel_params, plan
+        As in :class:`KernelRidge`. K is always stored.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Coefficients of k(x_i, .), orthogonal to the basis.
+    null_coef_ : ndarray of shape (m,) or (m, n_targets)
+        Coefficients d of the basis.
+    kernel_, gram_, X_fit_
+        The kernel with numbers for data-dependent parameters, its operator, the samples.
+    penalty_ : float or ndarray of shape (n_targets,)
+        The squared norm of h.
+    alpha_, degrees_of_freedom_, alphas_, gcv_, loo_, solution_
+        As in :class:`SmoothingSpline`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, SemiparametricRidge
+    >>> X = np.linspace(0, 10, 80)[:, None]
+    >>> y = 3 * X[:, 0] + np.sin(2 * X[:, 0])
+    >>> model = SemiparametricRidge(Gaussian(), basis="linear", alpha=0.1).fit(X, y)
+    >>> model.predict([[30.0]]).round(-1)  # far from the data the trend is left
+    array([90.])
+
+    References
+    ----------
+    Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001.
+    """
+
+    saved_state = (*SemiparametricModel.saved_state, "kernel_", "X_fit_")
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        basis: str | Callable[[Any], Any] = "constant",
+        alpha: Any = 1.0,
+        *,
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.alpha = alpha
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.plan = plan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets y of shape (n,) or (n, t), and weights."""
+        X = check_data(self, X, self.kernel, reset=True)
+        Y, weights = self._check_targets(X, y, sample_weight)
+        P = self._basis(X, len(Y))
+        kernel = as_kernel(
+            self.kernel,
+            X,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+        gram: Any = kernel.gram(X, self.plan)
+        self.gram_, self.kernel_, self.X_fit_ = gram, gram.kernel, X
+        self._solve(gram, P, Y, weights)
+        return self
+
+    def predict(self, X: Data) -> np.ndarray:
+        """f(x) for every sample of X."""
+        check_is_fitted(self)
+        X = check_data(self, X, self.kernel, reset=False)
+        cross = self.gram_.cross(X)
+        return cross @ self.coef_ + self._basis(X, len(cross)) @ self.null_coef_
+
+    def _basis(self, X: Data, n: int) -> np.ndarray:
+        if self.basis == "constant":
+            return np.ones((n, 1))
+        if self.basis == "linear":
+            V: Any = as_vectors(X, 'basis="linear"')
+            return np.hstack([np.ones((n, 1)), V if isinstance(V, np.ndarray) else V.toarray()])
+        if not callable(self.basis):
+            raise ValueError(
+                f'basis must be "constant", "linear" or a function of X, got {self.basis!r}.'
+            )
+        P = np.asarray(self.basis(X), dtype=float)
+        P = P[:, None] if P.ndim == 1 else P
+        if P.ndim != 2 or len(P) != n:
+            raise ValueError(f"basis must return an array of shape ({n}, m), got {P.shape}.")
+        return P
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+
+
+def _best(problem: SemiparametricProblem, criterion: str) -> tuple[float, np.ndarray]:
+    """The alpha of smallest score, and all on the path: a grid, refined around its best.
+
+    Scores that differ by rounding only are equal, and the largest of their alphas wins.
+    """
+    alphas = problem.penalties()
+    rounding = 1e-24 * float(np.sum(np.average(problem.means**2, axis=0)))
+
+    def score(log_alpha: float) -> float:
+        value = getattr(problem.at(float(np.exp(log_alpha))), criterion)()
+        return float(np.maximum(value, rounding))
+
+    logs = np.log(alphas)
+    values = np.array([score(t) for t in logs])
+    if not np.isfinite(values).any():
+        raise ValueError(
+            f"alpha={criterion!r}: without any one sample the free functions are not determined; "
+            f"give alpha as a number, or more samples."
+        )
+    i = len(values) - 1 - int(np.nanargmin(values[::-1]))
+    around = logs[max(i - 1, 0)], logs[min(i + 1, len(logs) - 1)]
+    refined = minimize_scalar(score, bounds=around, method="bounded", options={"xatol": 1e-4})
+    if refined.fun < values[i]:
+        best = float(np.exp(refined.x))
+        return best, np.sort(np.append(alphas, best))
+    return float(alphas[i]), alphas

@@ -289,6 +289,31 @@ MACHINES = [
 ]
 
 
+REGRESSORS = [
+    mercer.GaussianProcessRegressor(),
+    mercer.SemiparametricRidge(Gaussian(), basis="linear", alpha=0.1),
+    mercer.ThinPlateSpline(),
+    mercer.MultiOutputKernelRidge(0.1, kernel=Gaussian()),
+    mercer.ConformalRegressor(KernelRidge(0.1, kernel=Gaussian())),
+]
+
+
+@pytest.mark.parametrize("model", REGRESSORS, ids=lambda m: type(m).__name__)
+def test_regressors_on_arrays(model, path, rng):
+    X = rng.normal(size=(30, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=30)
+    fitted = clone(model).fit(X, y)
+    new = rng.normal(size=(5, 2))
+    np.testing.assert_allclose(round_trip(fitted, path).predict(new), fitted.predict(new))
+
+
+def test_gaussian_process_classifier(path, rng):
+    X = rng.normal(size=(40, 2))
+    fitted = mercer.GaussianProcessClassifier().fit(X, X[:, 0] > 0)
+    again = round_trip(fitted, path)
+    np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X))
+
+
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)
 def test_machines_on_arrays(machine, path, rng):
     X = rng.normal(size=(60, 3))

@@ -37,6 +37,11 @@ _HOME = {
     "models.ridge": "KernelRidge",
     "models.ridge_cv": "KernelRidgeCV",
     "models.lssvm": "LSSVC LSSVR",
+    "losses": "Absolute EpsilonInsensitive Expectile Hinge Huber Logistic Loss Multinomial "
+    "Poisson Quantile SmoothedHinge Squared SquaredEpsilonInsensitive SquaredHinge",
+    "models.logistic": "KernelLogisticRegression",
+    "models.machine": "KernelMachine",
+    "models.quantile": "KernelQuantileRegressor",
     "models.multioutput": "MultiOutputKernelRidge",
     "models.novelty": "OneClassSVM",
     "models.semiparametric": "SemiparametricRidge",

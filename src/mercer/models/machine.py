@@ -1,0 +1,319 @@
+"""Kernel machines: any convex loss with the norm of an RKHS."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
+from sklearn.utils import (
+    ClassifierTags,
+    RegressorTags,
+    check_array,
+    check_consistent_length,
+    compute_class_weight,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from ..data import Data
+from ..gram.plan import Plan
+from ..gram.stored import DenseGram
+from ..losses import Loss, as_loss
+from ..params import copy_params
+from ..rkhs.function import RKHSFunction
+from ..solvers.representer import SOLVERS, MachineSolution, solve_representer
+from .common import as_kernel, check_data
+
+
+class RepresenterMachine(BaseEstimator):
+    """What estimators share whose solution is f = sum_i c_i k(x_i, .) + b."""
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "kernel_",
+        "X_fit_",
+        "dual_coef_",
+        "intercept_",
+        "n_iter_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    # set by the constructors of subclasses
+    kernel: Any
+    alpha: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int | None
+    plan: Plan | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """The fitted function, without the intercept, as an element of H_k."""
+        check_is_fitted(self)
+        return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
+
+    # ---- the parts of fit ------------------------------------------------------------------
+    def _check_fit(self, X: Data, y: Any, kind: str) -> tuple[Data, np.ndarray]:
+        """X and y, numbers or labels; parameters are checked before any work."""
+        if not (isinstance(self.alpha, Real) and 0 < self.alpha < np.inf):
+            raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be > 0, got {self.tol!r}.")
+        if self.max_iter is not None and not self.max_iter >= 1:
+            raise ValueError(f"max_iter must be None or >= 1, got {self.max_iter!r}.")
+        X = check_data(self, X, self.kernel, reset=True)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        labels = kind in ("sign", "classes")
+        dtype = None if labels else np.float64
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=dtype, input_name="y"), warn=True)
+        check_consistent_length(X, y)
+        if labels:
+            check_classification_targets(y)
+        return X, y
+
+    def _check_classes(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Remember the classes; labels as codes 0..k-1."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        k = len(self.classes_)
+        if k < 2:
+            raise ValueError(f"The number of classes has to be greater than one; got {k} class")
+        empty = np.bincount(codes, weights) == 0
+        if empty.any():
+            raise ValueError(
+                f"all samples of class {self.classes_[empty][0]} have weight 0; drop them."
+            )
+        return codes
+
+    def _make_gram(self, X: Data) -> None:
+        gram: Any = as_kernel(self.kernel, X).gram(X, self.plan)
+        self.X_fit_, self.gram_, self.kernel_ = X, gram, gram.kernel
+
+    def _solve(
+        self, loss: Loss, y: np.ndarray, weights: np.ndarray | None, solver: str = "auto"
+    ) -> MachineSolution:
+        solution = solve_representer(
+            self.gram_, y, loss, float(self.alpha), weights, intercept=self.fit_intercept,
+            solver=solver, tol=self.tol, max_iter=self.max_iter,
+        )  # fmt: skip
+        solution.warn()
+        return solution
+
+    def _keep(self, solutions: list[MachineSolution]) -> None:
+        """Coefficients side by side, and the worst of the certificates; K is let go."""
+        coef = np.hstack([s.coef for s in solutions])
+        intercept = np.concatenate([s.intercept for s in solutions])
+        one = len(intercept) == 1
+        self.dual_coef_ = coef[:, 0] if one else coef
+        self.intercept_ = float(intercept[0]) if one else intercept
+        self.n_iter_ = max(1, *(s.n_iter for s in solutions))
+        self.solution_ = max(solutions, key=lambda s: s.stats["violation"])
+
+        if isinstance(self.gram_, DenseGram):
+            self.gram_.consume()  # a fitted model does not hold K
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+
+    def _values(self, X: Data) -> np.ndarray:
+        check_is_fitted(self)
+        X = check_data(self, X, self.kernel, reset=False)
+        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
+
+
+def _on_labels(machine: Any) -> bool:
+    return as_loss(machine.loss).targets in ("sign", "classes")
+
+
+class KernelMachine(RepresenterMachine):
+    r"""Learning with any loss and the norm of an RKHS.
+
+    .. math:: \min_{f \in H_k,\, b} \sum_i w_i L(y_i, f(x_i) + b)
+              + \tfrac{\alpha}{2} \|f\|^2
+
+    By the representer theorem f = sum_i c_i k(x_i, .). The squared loss is (y - f)^2 / 2, so that
+    without an intercept f is that of :class:`KernelRidge` with the same alpha. In the convention
+    of support vector machines, ||f||^2 / 2 + C sum_i L(...), C is 1 / alpha.
+
+    What the model predicts depends on the loss: numbers, classes (``"hinge"``, ``"logistic"``, ...:
+    two, or one machine against the rest for each of several; ``"multinomial"``: jointly), or the
+    mean exp(f) of counts (``"poisson"``).
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A kernel, a name known to scikit-learn, or a function of two samples.
+    loss : Loss or str
+        One of :mod:`mercer.losses`, your own, or a name: ``"squared"``, ``"absolute"``,
+        ``"huber"``, ``"quantile"``, ``"expectile"``, ``"epsilon_insensitive"``,
+        ``"squared_epsilon_insensitive"``, ``"hinge"``, ``"squared_hinge"``, ``"smoothed_hinge"``,
+        ``"logistic"``, ``"poisson"``, ``"multinomial"``.
+    alpha : float
+        Strength of the penalty, > 0.
+    fit_intercept : bool
+        Is there a constant b, which is not penalised?
+    solver : {"auto", "newton", "dual", "admm"}
+        ``"newton"`` needs a smooth loss, ``"dual"`` one of straight and parabolic pieces;
+        ``"admm"`` takes any and is slow.
+    tol : float
+        Largest violation of the optimality conditions, as a part of the largest slope of the loss.
+    max_iter : int, optional
+        Most steps of the solver.
+    plan : Plan, optional
+        Memory and threads to use.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n,) or (n, k)
+        The coefficients c.
+    intercept_ : float or ndarray of shape (k,)
+        b.
+    loss_, kernel_ : Loss, Kernel
+        The loss and the kernel with every parameter a number.
+    classes_ : ndarray
+        The classes, where the loss is one for them.
+    gram_ : Gram
+        The operator the model was trained with.
+    rkhs_function_ : RKHSFunction
+        f as an element of H_k.
+    solution_ : MachineSolution
+        The certificate: violation, duality gap, method, seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, KernelMachine
+    >>> X = np.linspace(0, 3, 40)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> y[::8] += 5  # outliers
+    >>> model = KernelMachine(Gaussian(), "absolute", alpha=0.01).fit(X, y)
+    >>> model.predict([[1.5]]).round(2)
+    array([1.])
+
+    References
+    ----------
+    Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001.
+    """
+
+    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "loss_", "classes_")
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        loss: Any = "squared",
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        tol: float = 1e-5,
+        max_iter: int | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.plan = plan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        try:
+            kind = as_loss(self.loss).targets
+        except ValueError:  # fit will say so
+            kind = "real"
+        if kind in ("sign", "classes"):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+            tags.target_tags.positive_only = kind == "count"
+        return tags
+
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets or labels y, and weights."""
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
+        self.loss_ = copy_params(as_loss(self.loss))
+        kind = self.loss_.targets
+        if self.solver == "newton" and not self.loss_.smooth:
+            raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
+        X, y = self._check_fit(X, y, kind)
+        weights = check_weights(sample_weight, y)
+        if kind == "count":
+            _check_counts(y, weights, self.fit_intercept)
+        columns = [y]
+        if kind in ("sign", "classes"):
+            codes = self._check_classes(y, weights)
+            k = len(self.classes_)
+            ones = [1] if k == 2 else list(range(k))
+            columns = [np.where(codes == one, 1.0, -1.0) for one in ones]
+            columns = [codes] if kind == "classes" else columns
+        self._make_gram(X)
+        self._keep([self._solve(self.loss_, column, weights, self.solver) for column in columns])
+        return self
+
+    @available_if(_on_labels)
+    def decision_function(self, X: Data) -> np.ndarray:
+        """f(x) + b, of losses for classes: shape (m,), or one column per class if there are more.
+
+        The joint loss has two functions for two classes, which differ by their sign.
+        """
+        f = self._values(X)
+        return f[:, 1] - f[:, 0] if f.ndim == 2 and f.shape[1] == 2 else f
+
+    def predict(self, X: Data) -> np.ndarray:
+        """Numbers, classes, or the mean of counts, as the loss has it."""
+        f = self._values(X)
+        if self.loss_.targets == "count":
+            return np.exp(f)
+        return self.classes_[best_class(f)] if hasattr(self, "classes_") else f
+
+    def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of numbers, accuracy of classes, the part of the deviance explained of counts."""
+        predicted = self.predict(X)
+        kind = self.loss_.targets
+        if kind == "count":
+            return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
+        metric = r2_score if kind == "real" else accuracy_score
+        return float(metric(y, predicted, sample_weight=sample_weight))
+
+
+def best_class(f: np.ndarray) -> np.ndarray:
+    """The place of the class with the largest score."""
+    return (f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)
+
+
+def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -> np.ndarray | None:
+    """Weights of samples times those of their classes; None if all are 1."""
+    weights = np.ones(len(y))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+        if np.any(weights < 0) or not np.any(weights > 0):
+            raise ValueError("sample_weight must be >= 0, and not all zero.")
+    if class_weight is not None:
+        classes, codes = np.unique(y, return_inverse=True)
+        weights = weights * compute_class_weight(class_weight, classes=classes, y=y)[codes]
+    return None if np.all(weights == 1) else weights
+
+
+def _check_counts(y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> None:
+    if np.any(y < 0):
+        raise ValueError("y must be >= 0: loss='poisson' is one for counts.")
+    if intercept and not np.any(y if weights is None else y * weights):
+        raise ValueError("y is 0 everywhere, so the intercept would be -inf; drop it or the model.")

@@ -1,0 +1,343 @@
+r"""Any convex loss with the norm of a reproducing kernel Hilbert space.
+
+.. math:: \min_{f \in H_k,\, b} \sum_i w_i L(y_i, f(x_i) + b) + \tfrac{\alpha}{2} \|f\|^2
+
+By the representer theorem f = sum_i c_i k(x_i, .). With F = K c + b the solution is where
+
+.. math:: \alpha c_i \in -w_i\, \partial L(y_i, F_i) \text{ for all } i, \qquad
+          \sum_i c_i = 0 \text{ if there is an intercept } b.
+
+How far a solution is from that is its certificate, whichever solver found it.
+
+``"newton"``, for smooth losses (:mod:`mercer.solvers.newton`).
+
+``"dual"``, for losses of straight and parabolic pieces: the quadratic programme of support vector
+machines (:mod:`mercer.solvers.smo`).
+
+``"admm"``, for any loss with a proximal step: alternating directions, with one Cholesky factor for
+many iterations. Slow to many digits.
+
+References: Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001; Chapelle,
+*Training a support vector machine in the primal*, 2007; Boyd, Parikh, Chu, Peleato & Eckstein,
+*Distributed optimization and statistical learning via ADMM*, 2011.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..gram.base import Gram
+from ..gram.stored import LowRankGram, TiledGram
+from ..losses import Dual, Loss
+from .base import Solution
+from .blocks import Blocks, FeatureBlocks
+from .coordinate import warm_start
+from .newton import FLAT, Preconditioner, solve_newton, system_of
+from .smo import BoxProblem, solve_box
+from .smo_loops import BIG, slopes
+
+SOLVERS = ("auto", "newton", "dual", "admm")
+_ADMM_STEPS = 5000
+_RELAXATION = 1.6
+
+
+@dataclass
+class MachineSolution(Solution):
+    """A :class:`Solution` with an intercept; ``stats`` holds the certificate.
+
+    ``violation`` is the largest distance of alpha c_i from -w_i times a subgradient at F_i, as a
+    part of the largest slope at the best constant; ``gap`` the duality gap, where the conjugate of
+    the loss is known; ``objective`` the value reached.
+    """
+
+    intercept: np.ndarray = field(default_factory=lambda: np.zeros(1))
+
+
+def choose_solver(loss: Loss) -> str:
+    """The solver for a loss: "newton", "dual" or "admm".
+
+    Examples
+    --------
+    >>> from mercer.losses import Hinge, Logistic
+    >>> choose_solver(Logistic()), choose_solver(Hinge())
+    ('newton', 'dual')
+    """
+    dual = _quadratic(loss, np.ones(1))
+    if dual is None:
+        return "newton" if loss.smooth else "admm"
+    bounded = np.all(np.isfinite(dual.lower)) and np.all(np.isfinite(dual.upper))
+    return "dual" if bounded or not loss.smooth else "newton"
+
+
+def solve_representer(
+    gram: Gram,
+    y: np.ndarray,
+    loss: Loss,
+    alpha: float,
+    weights: np.ndarray | None = None,
+    *,
+    intercept: bool = True,
+    solver: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+) -> MachineSolution:
+    """Minimise sum_i w_i L(y_i, f(x_i) + b) + alpha ||f||^2 / 2 over f in H_k and b.
+
+    Parameters
+    ----------
+    gram : Gram
+        The operator K.
+    y : array of shape (n,)
+        Targets, of the kind that the loss wants.
+    loss : Loss
+        What errors cost.
+    alpha : float
+        Strength of the penalty, > 0.
+    weights : array of shape (n,), optional
+        Weights of the samples, >= 0.
+    intercept : bool
+        Is there a constant b, which is not penalised?
+    solver : {"auto", "newton", "dual", "admm"}
+        ``"auto"`` picks by what the loss declares.
+    tol : float
+        Violation of optimality at which to stop. Kinks of a loss count as met by scores within
+        tol times the spread of the targets.
+    max_iter : int, optional
+        Most Newton steps (100), ADMM steps (5000) or steps of the dual solver (no limit).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian
+    >>> from mercer.losses import Huber
+    >>> X = np.linspace(0, 3, 30)
+    >>> found = solve_representer(Gaussian().gram(X), np.sin(X), Huber(0.1), alpha=0.01)
+    >>> found.converged, found.stats["violation"] < 1e-6
+    (True, True)
+    """
+    begin = time.perf_counter()
+    problem = Problem(gram, y, loss, alpha, weights, intercept)
+    method = choose_solver(loss) if solver == "auto" else solver
+    C, b, n_iter = _SOLVE[method](problem, tol, max_iter)
+    KC = gram @ C
+    violation = problem.violation(C, KC + b, 0.0 if method == "newton" else tol * problem.spread)
+    converged = bool(violation <= 1.01 * tol)
+    stuck = method == "newton" and not converged and max_iter is None
+    if stuck and solver == "auto" and _quadratic(loss, np.ones(1)) is not None:
+        # the loss is almost not smooth
+        return solve_representer(
+            gram, y, loss, alpha, weights, intercept=intercept, solver="dual", tol=tol
+        )
+    message = (
+        "optimal"
+        if converged
+        else f'solver "{method}" stopped after {n_iter} steps with a violation of {violation:.1e} '
+        f"where tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+    )
+    stats = {"method": method, "violation": violation} | problem.values(C, KC, b)
+    stats["seconds"] = time.perf_counter() - begin
+    return MachineSolution(C, converged, n_iter, message, stats, b)
+
+
+class Problem:
+    """The objective, its slopes, and how far coefficients are from optimal."""
+
+    def __init__(
+        self,
+        gram: Gram,
+        y: np.ndarray,
+        loss: Loss,
+        alpha: float,
+        weights: np.ndarray | None,
+        intercept: bool,
+        scores: int | None = None,
+    ) -> None:
+        several = loss.targets == "classes"
+        self.gram, self.loss, self.alpha, self.intercept = gram, loss, alpha, intercept
+        self.flat = np.asarray(y)
+        self.y = self.flat if several else self.flat.astype(np.float64)[:, None]
+        self.w = np.ones((len(y), 1)) if weights is None else weights.astype(float)[:, None]
+        self.scores = scores or (int(y.max()) + 1 if several else 1)
+        with np.errstate(over="ignore"):
+            self.b = loss.constant(self.flat, self.w[:, 0]) if intercept else np.zeros(self.scores)
+            start = np.broadcast_to(self.b, (len(y), self.scores))
+            ends = np.abs(loss.subgradient_range(self.y, start))
+        self.largest = float(np.max(self.w * ends)) or 1.0
+        self.spread = (float(np.std(self.flat)) or 1.0) if loss.targets == "real" else 1.0
+
+    def part(self, index: np.ndarray) -> Problem:
+        """The same problem on some of the samples, with as much penalty per sample."""
+        share = float(self.w[index].sum() / self.w.sum())
+        return Problem(
+            self.gram, self.flat[index], self.loss, self.alpha * share, self.w[index, 0],
+            self.intercept, self.scores,
+        )  # fmt: skip
+
+    def slopes(self, F: np.ndarray) -> np.ndarray:
+        return self.w * self.loss.slope(self.y, F)
+
+    def loss_at(self, F: np.ndarray) -> float:
+        with np.errstate(over="ignore"):
+            return float(self.w[:, 0] @ self.loss.value(self.y, F).reshape(-1))
+
+    def curvature(
+        self, F: np.ndarray, least: np.ndarray
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """A curvature per sample, and the product with all of them.
+
+        It is 0 where there is none, and elsewhere not below what is given.
+        """
+        h = self.w[:, 0] * self.loss.curvature(self.y, F).sum(axis=1) / max(1, self.scores - 1)
+        if not h.any():  # then as if it were that of a parabola through the data
+            h = self.w[:, 0] * self.largest / self.spread
+            return h, lambda V: h[:, None] * V
+        curved = h > FLAT * h.max()
+        masked, more = self.w * curved[:, None], np.maximum(least - h, 0) * curved
+
+        def product(V: np.ndarray) -> np.ndarray:
+            return masked * self.loss.curvature_times(self.y, F, V) + more[:, None] * V
+
+        return h * curved + more, product
+
+    def violation(self, C: np.ndarray, F: np.ndarray, slack: float) -> float:
+        """How far -alpha c is from w times the subgradients within ``slack`` of F."""
+        u = -self.alpha * C
+        with np.errstate(over="ignore"):
+            low = self.w * self.loss.subgradient_range(self.y, F - slack)[0]
+            high = self.w * self.loss.subgradient_range(self.y, F + slack)[1]
+        worst = max(float(np.max(low - u)), float(np.max(u - high)), 0.0)
+        if self.intercept:
+            worst = max(worst, float(np.abs(u.sum(axis=0)).max()) / len(u))
+        return worst / self.largest
+
+    def values(self, C: np.ndarray, KC: np.ndarray, b: np.ndarray) -> dict[str, float]:
+        """The objective and, if the conjugate is known, the gap to the dual one.
+
+        By the inequality of Fenchel and Young it is sum_i w_i (L(F_i) + L*(u_i) - u_i F_i).
+        """
+        F, used = KC + b, self.w[:, 0] > 0
+        w, y = self.w[used, 0], self.y[used]
+        losses = self.loss.value(self.y, F).reshape(-1)[used]
+        found = {"objective": float(w @ losses + self.alpha * np.sum(C * KC) / 2)}
+        u = -self.alpha * C[used] / self.w[used]
+        conjugate = self.loss.conjugate(y, u)
+        if conjugate is not None:
+            terms = losses + conjugate.reshape(-1) - np.sum(u * F[used], axis=1)
+            gap = float(w @ terms)
+            found |= {"gap": gap} if np.isfinite(gap) else {}
+        return found
+
+
+# ---- the dual ------------------------------------------------------------------------------------
+def _quadratic(loss: Loss, y: np.ndarray) -> Dual | None:
+    """The conjugate, if it is one quadratic function with a penalty |u|."""
+    dual = loss.dual(y)
+    return None if dual is None or dual.soft[0] != dual.soft[1] else dual
+
+
+def _solve_dual(
+    problem: Problem, tol: float, max_iter: int | None
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """min c' (K + h alpha / W) c / 2 - t' c + epsilon ||c||_1 with alpha c / w between bounds."""
+    dual = _quadratic(problem.loss, problem.flat.astype(np.float64))
+    if dual is None:
+        raise ValueError(f'solver="dual" cannot be used with {problem.loss!r}; use "auto".')
+    w, alpha = problem.w[:, 0], problem.alpha
+    used = w > 0
+    with np.errstate(invalid="ignore"):
+        lower = np.where(used, -w * dual.upper / alpha, 0.0)
+        upper = np.where(used, -w * dual.lower / alpha, 0.0)
+    ridge = np.where(used, dual.soft[0] * alpha / np.where(used, w, 1.0), 0.0)
+    target, spare = dual.target, 0 if problem.intercept else 2
+    if spare:  # two samples that k does not see take up any sum, at no cost: no intercept is left
+        target = np.append(target, [dual.epsilon, -dual.epsilon])
+        lower, upper = np.append(lower, [0.0, -np.inf]), np.append(upper, [np.inf, 0.0])
+    box = BoxProblem(target, lower, upper, np.zeros(len(target)), dual.epsilon)
+    blocks = _blocks(problem.gram, ridge, spare)
+    if isinstance(blocks, FeatureBlocks) and not spare:
+        box = warm_start(blocks.phi, box)
+    found = solve_box(blocks, box, tol=tol * problem.spread, max_iter=max_iter)
+    C = found.beta[: len(w), None]
+    if spare:
+        return C, np.zeros(1), found.n_iter
+    rise, fall = np.empty(len(w)), np.empty(len(w))
+    low, high = slopes(found.gradient, found.beta, lower, upper, dual.epsilon, rise, fall)
+    ends = [end for end in (low, high) if abs(end) < BIG / 2]
+    return C, np.array([-float(np.mean(ends)) if ends else 0.0]), found.n_iter
+
+
+def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> Blocks:
+    """K + diag(ridge) for the dual solver, with some samples more for which k is 0."""
+    n = len(gram)
+    if isinstance(gram, LowRankGram) and not ridge.any():
+        phi, more = gram.phi, (spare, gram.rank)
+        if sp.issparse(phi):
+            return FeatureBlocks(sp.vstack([phi, sp.csr_matrix(more)], format="csr"))
+        return FeatureBlocks(np.vstack([phi, np.zeros(more)]))
+    if not isinstance(gram, TiledGram):
+        K = np.ascontiguousarray(gram.to_dense(), dtype=np.float64)
+        if spare or ridge.any():
+            K = np.pad(K, (0, spare))
+            K.flat[:: n + spare + 1] += np.append(ridge, np.zeros(spare))
+        return Blocks(lambda rows, cols: K[rows][:, cols], np.diagonal(K).copy(), matrix=K)
+    inner, everything = gram.shift(ridge), np.arange(n + spare)
+
+    def block(rows: Any, cols: Any) -> np.ndarray:
+        i, j = everything[rows], everything[cols]
+        out = np.zeros((len(i), len(j)))
+        out[np.ix_(i < n, j < n)] = inner.block(i[i < n], j[j < n])
+        return out
+
+    return Blocks(block, np.append(inner.diag(), np.zeros(spare)))
+
+
+# ---- alternating directions ----------------------------------------------------------------------
+def _solve_admm(
+    problem: Problem, tol: float, max_iter: int | None
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Scores F = K c + b and their copies Z, which only the loss sees, are made to agree."""
+    if problem.loss.targets == "classes":
+        raise ValueError(f'solver="admm" cannot be used with {problem.loss!r}; use "newton".')
+    if isinstance(problem.gram, TiledGram):
+        raise ValueError(
+            'solver="admm" needs K in memory; give the plan more memory, or use a smooth loss.'
+        )
+    system, w = system_of(problem.gram, problem.alpha), problem.w
+    used = w > 0
+    rho = problem.largest / (problem.spread * float(w.max()))
+    slack, precondition = tol * problem.spread, None
+    Z = np.broadcast_to(problem.b, w.shape).copy()
+    U = np.zeros_like(Z)
+    most = max_iter or _ADMM_STEPS
+    for n_iter in range(1, most + 1):
+        if precondition is None:
+            weight = rho * w
+            precondition = Preconditioner(system, weight[:, 0], problem.alpha, problem.intercept)
+        R = weight * (Z - U)
+        C, b = precondition(R, R.sum(axis=0))
+        F = Z - U - np.where(used, problem.alpha * C / np.where(used, weight, 1.0), 0.0)
+        if n_iter % 10 == 0 and problem.violation(C, F, slack) <= tol:
+            break
+        mixed = _RELAXATION * F + (1 - _RELAXATION) * Z
+        before, Z = Z, problem.loss.prox(problem.y, mixed + U, 1 / rho)
+        U = U + mixed - Z
+        if n_iter in (20, 50, 100, 200, 400, 800):  # balance the two kinds of error
+            apart = _norm(F - Z) / max(_norm(F), _norm(Z))
+            moved = _norm(weight * (Z - before)) / (problem.alpha * _norm(C))
+            change = float(np.clip(np.sqrt(apart / moved), 0.1, 10.0))
+            if change > 2 or change < 0.5:
+                rho, U, precondition = rho * change, U / change, None
+    return C, b, n_iter
+
+
+_SOLVE = {"newton": solve_newton, "dual": _solve_dual, "admm": _solve_admm}
+
+
+def _norm(V: np.ndarray) -> float:
+    return max(float(np.linalg.norm(V)), 1e-300)

@@ -292,6 +292,8 @@ MACHINES = [
 REGRESSORS = [
     mercer.GaussianProcessRegressor(),
     mercer.SemiparametricRidge(Gaussian(), basis="linear", alpha=0.1),
+    mercer.KernelMachine(Gaussian(), mercer.Huber(0.2)),
+    mercer.KernelQuantileRegressor([0.2, 0.8]),
     mercer.ThinPlateSpline(),
     mercer.MultiOutputKernelRidge(0.1, kernel=Gaussian()),
     mercer.ConformalRegressor(KernelRidge(0.1, kernel=Gaussian())),
@@ -307,9 +309,12 @@ def test_regressors_on_arrays(model, path, rng):
     np.testing.assert_allclose(round_trip(fitted, path).predict(new), fitted.predict(new))
 
 
-def test_gaussian_process_classifier(path, rng):
+@pytest.mark.parametrize(
+    "model", [mercer.GaussianProcessClassifier(), mercer.KernelLogisticRegression()], ids=repr
+)
+def test_probabilities(model, path, rng):
     X = rng.normal(size=(40, 2))
-    fitted = mercer.GaussianProcessClassifier().fit(X, X[:, 0] > 0)
+    fitted = clone(model).fit(X, X[:, 0] > 0)
     again = round_trip(fitted, path)
     np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X))
 

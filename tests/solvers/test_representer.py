@@ -235,14 +235,14 @@ def test_a_first_guess_from_a_quarter_and_kept_factors_change_nothing(rng, monke
     X, loss = rng.standard_normal((400, 2)), EVERY[name]
     f = np.sin(2 * X[:, 0]) + 0.5 * rng.standard_normal(400)
     y = {"real": f, "sign": np.sign(f), "classes": np.digitize(f, [-0.5, 0.5])}[loss.targets]
-    plain = solve_representer(Gaussian().gram(X), y, loss, 0.3, tol=1e-9)
+    plain = solve_representer(Gaussian().gram(X), y, loss, 0.3, solver="newton", tol=1e-9)
     factors = []
     build = newton._by_cholesky
     monkeypatch.setattr(
         newton, "_by_cholesky", lambda K, *a: factors.append(len(K)) or build(K, *a)
     )
     monkeypatch.setattr(newton, "_LARGE", 100)
-    guessed = solve_representer(Gaussian().gram(X), y, loss, 0.3, tol=1e-9)
+    guessed = solve_representer(Gaussian().gram(X), y, loss, 0.3, solver="newton", tol=1e-9)
     assert guessed.converged
     np.testing.assert_allclose(guessed.coef, plain.coef, atol=1e-6)
     assert 25 in factors  # a quarter of a quarter

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -22,11 +22,10 @@ from .solvers import criteria
 from .solvers.criteria import Criterion
 
 _ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
-_SAMPLE = 500  # samples on which a search begins, if there are many
-_MANY = 1000
+_SAMPLE = 500  # samples with which a search begins, if there are many more
 _RETRIES = 5
-_NEGLIGIBLE = 1e-7  # relative improvement
-_WORST = 1e25  # value where a matrix has no Cholesky factor
+_PRECISION = 1e-10  # relative improvement of a step at which a search ends
+_NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
 
 Measure = Callable[[np.ndarray, np.ndarray], Criterion]
 _MEASURES: dict[str, Measure] = {
@@ -178,20 +177,23 @@ def search(
 ) -> Tuning:
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
 
-    With many samples the search, restarts included, begins on some of them: a factorisation
-    costs n^3, and what is best for a part is close to what is best for all.
+    With many samples the search, restarts included, begins on 500 of them and goes on with twice
+    as many until it has all: a factorisation costs n^3, and what is best for a part is close to
+    what is best for more.
     """
     n = length(X)
     require_memory(3 * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
     whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed)
     starts = [whole.start, *(rng.uniform(*whole.bounds.T) for _ in range(n_restarts))]
-    if begin_small and n > _MANY:
-        some = np.sort(rng.choice(n, _SAMPLE, replace=False))
+    order, size = rng.permutation(n), _SAMPLE
+    while begin_small and size <= 0.6 * n:
+        some = np.sort(order[:size])
         part = _Objective(kernel, take(X, some), Y[some], alpha, measure, scale[some], fixed)
         starts = [min((part.descend(start) for start in starts), key=lambda r: r.fun).x]
+        size *= 2
     best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
     kernel, alpha = whole.at(best.x)
-    converged = bool(best.success) and best.fun < _WORST
+    converged = bool(best.success) and bool(np.isfinite(best.fun))
     return Tuning(kernel, alpha, float(best.fun), whole.count, converged, str(best.message))
 
 
@@ -226,6 +228,7 @@ class _Objective:
         self.bounds = everything[self.free]
         self.start = np.clip(self.full[self.free], *self.bounds.T)
         self.count = 0
+        self.latest: tuple[np.ndarray, float, np.ndarray] | None = None
 
     def at(self, free: np.ndarray) -> tuple[Kernel, float]:
         """The kernel and alpha at a point."""
@@ -241,18 +244,57 @@ class _Objective:
         """
         if not len(start):
             raise ValueError("no hyper-parameter is left to tune: all are fixed.")
-        best = minimize(self, start, jac=True, method="L-BFGS-B", bounds=self.bounds)
+        best = self._descend(start)
         for _ in range(_RETRIES):
-            if best.success or best.fun >= _WORST:
+            if best.success or not np.isfinite(best.fun):
                 break
-            again = minimize(self, best.x, jac=True, method="L-BFGS-B", bounds=self.bounds)
+            again = self._descend(best.x)
             if again.fun > best.fun - _NEGLIGIBLE * max(1.0, abs(best.fun)):
                 best.success, best.message = True, "no descent in working precision"
             else:
                 best = again
         return best
 
+    def _descend(self, start: np.ndarray) -> Any:
+        """L-BFGS on the criterion in units in which its slope at the start has length 1.
+
+        Parameters are logarithms, so the first step then changes them by no more than a factor e.
+        """
+        worst, slope = self(start)
+        unit = float(np.linalg.norm(slope)) or 1.0
+
+        def scaled(free: np.ndarray) -> tuple[float, np.ndarray]:
+            nonlocal worst
+            value, slope = self(free)
+            if not np.isfinite(value):  # worse than all, but not so much as to mislead the search
+                return worst / unit + 10, slope
+            worst = max(worst, value)
+            return value / unit, slope / unit
+
+        if not np.isfinite(worst):
+            return OptimizeResult(
+                x=start, fun=np.inf, success=False, message="singular at the start"
+            )
+        found = minimize(
+            scaled,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=self.bounds,
+            options={"ftol": _PRECISION},
+        )
+        found.fun *= unit
+        return found
+
     def __call__(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and slope; infinite where the matrix has no Cholesky factor."""
+        if self.latest is not None and np.array_equal(self.latest[0], free):
+            return self.latest[1], self.latest[2]
+        value, slope = self._evaluate(free)
+        self.latest = free.copy(), value, slope
+        return value, slope
+
+    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, alpha = self.at(free)
         P = kernel.prepare(self.X)
         A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
@@ -261,6 +303,6 @@ class _Objective:
         try:
             found = self.measure(A, self.Y)
         except np.linalg.LinAlgError:
-            return _WORST, np.zeros(len(free))
+            return np.inf, np.zeros(len(free))
         slope = np.append(contract(kernel, P, found.tile), alpha * (self.scale @ found.diagonal))
         return found.value, slope[self.free]

@@ -84,7 +84,7 @@ class SmoothingSpline(SplineModel):
     null_coef_ : ndarray of shape (m,) or (m, n_targets)
         Coefficients d of the polynomials 1, z, ..., z^(m-1).
     center_, scale_ : ndarray of shape (1,), float
-        Inputs are moved and scaled to z = (x - center_) / scale_ in [-1, 1].
+        Inputs are moved and scaled to z = (x - ``center_``) / ``scale_`` in [-1, 1].
     solution_ : Solution
         The solver's certificate.
 
@@ -96,7 +96,7 @@ class SmoothingSpline(SplineModel):
     instead of that one because its matrix is several times smaller in norm, so that less is lost
     by rounding when polynomials are projected out; and it extends beyond the data.
 
-    alpha is in the units of x and y. In z the penalty is alpha / scale_^(2m-1): if x is measured
+    alpha is in the units of x and y. In z the penalty is alpha / ``scale_``^(2m-1): if x is measured
     in a unit s times smaller, the alpha of the same fit is s^(2m-1) times larger.
 
     Time grows with the cube of the number of distinct points. Digits are lost when points that
@@ -180,7 +180,7 @@ class ThinPlateSpline(SplineModel):
     null_coef_ : ndarray of shape (n_polynomials,) or (n_polynomials, n_targets)
         Coefficients of the monomials 1, z_1, ..., z_d, z_1^2, z_1 z_2, ... of degree < m.
     center_, scale_ : ndarray of shape (d,), float
-        z = (x - center_) / scale_; one scale for all columns.
+        z = (x - ``center_``) / ``scale_``; one scale for all columns.
     alpha_, degrees_of_freedom_, alphas_, gcv_, loo_, penalty_, coef_, solution_
         As in :class:`SmoothingSpline`.
 
@@ -194,7 +194,7 @@ class ThinPlateSpline(SplineModel):
 
     So for d = m = 2 alpha is 1 / (8 pi) of the ``smoothing`` of
     :class:`scipy.interpolate.RBFInterpolator`. alpha is in the units of x and y: in z the penalty
-    is alpha / scale_^(2m-d). All columns should be in the same unit.
+    is alpha / ``scale_``^(2m-d). All columns should be in the same unit.
 
     Examples
     --------

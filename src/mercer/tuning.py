@@ -177,20 +177,17 @@ def search(
 ) -> Tuning:
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
 
-    With many samples the search, restarts included, begins on 500 of them and goes on with twice
-    as many until it has all: a factorisation costs n^3, and what is best for a part is close to
-    what is best for more.
+    With many samples the search, restarts included, begins on 500 of them: a factorisation costs
+    n^3, and what is best for a part is close to what is best for all.
     """
     n = length(X)
     require_memory(3 * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
     whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed)
     starts = [whole.start, *(rng.uniform(*whole.bounds.T) for _ in range(n_restarts))]
-    order, size = rng.permutation(n), _SAMPLE
-    while begin_small and size <= 0.6 * n:
-        some = np.sort(order[:size])
+    if begin_small and n >= 2 * _SAMPLE:
+        some = np.sort(rng.choice(n, _SAMPLE, replace=False))
         part = _Objective(kernel, take(X, some), Y[some], alpha, measure, scale[some], fixed)
         starts = [min((part.descend(start) for start in starts), key=lambda r: r.fun).x]
-        size *= 2
     best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
     kernel, alpha = whole.at(best.x)
     converged = bool(best.success) and bool(np.isfinite(best.fun))

@@ -96,7 +96,7 @@ class SmoothingSpline(SplineModel):
     instead of that one because its matrix is several times smaller in norm, so that less is lost
     by rounding when polynomials are projected out; and it extends beyond the data.
 
-    alpha is in the units of x and y. In z the penalty is alpha / ``scale_``^(2m-1): if x is
+    alpha is in the units of x and y. In z the penalty is ``alpha / scale_^(2m-1)``: if x is
     measured in a unit s times smaller, the alpha of the same fit is s^(2m-1) times larger.
 
     Time grows with the cube of the number of distinct points. Digits are lost when points that
@@ -194,7 +194,7 @@ class ThinPlateSpline(SplineModel):
 
     So for d = m = 2 alpha is 1 / (8 pi) of the ``smoothing`` of
     :class:`scipy.interpolate.RBFInterpolator`. alpha is in the units of x and y: in z the penalty
-    is alpha / ``scale_``^(2m-d). All columns should be in the same unit.
+    is ``alpha / scale_^(2m-d)``. All columns should be in the same unit.
 
     Examples
     --------

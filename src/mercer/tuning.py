@@ -23,8 +23,11 @@ from .solvers.criteria import Criterion
 
 _ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
 _SAMPLE = 500  # samples with which a search begins, if there are many more
+_DIFFERENCE = 1e-3  # of logarithms, for curvatures
+_FLATTEST = 1e-2  # curvature, as a part of the largest one, below which directions are alike
 _RETRIES = 5
 _PRECISION = 1e-10  # relative improvement of a step at which a search ends
+_PRECISION_DIRECTED = 1e-8  # the same along good directions, where steps are as good as their goal
 _NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
 
 Measure = Callable[[np.ndarray, np.ndarray], Criterion]
@@ -178,7 +181,8 @@ def search(
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
 
     With many samples the search, restarts included, begins on 500 of them: a factorisation costs
-    n^3, and what is best for a part is close to what is best for all.
+    n^3, and what is best for a part is close to what is best for all. Curvatures found there are
+    used to go on with all.
     """
     n = length(X)
     require_memory(3 * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
@@ -187,8 +191,10 @@ def search(
     if begin_small and n >= 2 * _SAMPLE:
         some = np.sort(rng.choice(n, _SAMPLE, replace=False))
         part = _Objective(kernel, take(X, some), Y[some], alpha, measure, scale[some], fixed)
-        starts = [min((part.descend(start) for start in starts), key=lambda r: r.fun).x]
-    best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
+        start = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
+        best = whole.descend(start, part.directions(start))
+    else:
+        best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
     kernel, alpha = whole.at(best.x)
     converged = bool(best.success) and bool(np.isfinite(best.fun))
     return Tuning(kernel, alpha, float(best.fun), whole.count, converged, str(best.message))
@@ -233,53 +239,70 @@ class _Objective:
         theta[self.free] = free
         return self.kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
 
-    def descend(self, start: np.ndarray) -> Any:
-        """A minimum near ``start``.
+    def directions(self, point: np.ndarray) -> np.ndarray:
+        """Directions, as columns, along which the slope changes equally fast at a minimum."""
+        slope = self(point)[1]
+        steps = _DIFFERENCE * np.eye(len(point))
+        H = np.array([self(point + step)[1] - slope for step in steps]) / _DIFFERENCE
+        if not np.all(np.isfinite(H)):
+            return np.eye(len(point))
+        curvatures, directions = np.linalg.eigh((H + H.T) / 2)
+        least = _FLATTEST * np.abs(curvatures).max() or 1.0
+        return directions / np.sqrt(np.maximum(curvatures, least))
+
+    def descend(self, start: np.ndarray, directions: np.ndarray | None = None) -> Any:
+        """A minimum near ``start``, looked for along the axes or along ``directions``.
 
         Next to where a matrix becomes singular a line search may fail. Then the search begins
         again from where it got to, until that leads no further.
         """
         if not len(start):
             raise ValueError("no hyper-parameter is left to tune: all are fixed.")
-        best = self._descend(start)
+        best = self._descend(start, directions)
         for _ in range(_RETRIES):
             if best.success or not np.isfinite(best.fun):
                 break
-            again = self._descend(best.x)
+            again = self._descend(best.x, None)
             if again.fun > best.fun - _NEGLIGIBLE * max(1.0, abs(best.fun)):
                 best.success, best.message = True, "no descent in working precision"
             else:
                 best = again
         return best
 
-    def _descend(self, start: np.ndarray) -> Any:
+    def _descend(self, start: np.ndarray, directions: np.ndarray | None) -> Any:
         """L-BFGS on the criterion in units in which its slope at the start has length 1.
 
-        Parameters are logarithms, so the first step then changes them by no more than a factor e.
+        So the first step has length 1: along the axes, no logarithm changes by more.
         """
+        D = np.eye(len(start)) if directions is None else directions
         worst, slope = self(start)
-        unit = float(np.linalg.norm(slope)) or 1.0
+        unit = float(np.linalg.norm(slope @ D)) or 1.0
+        if not np.isfinite(worst):
+            message = "the matrix is singular at the start"
+            return OptimizeResult(x=start, fun=np.inf, success=False, message=message)
 
-        def scaled(free: np.ndarray) -> tuple[float, np.ndarray]:
+        def place(z: np.ndarray) -> np.ndarray:
+            return np.clip(start + D @ z, *self.bounds.T)
+
+        def scaled(z: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal worst
+            free = place(z)
             value, slope = self(free)
             if not np.isfinite(value):  # worse than all, but not so much as to mislead the search
-                return worst / unit + 10, slope
+                return worst / unit + 10, slope @ D
             worst = max(worst, value)
-            return value / unit, slope / unit
+            inside = free == start + D @ z  # nothing changes beyond a bound
+            return value / unit, (slope * inside) @ D / unit
 
-        if not np.isfinite(worst):
-            return OptimizeResult(
-                x=start, fun=np.inf, success=False, message="singular at the start"
-            )
         found = minimize(
             scaled,
-            start,
+            np.zeros(len(start)),
             jac=True,
             method="L-BFGS-B",
-            bounds=self.bounds,
-            options={"ftol": _PRECISION},
+            bounds=self.bounds - start[:, None] if directions is None else None,
+            options={"ftol": _PRECISION if directions is None else _PRECISION_DIRECTED},
         )
+        found.x = place(found.x)
         found.fun *= unit
         return found
 

@@ -6,11 +6,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Gaussian, KernelRidge, Linear, Plan, Spectrum
+from mercer import Gaussian, KernelRidge, Linear, MultiOutputKernelRidge, Plan, Spectrum
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels.operator_valued import Separable, Transformable
-from mercer.models.multioutput import MultiOutputKernelRidge, learn_output
 from mercer.solvers.eigen import RidgeSpectrum
+from mercer.solvers.output import learn_output
 
 PLANTED = np.array([[1.0, 0.9, -0.8], [0.9, 1.0, -0.7], [-0.8, -0.7, 1.0]])
 

@@ -21,7 +21,8 @@ from ..kernels.algebra import Constant
 from ..kernels.base import Kernel
 from ..kernels.categorical import Categorical
 from ..kernels.dot import Linear
-from ..kernels.radial import Gaussian, Laplacian, Matern
+from ..kernels.matern import Matern
+from ..kernels.radial import Gaussian, Laplacian
 from ..kernels.strings import Spectrum
 from .tables import Table
 

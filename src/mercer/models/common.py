@@ -67,6 +67,11 @@ def as_kernel(
     return _borrowed(kernel, gamma, coef0)
 
 
+def covariance(kernel: Any) -> Any:
+    """The kernel of a Gaussian process as it was given; ``1 * Gaussian("median")`` for None."""
+    return 1 * Gaussian("median") if kernel is None else kernel
+
+
 def _gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
     """scikit-learn's gamma as a number: "scale" is 1 / (d var(X)), "auto" and None 1 / d."""
     if gamma == "scale":

@@ -15,7 +15,7 @@ from ..kernels.base import Kernel
 from ..solvers import criteria
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
 from ..tuning import search
-from .common import as_kernel, check_data
+from .common import as_kernel, check_data, covariance
 
 
 class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -119,7 +119,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Choose the hyper-parameters, then condition on the data."""
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
-        X = check_data(self, X, self._given(), reset=True)
+        X = check_data(self, X, covariance(self.kernel), reset=True)
         if y is None:
             raise ValueError(
                 "GaussianProcessRegressor requires y to be passed, but the target y is None."
@@ -132,7 +132,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._y_scale = np.where(spread > 0, spread, 1.0)
         unit = float(np.mean(self._y_scale**2))  # of the noise
         self.X_train_, self.y_train_ = X, (y - self._y_mean) / self._y_scale
-        kernel = as_kernel(self._given(), X).resolve(X)
+        kernel = as_kernel(covariance(self.kernel), X).resolve(X)
         self.tuning_ = None
         if self.optimizer is not None:
             self.tuning_ = search(
@@ -188,7 +188,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ValueError("ask for the standard deviation or the covariance, not for both.")
         if include_noise and np.ndim(self.alpha_):
             raise ValueError("include_noise needs one alpha, but the noise is known per sample.")
-        X = check_data(self, X, self._given(), reset=False)
+        X = check_data(self, X, covariance(self.kernel), reset=False)
         P = self.kernel_.prepare(X)
         cross = evaluate(self.kernel_, P, self._train).astype(np.float64, copy=False)
         mean = self._y_mean + self._y_scale * (cross @ self.dual_coef_)
@@ -257,11 +257,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self.kernel_.given(self.X_train_, self._noise)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _given(self) -> Any:
-        from ..kernels.radial import Gaussian
-
-        return 1 * Gaussian("median") if self.kernel is None else self.kernel
-
     def _check_alpha(self, y: np.ndarray) -> tuple[float, np.ndarray, bool]:
         """Where the noise begins, its pattern over samples, and whether it is known."""
         if self.alpha is None:

@@ -17,7 +17,7 @@ from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from ..solvers.laplace import Mode, find_mode, laplace_evidence
 from ..tuning import search
-from .common import as_kernel, check_data
+from .common import as_kernel, check_data, covariance
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 
@@ -119,7 +119,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         """Choose the hyper-parameters of each problem, then find its mode."""
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
-        X = check_data(self, X, self._given(), reset=True)
+        X = check_data(self, X, covariance(self.kernel), reset=True)
         if y is None:
             raise ValueError(
                 "GaussianProcessClassifier requires y to be passed, but the target y is None."
@@ -133,7 +133,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class"
             )
         self.X_train_ = X
-        kernel = as_kernel(self._given(), X).resolve(X)
+        kernel = as_kernel(covariance(self.kernel), X).resolve(X)
         rng = check_random_state(self.random_state)
         self.kernels_ = [self._tuned(kernel, X, labels, rng) for labels in self._problems()]
         self._restore()
@@ -144,7 +144,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Data) -> np.ndarray:
         """Probabilities of the classes."""
         check_is_fitted(self)
-        X = check_data(self, X, self._given(), reset=False)
+        X = check_data(self, X, covariance(self.kernel), reset=False)
         columns = []
         for latent in self._latents:
             mean, variance = latent.moments(X)
@@ -163,18 +163,13 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     def latent_mean_and_variance(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f: shape (m,), or (m, k) for k > 2 classes."""
         check_is_fitted(self)
-        X = check_data(self, X, self._given(), reset=False)
+        X = check_data(self, X, covariance(self.kernel), reset=False)
         means, variances = zip(*(latent.moments(X) for latent in self._latents), strict=True)
         if len(means) == 1:
             return means[0], variances[0]
         return np.stack(means, axis=1), np.stack(variances, axis=1)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _given(self) -> Any:
-        from ..kernels.radial import Gaussian
-
-        return 1 * Gaussian("median") if self.kernel is None else self.kernel
-
     def _problems(self) -> list[np.ndarray]:
         """Labels ±1: one problem for two classes, else each class against the rest."""
         of = [1] if len(self.classes_) == 2 else range(len(self.classes_))

@@ -83,7 +83,8 @@ def solve_cg(
         n_iter += 1
     R = Y - A @ X  # the certificate is computed, not carried along
     worst = float((np.linalg.norm(R, axis=0) / size).max(initial=0))
-    converged = worst <= max(10 * tol, 1e-12)
+    rounding = 8 * float(np.finfo(gram.dtype).eps)  # what products in K's precision can resolve
+    converged = worst <= max(10 * tol, rounding, 1e-12)
     message = (
         "solved"
         if converged

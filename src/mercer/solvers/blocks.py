@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..gram.tiles import run, slices
+from .exponential import exp_product
 from .smo_loops import add_rows
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
@@ -122,7 +123,17 @@ class Blocks:
                 T = np.ascontiguousarray(self.block(cols[of], rows[at]))
                 add_rows(out[at], T, np.arange(len(T)), weights[of], 0, T.shape[1])
 
-        run(part, slices(len(rows), 1000))
+        def exponential(at: slice) -> None:
+            for of in slices(len(cols), 500):
+                exp_product(left[cols[of]], right[rows[at]], weights[of], out[at])
+
+        if self.factors is not None and self.runs is not None:
+            left, right = self.factors
+            sample = np.concatenate([np.arange(*ends) for ends in self.runs])
+            rows, cols = sample[rows], sample[cols]
+            run(exponential, slices(len(rows), 1000))
+        else:
+            run(part, slices(len(rows), 1000))
         return out
 
 

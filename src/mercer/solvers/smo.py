@@ -47,7 +47,8 @@ _GOAL = 0.1  # the part of the violation to which a round goes
 _SHRINK_EVERY = 10  # rounds
 _IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
 _ROUNDING = 1e-15  # progress below this part of all progress is none
-_FEW_FEATURES = 128
+_FEW_FEATURES = 128  # up to which entries of K are sooner computed again than fetched from memory
+_REPEATS = 3  # changes of a variable from which on its row is kept nevertheless
 _SHARED = 100_000  # entries of the block worth a second thread
 _INNER = 100  # two-variable steps per variable of the working set and round
 _ANEW = 30  # times that the gradient is computed anew at most
@@ -139,7 +140,10 @@ class _Decomposition:
         self.size = min(_FIRST, self.most)
         capacity = n if K.matrix is not None else int(min(n, max(2 * self.most, rows)))
         self.rows = RowCache(K, capacity, workers)
-        self.shrinking = shrinking and self.rows.capacity < n  # else it saves little
+        self.cheap = K.factors is not None and K.factors[0].shape[1] <= _FEW_FEATURES
+        self.repeats = np.zeros(n, np.int64)  # changes of each variable while it had no row
+        # where all rows are kept, setting variables aside saves little
+        self.shrinking = shrinking and (self.rows.capacity < n or self.cheap)
         everything = np.arange(n)
         self._activate(everything, self._gradient(everything, K.rough_product))
         self.fallen = 0.0  # by how much the objective has fallen so far
@@ -239,21 +243,21 @@ class _Decomposition:
         self.W[places], self.entered[places] = new, self.stats["rounds"]
         return places
 
-    def _refill(self, new: np.ndarray, slots: np.ndarray) -> None:
+    def _refill(self, new: np.ndarray, slots: np.ndarray | None) -> None:
         """Bring the kernel block of the working set up to date at the places that are new.
 
         Entries are scattered over the rows: with few features they are computed sooner than found.
         """
         m, V = len(self.W), self.active[self.W]
         order = np.argsort(self.W)
-        compute = self.K.factors is not None and self.K.factors[0].shape[1] <= _FEW_FEATURES
 
         def part(at: slice) -> None:
             places = new[at]
-            if compute:
+            if self.cheap:
                 self.block[places, :m] = self.K.block(V[places], V)
                 mirror(self.block, places, m)
             else:
+                assert slots is not None
                 refill(self.block, places, self.rows.rows, slots[places], self.W, order)
 
         work = len(new) * m
@@ -276,7 +280,7 @@ class _Decomposition:
             return self._solve_small(limit)
         missing = self.rows.slot[self.active] < 0
         new = self._select(extremes, self.size, missing)
-        self.rows.fetch(self.active[new], self.beta, self.stats["rounds"] + 1)
+        self._fetch(self.active[new])
         goal = max(self.tol, _GOAL * violation) if len(new) else self.tol
         before = self.b.copy()
         steps, gained = take_steps(
@@ -309,7 +313,7 @@ class _Decomposition:
         new = self._renew(self._select(extremes, count, free))
         W = self.W
         V = self.active[W]
-        slots = self.rows.fetch(V, self.beta, self.stats["rounds"] + 1)
+        slots = None if self.cheap else self._fetch(V)
         self._refill(new, slots)
         b = self.b[W]
         steps, gained = take_steps(
@@ -320,9 +324,24 @@ class _Decomposition:
         change = b - self.b[W]
         moved = np.flatnonzero(change)
         self.b[W] = self.beta[V] = b
-        if len(moved):
-            self.rows.add(self.g, slots[moved], change[moved])
+        self._apply(V[moved], change[moved])
         return steps, gained
+
+    def _fetch(self, variables: np.ndarray) -> np.ndarray:
+        return self.rows.fetch(variables, self.beta, self.stats["rounds"] + 1)
+
+    def _apply(self, variables: np.ndarray, change: np.ndarray) -> None:
+        """Add the change of these variables to the gradient, by rows worth keeping and others."""
+        kept = np.ones(len(variables), bool)
+        if self.cheap:
+            kept = self.rows.slot[variables] >= 0
+            self.repeats[variables[~kept]] += 1
+            kept |= self.repeats[variables] >= _REPEATS
+            if not kept.all():
+                once = variables[~kept]
+                self.g += self.K.rough_product(self.active, once, change[~kept])
+        if kept.any():
+            self.rows.add(self.g, self._fetch(variables[kept]), change[kept])
 
     # ---- accuracy ------------------------------------------------------------------------
     def _gradient(self, of: np.ndarray, product: Product) -> np.ndarray:

@@ -7,10 +7,9 @@ and few steps: what costs there is going back and forth between Python and compi
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
+from .exponential import exp_rows
 from .smo_loops import BIG, slopes, take_steps
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
@@ -69,7 +68,7 @@ def solve_small(
         if violation < tol or steps >= limit:
             return steps, used, gained
         if count:
-            _rows(left, right, runs, sample, new[:count], rows, used)
+            exp_rows(left, right, runs, sample, new[:count], rows, used)
             for r in range(count):
                 owner[used + r], slot[new[r]] = new[r], used + r
             used += count
@@ -119,48 +118,3 @@ def _pick(slope, sign, bound, slot, groups, group, share, new, count):
                 slot[k] = -2
                 count += 1
     return count
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _rows(left, right, runs, sample, new, rows, used):
-    """rows[used:] = the kernel rows of these variables."""
-    some = np.empty((new.size, left.shape[1]), left.dtype)
-    for r in range(new.size):
-        some[r] = left[sample[new[r]]]
-    start = 0
-    for r in range(runs.shape[0]):
-        width = runs[r, 1] - runs[r, 0]
-        exponent = np.dot(some, right[runs[r, 0] : runs[r, 1]].T)
-        for a in range(new.size):
-            _exp(exponent[a], rows[used + a, start : start + width])
-        start += width
-
-
-@intrinsic
-def _float_of_bits(typing, bits):
-    def generate(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return (types.float32(bits), generate) if bits == types.int32 else None
-
-
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
-def _exp(x, out):
-    """exp of numbers <= 0 in single precision.
-
-    2^n times a polynomial of what is left, which lies between -log(2)/2 and log(2)/2.
-    """
-    real = np.float32
-    for k in range(x.size):
-        v = max(x[k], real(-87.0))
-        n = np.int32(v * real(1.44269504) - real(0.5))
-        r = v - real(n) * real(0.693359375) + real(n) * real(2.12194440e-4)
-        p = real(1.0 / 5040.0)
-        p = p * r + real(1.0 / 720.0)
-        p = p * r + real(1.0 / 120.0)
-        p = p * r + real(1.0 / 24.0)
-        p = p * r + real(1.0 / 6.0)
-        p = p * r + real(0.5)
-        p = p * r + real(1.0)
-        p = p * r + real(1.0)
-        out[k] = p * _float_of_bits(np.int32((n + np.int32(127)) << np.int32(23)))

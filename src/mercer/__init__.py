@@ -27,6 +27,7 @@ _HOME = {
     "kernels.radial": "Gaussian Laplacian RationalQuadratic",
     "kernels.spline": "Spline",
     "kernels.strings": "Spectrum",
+    "kernels.trees": "ElasticTree PartialTree SubsetTree Subtree",
     "kernels.taylor": "Taylor",
     "kernels.transforms": "Limit Modulated Normalized On Pullback Restricted",
     "features.expansion": "MercerExpansion",

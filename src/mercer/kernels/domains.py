@@ -20,6 +20,7 @@ Kind = Literal[
     "circle",
     "labels",
     "strings",
+    "trees",
     "columns",
     "subset",
     "everything",
@@ -30,6 +31,7 @@ _WORDS = {
     "vectors": "vectors",
     "labels": "labels",
     "strings": "strings",
+    "trees": "ordered labelled trees",
     "everything": "samples of any kind",
     "any": "arbitrary objects",
 }
@@ -88,7 +90,7 @@ class Domain:
     @property
     def discrete(self) -> bool:
         """Is it a countable set in which no sample is near another?"""
-        return self._every(lambda d: d.kind in ("labels", "strings"))
+        return self._every(lambda d: d.kind in ("labels", "strings", "trees"))
 
     @property
     def blind(self) -> bool:
@@ -100,12 +102,12 @@ class Domain:
         """Does it surely hold infinitely many points?"""
         if self.kind == "columns":
             return any(inner.infinite for _, inner in self.parts)
-        return self.kind in ("vectors", "ball", "interval", "circle", "strings")
+        return self.kind in ("vectors", "ball", "interval", "circle", "strings", "trees")
 
     @property
     def faithful(self) -> bool:
         """Is a sample known once it is known as a point of this set?"""
-        return self.kind in ("vectors", "ball", "interval", "labels", "strings", "any")
+        return self.kind in ("vectors", "ball", "interval", "labels", "strings", "trees", "any")
 
     @property
     def columns(self) -> frozenset[Hashable]:
@@ -164,6 +166,7 @@ class Domain:
 VECTORS = Domain("vectors", "vectors in R^d")
 LABELS = Domain("labels", "labels (a discrete set)")
 STRINGS = Domain("strings", "strings")
+TREES = Domain("trees", "ordered labelled trees")
 EVERYTHING = Domain("everything")  # of kernels that do not look at the sample at all
 ANY = Domain("any")  # of kernels whose samples nothing is known about
 

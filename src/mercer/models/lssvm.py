@@ -30,9 +30,9 @@ class LeastSquaresMachine(BaseEstimator):
 
     def __init__(
         self,
+        kernel: Any = "rbf",
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
@@ -162,9 +162,9 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
 
     def __init__(
         self,
+        kernel: Any = "rbf",
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,

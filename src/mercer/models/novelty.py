@@ -52,8 +52,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     def __init__(
         self,
-        *,
         kernel: Any = "rbf",
+        *,
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,

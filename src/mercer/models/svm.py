@@ -75,9 +75,9 @@ class SVC(VectorClassifier):
 
     def __init__(
         self,
+        kernel: Any = "rbf",
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
@@ -188,9 +188,9 @@ class NuSVC(VectorClassifier):
 
     def __init__(
         self,
+        kernel: Any = "rbf",
         *,
         nu: float = 0.5,
-        kernel: Any = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,

@@ -95,8 +95,8 @@ class SVR(VectorRegressor):
 
     def __init__(
         self,
-        *,
         kernel: Any = "rbf",
+        *,
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
@@ -169,10 +169,10 @@ class NuSVR(VectorRegressor):
 
     def __init__(
         self,
+        kernel: Any = "rbf",
         *,
         nu: float = 0.5,
         C: float = 1.0,
-        kernel: Any = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,

@@ -1,8 +1,25 @@
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
+from scipy.special import log_softmax
 
-from mercer import Gaussian, KernelRidge, Spectrum
-from mercer.tuning import tune
+from mercer import (
+    LSSVR,
+    SVC,
+    Custom,
+    Gaussian,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelLogisticRegression,
+    KernelRidge,
+    KernelRidgeCV,
+    Linear,
+    Matern,
+    Spectrum,
+)
+from mercer.kernels.distances import SquaredDistances
+from mercer.tuning import per_feature, tune
 
 
 def wave(rng, n=120):
@@ -106,3 +123,180 @@ def test_alpha_must_be_positive_to_begin_with(rng):
     X, y = wave(rng, 20)
     with pytest.raises(ValueError, match="alpha must be one number > 0"):
         tune(KernelRidge(alpha=0.0, kernel=Gaussian()), X, y)
+
+
+def true_scores(X, k):
+    return np.stack([2 * np.sin(2 * X[:, 0] + c) for c in range(k)], axis=1)
+
+
+def classes(rng, n=150, k=2):
+    X = rng.uniform(-2, 2, (n, 3))
+    scores = true_scores(X, k)
+    return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("by", ["marginal_likelihood", "loo", "validation"])
+def test_logistic_regression_from_a_bad_start(rng, by, k):
+    X, y = classes(rng, k=k)
+    start = KernelLogisticRegression(30.0, kernel=Gaussian(3.0))
+    model = tune(start, X[:, :1], y, by=by, random_state=0)
+    assert model.tuning_.converged
+    new, labels = classes(rng, n=500, k=k)
+
+    def loss(logs):
+        return -np.mean(logs[np.arange(500), labels])
+
+    best = loss(log_softmax(true_scores(new, k), axis=1))
+    before = loss(start.fit(X[:, :1], y).predict_log_proba(new[:, :1]))
+    assert best < loss(model.predict_log_proba(new[:, :1])) < best + 0.07 < before - 0.05
+    assert model.alpha == model.tuning_.alpha
+    assert model.kernel == model.tuning_.kernel == model.kernel_
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_of_labels_is_stationary_and_no_grid_point_is_better(rng, weighted):
+    X, y = classes(rng, 60)
+    w = rng.uniform(0.5, 2, 60) if weighted else None
+    start = KernelLogisticRegression(1.0, kernel=Gaussian(), tol=1e-9)
+    model = tune(start, X[:, :1], y, by="loo", sample_weight=w)
+    best = model.tuning_.value
+    assert model.leave_one_out_loss() == pytest.approx(best, rel=1e-5)
+    for alpha in np.geomspace(1e-2, 10, 7):
+        for lengthscale in np.geomspace(0.2, 3, 7):
+            other = KernelLogisticRegression(alpha, kernel=Gaussian(lengthscale))
+            assert other.fit(X[:, :1], y, w).leave_one_out_loss() > best * (1 - 1e-6)
+
+
+def test_fixed_parameters_of_logistic_regression_stay(rng):
+    X, y = classes(rng, 60)
+    start = KernelLogisticRegression(0.7, kernel=Gaussian(2.0))
+    held = tune(start, X, y, fixed=("alpha",))
+    assert held.alpha == pytest.approx(0.7)
+    assert held.kernel.lengthscale != 2.0
+    held = tune(start, X, y, fixed=("kernel__lengthscale",))
+    assert held.kernel.lengthscale == pytest.approx(2.0)
+    assert held.alpha != 0.7
+    with pytest.raises(ValueError, match="hyper-parameters are lengthscale, alpha"):
+        tune(start, X, y, fixed=("gamma",))
+
+
+def test_a_search_begins_with_a_part_that_has_all_classes(rng, monkeypatch):
+    monkeypatch.setattr("mercer.descent.SAMPLE", 50)
+    monkeypatch.setattr("mercer.tuning.SAMPLE", 50)
+    X, y = classes(rng, 150)
+    start = KernelLogisticRegression(1.0, kernel=Gaussian())
+    common = tune(start, X[:, :1], y, by="loo", random_state=0).tuning_.n_evaluations
+    y[np.argsort(X[:, 0])[:4]] = 2
+    rare = tune(start, X[:, :1], y, by="loo", random_state=0)
+    assert common < 15 < rare.tuning_.n_evaluations
+    assert rare.predict_proba(X[:, :1]).shape == (150, 3)
+
+
+def test_a_lengthscale_for_each_feature_finds_the_one_that_matters(rng):
+    X, y = classes(rng)
+    for model in (KernelRidge, KernelLogisticRegression):
+        model = model(0.1, kernel=Gaussian("median"))
+        tuned = tune(model, X * [1.0, 100.0, 0.01], y, ard=True, random_state=0)
+        scales = tuned.kernel.lengthscale / [1.0, 100.0, 0.01]
+        assert scales[0] < 0.2 * scales[1:].min()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_lengthscales_begin_with_the_same_mean_distance(rng, sparse):
+    X = rng.standard_normal((40, 3)) * [1.0, 5.0, 0.0]
+    X = sp.csr_matrix(X) if sparse else X
+    one = Gaussian(0.5)
+    many = per_feature(one, X)
+    assert many.lengthscale[2] == 0.5
+    assert many.lengthscale[1] / many.lengthscale[0] > 2
+
+    def mean(kernel):
+        P = kernel.prepare(X)
+        return SquaredDistances(P, P)(slice(None), slice(None)).mean()
+
+    assert mean(many) == pytest.approx(mean(one))
+
+
+def test_lengthscales_of_columns_and_parts():
+    table = pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": [1.0, 1.5, 0.0], "text": ["x", "xy", "y"]})
+    kernel = 2 * Gaussian().on(["a", "b"]) + Matern(1.5).on("a") * Spectrum(1).on("text") + 1
+    spread = per_feature(kernel, table)
+    names = [(h.name, np.size(h.value)) for h in spread.hyperparameters()]
+    assert ("left__left__right__kernel__lengthscale", 2) in names
+    assert ("left__right__left__kernel__lengthscale", 1) in names
+    logs = Gaussian().pullback(np.log)
+    assert len(per_feature(logs, np.array([[1.0, 2.0], [3.0, 5.0]])).theta) == 2
+
+
+def test_lengthscales_need_features(rng):
+    with pytest.raises(ValueError, match="ard=True gives each feature a lengthscale"):
+        tune(KernelRidge(kernel=Linear()), rng.standard_normal((9, 2)), np.arange(9.0), ard=True)
+    with pytest.raises(ValueError, match="has none for several features"):
+        tune(KernelRidge(kernel=Gaussian()), rng.standard_normal((9, 1)), np.arange(9.0), ard=True)
+
+
+def test_gaussian_processes_tune_themselves(rng):
+    X, y = classes(rng, 60)
+    process = tune(GaussianProcessRegressor(optimizer=None), X, X[:, 0], ard=True, random_state=0)
+    assert process.kernel_.right.lengthscale[0] < 0.1 * process.kernel_.right.lengthscale[1:].min()
+    assert process.tuning_.converged
+    labels = tune(GaussianProcessClassifier(), X, y, ard=True, fixed=("left__value",))
+    assert labels.kernels_[0].left.value == pytest.approx(1)
+    assert np.size(labels.kernels_[0].right.lengthscale) == 3
+    with pytest.raises(ValueError, match="by must be one of marginal_likelihood for Gaussian"):
+        tune(GaussianProcessClassifier(), X, y, by="loo")
+    with pytest.raises(ValueError, match="no weights of samples"):
+        tune(GaussianProcessClassifier(), X, y, sample_weight=np.ones(60))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (SVC(), "not SVC: use SVCCV"),
+        (KernelRidgeCV(), "chooses by itself"),
+        (LSSVR(), "not LSSVR: use GridSearchCV"),
+        (KernelLogisticRegression(), "by must be one of marginal_likelihood, loo, validation for"),
+    ],
+)
+def test_other_models_and_criteria_are_refused(rng, model, message):
+    with pytest.raises(ValueError, match=message):
+        tune(model, *classes(rng, 20), by="gcv")
+
+
+def test_what_does_not_change_is_computed_once(rng):
+    calls = []
+
+    def overlap(words, others):
+        calls.append(len(words))
+        return np.array([[len(set(w) & set(o)) for o in others] for w in words], dtype=float)
+
+    words = np.array(["".join(rng.choice(list("abcd"), 6)) for _ in range(40)])
+    numbers = rng.standard_normal(40)
+    y = np.array([float(w.count("a")) for w in words]) + numbers
+    data = list(zip(words, numbers, strict=True))
+    kernel = 1.0 * Custom(overlap, batch=True).on(0) + 1.0 * Gaussian().on(1)
+    model = tune(KernelRidge(alpha=0.1, kernel=kernel), data, y)
+    searched = len(calls)
+    model.fit(data, y)
+    assert searched < 3 * (len(calls) - searched)  # two fits, and once for the whole search
+    assert model.tuning_.n_evaluations > 5
+    plain = tune(KernelRidge(alpha=0.1, kernel=kernel.left), data, y)
+    assert plain.kernel.right == kernel.left.right  # as it was given, no matrix
+
+
+def test_a_matrix_of_the_user_has_only_its_penalty(rng, monkeypatch):
+    monkeypatch.setattr("mercer.descent.SAMPLE", 50)
+    X, y = wave(rng, 120)
+    K = Gaussian(0.5)(X)
+    for by in ("loo", "validation"):
+        start = KernelRidge(alpha=1.0, kernel="precomputed")
+        model = tune(start, K, y, by=by, random_state=0)
+        known = KernelRidge(alpha=1.0, kernel=Gaussian(0.5))
+        other = tune(known, X, y, by=by, fixed=("kernel__lengthscale",), random_state=0)
+        assert model.alpha == pytest.approx(other.alpha, rel=1e-3)
+    start = KernelLogisticRegression(1.0, kernel="precomputed")
+    model = tune(start, K, y > 0, by="loo", random_state=0)
+    known = KernelLogisticRegression(1.0, kernel=Gaussian(0.5))
+    other = tune(known, X, y > 0, by="loo", fixed=("kernel__lengthscale",), random_state=0)
+    assert model.alpha == pytest.approx(other.alpha, rel=1e-3)

@@ -1,79 +1,35 @@
-"""Hyper-parameters by gradients: the penalty and every number in the kernel at once, no grid."""
+"""Models with all their continuous hyper-parameters chosen by gradients."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .data import Data, length, take
-from .exceptions import ConvergenceWarning
-from .gram.memory import require_memory
-from .gram.tiles import contract, evaluate
+from .data import Data, as_vectors, columns, length
+from .descent import SAMPLE, Measure, Tuning, check_names, rows_of, search
+from .kernels.algebra import Constant, Product
 from .kernels.base import Kernel
+from .kernels.radial import Radial
+from .kernels.transforms import On, Pullback
+from .models.common import as_kernel, check_data, covariance
 from .solvers import criteria
-from .solvers.criteria import Criterion
+from .solvers.likelihood import Labels
 
-_ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
-_SAMPLE = 500  # samples with which a search begins, if there are many more
-_DIFFERENCE = 1e-3  # of logarithms, for curvatures
-_FLATTEST = 1e-2  # curvature, as a part of the largest one, below which directions are alike
-_RETRIES = 5
-_PRECISION = 1e-10  # relative improvement of a step at which a search ends
-_PRECISION_DIRECTED = 1e-8  # the same along good directions, where steps are as good as their goal
-_NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
+__all__ = ["Tuning", "search", "tune"]
 
-Measure = Callable[[np.ndarray, np.ndarray], Criterion]
-_MEASURES: dict[str, Measure] = {
+_SEEN = 10  # samples of the rarest class that a part of the data must have, to begin with it
+_RIDGE: dict[str, Measure] = {
     "marginal_likelihood": partial(criteria.evidence, scaled=True),
     "loo": criteria.leave_one_out,
     "gcv": criteria.generalised,
 }
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What a search found.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel with its best hyper-parameters.
-    alpha : float
-        The best noise or penalty.
-    value : float
-        The criterion there: small is good.
-    n_evaluations : int
-        How often it was computed on all samples.
-    converged : bool
-        Did the optimiser reach a stationary point?
-    message : str
-        What the optimiser says.
-    """
-
-    kernel: Kernel
-    alpha: float
-    value: float
-    n_evaluations: int
-    converged: bool
-    message: str
-
-    def warn(self) -> None:
-        """Say so if the optimiser did not converge."""
-        if not self.converged:
-            warnings.warn(
-                f"the search for hyper-parameters stopped early ({self.message}); standardise the "
-                f"data, give a better start, or ask for restarts.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
 
 def tune(
@@ -82,6 +38,7 @@ def tune(
     y: Any,
     *,
     by: str = "marginal_likelihood",
+    ard: bool = False,
     fixed: tuple[str, ...] = (),
     n_restarts: int = 0,
     test_size: float = 0.3,
@@ -94,15 +51,28 @@ def tune(
     moved together along the gradient of the criterion. Weights of a sum of kernels are numbers in
     the kernel like any other, so this also learns how to combine columns and kinds of data.
 
+    ============================  ===============================================================
+    model                         criteria
+    ============================  ===============================================================
+    KernelRidge                   all four
+    KernelLogisticRegression      marginal_likelihood (Laplace), loo (approximate), validation
+    GaussianProcessRegressor,     marginal_likelihood, by which they choose when they are fitted
+    GaussianProcessClassifier
+    ============================  ===============================================================
+
     Parameters
     ----------
-    model : KernelRidge
+    model : KernelRidge, KernelLogisticRegression, GaussianProcessRegressor, ...
         The model; its kernel and alpha are where the search begins.
     X, y : data
-        Samples and targets.
+        Samples, and targets or labels.
     by : {"marginal_likelihood", "loo", "gcv", "validation"}
-        The likelihood under a Gaussian process, up to a factor of its covariance; the error of
-        leave-one-out predictions, or its generalised form; or that on samples held out.
+        The likelihood under a Gaussian process (for ridge regression up to a factor of its
+        covariance); the error, or log loss, of leave-one-out predictions; its generalised form; or
+        that on samples held out.
+    ard : bool
+        Give each feature a lengthscale of its own wherever the kernel has one for all. They begin
+        in proportion to the spread of the features, with the mean squared distance as it was.
     fixed : tuple of str
         Names of hyper-parameters that stay as they are: ``"alpha"``, ``"kernel__lengthscale"``.
     n_restarts : int
@@ -117,7 +87,8 @@ def tune(
     Returns
     -------
     model
-        Fitted to all samples, with the attribute ``tuning_`` of type :class:`Tuning`.
+        Fitted to all samples, with the attribute ``tuning_`` of type :class:`Tuning`
+        (GaussianProcessClassifier: a kernel for each problem, in ``kernels_``).
 
     Examples
     --------
@@ -128,23 +99,72 @@ def tune(
     >>> model = tune(KernelRidge(kernel=Gaussian()), X, y, by="loo")
     >>> bool(model.score(X, np.sin(X[:, 0])) > 0.99)
     True
+
+    References
+    ----------
+    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 5; Rad & Maleki,
+    *A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
+    cross-validation*, JRSS B 2020.
     """
-    if by not in (*_MEASURES, "validation"):
-        raise ValueError(f"by must be one of {', '.join(_MEASURES)}, validation; got {by!r}.")
     if not 0 < test_size < 1:
         raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}.")
-    model = clone(model)
-    X, Y, weights = model._check_fit(X, y, sample_weight)
-    kernel = model._make_gram(X).kernel
+    names = [base.__name__ for base in type(model).__mro__]
+    refused = next((_ELSEWHERE[name] for name in names if name in _ELSEWHERE), "")
+    name = next((name for name in names if name in _TUNED), "")
+    if refused or not name:
+        raise ValueError(
+            f"tune knows {', '.join(_TUNED)}, not {names[0]}: "
+            f"{refused or 'use GridSearchCV of scikit-learn'}."
+        )
+    criteria_of, tuned = _TUNED[name]
+    if by not in criteria_of:
+        raise ValueError(f"by must be one of {', '.join(criteria_of)} for {name}, got {by!r}.")
+    wish = _Wish(by, ard, tuple(fixed), n_restarts, test_size, sample_weight, random_state)
+    return tuned(clone(model), X, y, wish)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What was asked for."""
+
+    by: str
+    ard: bool
+    names: tuple[str, ...]
+    n_restarts: int
+    test_size: float
+    sample_weight: Any
+    random_state: Any
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Names as the kernel has them."""
+        return tuple(name.removeprefix("kernel__") for name in self.names)
+
+    def start(self, kernel: Kernel, X: Data) -> Kernel:
+        """The kernel with which a search begins."""
+        if not self.ard:
+            return kernel
+        spread = per_feature(kernel, X)
+        if len(spread.theta) == len(kernel.theta):
+            raise ValueError(
+                f"ard=True gives each feature a lengthscale, but {kernel!r} has none for several "
+                f"features; use Gaussian, Laplacian, Matern or RationalQuadratic on vectors."
+            )
+        return spread
+
+
+def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
+    X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if np.ndim(model.alpha) or not model.alpha > 0:
         raise ValueError(f"alpha must be one number > 0 to begin with, got {model.alpha!r}.")
-    rng = check_random_state(random_state)
-    scale = np.ones(length(X)) if weights is None else 1 / weights
-    measure, data, targets = _MEASURES.get(by), X, Y.reshape(len(Y), -1).astype(float)
+    kernel = wish.start(model._make_gram(X).kernel, X)
+    n, rng = length(X), check_random_state(wish.random_state)
+    scale = np.ones(n) if weights is None else 1 / weights
+    measure, data, targets = _RIDGE.get(wish.by), X, Y.reshape(n, -1).astype(float)
     if measure is None:
-        order = rng.permutation(length(X))
-        data, targets, scale = take(X, order), targets[order], scale[order]
-        train = min(max(1, round(length(X) * (1 - test_size))), length(X) - 1)
+        order = rng.permutation(n)
+        data, targets, scale = rows_of(kernel, X, order), targets[order], scale[order]
+        train = min(max(1, round(n * (1 - wish.test_size))), n - 1)
         scale[train:] = 0.0
         measure = partial(criteria.validation, train=train)
     found = search(
@@ -154,175 +174,119 @@ def tune(
         float(model.alpha),
         measure,
         scale=scale,
-        fixed=tuple(name.removeprefix("kernel__") for name in fixed),
-        n_restarts=n_restarts,
+        fixed=wish.fixed,
+        n_restarts=wish.n_restarts,
         rng=rng,
-        begin_small=by != "validation",
+        begin_small=wish.by != "validation",
     )
-    model.set_params(kernel=found.kernel, alpha=found.alpha).fit(X, y, sample_weight)
+    return _fitted(model, found, X, y, wish)
+
+
+def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
+    """Only K / alpha matters: 1 / alpha is a factor of the kernel, and there is no noise."""
+    X, codes, weights = model._check_labels(X, y, wish.sample_weight)
+    kernel = wish.start(model._make_gram(X).kernel, X)
+    check_names(wish.fixed, kernel)
+    nested = {h.name: f"right__{h.name}" for h in kernel.hyperparameters()}
+    rng, counts = check_random_state(wish.random_state), np.bincount(codes)
+    train = held = np.ones(len(codes)) if weights is None else weights
+    if wish.by == "validation":
+        out = _some_of_each(codes, wish.test_size, rng)
+        train, held = train * ~out, held * out
+    labels, k = Labels(len(counts) > 2, model.fit_intercept), len(counts)
+    measure, matrices = {
+        "marginal_likelihood": (labels.evidence, 2 * k + 3),
+        "loo": (labels.leave_one_out, 5 * k + 3),
+        "validation": (labels.validation, 2 * k + 2),
+    }[wish.by]
+    found = search(
+        Product(Constant(1 / float(model.alpha)), kernel),
+        X,
+        np.column_stack([codes, train, held]),
+        1.0,
+        measure,
+        scale=np.zeros(len(codes)),
+        fixed=("alpha", *((nested | {"alpha": "left__value"})[name] for name in wish.fixed)),
+        n_restarts=wish.n_restarts,
+        rng=rng,
+        begin_small=bool(SAMPLE * counts.min() >= _SEEN * len(codes)),
+        matrices=matrices,
+    )
+    product: Any = found.kernel
+    found = replace(found, kernel=product.right, alpha=1 / float(product.left.value))
+    return _fitted(model, found, X, y, wish)
+
+
+def _process(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
+    """A Gaussian process tunes itself in fit."""
+    if wish.sample_weight is not None:
+        raise ValueError(f"{type(model).__name__} has no weights of samples; drop sample_weight.")
+    if wish.ard:
+        kernel = covariance(model.kernel)
+        data = check_data(model, X, kernel, reset=True)
+        model.kernel = wish.start(as_kernel(kernel, data).resolve(data), data)
+    if wish.random_state is not None:
+        model.random_state = wish.random_state
+    restarts = wish.n_restarts or model.n_restarts_optimizer
+    return model.set_params(
+        optimizer="lbfgs", fixed=(*model.fixed, *wish.fixed), n_restarts_optimizer=restarts
+    ).fit(X, y)
+
+
+def _fitted(model: Any, found: Tuning, X: Data, y: Any, wish: _Wish) -> Any:
+    model.set_params(kernel=found.kernel, alpha=found.alpha).fit(X, y, wish.sample_weight)
     found.warn()
     model.tuning_ = found
     return model
 
 
-def search(
-    kernel: Kernel,
-    X: Data,
-    Y: np.ndarray,
-    alpha: float,
-    measure: Measure,
-    *,
-    scale: np.ndarray,
-    fixed: tuple[str, ...] = (),
-    n_restarts: int = 0,
-    rng: np.random.RandomState,
-    begin_small: bool = True,
-) -> Tuning:
-    """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
+_TUNED: dict[str, tuple[tuple[str, ...], Callable[[Any, Data, Any, _Wish], Any]]] = {
+    "KernelRidge": ((*_RIDGE, "validation"), _ridge),
+    "KernelLogisticRegression": (("marginal_likelihood", "loo", "validation"), _logistic),
+    "GaussianProcessRegressor": (("marginal_likelihood",), _process),
+    "GaussianProcessClassifier": (("marginal_likelihood",), _process),
+}
+_ELSEWHERE = {
+    "KernelRidgeCV": "it chooses by itself when it is fitted",
+    "SVCCV": "it chooses by itself when it is fitted",
+    "SVC": "use SVCCV",
+}
 
-    With many samples the search, restarts included, begins on 500 of them: a factorisation costs
-    n^3, and what is best for a part is close to what is best for all. Curvatures found there are
-    used to go on with all.
+
+def _some_of_each(codes: np.ndarray, size: float, rng: np.random.RandomState) -> np.ndarray:
+    """A part of the samples of every class, but never all of them, as a mask."""
+    out = np.zeros(len(codes), dtype=bool)
+    for code in range(codes.max() + 1):
+        of_class = rng.permutation(np.flatnonzero(codes == code))
+        out[of_class[: min(round(size * len(of_class)), len(of_class) - 1)]] = True
+    if not out.any():
+        raise ValueError('by="validation" needs a class with two samples at least; use "loo".')
+    return out
+
+
+def per_feature(kernel: Kernel, X: Data) -> Kernel:
+    """The kernel with a lengthscale for each feature wherever it has one for several.
+
+    They are in proportion to the spread of the features, and leave the mean squared distance of
+    the samples as it was.
     """
-    n = length(X)
-    require_memory(3 * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
-    whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed)
-    starts = [whole.start, *(rng.uniform(*whole.bounds.T) for _ in range(n_restarts))]
-    if begin_small and n >= 2 * _SAMPLE:
-        some = np.sort(rng.choice(n, _SAMPLE, replace=False))
-        part = _Objective(kernel, take(X, some), Y[some], alpha, measure, scale[some], fixed)
-        start = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
-        best = whole.descend(start, part.directions(start))
-    else:
-        best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
-    kernel, alpha = whole.at(best.x)
-    converged = bool(best.success) and bool(np.isfinite(best.fun))
-    return Tuning(kernel, alpha, float(best.fun), whole.count, converged, str(best.message))
-
-
-class _Objective:
-    """A criterion as a function of the hyper-parameters that are not fixed."""
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        X: Data,
-        Y: np.ndarray,
-        alpha: float,
-        measure: Measure,
-        scale: np.ndarray,
-        fixed: tuple[str, ...],
-    ) -> None:
-        self.kernel, self.X, self.Y, self.measure, self.scale = kernel, X, Y, measure, scale
-        known = kernel.hyperparameters()
-        names = [h.name for h in known]
-        unknown = [name for name in fixed if name not in (*names, "alpha")]
-        if unknown:
-            raise ValueError(
-                f"fixed names {unknown[0]!r}, but the hyper-parameters are "
-                f"{', '.join([*names, 'alpha'])}."
-            )
-        self.full = np.append(kernel.theta, np.log(alpha))
-        sizes = [np.size(h.value) for h in known]
-        each = np.repeat(np.array([*names, "alpha"]), [*sizes, 1])
-        self.free = ~np.isin(each, fixed)
-        ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
-        everything = np.repeat(np.array([*ranges, np.log(_ALPHA)]), [*sizes, 1], axis=0)
-        self.bounds = everything[self.free]
-        self.start = np.clip(self.full[self.free], *self.bounds.T)
-        self.count = 0
-        self.latest: tuple[np.ndarray, float, np.ndarray] | None = None
-
-    def at(self, free: np.ndarray) -> tuple[Kernel, float]:
-        """The kernel and alpha at a point."""
-        theta = self.full.copy()
-        theta[self.free] = free
-        return self.kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
-
-    def directions(self, point: np.ndarray) -> np.ndarray:
-        """Directions, as columns, along which the slope changes equally fast at a minimum."""
-        slope = self(point)[1]
-        steps = _DIFFERENCE * np.eye(len(point))
-        H = np.array([self(point + step)[1] - slope for step in steps]) / _DIFFERENCE
-        if not np.all(np.isfinite(H)):
-            return np.eye(len(point))
-        curvatures, directions = np.linalg.eigh((H + H.T) / 2)
-        least = _FLATTEST * np.abs(curvatures).max() or 1.0
-        return directions / np.sqrt(np.maximum(curvatures, least))
-
-    def descend(self, start: np.ndarray, directions: np.ndarray | None = None) -> Any:
-        """A minimum near ``start``, looked for along the axes or along ``directions``.
-
-        Next to where a matrix becomes singular a line search may fail. Then the search begins
-        again from where it got to, until that leads no further.
-        """
-        if not len(start):
-            raise ValueError("no hyper-parameter is left to tune: all are fixed.")
-        best = self._descend(start, directions)
-        for _ in range(_RETRIES):
-            if best.success or not np.isfinite(best.fun):
-                break
-            again = self._descend(best.x, None)
-            if again.fun > best.fun - _NEGLIGIBLE * max(1.0, abs(best.fun)):
-                best.success, best.message = True, "no descent in working precision"
-            else:
-                best = again
-        return best
-
-    def _descend(self, start: np.ndarray, directions: np.ndarray | None) -> Any:
-        """L-BFGS on the criterion in units in which its slope at the start has length 1.
-
-        So the first step has length 1: along the axes, no logarithm changes by more.
-        """
-        D = np.eye(len(start)) if directions is None else directions
-        worst, slope = self(start)
-        unit = float(np.linalg.norm(slope @ D)) or 1.0
-        if not np.isfinite(worst):
-            message = "the matrix is singular at the start"
-            return OptimizeResult(x=start, fun=np.inf, success=False, message=message)
-
-        def place(z: np.ndarray) -> np.ndarray:
-            return np.clip(start + D @ z, *self.bounds.T)
-
-        def scaled(z: np.ndarray) -> tuple[float, np.ndarray]:
-            nonlocal worst
-            free = place(z)
-            value, slope = self(free)
-            if not np.isfinite(value):  # worse than all, but not so much as to mislead the search
-                return worst / unit + 10, slope @ D
-            worst = max(worst, value)
-            inside = free == start + D @ z  # nothing changes beyond a bound
-            return value / unit, (slope * inside) @ D / unit
-
-        found = minimize(
-            scaled,
-            np.zeros(len(start)),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=self.bounds - start[:, None] if directions is None else None,
-            options={"ftol": _PRECISION if directions is None else _PRECISION_DIRECTED},
-        )
-        found.x = place(found.x)
-        found.fun *= unit
-        return found
-
-    def __call__(self, free: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and slope; infinite where the matrix has no Cholesky factor."""
-        if self.latest is not None and np.array_equal(self.latest[0], free):
-            return self.latest[1], self.latest[2]
-        value, slope = self._evaluate(free)
-        self.latest = free.copy(), value, slope
-        return value, slope
-
-    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
-        kernel, alpha = self.at(free)
-        P = kernel.prepare(self.X)
-        A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
-        A.flat[:: len(A) + 1] += alpha * self.scale
-        self.count += 1
-        try:
-            found = self.measure(A, self.Y)
-        except np.linalg.LinAlgError:
-            return np.inf, np.zeros(len(free))
-        slope = np.append(contract(kernel, P, found.tile), alpha * (self.scale @ found.diagonal))
-        return found.value, slope[self.free]
+    if isinstance(kernel, Radial):
+        V: Any = as_vectors(X, type(kernel).__name__)
+        if np.ndim(kernel.lengthscale) or V.shape[1] == 1:
+            return kernel
+        squares = V.multiply(V) if sp.issparse(V) else V * V
+        mean = np.ravel(V.mean(axis=0, dtype=float))
+        spread = np.sqrt(np.maximum(np.ravel(squares.mean(axis=0, dtype=float)) - mean**2, 0))
+        varies = spread > 0
+        size = np.sqrt(np.mean(spread[varies] ** 2)) if varies.any() else 1.0
+        scales = kernel.lengthscale * np.where(varies, spread / size, 1.0)
+        return kernel.replace(lengthscale=scales)
+    if isinstance(kernel, On):
+        X = columns(X, kernel.columns)
+    if isinstance(kernel, Pullback):
+        X = kernel.map(X)
+    return kernel.replace(**{
+        name: per_feature(value, X)
+        for name, value in kernel.get_params(deep=False).items()
+        if isinstance(value, Kernel)
+    })  # fmt: skip

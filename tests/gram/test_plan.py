@@ -65,3 +65,26 @@ def test_lowrank_needs_features(X):
 
 def test_free_memory_is_sane():
     assert 1e6 < free_memory() < 1e15
+
+
+def test_rank(X):
+    plan = Plan(rank=20)
+    assert "at most 20 features" in plan.explain(Gaussian(), X)
+    gram = plan.gram(Gaussian("median"), X)
+    assert isinstance(gram, LowRankGram)
+    assert gram.shape == (200, 200)
+    assert gram.rank == 20
+    assert gram.cross(X[:3]).shape == (3, 200)
+    assert plan.gram(gram.kernel, X).kernel == gram.kernel  # not approximated again
+    assert isinstance(plan.gram(Linear(), X).kernel, Linear)  # three features are few
+    error = np.trace(Gaussian()(X)) - gram.diag().sum()
+    assert error > 0
+    share = Plan(rank=0.05)
+    assert "0.05" in share.explain(Gaussian(), X)
+    lost = 1 - share.gram(Gaussian(), X).diag().mean()
+    assert 0 < lost <= 0.05
+    with pytest.raises(ValueError, match="rank=20"):
+        Plan(rank=20, storage="dense").gram(Gaussian(), X)
+    for bad in (0, 1.5, "all"):
+        with pytest.raises(ValueError, match="rank must be"):
+            Plan(rank=bad)

@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Gaussian, Linear, Polynomial, Spectrum
+from mercer import Gaussian, Linear, Polynomial, Spectrum, load, save
 from mercer.models.logistic import KernelLogisticRegression
 from mercer.models.machine import KernelMachine
 
@@ -94,6 +96,40 @@ def test_weights_are_repetitions_and_classes_can_be_balanced(iris, rng):
     doubled = clone(model).set_params(class_weight={1: 1, 2: 2}).fit(X[rare], y[rare])
     by_hand = clone(model).fit(X[rare], y[rare], np.where(y[rare] == 2, 2.0, 1.0))
     np.testing.assert_allclose(doubled.dual_coef_, by_hand.dual_coef_)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_leave_one_out_is_close_to_refits(iris, classes, intercept):
+    X, y = iris
+    X, y = X[y > 2 - classes][::2], y[y > 2 - classes][::2]
+    model = KernelLogisticRegression(0.5, kernel=Gaussian(), fit_intercept=intercept).fit(X, y)
+    refits = cross_val_predict(clone(model), X, y, cv=LeaveOneOut(), method="predict_proba")
+    assert model.leave_one_out_loss() == pytest.approx(log_loss(y, refits), abs=2e-3)
+    assert log_loss(y, model.predict_proba(X)) < log_loss(y, refits) - 0.02
+    proba = model.leave_one_out_proba()
+    np.testing.assert_allclose(proba, refits, atol=0.02)
+    f = model.leave_one_out()
+    assert f.shape == model.decision_function(X).shape
+    if classes == 3:
+        np.testing.assert_allclose(softmax(f, axis=1), proba)
+
+
+def test_leave_one_out_of_weighted_and_saved_models(iris, rng, tmp_path):
+    X, y = iris
+    w = rng.uniform(0, 2, len(y))
+    model = KernelLogisticRegression(0.5, kernel=Gaussian(), class_weight={1: 2.0}).fit(X, y, w)
+    whole = w * np.where(y == 1, 2, 1)
+    expected = log_loss(y, model.leave_one_out_proba(), sample_weight=whole)
+    assert model.leave_one_out_loss() == pytest.approx(expected)
+    for i in (0, 60, 120):
+        rest = np.delete(np.arange(len(y)), i)
+        one = clone(model).fit(X[rest], y[rest], w[rest]).predict_proba(X[[i]])
+        np.testing.assert_allclose(model.leave_one_out_proba()[[i]], one, atol=0.01)
+    save(model, tmp_path / "model.mercer")
+    np.testing.assert_allclose(
+        load(tmp_path / "model.mercer").leave_one_out(), model.leave_one_out()
+    )
 
 
 def test_strings():

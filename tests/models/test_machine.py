@@ -121,6 +121,23 @@ def test_several_classes(data):
     )
 
 
+def test_leave_one_out(data):
+    X, y, labels = data
+    squared = KernelMachine(Gaussian(), "squared", alpha=0.3, fit_intercept=False).fit(X, y)
+    ridge = KernelRidge(0.3, kernel=Gaussian()).fit(X, y)
+    np.testing.assert_allclose(squared.leave_one_out(), ridge.leave_one_out(), atol=1e-8)
+    three = np.digitize(y, [-0.5, 0.5])
+    rest = KernelMachine(Gaussian(), "logistic", alpha=1.0).fit(X, three)
+    one = KernelMachine(Gaussian(), "logistic", alpha=1.0).fit(X, three == 2)
+    np.testing.assert_allclose(rest.leave_one_out()[:, 2], one.leave_one_out(), atol=1e-10)
+    two = KernelMachine(Gaussian(), "multinomial", alpha=2.0, tol=1e-8).fit(X, labels)
+    one = KernelMachine(Gaussian(), "logistic", alpha=1.0, tol=1e-8).fit(X, labels)
+    np.testing.assert_allclose(two.leave_one_out(), one.leave_one_out(), atol=1e-5)
+    np.testing.assert_array_equal(reloaded(one).leave_one_out(), one.leave_one_out())
+    with pytest.raises(ValueError, match="need a smooth loss"):
+        KernelMachine(Gaussian(), "hinge").fit(X, labels).leave_one_out()
+
+
 def test_absolute_loss_resists_outliers(data):
     X, y, _ = data
     clean = np.sin(2 * X[:, 0])

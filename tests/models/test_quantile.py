@@ -75,6 +75,22 @@ def test_predictions_never_cross(data):
     assert 0 < model.crossings_ <= 1
 
 
+def test_sorting_never_increases_the_loss(data, rng):
+    X, y = data
+    q = [0.5, 0.1, 0.4, 0.45, 0.6, 0.9]
+    model = KernelQuantileRegressor(q, alpha=1e-2, kernel=Gaussian(0.2)).fit(X[:40], y[:40])
+    far = rng.uniform(-3, 3, (2000, 1))
+    raw = model.gram_.cross(far) @ model.dual_coef_ + model.intercept_
+    target = raw.mean(axis=1) + rng.standard_normal(2000)
+
+    def loss(F):
+        return sum(Quantile(level).value(target, f) for level, f in zip(q, F.T, strict=True))
+
+    before, after = loss(raw), loss(model.predict(far))
+    assert np.all(after <= before + 1e-12)
+    assert np.mean(after < before - 1e-6) > 0.3
+
+
 def test_weights_are_repetitions(data, rng):
     X, y = data[0][:80], data[1][:80]
     times = rng.integers(0, 3, 80)

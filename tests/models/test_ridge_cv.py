@@ -1,9 +1,16 @@
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
-from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, ShuffleSplit
+from sklearn.metrics import mean_squared_error
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+    train_test_split,
+)
 
-from mercer import Gaussian, KernelRidge, KernelRidgeCV, Laplacian, Spectrum
+from mercer import Gaussian, KernelRidge, KernelRidgeCV, Laplacian, Linear, Spectrum
 
 
 @pytest.fixture
@@ -84,3 +91,72 @@ def test_refuses_what_the_closed_form_cannot_do(data):
         KernelRidgeCV(cv=ShuffleSplit(3, test_size=0.2, train_size=0.3)).fit(X, y)
     with pytest.raises(ValueError, match="alphas must be positive"):
         KernelRidgeCV(alphas=[0.0, 1.0]).fit(X, y)
+    with pytest.raises(ValueError, match="test_size must be >= 0 and < 1"):
+        KernelRidgeCV(test_size=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="param_grid must be a dict"):
+        KernelRidgeCV(param_grid="all").fit(X, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_algorithm_1(data, rng, weighted):
+    """Cross-validation on one part, a test on the other, a fit on everything."""
+    X, y = data
+    w = rng.uniform(0.5, 2, len(y)) if weighted else None
+    grid = {"kernel__lengthscale": [0.3, 1.0, 3.0]}
+    cv = KFold(5, shuffle=True, random_state=0)
+    model = KernelRidgeCV(
+        ALPHAS, kernel=Gaussian(), param_grid=grid, cv=cv, test_size=0.3, random_state=1
+    ).fit(X, y, w)
+    inside, outside = train_test_split(np.arange(len(y)), test_size=0.3, random_state=1)
+    inside, outside = np.sort(inside), np.sort(outside)
+    if not weighted:
+        by_hand = GridSearchCV(
+            KernelRidge(kernel=Gaussian()), grid | {"alpha": ALPHAS}, cv=cv,
+            scoring="neg_mean_squared_error",
+        ).fit(X[inside], y[inside])  # fmt: skip
+        assert model.best_params_ == by_hand.best_params_
+        assert model.best_score_ == pytest.approx(by_hand.best_score_)
+    kernel = Gaussian(model.best_params_["kernel__lengthscale"])
+    best = KernelRidge(model.alpha_, kernel=kernel)
+    part = best.fit(X[inside], y[inside], None if w is None else w[inside])
+    error = mean_squared_error(
+        y[outside], part.predict(X[outside]), sample_weight=None if w is None else w[outside]
+    )
+    assert model.test_score_ == pytest.approx(-error)
+    np.testing.assert_allclose(model.predict(X), best.fit(X, y, w).predict(X))
+    assert np.isnan(KernelRidgeCV(ALPHAS, kernel=kernel).fit(X, y).test_score_)
+
+
+def test_a_test_part_of_strings_and_of_matrices(data):
+    texts = ["abab", "abba", "bbbb", "aaaa", "abcab", "cabca", "bcbc", "ccab"] * 3
+    y = [float(t.count("ab")) for t in texts]
+    grid = {"kernel__k": [1, 2, 3]}
+    model = KernelRidgeCV(kernel=Spectrum(1), param_grid=grid, test_size=0.25, random_state=0)
+    assert model.fit(texts, y).test_score_ > -0.1
+    X, y = data
+    options = {"alphas": ALPHAS, "cv": 3, "test_size": 0.2, "random_state": 0}
+    known = KernelRidgeCV(kernel=Gaussian(), **options).fit(X, y)
+    given = KernelRidgeCV(kernel="precomputed", **options).fit(Gaussian()(X), y)
+    assert given.test_score_ == pytest.approx(known.test_score_)
+    assert given.best_score_ == pytest.approx(known.best_score_)
+
+
+def test_lengthscales_are_tried_around_the_one_given(data):
+    X, y = data
+    model = KernelRidgeCV(ALPHAS, kernel=Gaussian(1.6), param_grid="auto").fit(X, y)
+    tried = sorted({p["kernel__lengthscale"] for p in model.cv_results_["params"]})
+    np.testing.assert_allclose(tried, 1.6 * 2.0 ** np.arange(-3, 4))
+    both = KernelRidgeCV(ALPHAS, kernel=Gaussian("median") + Laplacian(), param_grid="auto")
+    both.fit(X, y)
+    assert len(both.cv_results_["params"]) == 7 * len(ALPHAS)
+    first = both.cv_results_["params"][0]
+    assert first["kernel__right__lengthscale"] == pytest.approx(1 / 8)
+    for name, kernel in (("rbf", Gaussian), ("laplacian", Laplacian)):
+        named = KernelRidgeCV(ALPHAS, kernel=name, gamma=0.7, param_grid="auto").fit(X, y)
+        scales = sorted(
+            kernel.from_gamma(p["gamma"]).lengthscale for p in named.cv_results_["params"]
+        )
+        assert scales[0] == pytest.approx(kernel.from_gamma(0.7).lengthscale / 8)
+        assert scales[-1] == pytest.approx(kernel.from_gamma(0.7).lengthscale * 8)
+    with pytest.raises(ValueError, match="needs a kernel with a lengthscale"):
+        KernelRidgeCV(kernel=Linear(), param_grid="auto").fit(X, y)

@@ -46,9 +46,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="auto",
         help="predict numbers or labels (default: by what the target holds)",
     )
-    add("--features", type=_names, metavar="A,B", help="columns to use (default: all that can be)")
-    add("--labels", type=_names, default=[], metavar="A,B", help="columns to read as labels")
-    add("--text", type=_names, default=[], metavar="A,B", help="columns to read as text")
+    add("--features", type=names, metavar="A,B", help="columns to use (default: all that can be)")
+    add("--labels", type=names, default=[], metavar="A,B", help="columns to read as labels")
+    add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
     add(
         "--kernel", metavar="EXPR", help="a kernel, instead of choosing one: \"Linear().on('age')\""
     )
@@ -172,7 +172,8 @@ def _judge(model: TableRegressor, X: Table, y: np.ndarray) -> tuple[dict, Table]
 
 
 # ---- arguments -----------------------------------------------------------------------------
-def _names(text: str) -> list[str]:
+def names(text: str) -> list[str]:
+    """Names of columns with commas between."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

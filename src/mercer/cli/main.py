@@ -1,4 +1,4 @@
-"""The command ``mercer``: fit, predict, explain."""
+"""The command ``mercer``: fit, predict, test, explain."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from ..exceptions import MercerWarning
 COMMANDS = {
     "fit": "fit a model to a table and save it",
     "predict": "predict the target for the rows of a table",
+    "test": "test whether two tables differ, or whether columns are independent",
     "explain": "say why an expression is a kernel, and what follows",
 }
 _EXAMPLES = """\
 examples:
   mercer fit houses.csv --target price
   mercer predict houses.mercer new.csv --out predictions.csv
+  mercer test two-sample before.csv after.csv
   mercer explain "2 * Gaussian() + Linear() ** 2"
 """
 

@@ -43,7 +43,7 @@ def select(
     if not settled:
         reasons = "; ".join(f"{c.name!r}: {c.why}" for c in columns)
         raise ValueError(f"no column can be used to predict {target!r} ({reasons or 'no other'}).")
-    rows = _complete(table, given, settled, missing)
+    rows = complete_rows(table, given, settled, missing)
     return Selection(table.loc[rows, list(settled)], rows, settled, columns)
 
 
@@ -59,7 +59,9 @@ def check_enough(n: int) -> None:
         raise ValueError(f"{count(n, 'row')} to fit a model to: at least 5 are needed.")
 
 
-def _complete(table: Table, given: np.ndarray, roles: dict[str, str], missing: str) -> np.ndarray:
+def complete_rows(
+    table: Table, given: np.ndarray, roles: dict[str, str], missing: str
+) -> np.ndarray:
     """The rows without missing values; refuses others unless they are to be dropped."""
     tidied = tidy(table, roles)
     usable = given & ~incomplete(tidied, roles)

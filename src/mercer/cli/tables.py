@@ -96,15 +96,21 @@ def _describe(name: str, column: Any) -> Column:
     if kind == "b" or column.dtype.name == "category":
         return Column(name, "label")
     if kind in "iuf":
-        numbering = name.lower() in _NUMBERING and bool(np.all(np.diff(values) == 1))
-        return (
-            Column(name, "skipped", "it numbers the rows") if numbering else Column(name, "number")
-        )
+        if numbers_rows(name, column):
+            return Column(name, "skipped", "it numbers the rows")
+        return Column(name, "number")
     if kind == "M" or values.astype(str).str.match(r"\d{4}-\d\d-\d\d").all():
         return Column(name, "skipped", "dates are not used; add columns such as year or month")
     if not values.map(lambda x: isinstance(x, str | bool | int | float)).all():
         return Column(name, "skipped", f"it holds {type(values.iloc[0]).__name__} objects")
     return _describe_strings(name, values.astype(str))
+
+
+def numbers_rows(name: str, column: Any) -> bool:
+    """Does this column only count the rows?"""
+    if name.lower() not in _NUMBERING or getattr(column.dtype, "kind", "O") not in "iuf":
+        return False
+    return bool(np.all(np.diff(column.dropna()) == 1))
 
 
 def _describe_strings(name: str, values: Any) -> Column:

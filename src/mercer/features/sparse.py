@@ -34,9 +34,9 @@ def compress(phi: sp.csr_matrix, columns: np.ndarray) -> sp.csr_matrix:
     place = np.searchsorted(columns, phi.indices)
     place[place == len(columns)] = 0
     known = columns[place] == phi.indices if len(columns) else np.zeros(phi.nnz, bool)
-    row = np.repeat(np.arange(phi.shape[0]), np.diff(phi.indptr))[known]
+    ends = np.concatenate([[0], np.cumsum(known)])[phi.indptr]
     shape = (phi.shape[0], max(len(columns), 1))
-    return sp.csr_matrix((phi.data[known], (row, place[known])), shape=shape)
+    return sp.csr_matrix((phi.data[known], place[known], ends), shape=shape)
 
 
 def common_columns(A: sp.csr_matrix, B: sp.csr_matrix) -> tuple[sp.csr_matrix, sp.csr_matrix]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..kernels.base import Kernel
+from ..kernels.nystrom import Nystrom, choose_landmarks, is_rank
 from ..params import Params, one_of, parameter
 from .base import Gram
 from .memory import free_memory, memory_words, parse_memory
@@ -39,6 +40,10 @@ class Plan(Params):
     storage : {"auto", "dense", "tiled", "lowrank"}
         ``"auto"`` uses features where the kernel has few of them, stores K where it fits the
         memory, and computes it tile by tile otherwise.
+    rank : int or float, optional
+        Replace a kernel with more features than this by its :class:`~mercer.Nystrom`
+        approximation of that rank; a number below 1 is the share of the trace of K that may be
+        lost instead. For ``storage`` "auto" or "lowrank".
     device : {"cpu"}
         Where the computation runs.
 
@@ -50,6 +55,9 @@ class Plan(Params):
     >>> print(Plan(memory="1 MB").explain(Gaussian(), X))
     TiledGram: 1000 x 1000 would take 8 MB stored, over the budget of 1 MB, so K is computed tile
     by tile whenever it is used.
+    >>> print(Plan(rank=50).explain(Gaussian(), X))
+    LowRankGram: asked for by rank=50: K is approximated by at most 50 features, from landmarks that
+    pivoted Cholesky chooses.
     """
 
     memory: float | str | None = parameter(None, check=_memory)
@@ -59,6 +67,7 @@ class Plan(Params):
     )
     storage: str = one_of("auto", "auto", "dense", "tiled", "lowrank")
     device: str = one_of("cpu", "cpu")
+    rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))
 
     @property
     def budget(self) -> float:
@@ -70,6 +79,10 @@ class Plan(Params):
         kernel = kernel.resolve(X)
         P = kernel.prepare(X)
         chosen, _ = self._choose(kernel, P)
+        if self._approximates(kernel, P):
+            landmarks = take(X, choose_landmarks(kernel, P, self.rank))
+            kernel = Nystrom(kernel, landmarks, self.rank)
+            P = kernel.extend(P)
         return chosen(kernel, P, workers=self.workers)
 
     def explain(self, kernel: Kernel, X: Data) -> str:
@@ -77,7 +90,29 @@ class Plan(Params):
         kernel = kernel.resolve(X)
         return self._choose(kernel, kernel.prepare(X))[1]
 
+    def _approximates(self, kernel: Kernel, P: Data) -> bool:
+        """Is a rank asked for that the kernel exceeds on these data?"""
+        if self.rank is None or isinstance(kernel, Nystrom):
+            return False
+        count = kernel.n_features(P)
+        return count is None or count > self.rank >= 1
+
     def _choose(self, kernel: Kernel, P: Data) -> tuple[type[KernelGram], str]:
+        if self.rank is not None and self.storage not in ("auto", "lowrank"):
+            raise ValueError(
+                f"rank={self.rank!r} makes K a product of features, which storage={self.storage!r} "
+                f'excludes; use storage="lowrank".'
+            )
+        if self._approximates(kernel, P):
+            size = (
+                f"at most {self.rank} features"
+                if self.rank >= 1
+                else (f"features that keep all but {self.rank:.2g} of its trace")
+            )
+            return LowRankGram, (
+                f"LowRankGram: asked for by rank={self.rank!r}: K is approximated by {size}, from "
+                f"landmarks that pivoted Cholesky chooses."
+            )
         n = length(P)
         first = take(P, slice(0, 1))
         dtype = np.result_type(kernel.pairwise(first, first))
@@ -87,7 +122,10 @@ class Plan(Params):
         budget = self.budget
         stored = f"{size} {dtype} takes {memory_words(nbytes)}"
         if self.storage == "lowrank" and count is None:
-            raise ValueError(f'storage="lowrank", but {kernel!r} has no finite feature map.')
+            raise ValueError(
+                f'storage="lowrank", but {kernel!r} has no finite feature map; give the plan a '
+                f"rank, such as rank=500, to approximate it."
+            )
         named = {"dense": DenseGram, "tiled": TiledGram, "lowrank": LowRankGram}
         if self.storage != "auto":
             chosen: type[KernelGram] = named[self.storage]

@@ -21,6 +21,8 @@ Kind = Literal[
     "labels",
     "strings",
     "trees",
+    "series",
+    "bags",
     "columns",
     "subset",
     "everything",
@@ -32,6 +34,8 @@ _WORDS = {
     "labels": "labels",
     "strings": "strings",
     "trees": "ordered labelled trees",
+    "series": "series of points",
+    "bags": "distributions",
     "everything": "samples of any kind",
     "any": "arbitrary objects",
 }
@@ -102,12 +106,14 @@ class Domain:
         """Does it surely hold infinitely many points?"""
         if self.kind == "columns":
             return any(inner.infinite for _, inner in self.parts)
-        return self.kind in ("vectors", "ball", "interval", "circle", "strings", "trees")
+        endless = ("vectors", "ball", "interval", "circle", "strings", "trees", "series", "bags")
+        return self.kind in endless
 
     @property
     def faithful(self) -> bool:
         """Is a sample known once it is known as a point of this set?"""
-        return self.kind in ("vectors", "ball", "interval", "labels", "strings", "trees", "any")
+        samples = ("vectors", "ball", "interval", "labels", "strings", "trees", "series", "any")
+        return self.kind in samples
 
     @property
     def columns(self) -> frozenset[Hashable]:
@@ -167,6 +173,7 @@ VECTORS = Domain("vectors", "vectors in R^d")
 LABELS = Domain("labels", "labels (a discrete set)")
 STRINGS = Domain("strings", "strings")
 TREES = Domain("trees", "ordered labelled trees")
+SERIES = Domain("series", "series of points in R^d")
 EVERYTHING = Domain("everything")  # of kernels that do not look at the sample at all
 ANY = Domain("any")  # of kernels whose samples nothing is known about
 
@@ -184,6 +191,11 @@ def interval(low: float, high: float) -> Domain:
 def circle(period: float) -> Domain:
     """The line modulo a period."""
     return Domain("circle", f"the circle of circumference {period:g}", extent=(float(period),))
+
+
+def bags(points: Domain) -> Domain:
+    """Distributions, each given by a sample of points: the order of a sample does not matter."""
+    return Domain("bags", f"distributions, given by samples of {points}")
 
 
 def subset(whole: Domain) -> Domain:

@@ -27,7 +27,8 @@ import scipy.sparse as sp
 
 from ..data import Data, as_vectors, is_frame, length
 from ..exceptions import DomainError
-from ..features.sparse import common_columns, stable_codes
+from ..features.inverted import products
+from ..features.sparse import stable_codes
 from ..params import integer, parameter
 from . import properties as prop
 from .base import Kernel, Tile
@@ -55,8 +56,7 @@ class Explicit(Kernel):
     def tiles(self, X: Any, Y: Any) -> Tile:
         if not sp.issparse(X):
             return lambda rows, cols: inner_products(X[rows], Y[cols])
-        A, B = common_columns(X, Y)
-        return lambda rows, cols: (A[rows] @ B[cols].T).toarray()
+        return products(X, Y)
 
     def diag(self, X: Any) -> np.ndarray:
         if not sp.issparse(X):
@@ -67,7 +67,7 @@ class Explicit(Kernel):
     def features(self, X: Any) -> Any:
         return X
 
-    def n_features(self, X: Any) -> int:
+    def n_features(self, X: Any) -> int | None:
         return int(X.shape[1])
 
 

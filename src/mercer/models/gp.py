@@ -16,6 +16,7 @@ from ..solvers import criteria
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
 from ..tuning import search
 from .common import as_kernel, check_data, covariance
+from .gp_parts import ProcessPart, draw, summands
 
 
 class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -188,36 +189,25 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ValueError("ask for the standard deviation or the covariance, not for both.")
         if include_noise and np.ndim(self.alpha_):
             raise ValueError("include_noise needs one alpha, but the noise is known per sample.")
-        X = check_data(self, X, covariance(self.kernel), reset=False)
-        P = self.kernel_.prepare(X)
-        cross = evaluate(self.kernel_, P, self._train).astype(np.float64, copy=False)
-        mean = self._y_mean + self._y_scale * (cross @ self.dual_coef_)
-        if not (return_std or return_cov):
-            return mean
-        half = self._factor.half_solve(cross.T)
         noise = float(self._noise[0]) if include_noise else 0.0
-        square = self._y_scale**2
-        if return_std:
-            variance = self.kernel_.diag(P) - np.einsum("ij,ij->j", half, half)
-            variance = np.maximum(variance, 0.0) + noise
-            return mean, np.sqrt(variance if mean.ndim == 1 else variance[:, None]) * self._y_scale
-        cov = evaluate(self.kernel_, P, P) - half.T @ half
-        cov.flat[:: len(cov) + 1] += noise
-        return mean, cov * square if mean.ndim == 1 else cov[:, :, None] * square
+        mean, spread = self._posterior(self.kernel_, self._train, X, return_std, return_cov, noise)
+        mean += self._y_mean
+        return mean if spread is None else (mean, spread)
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draws of f at X from the posterior: shape (m, n_samples) or (m, t, n_samples)."""
         mean, cov = self.predict(X, return_cov=True)
-        rng = check_random_state(random_state)
-        means = mean.reshape(len(mean), -1)
-        covs = cov.reshape(len(mean), len(mean), -1)
-        draws = np.empty((*means.shape, n_samples))
-        for t in range(means.shape[1]):
-            values, vectors = np.linalg.eigh(covs[:, :, t])
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            normal = rng.standard_normal((len(mean), n_samples))
-            draws[:, t] = means[:, t : t + 1] + root @ normal
-        return draws[:, 0] if mean.ndim == 1 else draws
+        return draw(mean, cov, n_samples, random_state)
+
+    def parts(self) -> list[ProcessPart]:
+        """The posterior of each summand of the kernel, in the order in which they are written.
+
+        With k = k_1 + ... + k_p the process is a sum f_1 + ... + f_p of independent ones; the
+        means of its parts and the mean of y (if y is normalised) add up to what ``predict``
+        returns.
+        """
+        check_is_fitted(self)
+        return [ProcessPart(self, kernel) for kernel in summands(self.kernel_)]
 
     def log_marginal_likelihood(
         self, theta: np.ndarray | None = None, eval_gradient: bool = False
@@ -255,6 +245,26 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """The covariance of f given the data, as a kernel (of the normalised targets)."""
         check_is_fitted(self)
         return self.kernel_.given(self.X_train_, self._noise)
+
+    def _posterior(
+        self, kernel: Kernel, train: Data, X: Data, std: bool, cov: bool, noise: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Mean and spread of f, or of one of its parts: the process whose covariance is given."""
+        X = check_data(self, X, covariance(self.kernel), reset=False)
+        P = kernel.prepare(X)
+        cross = evaluate(kernel, P, train).astype(np.float64, copy=False)
+        mean = self._y_scale * (cross @ self.dual_coef_)
+        if not (std or cov):
+            return mean, None
+        half = self._factor.half_solve(cross.T)
+        square = self._y_scale**2
+        if std:
+            variance = kernel.diag(P) - np.einsum("ij,ij->j", half, half)
+            variance = np.maximum(variance, 0.0) + noise
+            return mean, np.sqrt(variance if mean.ndim == 1 else variance[:, None]) * self._y_scale
+        matrix = evaluate(kernel, P, P) - half.T @ half
+        matrix.flat[:: len(matrix) + 1] += noise
+        return mean, matrix * square if mean.ndim == 1 else matrix[:, :, None] * square
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_alpha(self, y: np.ndarray) -> tuple[float, np.ndarray, bool]:

@@ -25,6 +25,7 @@ from ..gram.stored import DenseGram
 from ..losses import Loss, as_loss
 from ..params import copy_params
 from ..rkhs.function import RKHSFunction
+from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, solve_representer
 from .common import as_kernel, check_data
 
@@ -40,6 +41,8 @@ class RepresenterMachine(BaseEstimator):
         "n_iter_",
         "n_features_in_",
         "feature_names_in_",
+        "_targets",
+        "_weights",
     )
 
     # set by the constructors of subclasses
@@ -97,9 +100,10 @@ class RepresenterMachine(BaseEstimator):
             )
         return codes
 
-    def _make_gram(self, X: Data) -> None:
+    def _make_gram(self, X: Data) -> Any:
         gram: Any = as_kernel(self.kernel, X).gram(X, self.plan)
         self.X_fit_, self.gram_, self.kernel_ = X, gram, gram.kernel
+        return gram
 
     def _solve(
         self, loss: Loss, y: np.ndarray, weights: np.ndarray | None, solver: str = "auto"
@@ -123,6 +127,20 @@ class RepresenterMachine(BaseEstimator):
 
         if isinstance(self.gram_, DenseGram):
             self.gram_.consume()  # a fitted model does not hold K
+
+    def _leave_one_out(self, loss: Loss, columns: list[np.ndarray]) -> np.ndarray:
+        """Scores at each training sample by the model of all others, one column of y at a time."""
+        C, b = self.dual_coef_.reshape(len(self.dual_coef_), -1), np.atleast_1d(self.intercept_)
+        each = C.shape[1] // len(columns)
+        parts = [slice(j * each, (j + 1) * each) for j in range(len(columns))]
+        F = np.hstack([
+            leave_one_out(
+                self.gram_, C[:, part], b[part], y, loss, float(self.alpha), self._weights,
+                intercept=self.fit_intercept,
+            )
+            for part, y in zip(parts, columns, strict=True)
+        ])  # fmt: skip
+        return F[:, 0] if self.dual_coef_.ndim == 1 else F
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: the operator is made again, not stored."""
@@ -257,16 +275,33 @@ class KernelMachine(RepresenterMachine):
         weights = check_weights(sample_weight, y)
         if kind == "count":
             _check_counts(y, weights, self.fit_intercept)
-        columns = [y]
-        if kind in ("sign", "classes"):
-            codes = self._check_classes(y, weights)
-            k = len(self.classes_)
-            ones = [1] if k == 2 else list(range(k))
-            columns = [np.where(codes == one, 1.0, -1.0) for one in ones]
-            columns = [codes] if kind == "classes" else columns
+        labels = kind in ("sign", "classes")
+        self._targets, self._weights = self._check_classes(y, weights) if labels else y, weights
         self._make_gram(X)
-        self._keep([self._solve(self.loss_, column, weights, self.solver) for column in columns])
+        solved = [self._solve(self.loss_, y, weights, self.solver) for y in self._columns()]
+        self._keep(solved)
         return self
+
+    def leave_one_out(self) -> np.ndarray:
+        """f(x_i) + b at each training sample by the model trained on all the others.
+
+        Exact for the squared loss. For other smooth losses this is one Newton step from the fit on
+        all samples (:mod:`mercer.solvers.held_out`): close where no sample matters much.
+        """
+        check_is_fitted(self)
+        return self._two_sided(self._leave_one_out(self.loss_, self._columns()))
+
+    def _columns(self) -> list[np.ndarray]:
+        """The targets of each problem: signs of one class against the rest, if there are many."""
+        if self.loss_.targets != "sign":
+            return [self._targets]
+        k = len(self.classes_)
+        ones = [1] if k == 2 else range(k)
+        return [np.where(self._targets == one, 1.0, -1.0) for one in ones]
+
+    def _two_sided(self, f: np.ndarray) -> np.ndarray:
+        """One score for two classes."""
+        return f[:, 1] - f[:, 0] if f.ndim == 2 and f.shape[1] == 2 else f
 
     @available_if(_on_labels)
     def decision_function(self, X: Data) -> np.ndarray:
@@ -274,8 +309,7 @@ class KernelMachine(RepresenterMachine):
 
         The joint loss has two functions for two classes, which differ by their sign.
         """
-        f = self._values(X)
-        return f[:, 1] - f[:, 0] if f.ndim == 2 and f.shape[1] == 2 else f
+        return self._two_sided(self._values(X))
 
     def predict(self, X: Data) -> np.ndarray:
         """Numbers, classes, or the mean of counts, as the loss has it."""

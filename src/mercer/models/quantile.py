@@ -22,8 +22,8 @@ class KernelQuantileRegressor(RegressorMixin, RepresenterMachine):
               \rho_q(r) = \max(q r, (q - 1) r)
 
     Each quantile is fitted on its own. Functions fitted to few samples may cross; predictions do
-    not, because the values at each x are sorted (rearranged). That is never farther from the true
-    quantiles than what was fitted. ``crossings_`` says at how many training samples it mattered.
+    not, because the values at each x are sorted (rearranged; see the notes). ``crossings_`` says
+    at how many training samples it mattered.
 
     Parameters
     ----------
@@ -60,6 +60,19 @@ class KernelQuantileRegressor(RegressorMixin, RepresenterMachine):
         The functions as elements of H_k.
     solution_ : MachineSolution
         The certificate of the quantile that is least exact.
+
+    Notes
+    -----
+    Sorting never makes predictions worse, whatever y is: :math:`\rho_q(y - f) = q (y - f) +
+    \max(f - y, 0)`, the second terms do not mind which value belongs to which q, and the sum over
+    q of the first ones is smallest when the values rise with q (the rearrangement inequality). So
+    the sum of the pinball losses does not rise at any sample, and sorted values are at least as
+    close to the true quantiles (Chernozhukov et al.).
+
+    Quantiles can also be fitted jointly, with the constraint that they do not cross at the training
+    samples. That couples all of them in one problem, they may still cross anywhere else, and the
+    loss on new data was the same as that of sorting to half a per cent, better or worse (nine
+    quantiles, 50 and 100 samples, one and three dimensions, four kinds of noise).
 
     Examples
     --------

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import ParameterGrid, check_cv
-from sklearn.utils.validation import indexable
+from sklearn.model_selection import ParameterGrid, check_cv, train_test_split
+from sklearn.utils.validation import check_is_fitted, indexable
 
-from ..data import Data
+from ..data import Data, take
+from ..kernels.base import Kernel
+from ..kernels.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
 from .common import progress
 from .ridge import KernelRidge
+
+_FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
 
 
 class KernelRidgeCV(KernelRidge):
     """Kernel ridge regression that picks alpha and kernel parameters by cross-validation.
 
-    For each setting of the kernel one eigendecomposition gives the held-out predictions of every
-    alpha and every fold (or of leave-one-out) in closed form; no model is refitted. Lengthscales
-    such as "median" are resolved once, on all samples.
+    M-fold cross-validation over the grid on a training part, the best setting tested on a part
+    held out (``test_score_``, if ``test_size`` asks for it), then fitted on everything. For each
+    setting of the kernel one eigendecomposition gives the held-out predictions of every alpha and
+    every fold (or of leave-one-out) in closed form; no model is refitted. Lengthscales such as
+    "median" are resolved once, on all samples of the training part.
 
     Parameters
     ----------
@@ -30,11 +37,14 @@ class KernelRidgeCV(KernelRidge):
         The values of alpha to try.
     kernel : Kernel, str or callable
         As in :class:`KernelRidge`.
-    param_grid : dict or list of dict, optional
+    param_grid : dict, list of dict or "auto", optional
         Other parameters to try, by their nested names: ``{"kernel__lengthscale": [0.1, 1]}``,
         ``{"gamma": [0.1, 1]}``, or whole kernels, ``{"kernel": [Gaussian(), Laplacian()]}``.
+        ``"auto"`` tries the lengthscale of the kernel times 1/8, 1/4, ..., 8; several at once.
     cv : None, int, splitter or iterable
-        None is leave-one-out; otherwise as in scikit-learn.
+        None is leave-one-out; otherwise as in scikit-learn, folds of the training part.
+    test_size : float
+        Fraction held out for the final test; 0 for none.
     scoring : str or callable
         A scikit-learn regression score, computed on the held-out predictions (for leave-one-out
         over all of them at once), larger is better.
@@ -42,6 +52,8 @@ class KernelRidgeCV(KernelRidge):
         As in :class:`KernelRidge`.
     verbose : bool
         Show a progress bar over kernel settings.
+    random_state : int, RandomState or None
+        Chooses the test part.
 
     Attributes
     ----------
@@ -51,6 +63,9 @@ class KernelRidgeCV(KernelRidge):
         The best setting, alpha included.
     best_score_ : float
         Its cross-validated score.
+    test_score_ : float
+        The score, on the part held out, of the best setting fitted to the rest (NaN for
+        ``test_size=0``).
     cv_results_ : dict
         ``"params"`` (one dict per setting and alpha), ``"mean_test_score"`` and
         ``"split_test_scores"`` of shape (settings, folds).
@@ -72,7 +87,14 @@ class KernelRidgeCV(KernelRidge):
     Rifkin & Lippert, *Notes on regularized least squares*, MIT-CSAIL-TR-2007-025.
     """
 
-    saved_state = (*KernelRidge.saved_state, "alpha_", "best_params_", "best_score_", "cv_results_")
+    saved_state = (
+        *KernelRidge.saved_state,
+        "alpha_",
+        "best_params_",
+        "best_score_",
+        "test_score_",
+        "cv_results_",
+    )
 
     def __init__(
         self,
@@ -81,6 +103,7 @@ class KernelRidgeCV(KernelRidge):
         kernel: Any = "linear",
         param_grid: Any = None,
         cv: Any = None,
+        test_size: float = 0.0,
         scoring: Any = "neg_mean_squared_error",
         gamma: float | None = None,
         degree: float = 3,
@@ -88,11 +111,13 @@ class KernelRidgeCV(KernelRidge):
         kernel_params: dict[str, Any] | None = None,
         plan: Any = None,
         verbose: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.alphas = alphas
         self.kernel = kernel
         self.param_grid = param_grid
         self.cv = cv
+        self.test_size = test_size
         self.scoring = scoring
         self.gamma = gamma
         self.degree = degree
@@ -100,8 +125,13 @@ class KernelRidgeCV(KernelRidge):
         self.kernel_params = kernel_params
         self.plan = plan
         self.verbose = verbose
+        self.random_state = random_state
 
-    solver, tol, random_state = "auto", 1e-8, None  # of the final fit
+    solver, tol = "auto", 1e-8  # of the final fit
+    best_score_: float
+    alpha_: float
+    best_params_: dict[str, Any]
+    cv_results_: dict[str, Any]
 
     @property
     def alpha(self) -> float:
@@ -109,25 +139,26 @@ class KernelRidgeCV(KernelRidge):
         return self.alpha_
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
-        """Choose by cross-validation, then fit on all data with the best setting."""
+        """Choose by cross-validation, test on the part held out, then fit on everything."""
         alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))
         if alphas.ndim != 1 or not len(alphas) or np.any(alphas <= 0):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
-        settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
-        raw = X
+        if not (isinstance(self.test_size, Real) and 0 <= self.test_size < 1):
+            raise ValueError(f"test_size must be >= 0 and < 1, got {self.test_size!r}.")
         X, y, weights = self._check_fit(X, y, sample_weight)
         Y = y[:, None] if y.ndim == 1 else y
-        folds = None
-        if self.cv is not None:
-            folds = _folds(self.cv, raw, y)
+        inside, outside = self._parts(len(Y))
+        data = self._take(X, inside) if len(outside) else X
+        w = None if weights is None else weights[inside]
+        folds = None if self.cv is None else _folds(self.cv, data, y[inside])
         metric = _metric(self.scoring)
         tried: list[dict[str, Any]] = []
         scores: list[np.ndarray] = []
-        for setting in progress(settings, self.verbose):
+        for setting in progress(self._settings(data), self.verbose):
             candidate = clone(self).set_params(**clone(setting, safe=False))
-            spectrum = RidgeSpectrum(candidate._make_gram(X), weights)
+            spectrum = RidgeSpectrum(candidate._make_gram(data), w)
             tried += [{**setting, "alpha": float(alpha)} for alpha in alphas]
-            scores += _all_scores(spectrum, Y, alphas, folds, metric, weights)
+            scores += _all_scores(spectrum, Y[inside], alphas, folds, metric, w)
         self.cv_results_ = {
             "params": tried,
             "split_test_scores": np.stack(scores),
@@ -137,18 +168,66 @@ class KernelRidgeCV(KernelRidge):
         self.best_params_ = tried[best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         self.alpha_ = self.best_params_["alpha"]
-        chosen = {k: v for k, v in self.best_params_.items() if k != "alpha"}
-        final = KernelRidge(
-            alpha=self.alpha_,
-            **{
-                name: clone(getattr(self, name), safe=False)
-                for name in ("kernel", "gamma", "degree", "coef0", "kernel_params", "plan")
-            },
-        ).set_params(**clone(chosen, safe=False))
-        final.fit(X, y, sample_weight)
+        self.test_score_ = np.nan
+        if len(outside):
+            tested = self._chosen().fit(data, y[inside], w)
+            predicted = tested.predict(self._take(X, outside, inside)).reshape(len(outside), -1)
+            held = None if weights is None else weights[outside]
+            self.test_score_ = float(metric(Y[outside], predicted, held))
+        final = self._chosen().fit(X, y, sample_weight)
         for name in ("dual_coef_", "X_fit_", "kernel_", "gram_", "solution_", "_noise"):
             setattr(self, name, getattr(final, name))
         return self
+
+    def plot(self, ax: Any = None) -> Any:
+        """The scores as a map over alpha and the other parameter, or curves if there are more."""
+        from ..plots.selection import plot_grid
+
+        check_is_fitted(self)
+        return plot_grid(self.cv_results_, "alpha", ax=ax)
+
+    # ---- the parts of fit ------------------------------------------------------------------
+    def _parts(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The samples to choose with, and those to test with."""
+        if not self.test_size:
+            return np.arange(n), np.arange(0)
+        parts = train_test_split(
+            np.arange(n), test_size=self.test_size, random_state=self.random_state
+        )
+        return np.sort(parts[0]), np.sort(parts[1])
+
+    def _take(self, X: Data, rows: np.ndarray, columns: np.ndarray | None = None) -> Data:
+        """Some samples; of a given kernel matrix, their values with those of the training part."""
+        if self.kernel == "precomputed" or isinstance(self.kernel, Precomputed):
+            return np.asarray(X)[np.ix_(rows, rows if columns is None else columns)]
+        return take(X, rows)
+
+    def _settings(self, X: Data) -> list[dict[str, Any]]:
+        """What to try for each alpha."""
+        if not isinstance(self.param_grid, str):
+            return list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
+        if self.param_grid != "auto":
+            raise ValueError(f'param_grid must be a dict or "auto", got {self.param_grid!r}.')
+        scales = [
+            (f"kernel__{h.name}", h.value)
+            for h in self._make_gram(X).kernel.hyperparameters()
+            if h.name.rpartition("__")[2] == "lengthscale"
+        ]
+        if not scales:
+            raise ValueError(
+                f'param_grid="auto" needs a kernel with a lengthscale, not {self.kernel!r}; give '
+                f"the parameters to try."
+            )
+        if isinstance(self.kernel, Kernel):
+            return [{name: value * f for name, value in scales} for f in _FACTORS]
+        power = 2 if self.kernel == "rbf" else 1  # gamma is 1 / (2 l^2), or 1 / l
+        return [{"gamma": 1 / (power * (scales[0][1] * f) ** power)} for f in _FACTORS]
+
+    def _chosen(self) -> KernelRidge:
+        """A model with the best setting, not fitted."""
+        names = ("kernel", "gamma", "degree", "coef0", "kernel_params", "plan")
+        given = {name: clone(getattr(self, name), safe=False) for name in names}
+        return KernelRidge(**given).set_params(**clone(self.best_params_, safe=False))
 
 
 def _metric(scoring: Any) -> Callable[..., float]:

@@ -11,6 +11,9 @@ from . import axes
 if TYPE_CHECKING:
     from ..selection import RidgePath
 
+_MARKS = 9  # most ticks of an axis, and most rows or columns of a map that shows its numbers
+_RANGE = 3.0  # colours end this many times as far below the best score as the median is
+
 
 def plot_path(path: RidgePath, ax: Any = None) -> Any:
     """Leave-one-out error and generalised cross-validation along a ridge path.
@@ -41,6 +44,9 @@ def plot_path(path: RidgePath, ax: Any = None) -> Any:
 def plot_grid(results: dict[str, Any], across: str, ax: Any = None) -> Any:
     """Cross-validated scores over a grid: a map for two parameters, else one curve per setting.
 
+    On a map the best setting is framed. Scores far below the median, as of settings that overfit
+    badly, all have the darkest colour, so that differences near the best can be seen.
+
     Parameters
     ----------
     results : dict
@@ -70,20 +76,26 @@ def plot_grid(results: dict[str, Any], across: str, ax: Any = None) -> Any:
         if rows != ["{}"]:
             ax.legend(frameon=False)
         return ax
-    image = ax.imshow(table, origin="lower", aspect="auto", cmap="viridis")
+    best = float(np.nanmax(table))
+    low = max(float(np.nanmin(table)), best - _RANGE * (best - float(np.nanmedian(table))))
+    image = ax.imshow(table, origin="lower", aspect="auto", cmap="viridis", vmin=low, vmax=best)
     (name,) = others[0]
     labels = [next(o[name] for o in others if repr(o) == row) for row in rows]
-    ax.set(
-        ylabel=name,
-        xticks=range(len(values)),
-        yticks=range(len(labels)),
-        xticklabels=[f"{v:g}" for v in values],
-        yticklabels=[f"{v:g}" if isinstance(v, float | int) else str(v) for v in labels],
-    )
+    ax.set_ylabel(name)
+    for axis, marks in ((ax.xaxis, values), (ax.yaxis, labels)):
+        shown = range(0, len(marks), -(-len(marks) // _MARKS))
+        axis.set_ticks(shown, [_short(marks[i]) for i in shown])
     i, j = np.unravel_index(np.nanargmax(table), table.shape)
-    ax.plot(j, i, "s", ms=18, mfc="none", mec="white", mew=2)
-    for (r, c), score in np.ndenumerate(table):
-        dark = score < np.nanmean(table)
-        ax.text(c, r, f"{score:.3f}", ha="center", va="center", color="w" if dark else "k", size=8)
-    ax.figure.colorbar(image, ax=ax, label="cross-validated score")
+    ax.plot(j, i, "s", ms=18, mfc="none", mec="C3", mew=2)
+    if max(table.shape) <= _MARKS:
+        for (r, c), score in np.ndenumerate(table):
+            ink = "w" if score < (low + best) / 2 else "k"
+            ax.text(c, r, _short(score), ha="center", va="center", color=ink, size=8)
+    worse = "min" if low > float(np.nanmin(table)) else "neither"
+    ax.figure.colorbar(image, ax=ax, label="cross-validated score", extend=worse)
     return ax
+
+
+def _short(value: Any) -> str:
+    """A number with three digits; anything else as it prints."""
+    return f"{value:.3g}" if isinstance(value, float | int) else str(value)

@@ -1,8 +1,9 @@
 """Newton's method for a smooth loss with the norm of an RKHS.
 
 The system alpha c + D (K c + b - F) = -slopes, with curvatures D, is solved by conjugate gradients,
-preconditioned by a Cholesky factor of alpha I + D^1/2 K D^1/2 on the samples that have curvature.
-When the factor is new, one step is exact; while D changes little it is kept.
+preconditioned by a Cholesky factor of alpha I + D^1/2 K D^1/2 on the samples that have curvature,
+in single precision where that is enough. When the factor is new, one step is almost exact; while D
+changes little it is kept.
 
 Reference: Chapelle, *Training a support vector machine in the primal*, 2007.
 """
@@ -10,6 +11,7 @@ Reference: Chapelle, *Training a support vector machine in the primal*, 2007.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,6 +34,9 @@ _SLOW = 20  # steps of conjugate gradients that cost as much as a new factor
 _STALE = 1e4  # by how much the ratio of curvatures to those of the factor may vary
 _SHORT = 0.25  # of a Newton step
 _LARGE = 2000  # samples from which the first guess comes from a quarter of them
+_SINGLE = 1e-5  # of a bound of |D^1/2 K D^1/2|: an alpha above is not lost in single precision
+_ROUGH = 1e-7  # tol from which on, and
+_MANY = 1000  # samples from which on, that is considered
 
 Inverse = Callable[[np.ndarray], np.ndarray]
 
@@ -41,7 +46,7 @@ class System(NamedTuple):
     """K as Newton's method sees it: products, and inverses of alpha I + H K."""
 
     product: Callable[[np.ndarray], np.ndarray]
-    inverse: Callable[[np.ndarray, float], Inverse]  # of weights H and alpha
+    inverse: Callable[[np.ndarray, float, bool], Inverse]  # of H and alpha; exact or nearly so
     costly: bool  # is an inverse worth keeping?
     matrix: np.ndarray | None = None
 
@@ -49,24 +54,28 @@ class System(NamedTuple):
 def system_of(gram: Gram, alpha: float) -> System:
     """The form that suits how K is stored."""
     if isinstance(gram, TiledGram):
-        return System(lambda V: gram @ V, lambda h, a: _nystrom(gram, h, a), False)
+        return System(lambda V: gram @ V, lambda h, a, _: _nystrom(gram, h, a), False)
     if isinstance(gram, LowRankGram) and choose(gram, alpha) == "primal":
-        return System(lambda V: gram @ V, lambda h, a: _by_features(gram.phi, h, a), False)
-    return _dense(np.asarray(gram.to_dense(), dtype=np.float64))
+        return System(lambda V: gram @ V, lambda h, a, _: _by_features(gram.phi, h, a), False)
+    return dense_system(np.asarray(gram.to_dense(), dtype=np.float64))
 
 
-def _dense(K: np.ndarray) -> System:
-    return System(lambda V: K @ V, lambda h, a: _by_cholesky(K, h, a), True, K)
+def dense_system(K: np.ndarray) -> System:
+    """That of an array; products with a few columns are faster on the other side."""
+    return System(lambda V: (V.T @ K.T).T, partial(_by_cholesky, K), True, K)
 
 
-def _by_cholesky(K: np.ndarray, h: np.ndarray, alpha: float) -> Inverse:
+def _by_cholesky(K: np.ndarray, h: np.ndarray, alpha: float, exact: bool) -> Inverse:
     """R -> (alpha I + H K)^-1 R for R that vanishes where H does."""
     curved = np.flatnonzero(h)
     everything = len(curved) == len(K)
-    root = np.sqrt(h[curved])
+    single = not exact and alpha > _SINGLE * float(np.sum(h * np.diagonal(K)))
+    dtype = np.dtype(np.float32 if single else np.float64)
+    root = np.sqrt(h[curved]).astype(dtype)
 
     def factor(more: float) -> CholeskyFactor:
-        A = K * root if everything else K[np.ix_(curved, curved)] * root
+        part = K if everything else K[np.ix_(curved, curved)]
+        A = np.multiply(part, root, dtype=dtype, casting="same_kind")
         A *= root[:, None]
         A.flat[:: len(A) + 1] += alpha + more
         return CholeskyFactor(A)
@@ -83,10 +92,8 @@ def _by_cholesky(K: np.ndarray, h: np.ndarray, alpha: float) -> Inverse:
             ) from None
 
     def inverse(R: np.ndarray) -> np.ndarray:
-        if everything:
-            return root[:, None] * L.solve(R / root[:, None])
         Z = np.zeros_like(R)
-        Z[curved] = root[:, None] * L.solve(R[curved] / root[:, None])
+        Z[curved] = root[:, None] * L.solve((R[curved] / root[:, None]).astype(dtype, copy=False))
         return Z
 
     return inverse
@@ -113,9 +120,11 @@ def _nystrom(gram: Gram, h: np.ndarray, alpha: float) -> Inverse:
 class Preconditioner:
     """(c, b) with alpha c + H (K c + b) = r and, if there is an intercept, sum H (K c + b) = s."""
 
-    def __init__(self, system: System, h: np.ndarray, alpha: float, intercept: bool) -> None:
+    def __init__(
+        self, system: System, h: np.ndarray, alpha: float, intercept: bool, exact: bool = False
+    ) -> None:
         self.h, self.alpha, self.intercept = h, alpha, intercept
-        self.inverse = system.inverse(h, alpha)
+        self.inverse = system.inverse(h, alpha, exact)
         if intercept:
             self.one = self.inverse(h[:, None])
             self.total = float(self.one.sum())
@@ -143,13 +152,15 @@ def solve_newton(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Coefficients, intercepts and the number of steps."""
     system = system_of(problem.gram, problem.alpha)
-    return _newton(problem, system, tol, max_iter or _NEWTON_STEPS)
+    return minimise(problem, system, tol, max_iter or _NEWTON_STEPS)
 
 
-def _newton(
+def minimise(
     problem: Problem, system: System, tol: float, max_iter: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
+    """The same for K in a given form."""
     C, b = _first_guess(problem, system)
+    exact = tol < _ROUGH or len(C) < _MANY
     KC = system.product(C) if C.any() else np.zeros_like(C)
     F, kept, n_iter, reach = KC + b, None, 0, np.inf
     while True:
@@ -159,7 +170,7 @@ def _newton(
             return C, b, n_iter
         h, curve = problem.curvature(F, np.abs(G).max(axis=1) / reach)
         if kept is None or not (system.costly and kept.serves(h)):
-            kept = Preconditioner(system, h, problem.alpha, problem.intercept)
+            kept = Preconditioner(system, h, problem.alpha, problem.intercept, exact)
         goal = problem.largest * max(0.1 * tol, violation * min(0.1, violation))
         flat = h == 0
         D = np.where(flat[:, None], -G / problem.alpha - C, 0.0)
@@ -185,7 +196,7 @@ def _first_guess(problem: Problem, system: System) -> tuple[np.ndarray, np.ndarr
         return C, problem.b
     some = np.sort(np.random.default_rng(0).permutation(n)[: n // 4])
     part = problem.part(some)
-    found, b, _ = _newton(part, _dense(system.matrix[np.ix_(some, some)]), 1e-2, 20)
+    found, b, _ = minimise(part, dense_system(system.matrix[np.ix_(some, some)]), 1e-2, 20)
     K = system.matrix[:, some] @ found
     value = problem.loss_at(K + b) + problem.alpha * np.sum(found * K[some]) / 2
     if value < problem.loss_at(np.broadcast_to(problem.b, C.shape)):

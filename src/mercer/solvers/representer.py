@@ -150,7 +150,7 @@ class Problem:
 
     def __init__(
         self,
-        gram: Gram,
+        gram: Any,
         y: np.ndarray,
         loss: Loss,
         alpha: float,
@@ -318,7 +318,9 @@ def _solve_admm(
     for n_iter in range(1, most + 1):
         if precondition is None:
             weight = rho * w
-            precondition = Preconditioner(system, weight[:, 0], problem.alpha, problem.intercept)
+            precondition = Preconditioner(
+                system, weight[:, 0], problem.alpha, problem.intercept, exact=True
+            )
         R = weight * (Z - U)
         C, b = precondition(R, R.sum(axis=0))
         F = Z - U - np.where(used, problem.alpha * C / np.where(used, weight, 1.0), 0.0)

@@ -1,0 +1,75 @@
+r"""
+Series that come late
+=====================
+
+Three kinds of signals: a bump, a dip, and a bump before a dip. Each comes at its own time and has
+its own length. A kernel that compares time by time sees mostly when something happens; kernels on
+series see what.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import Gaussian, GlobalAlignment, LagEmbedding, Signature
+
+rng = np.random.default_rng(0)
+KINDS = {"bump": [1.0], "dip": [-1.0], "both": [1.0, -1.0]}
+COLORS = ["#4477aa", "#cc6677", "#ddaa33"]
+LONGEST = 80
+
+
+def signal(heights):
+    """Bumps one after the other, from a random time on, with noise."""
+    time = np.arange(rng.integers(60, LONGEST + 1))
+    first = rng.uniform(8, len(time) - 10 - 14 * (len(heights) - 1))
+    centres = first + 14 * np.arange(len(heights))
+    bumps = [h * np.exp(-(((time - c) / 4) ** 2)) for h, c in zip(heights, centres, strict=True)]
+    return 2 * np.sum(bumps, axis=0) + 0.15 * rng.normal(size=len(time))
+
+
+kind = np.repeat(np.arange(3), 20)
+X = [signal(heights) for heights in KINDS.values() for _ in range(20)]
+
+fig, panels = plt.subplots(1, 3, figsize=(9.6, 2.8), sharex=True, sharey=True, layout="constrained")
+for ax, name, at, color in zip(panels, KINDS, (0, 20, 40), COLORS, strict=True):
+    for x in X[at : at + 4]:
+        ax.plot(x, color=color, alpha=0.8, lw=1.2)
+    ax.set(title=name, xlabel="time")
+plt.show()
+
+# %%
+# What kernels see
+# ----------------
+# Gram matrices, samples in order of their kind. The Gaussian kernel needs vectors: series are
+# filled up with zeros. Alignments, windows and signatures find the blocks.
+
+padded = np.array([np.pad(x, (0, LONGEST - len(x))) for x in X])
+rule = GlobalAlignment().resolve(X)
+grams = {
+    "Gaussian, time by time": Gaussian("median")(padded),
+    "global alignment": rule.replace(lengthscale=rule.lengthscale / 2)(X),
+    "windows of 12": LagEmbedding(Gaussian(1.5), window=12).normalize()(X),
+    "signature, with time": Signature(lengthscale="median", add_time=True).normalize()(X),
+}
+fig, panels = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
+for ax, (title, K) in zip(panels, grams.items(), strict=True):
+    ax.imshow(K, cmap="Blues", vmin=K.min(), vmax=np.quantile(K, 0.98))
+    ax.set(title=title, xticks=(10, 30, 50), xticklabels=KINDS, yticks=())
+    ax.tick_params(length=0)
+plt.show()
+
+# %%
+# A map of the series
+# -------------------
+# The two largest eigenvectors of the centred Gram matrix place the series in the plane.
+
+fig, panels = plt.subplots(1, 4, figsize=(11, 3.0), layout="constrained")
+for ax, (title, K) in zip(panels, grams.items(), strict=True):
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    values, vectors = np.linalg.eigh(centred)
+    places = vectors[:, -2:] * np.sqrt(values[-2:])
+    for label, (name, color) in enumerate(zip(KINDS, COLORS, strict=True)):
+        ax.scatter(*places[kind == label].T[::-1], s=18, color=color, label=name)
+    ax.set(title=title, xticks=(), yticks=())
+panels[0].legend(fontsize="small", frameon=False)
+plt.show()

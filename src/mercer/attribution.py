@@ -1,0 +1,250 @@
+"""What a fitted model has learned about strings: which k-mers count, and where in a sequence.
+
+With a kernel of explicit features, f(x) is a sum over the windows of x. What each window adds is
+divided among the places that it looks at, so that the weights of the places add up to f(x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .data import Data, columns, is_frame
+from .kernels.algebra import Constant, Product, Sum
+from .kernels.base import Kernel
+from .kernels.strings.base import Substrings
+from .kernels.tfidf import TfIdf
+from .kernels.transforms import Normalized, On
+from .rkhs.function import RKHSFunction
+
+
+class KmerWeight(NamedTuple):
+    """What one occurrence of a substring adds to the function of a model.
+
+    Attributes
+    ----------
+    text : str, bytes or list
+        The substring.
+    weight : float
+        What it adds, before normalisation.
+    position : int or None
+        Where it begins, for kernels to which that matters.
+    """
+
+    text: Any
+    weight: float
+    position: int | None = None
+
+
+def kmer_weights(model: Any, n: int | None = 20, *, output: int = 0) -> list[KmerWeight]:
+    """The substrings of the training sequences that count most in a fitted model.
+
+    Parameters
+    ----------
+    model : estimator or RKHSFunction
+        A model whose kernel has features of substrings: :class:`~mercer.Spectrum`,
+        :class:`~mercer.Mismatch`, :class:`~mercer.WeightedDegree`, ..., normalised, multiplied by
+        numbers, added up, on a column of a table, or in :class:`~mercer.TfIdf`.
+    n : int, optional
+        How many to return; None for all.
+    output : int
+        Which function of a model with several: of more than two classes, the pair of classes in
+        the order of ``decision_function_shape="ovo"``.
+
+    Returns
+    -------
+    list of KmerWeight
+        Sorted by size. The weight is what one more occurrence adds to the decision, for a
+        normalised kernel before it is divided by the norm of the features. With mismatches or
+        gaps a k-mer has the weights of all features that it shows.
+
+    Examples
+    --------
+    >>> from mercer import SVC, Spectrum, kmer_weights
+    >>> X = ["ccgatacc", "gatacccc", "cccccccc", "acctccag", "ccccgata", "tccccagg"]
+    >>> model = SVC(kernel=Spectrum(4)).fit(X, [1, 1, 0, 0, 1, 0])
+    >>> [(text, round(weight, 2)) for text, weight, _ in kmer_weights(model, 2)]
+    [('gata', 0.45), ('ccag', -0.35)]
+    """
+    found: dict[tuple, float] = {}
+    for term in _terms(_function(model, output)):
+        for text, position, weight in term.windows():
+            key = (text if isinstance(text, str | bytes) else tuple(text), position)
+            found[key] = found.get(key, 0.0) + weight
+    best = sorted(found, key=lambda key: -abs(found[key]))[:n]
+    return [KmerWeight(text, found[text, position], position) for text, position in best]
+
+
+def position_weights(model: Any, x: Any, *, output: int = 0) -> np.ndarray:
+    """How much each place of a sequence adds to the decision of a model.
+
+    Parameters
+    ----------
+    model : estimator or RKHSFunction
+        As for :func:`kmer_weights`.
+    x : str, bytes, sequence of int, or table of one row
+        The sequence, or the row of a table that holds it.
+    output : int
+        As for :func:`kmer_weights`.
+
+    Returns
+    -------
+    ndarray of shape (len(x),)
+        Its sum is the decision minus the intercept, and minus the value of constants that were
+        added to the kernel, which belong to no place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVC, Spectrum, position_weights
+    >>> X = ["ccgatacc", "gatacccc", "cccccccc", "acctccag", "ccccgata", "tccccagg"]
+    >>> model = SVC(kernel=Spectrum(3)).fit(X, [1, 1, 0, 0, 1, 0])
+    >>> weights = position_weights(model, "tccgatacc")
+    >>> weights.round(2)
+    array([-0.09, -0.04,  0.02,  0.25,  0.34,  0.38,  0.25,  0.1 ,  0.01])
+    >>> sum_ = weights.sum() + model.intercept_
+    >>> np.allclose(sum_, model.decision_function(["tccgatacc"]))
+    True
+    """
+    X = x if is_frame(x) else [x]
+    parts = [term.places(X) for term in _terms(_function(model, output))]
+    if len({len(part) for part in parts}) != 1:
+        raise ValueError(
+            "position_weights: the kernel looks at sequences of different lengths in several "
+            "columns; explain a model of one of them."
+        )
+    return np.sum(parts, axis=0)
+
+
+@dataclass
+class _Term:
+    """sum_i coef_i k(points_i, .) for one kernel of substrings, as part of a larger one.
+
+    ``outer`` are the normalisations, columns and weights around it, from the outside in.
+    """
+
+    kernel: Substrings
+    points: Data
+    coef: np.ndarray
+    outer: tuple[Kernel, ...]
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of the features in use, sorted, and the weight of each."""
+        phi = self.kernel.counts(self.kernel.read(self.points))
+        values = phi.data * np.repeat(self.coef, np.diff(phi.indptr))
+        columns, place = np.unique(phi.indices, return_inverse=True)
+        sums = np.bincount(place, weights=values, minlength=len(columns))
+        for idf in (k for k in self.outer if isinstance(k, TfIdf)):
+            sums = sums * idf.weigh(columns) ** 2
+        return columns, sums
+
+    def added(self, X: Data) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
+        """For each part of the features of X: where windows begin, what they add, places seen."""
+        columns, weights = self.weights()
+        for part in self.kernel.parts(self.kernel.read(X)):
+            if len(columns):
+                at = np.minimum(np.searchsorted(columns, part.codes), len(columns) - 1)
+                gains = part.weight * np.where(columns[at] == part.codes, weights[at], 0.0)
+            else:
+                gains = np.zeros(part.codes.shape)
+            yield part.starts, gains.sum(axis=1) if gains.ndim == 2 else gains, part.seen
+
+    def places(self, X: Data) -> np.ndarray:
+        """What the places of the only sample of X add."""
+        scale = 1.0
+        for outer in self.outer:
+            if isinstance(outer, On):
+                X = columns(X, outer.columns)
+            elif isinstance(outer, Normalized):
+                scale *= float(outer.prepare(X).parts[1][0])
+        out = np.zeros(len(self.kernel.read(X).symbols))
+        for starts, gains, places in self.added(X):
+            for place in places:
+                np.add.at(out, starts + place, scale * gains / len(places))
+        return out
+
+    def windows(self) -> Iterator[tuple[Any, int | None, float]]:
+        """The windows of the training sequences, each once: text, position, weight."""
+        if self.kernel.domain.kind != "strings":
+            raise TypeError(
+                f"{type(self.kernel).__name__} does not work on strings, so there are no k-mers to "
+                f"list; position_weights tells which places count."
+            )
+        sequences, texts = self.kernel.read(self.points), list(self.points)
+        rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
+        together: dict[int, list] = {}
+        for starts, gains, places in self.added(self.points):
+            span = getattr(self.kernel, "span", max(places) + 1)
+            if span in together:
+                together[span][1] = together[span][1] + gains
+            else:
+                together[span] = [starts, gains]
+        for span, (starts, gains) in together.items():
+            known = set()
+            for start, gain in zip(starts.tolist(), gains.tolist(), strict=True):
+                row = rows[start]
+                place = start - int(sequences.ends[row])
+                text = texts[row][place : place + span]
+                key = text if isinstance(text, str | bytes) else tuple(text)
+                position = place if self.kernel.positional else None
+                if (key, position) not in known:
+                    known.add((key, position))
+                    yield text, position, gain
+
+
+def _function(model: Any, output: int) -> RKHSFunction:
+    """The function of a model, without its intercept."""
+    if isinstance(model, RKHSFunction):
+        function = model
+    elif hasattr(model, "_functions"):  # a support vector machine keeps its support vectors
+        function = RKHSFunction(model.kernel_, model.support_vectors_, model._functions().T)
+    elif hasattr(model, "X_fit_"):
+        function = RKHSFunction(model.kernel_, model.X_fit_, model.dual_coef_)
+    else:
+        raise TypeError(
+            f"a fitted kernel model or an RKHSFunction is needed, got a {type(model).__name__}."
+        )
+    return function if function.coef.ndim == 1 else function[output]
+
+
+def _terms(f: RKHSFunction) -> list[_Term]:
+    """f as a sum of functions of kernels of substrings, without its constant part."""
+    terms = list(_split(f.kernel, f.points, f.coef))
+    if not terms:
+        raise _refusal(f.kernel)
+    return terms
+
+
+def _split(
+    kernel: Kernel, points: Data, coef: np.ndarray, outer: tuple[Kernel, ...] = ()
+) -> Iterator[_Term]:
+    if isinstance(kernel, Substrings):
+        yield _Term(kernel, points, coef, outer)
+    elif isinstance(kernel, Sum):
+        yield from _split(kernel.left, points, coef, outer)
+        yield from _split(kernel.right, points, coef, outer)
+    elif isinstance(kernel, Product) and isinstance(kernel.left, Constant):
+        yield from _split(kernel.right, points, kernel.left.value * coef, outer)
+    elif isinstance(kernel, Product) and isinstance(kernel.right, Constant):
+        yield from _split(kernel.left, points, kernel.right.value * coef, outer)
+    elif isinstance(kernel, Normalized):
+        scaled = coef * kernel.prepare(points).parts[1]
+        yield from _split(kernel.kernel, points, scaled, (*outer, kernel))
+    elif isinstance(kernel, On):
+        seen = columns(points, kernel.columns)
+        yield from _split(kernel.kernel, seen, coef, (*outer, kernel))
+    elif isinstance(kernel, TfIdf):
+        yield from _split(kernel.kernel, points, coef, (*outer, kernel))
+    elif not isinstance(kernel, Constant):
+        raise _refusal(kernel)
+
+
+def _refusal(kernel: Kernel) -> TypeError:
+    return TypeError(
+        f"{kernel!r} is not made of kernels that count substrings (Spectrum, BlendedSpectrum, "
+        f"Mismatch, GappyKmer, WeightedDegree, Profile) by sums, multiples and normalisation, so "
+        f"its functions are not sums over places."
+    )

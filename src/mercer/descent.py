@@ -1,0 +1,289 @@
+"""Hyper-parameters by gradients: the penalty and every number in the kernel at once, no grid."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from .data import Data, length, take
+from .exceptions import ConvergenceWarning
+from .gram.memory import free_memory, require_memory
+from .gram.tiles import contract, evaluate
+from .kernels.algebra import Binary, Constant, Power
+from .kernels.base import Kernel
+from .kernels.precomputed import Precomputed
+from .params import parameter
+from .solvers.criteria import Criterion
+
+_ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
+SAMPLE = 500  # samples with which a search begins, if there are many more
+_DIFFERENCE = 1e-3  # of logarithms, for curvatures
+_FLATTEST = 1e-2  # curvature, as a part of the largest one, below which directions are alike
+_RETRIES = 5
+_PRECISION = 1e-10  # relative improvement of a step at which a search ends
+_PRECISION_DIRECTED = 1e-8  # the same along good directions, where steps are as good as their goal
+_NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
+_REMEMBERED = 0.25  # of the free memory may hold matrices of kernels without free numbers
+
+Measure = Callable[[np.ndarray, np.ndarray], Criterion]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel with its best hyper-parameters.
+    alpha : float
+        The best noise or penalty.
+    value : float
+        The criterion there: small is good.
+    n_evaluations : int
+        How often it was computed on all samples.
+    converged : bool
+        Did the optimiser reach a stationary point?
+    message : str
+        What the optimiser says.
+    """
+
+    kernel: Kernel
+    alpha: float
+    value: float
+    n_evaluations: int
+    converged: bool
+    message: str
+
+    def warn(self) -> None:
+        """Say so if the optimiser did not converge."""
+        if not self.converged:
+            warnings.warn(
+                f"the search for hyper-parameters stopped early ({self.message}); standardise the "
+                f"data, give a better start, or ask for restarts.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def search(
+    kernel: Kernel,
+    X: Data,
+    Y: np.ndarray,
+    alpha: float,
+    measure: Measure,
+    *,
+    scale: np.ndarray,
+    fixed: tuple[str, ...] = (),
+    n_restarts: int = 0,
+    rng: np.random.RandomState,
+    begin_small: bool = True,
+    matrices: float = 3,
+) -> Tuning:
+    """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
+
+    With many samples the search, restarts included, begins on 500 of them: a factorisation costs
+    n^3, and what is best for a part is close to what is best for all. Curvatures found there are
+    used to go on with all. ``matrices`` says how many n x n arrays a measure needs.
+    """
+    n = length(X)
+    require_memory(matrices * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
+    whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed)
+    starts = [whole.start, *(rng.uniform(*whole.bounds.T) for _ in range(n_restarts))]
+    if begin_small and n >= 2 * SAMPLE:
+        some = np.sort(rng.choice(n, SAMPLE, replace=False))
+        part = _Objective(
+            kernel, rows_of(kernel, X, some), Y[some], alpha, measure, scale[some], fixed
+        )
+        start = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
+        best = whole.descend(start, part.directions(start))
+    else:
+        best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
+    kernel, alpha = whole.at(best.x)
+    converged = bool(best.success) and bool(np.isfinite(best.fun))
+    return Tuning(kernel, alpha, float(best.fun), whole.count, converged, str(best.message))
+
+
+class _Objective:
+    """A criterion as a function of the hyper-parameters that are not fixed."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Data,
+        Y: np.ndarray,
+        alpha: float,
+        measure: Measure,
+        scale: np.ndarray,
+        fixed: tuple[str, ...],
+    ) -> None:
+        self.kernel, self.X, self.Y, self.measure, self.scale = kernel, X, Y, measure, scale
+        self.quick = _remember(kernel, X)
+        check_names(fixed, kernel)
+        known = kernel.hyperparameters()
+        names = [h.name for h in known]
+        self.full = np.append(kernel.theta, np.log(alpha))
+        sizes = [np.size(h.value) for h in known]
+        each = np.repeat(np.array([*names, "alpha"]), [*sizes, 1])
+        self.free = ~np.isin(each, fixed)
+        ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
+        everything = np.repeat(np.array([*ranges, np.log(_ALPHA)]), [*sizes, 1], axis=0)
+        self.bounds = everything[self.free]
+        self.start = np.clip(self.full[self.free], *self.bounds.T)
+        self.count = 0
+        self.latest: tuple[np.ndarray, float, np.ndarray] | None = None
+
+    def at(self, free: np.ndarray) -> tuple[Kernel, float]:
+        """The kernel and alpha at a point."""
+        theta = self._theta(free)
+        return self.kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+
+    def _theta(self, free: np.ndarray) -> np.ndarray:
+        theta = self.full.copy()
+        theta[self.free] = free
+        return theta
+
+    def directions(self, point: np.ndarray) -> np.ndarray:
+        """Directions, as columns, along which the slope changes equally fast at a minimum."""
+        slope = self(point)[1]
+        steps = _DIFFERENCE * np.eye(len(point))
+        H = np.array([self(point + step)[1] - slope for step in steps]) / _DIFFERENCE
+        if not np.all(np.isfinite(H)):
+            return np.eye(len(point))
+        curvatures, directions = np.linalg.eigh((H + H.T) / 2)
+        least = _FLATTEST * np.abs(curvatures).max() or 1.0
+        return directions / np.sqrt(np.maximum(curvatures, least))
+
+    def descend(self, start: np.ndarray, directions: np.ndarray | None = None) -> Any:
+        """A minimum near ``start``, looked for along the axes or along ``directions``.
+
+        Next to where a matrix becomes singular a line search may fail. Then the search begins
+        again from where it got to, until that leads no further.
+        """
+        if not len(start):
+            raise ValueError("no hyper-parameter is left to tune: all are fixed.")
+        best = self._descend(start, directions)
+        for _ in range(_RETRIES):
+            if best.success or not np.isfinite(best.fun):
+                break
+            again = self._descend(best.x, None)
+            if again.fun > best.fun - _NEGLIGIBLE * max(1.0, abs(best.fun)):
+                best.success, best.message = True, "no descent in working precision"
+            else:
+                best = again
+        return best
+
+    def _descend(self, start: np.ndarray, directions: np.ndarray | None) -> Any:
+        """L-BFGS on the criterion in units in which its slope at the start has length 1.
+
+        So the first step has length 1: along the axes, no logarithm changes by more.
+        """
+        D = np.eye(len(start)) if directions is None else directions
+        worst, slope = self(start)
+        unit = float(np.linalg.norm(slope @ D)) or 1.0
+        if not np.isfinite(worst):
+            message = "the matrix is singular at the start"
+            return OptimizeResult(x=start, fun=np.inf, success=False, message=message)
+
+        def place(z: np.ndarray) -> np.ndarray:
+            return np.clip(start + D @ z, *self.bounds.T)
+
+        def scaled(z: np.ndarray) -> tuple[float, np.ndarray]:
+            nonlocal worst
+            free = place(z)
+            value, slope = self(free)
+            if not np.isfinite(value):  # worse than all, but not so much as to mislead the search
+                return worst / unit + 10, slope @ D
+            worst = max(worst, value)
+            inside = free == start + D @ z  # nothing changes beyond a bound
+            return value / unit, (slope * inside) @ D / unit
+
+        found = minimize(
+            scaled,
+            np.zeros(len(start)),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=self.bounds - start[:, None] if directions is None else None,
+            options={"ftol": _PRECISION if directions is None else _PRECISION_DIRECTED},
+        )
+        found.x = place(found.x)
+        found.fun *= unit
+        return found
+
+    def __call__(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and slope; infinite where the matrix has no Cholesky factor."""
+        if self.latest is not None and np.array_equal(self.latest[0], free):
+            return self.latest[1], self.latest[2]
+        value, slope = self._evaluate(free)
+        self.latest = free.copy(), value, slope
+        return value, slope
+
+    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        theta = self._theta(free)
+        kernel, alpha = self.quick.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+        P = kernel.prepare(self.X)
+        A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
+        A.flat[:: len(A) + 1] += alpha * self.scale
+        self.count += 1
+        try:
+            found = self.measure(A, self.Y)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros(len(free))
+        slope = np.append(contract(kernel, P, found.tile), alpha * (self.scale @ found.diagonal))
+        return found.value, slope[self.free]
+
+
+def check_names(fixed: tuple[str, ...], kernel: Kernel) -> None:
+    """Refuse names that are not those of hyper-parameters."""
+    names = [*(h.name for h in kernel.hyperparameters()), "alpha"]
+    unknown = [name for name in fixed if name not in names]
+    if unknown:
+        raise ValueError(
+            f"fixed names {unknown[0]!r}, but the hyper-parameters are {', '.join(names)}."
+        )
+
+
+# ---- what does not change is computed once -------------------------------------------------------
+@dataclass(eq=False, repr=False)
+class _Remembered(Kernel):
+    """The matrix of a kernel without free numbers on the samples of a search."""
+
+    matrix: np.ndarray = parameter()
+
+    def prepare(self, X: Data) -> np.ndarray:
+        return np.arange(length(X))
+
+    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        return self.matrix[np.ix_(X, Y)]
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        return np.diagonal(self.matrix)[X]
+
+
+def _remember(kernel: Kernel, X: Data) -> Kernel:
+    """The same kernel on X; summands and factors without free numbers, strings say, as matrices.
+
+    Sums, products and powers hand X on as it is: a part sees what the whole kernel sees.
+    """
+    if isinstance(kernel, Constant):
+        return kernel
+    if not kernel.hyperparameters():
+        if 8.0 * length(X) ** 2 > _REMEMBERED * free_memory():
+            return kernel
+        P = kernel.prepare(X)
+        return _Remembered(evaluate(kernel, P, P))
+    if isinstance(kernel, Binary):
+        return kernel.replace(left=_remember(kernel.left, X), right=_remember(kernel.right, X))
+    return kernel.replace(base=_remember(kernel.base, X)) if isinstance(kernel, Power) else kernel
+
+
+def rows_of(kernel: Kernel, X: Data, rows: np.ndarray) -> Data:
+    """Some samples; those of a given matrix are rows and columns of it."""
+    while isinstance(kernel, Binary):
+        kernel = kernel.left if isinstance(kernel.right, Constant) else kernel.right
+    return X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else take(X, rows)

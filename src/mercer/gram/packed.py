@@ -1,0 +1,91 @@
+"""A Gram matrix of which only the upper triangle is stored: for many products with it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from .memory import require_memory
+from .stored import KernelGram
+from .tiles import run, slices
+
+_TILE = 500
+_GROUPS = 16  # independent accumulators of a product
+_SMALL = 1e6  # multiplications up to which BLAS does not first copy its operands
+
+
+class PackedGram(KernelGram):
+    """K stored as the tiles on and above its diagonal: half of the memory of an array.
+
+    A product reads each tile once and uses it twice. Blocks are computed anew.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian
+    >>> from mercer.gram.packed import PackedGram
+    >>> K = PackedGram(Gaussian(), np.zeros((1000, 2)))
+    >>> K
+    PackedGram: 1000 x 1000, float64, its upper triangle stored in tiles; 6 MB
+      k = Gaussian()
+    >>> (K @ np.ones(1000))[:2]
+    array([1000., 1000.])
+    """
+
+    storage = "its upper triangle stored in tiles"
+
+    @cached_property
+    def strips(self) -> list[list[np.ndarray]]:
+        """For each strip of rows, its tiles from the diagonal on."""
+        require_memory(self.nbytes, f"half of a {self.shape[0]} x {self.shape[0]} kernel matrix")
+        block, exact = self.kernel.tiles(self.X, self.X), self.kernel.diag(self.X)
+        parts = slices(self.shape[0], _TILE)
+        strips: list[list[np.ndarray]] = [
+            [np.empty(0)] * (len(parts) - i) for i in range(len(parts))
+        ]
+
+        def fill(at: tuple[int, int]) -> None:
+            i, j = at
+            T = block(parts[i], parts[j])
+            if i == j:
+                np.fill_diagonal(T, exact[parts[i]])
+            strips[i][j - i] = np.ascontiguousarray(T)
+
+        run(fill, [(i, j) for i in range(len(parts)) for j in range(i, len(parts))], self.workers)
+        return strips
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        V = np.ascontiguousarray(V, dtype=self.dtype)
+        n, columns = V.shape
+        strips, groups = self.strips, min(_GROUPS, len(self.strips))
+        pieces = -(-_TILE // max(1, int(np.sqrt(_SMALL / columns))))
+        size = -(-_TILE // pieces)
+        partial = np.zeros((groups, n, columns))
+
+        def group(g: int) -> None:
+            for i in range(g, len(strips), groups):
+                for j, T in enumerate(strips[i]):
+                    _add(T, V, partial[g], i * _TILE, (i + j) * _TILE, size)
+
+        run(group, range(groups), self.workers)
+        return partial.sum(axis=0)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the tiles."""
+        n = self.shape[0]
+        squares = sum((part.stop - part.start) ** 2 for part in slices(n, _TILE))
+        return (n * n + squares) // 2 * self.dtype.itemsize
+
+
+def _add(T: np.ndarray, V: np.ndarray, out: np.ndarray, top: int, left: int, size: int) -> None:
+    """Add what a tile at (top, left), and its mirror image, contribute to K V."""
+    for rows in slices(T.shape[0], size):
+        here = slice(top + rows.start, top + rows.stop)
+        for cols in slices(T.shape[1], size):
+            there = slice(left + cols.start, left + cols.stop)
+            block = T[rows, cols]
+            out[here] += block @ V[there]
+            if top != left:
+                out[there] += block.T @ V[here]

@@ -1,0 +1,140 @@
+"""Series of points, of one length or of many, from the forms people hold them in to flat arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, Rows, is_frame
+from ..exceptions import DomainError
+
+_MEDIAN_POINTS = 1000
+
+
+class Ragged:
+    """Series as a sequence of samples; parts of it share the points.
+
+    Parameters
+    ----------
+    values : ndarray of shape (total, d), or what a kernel on points has made of it
+        The points of all series, one series after the other.
+    start, size : arrays
+        For each series its first point and the number of its points.
+    """
+
+    def __init__(self, values: Data, start: np.ndarray, size: np.ndarray) -> None:
+        self.values, self.start, self.size = values, start, size
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __getitem__(self, rows: Rows) -> Ragged:
+        return Ragged(self.values, self.start[rows], self.size[rows])
+
+    @property
+    def channels(self) -> int:
+        """The dimension of the points."""
+        return int(self.values.shape[1])
+
+    def scaled(self, lengthscale: float) -> Ragged:
+        """The same series, divided by a number."""
+        return Ragged(self.values / lengthscale, self.start, self.size)
+
+    def some_points(self) -> np.ndarray:
+        """All points of the series, or 1000 of them at random (always the same)."""
+        places = segments(self.start, self.size)
+        if len(places) > _MEDIAN_POINTS:
+            places = np.random.default_rng(0).choice(places, _MEDIAN_POINTS, replace=False)
+        return np.asarray(self.values[places])
+
+
+def segments(start: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The numbers start, start + 1, ..., start + size - 1 of all segments, one after the other."""
+    offset = np.cumsum(size) - size
+    return np.arange(size.sum()) + np.repeat(start - offset, size)
+
+
+def ragged(X: Data, name: str) -> Ragged:
+    """Series in any of the forms below; ``name`` is the kernel, for errors.
+
+    An (n, T) array holds n series of numbers, an (n, T, d) array n series of points in R^d, and a
+    list one array of shape (T,) or (T, d) per series. NaN at the end of a series is padding.
+    """
+    samples = _samples(X, name)
+    if not len(samples):
+        raise DomainError(f"{name}: X has no samples.")
+    if _is_full(samples):
+        return _equal_lengths(samples)
+    parts = [_series(x, f"{name}: sample {place}") for place, x in enumerate(samples)]
+    widths = np.array([part.shape[1] for part in parts])
+    other = int(np.argmax(widths != widths[0]))
+    if widths[other] != widths[0]:
+        raise DomainError(
+            f"{name}: sample {other} has points of {widths[other]} channels, but sample 0 of "
+            f"{widths[0]}; all series need the same channels."
+        )
+    size = np.array([len(part) for part in parts], dtype=np.int64)
+    return Ragged(np.concatenate(parts), np.cumsum(size) - size, size)
+
+
+def _is_full(X: Any) -> bool:
+    """An array of series without padding or gaps?"""
+    numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    return numbers and bool(X[0].size) and bool(np.isfinite(X).all())
+
+
+def _equal_lengths(X: np.ndarray) -> Ragged:
+    n, T = X.shape[:2]
+    values = np.array(X, dtype=np.float64).reshape(n * T, -1)
+    return Ragged(values, T * np.arange(n, dtype=np.int64), np.full(n, T, dtype=np.int64))
+
+
+def same_channels(X: Ragged, Y: Ragged) -> None:
+    """Refuse to compare points of different dimensions."""
+    if X.channels != Y.channels:
+        raise ValueError(f"X has {X.channels} channels, but the other sample has {Y.channels}.")
+
+
+def _samples(X: Data, name: str) -> Any:
+    """X as a sequence of series."""
+    if is_frame(X) or sp.issparse(X):
+        raise DomainError(f"{name} works on a list of series; pick a column with .on(column).")
+    if isinstance(X, str):
+        raise DomainError(f"{name} works on a list of series of numbers, got a string.")
+    if isinstance(X, np.ndarray) and X.dtype.kind != "O":
+        if X.ndim not in (2, 3):
+            raise DomainError(
+                f"{name} works on arrays (series, time) or (series, time, channels), got "
+                f"{X.ndim} dimension(s); wrap a single series: [x]."
+            )
+        return X
+    return list(X)
+
+
+def _series(x: Any, where: str) -> np.ndarray:
+    """One series as a (T, d) array without padding."""
+    try:
+        points = np.array(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DomainError(
+            f"{where} is no series: give an array of numbers of shape (time,) or (time, channels)."
+        ) from None
+    if points.ndim not in (1, 2):
+        raise DomainError(
+            f"{where} has {points.ndim} dimensions; a series is an array of shape (time,) or "
+            f"(time, channels)."
+        )
+    points = points[:, None] if points.ndim == 1 else points
+    used = np.flatnonzero(~np.isnan(points).all(axis=1))
+    points = points[: used[-1] + 1 if len(used) else 0]
+    if not points.size:
+        raise DomainError(f"{where} is empty; a series needs at least one point.")
+    if not np.isfinite(points).all():
+        step = int(np.argmin(np.isfinite(points).all(axis=1)))
+        raise DomainError(
+            f"{where} holds NaN or infinity at time {step}; fill it in, or leave that time out "
+            f"(NaN is padding at the end of a series only)."
+        )
+    return points

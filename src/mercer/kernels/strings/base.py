@@ -1,0 +1,79 @@
+"""What string kernels with explicit features share: counts of windows, as sparse features."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...data import Data
+from ..domains import STRINGS, Domain
+from ..explicit import Explicit
+from .codes import Part, from_arrays, tally
+from .sequences import Sequences, read
+
+_MANY = 1_000_000  # codes from which on compiled code pays
+_TOGETHER = 2_000_000  # codes that one thread looks at together
+_LEAST, _MOST = 2_000, 50_000  # symbols, so that arrays stay in cache
+
+
+@dataclass(eq=False, repr=False)
+class Substrings(Explicit):
+    """Counts of what the windows of a sequence show; prepared samples are their features."""
+
+    positional: ClassVar[bool] = False  # does it matter where in the sequence a window is?
+
+    @abstractmethod
+    def parts(self, sequences: Sequences) -> Iterable[Part]:
+        """The windows of all sequences, with their codes and weights."""
+
+    @property
+    def codes_per_window(self) -> int:
+        """To how many columns a window adds, about."""
+        return 1
+
+    def read(self, X: Data) -> Sequences:
+        """The samples as integers."""
+        return read(X, type(self).__name__)
+
+    def prepare(self, X: Data) -> Any:
+        return self.counts(self.read(X))
+
+    def counts(self, sequences: Sequences) -> sp.csr_matrix:
+        """The features of sequences."""
+        compiled = self.codes_per_window * len(sequences.symbols) > _MANY
+        found = self._in_chunks(
+            sequences, lambda chunk: tally(self.parts(chunk), len(chunk), compiled=compiled)
+        )
+        if len(found) == 1:
+            return found[0]
+        ends = [np.zeros(1, np.int64), *(np.diff(phi.indptr) for phi in found)]
+        return from_arrays(
+            np.concatenate([phi.data for phi in found]),
+            np.concatenate([phi.indices for phi in found]),
+            np.cumsum(np.concatenate(ends)),
+            len(sequences),
+        )
+
+    def _in_chunks(self, sequences: Sequences, job: Callable[[Sequences], Any]) -> list:
+        """The job done on pieces of the data, on all cores."""
+        from ...gram.tiles import run
+
+        size = max(_LEAST, min(_MOST, _TOGETHER // self.codes_per_window))
+        marks = np.arange(size, sequences.ends[-1], size)
+        cuts = np.unique([0, *np.searchsorted(sequences.ends, marks), len(sequences)])
+        found: list = [None] * (len(cuts) - 1)
+
+        def piece(i: int) -> None:
+            found[i] = job(sequences[cuts[i] : cuts[i + 1]])
+
+        run(piece, range(len(found)))
+        return found
+
+    @property
+    def domain(self) -> Domain:
+        return STRINGS

@@ -1,0 +1,180 @@
+"""The context-tree kernel: how well one Markov model explains two strings, averaged over models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...data import Data, Rows
+from ...exceptions import UnresolvedError
+from ...params import integer, parameter, positive
+from .. import properties as prop
+from ..base import Kernel
+from ..domains import STRINGS, Domain
+from .sequences import (
+    Alphabet,
+    Sequences,
+    alphabet_symbols,
+    check_alphabet,
+    discover,
+    places,
+    read,
+)
+
+
+class Contexts:
+    """Prepared samples: every letter with the letters before it, sorted by the latter.
+
+    Parameters
+    ----------
+    before : int64 array of shape (N, depth)
+        For every letter of all samples those before it, the nearest first; samples one after the
+        other, and within each in lexical order.
+    letter : int64 array of shape (N,)
+        The letters themselves.
+    ends : int64 array of shape (n + 1,)
+        Sample i has the letters from ``ends[i]`` to ``ends[i + 1]``.
+    alone : array of shape (N, depth + 1)
+        log K of the subtree at each depth whose first letter this is, for the sample alone.
+    """
+
+    def __init__(
+        self, before: np.ndarray, letter: np.ndarray, ends: np.ndarray, alone: np.ndarray
+    ) -> None:
+        self.before, self.letter, self.ends, self.alone = before, letter, ends, alone
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, rows: Rows) -> Contexts:
+        places = Sequences(np.arange(len(self.letter)), self.ends)[rows]
+        at = places.symbols
+        return Contexts(self.before[at], self.letter[at], places.ends, self.alone[at])
+
+
+@dataclass(eq=False, repr=False)
+class ContextTree(Kernel):
+    r"""The context-tree kernel: likelihoods of two strings under one Markov model, averaged.
+
+    .. math:: k(x, y) = \sum_T \pi(T) \int P_{T, \theta}(x)^{s / n_x} P_{T, \theta}(y)^{s / n_y}
+        \, d\omega(\theta \mid T)
+
+    over trees T of contexts: in a model, the distribution of a letter depends on the letters
+    before it, as far back as the tree goes along them. Nodes above the full depth are divided
+    with probability ``branch``, and the distributions at the leaves have Dirichlet priors. The
+    n_x letters of x that have ``depth`` letters before them count, so a string has weight
+    s = ``scale``, whatever its length.
+
+    The sum over all trees is a recursion over the contexts that occur. With counts n_e of the
+    letters e after a context c in both strings, and d letters in all,
+
+    .. math:: K_c = (1 - b)\, \kappa_c + b \prod_a K_{ac}, \qquad
+        \kappa_c = \frac{\Gamma(d \beta)}{\Gamma(d \beta + \sum_e n_e)}
+        \prod_e \frac{\Gamma(\beta + n_e)}{\Gamma(\beta)}
+
+    where at full depth K_c is kappa_c, and k(x, y) is K of the empty context.
+
+    Parameters
+    ----------
+    depth : int
+        The length of the longest contexts.
+    scale : float
+        The weight s of a string: how many letters it counts as.
+    prior : float
+        The parameter beta of the Dirichlet priors.
+    branch : float
+        The probability b, between 0 and 1.
+    alphabet : str or sequence of int, optional
+        The letters; by default those of the training data. Letters that have an unknown one among
+        themselves and the ``depth`` before them are left out.
+
+    Examples
+    --------
+    >>> from mercer import ContextTree
+    >>> k = ContextTree(depth=1, alphabet="ab").normalize()
+    >>> k(["abababab", "babababa", "aabbaabb"]).round(3)
+    array([[1.   , 0.99 , 0.006],
+           [0.99 , 1.   , 0.006],
+           [0.006, 0.006, 1.   ]])
+
+    References
+    ----------
+    Cuturi & Vert, *The context-tree kernel for strings*, Neural Networks 2005; Willems, Shtarkov &
+    Tjalkens, *The context-tree weighting method*, 1995.
+    """
+
+    depth: int = integer(3, low=0)
+    scale: float = positive(10.0, tuned=False)
+    prior: float = positive(0.5, tuned=False)
+    branch: float = parameter(
+        0.5, check=lambda b: None if _is_probability(b) else "a number between 0 and 1"
+    )
+    alphabet: Alphabet | None = parameter(None, check=check_alphabet)
+    because = "an integral of P(x) P(y) over models: the features of x are its likelihoods"
+
+    @property
+    def unresolved(self) -> str | None:
+        return "alphabet=None" if self.alphabet is None else None
+
+    def resolve(self, X: Data) -> ContextTree:
+        if self.alphabet is not None:
+            return self
+        return self.replace(alphabet=discover(X, "ContextTree"))
+
+    def prepare(self, X: Data) -> Contexts:
+        from .context_loops import alone
+
+        if self.alphabet is None:
+            raise UnresolvedError("ContextTree: alphabet=None depends on data; call resolve(X).")
+        sequences = read(X, "ContextTree")
+        digits = places(sequences.symbols, alphabet_symbols(self.alphabet))
+        starts, counts = sequences.windows(self.depth + 1)
+        windows = digits[starts[:, None] + np.arange(self.depth, -1, -1)]  # the letter first
+        rows = np.repeat(np.arange(len(counts)), counts)
+        known = (windows >= 0).all(axis=1)
+        windows, rows = windows[known], rows[known]
+        order = np.lexsort((*windows.T[:0:-1], rows)) if self.depth else np.arange(len(rows))
+        before, letter = windows[order, 1:], windows[order, 0]
+        ends = np.searchsorted(rows, np.arange(len(counts) + 1))
+        return Contexts(before, letter, ends, alone(before, letter, ends, *self._numbers()))
+
+    def _numbers(self) -> tuple[int, float, float, float]:
+        letters = len(self.alphabet or "")
+        return letters, float(self.scale), float(self.prior), float(self.branch)
+
+    def pairwise(self, X: Contexts, Y: Contexts) -> np.ndarray:
+        i, j = np.divmod(np.arange(len(X) * len(Y)), len(Y))
+        return self._pairs(X, Y, i, j).reshape(len(X), len(Y))
+
+    def diag(self, X: Contexts) -> np.ndarray:
+        i = np.arange(len(X))
+        return self._pairs(X, X, i, i)
+
+    def _pairs(self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        from .context_loops import together
+
+        sides = (part for P in (X, Y) for part in (P.before, P.letter, P.ends, P.alone))
+        return np.exp(together(*sides, i, j, *self._numbers()))
+
+    @property
+    def domain(self) -> Domain:
+        return STRINGS
+
+    @property
+    def properties(self) -> prop.Properties:
+        alike = f"all strings of up to {self.depth} letters have the same features"
+        if self.depth == 0:
+            alike = "'ab' and 'ba' have the same features"
+        return self._stated(
+            bounded=prop.yes("k(x, x) <= 1: likelihoods are at most 1"),
+            strictly_pd=prop.no(alike),
+            universal=prop.no(alike),
+            characteristic=prop.no(alike),
+            positive_diag=prop.yes("likelihoods are positive"),
+        )
+
+
+def _is_probability(value: object) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and 0 <= float(value) <= 1  # type: ignore[arg-type]

@@ -1,0 +1,180 @@
+"""Kernel canonical correlation analysis with the regularization chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, check_cv
+
+from ..data import Data, length
+from ..gram.plan import Plan
+from ..solvers.canonical import CanonicalProblem
+from .cca import KernelCCA, KernelView
+from .common import progress
+from .multiview import as_views, correlate, mean_correlation
+
+
+class KernelCCACV(KernelCCA):
+    """Kernel canonical correlation analysis that picks its regularization by cross-validation.
+
+    The score is the correlation of the scores on samples held out, averaged over pairs of views,
+    components and folds. Gram matrices are computed once for each setting of the kernels, on all
+    samples, and small or factorised views are decomposed once per fold for all regularizations.
+
+    Parameters
+    ----------
+    regularizations : list of float, or of lists of one float per view
+        The values to try, > 0.
+    n_components, kernels, form, rank, plan, random_state
+        As in :class:`KernelCCA`.
+    param_grid : dict or list of dict, optional
+        Other parameters to try: ``{"kernels__lengthscale": [0.1, 1]}`` where all views have the
+        same kernel, lists of kernels, ``{"kernels": [[k, l], [k, m]]}``, or ``{"form": [...]}``.
+    cv : int, splitter or iterable
+        Folds, as in scikit-learn; a number shuffles nothing.
+    verbose : bool
+        Show a progress bar over kernel settings.
+
+    Attributes
+    ----------
+    regularization_ : float or list of float
+        The best regularization.
+    best_params_ : dict
+        The best setting, regularization included.
+    best_score_ : float
+        Its held-out correlation.
+    cv_results_ : dict
+        ``"params"``, ``"mean_test_score"`` and ``"split_test_scores"`` of shape (settings, folds).
+    correlations_, dual_coef_, points_, functions_, offsets_, kernels_, left_out_, solution_
+        As in :class:`KernelCCA`, of the model fitted to all samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelCCACV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(150, 2))
+    >>> Y = np.column_stack([X[:, 0] ** 2, rng.normal(size=150)]) + rng.normal(size=(150, 2))
+    >>> model = KernelCCACV([1e-4, 1e-2, 1.0]).fit(X, Y)
+    >>> model.regularization_, round(model.best_score_, 2)
+    (0.01, 0.84)
+
+    References
+    ----------
+    Leurgans, Moyeed & Silverman, *Canonical correlation analysis when the data are curves*, JRSS B
+    1993.
+    """
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *KernelCCA.saved_state,
+        "regularization_",
+        "best_params_",
+        "best_score_",
+        "cv_results_",
+    )
+
+    def __init__(
+        self,
+        regularizations: Any = (1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+        n_components: int = 1,
+        *,
+        kernels: Any = None,
+        form: str = "ridge",
+        rank: Any = "auto",
+        param_grid: Any = None,
+        cv: Any = 5,
+        plan: Plan | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.regularizations = regularizations
+        self.n_components = n_components
+        self.kernels = kernels
+        self.form = form
+        self.rank = rank
+        self.param_grid = param_grid
+        self.cv = cv
+        self.plan = plan
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def regularization(self) -> Any:
+        """The regularization of the final fit."""
+        return self.regularization_
+
+    def fit(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Self:
+        """Choose by cross-validation, then fit to all samples with the best setting.
+
+        Parameters
+        ----------
+        views, Y, sample_weight
+            As in :meth:`KernelCCA.fit`; held-out correlations are not weighted.
+        """
+        found = as_views(views, Y)
+        given = (
+            [self.regularizations] if np.ndim(self.regularizations) == 0 else self.regularizations
+        )
+        candidates = [self._check_parameters(found, r, self.form) for r in given]
+        if not candidates or min(r.min() for r in candidates) == 0:
+            raise ValueError(f"regularizations must be positive, got {self.regularizations!r}.")
+        n = length(found[0])
+        folds = list(check_cv(self.cv).split(np.empty((n, 1))))
+        smallest = min(float(r.min()) for r in candidates)
+        settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
+        tried: list[dict[str, Any]] = []
+        scores: list[np.ndarray] = []
+        for setting in progress(settings, self.verbose):
+            model = clone(self).set_params(**clone(setting, safe=False))
+            parts = model._make_views(found, sample_weight, smallest)
+            tried += [{**setting, "regularization": _plain(r)} for r in candidates]
+            scores += model._held_out(parts, candidates, folds)
+        self.cv_results_ = {
+            "params": tried,
+            "split_test_scores": np.stack(scores),
+            "mean_test_score": np.stack(scores).mean(axis=1),
+        }
+        best = int(np.argmax(self.cv_results_["mean_test_score"]))
+        self.best_params_ = tried[best]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.regularization_ = self.best_params_["regularization"]
+        return self._refit(found, sample_weight, candidates[best % len(candidates)])
+
+    def _held_out(
+        self,
+        parts: list[KernelView],
+        candidates: list[np.ndarray],
+        folds: list[tuple[np.ndarray, np.ndarray]],
+    ) -> list[np.ndarray]:
+        """The mean held-out correlation in every fold, for each regularization."""
+        scores = np.empty((len(candidates), len(folds)))
+        for f, (train, test) in enumerate(folds):
+            views = [part.view.restrict(train) for part in parts]
+            problem = CanonicalProblem(views)
+            for c, regularization in enumerate(candidates):
+                found = problem.solve(regularization.tolist(), self.n_components, self.form)
+                pairs = zip(views, found.coefs, strict=True)
+                R = correlate([view.evaluate(coef, test) for view, coef in pairs])
+                scores[c, f] = mean_correlation(R).mean()
+        return list(scores)
+
+    def _refit(self, views: list[Data], sample_weight: Any, regularization: np.ndarray) -> Self:
+        chosen = {k: v for k, v in self.best_params_.items() if k != "regularization"}
+        shared = ("n_components", "kernels", "form", "rank", "plan", "random_state")
+        final = KernelCCA(
+            regularization=self.regularization_,
+            **{name: clone(getattr(self, name), safe=False) for name in shared},
+        ).set_params(**clone(chosen, safe=False))
+        final.fit(views, sample_weight=sample_weight)
+        for name, value in vars(final).items():
+            if name.endswith("_") or name == "_columns":
+                setattr(self, name, value)
+        return self
+
+
+def _plain(regularization: np.ndarray) -> Any:
+    """One number where all views have the same."""
+    values = regularization.tolist()
+    return values[0] if len(set(values)) == 1 else values

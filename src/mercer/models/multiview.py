@@ -1,0 +1,241 @@
+"""What models of several views share: views as they are given, scores, correlations of them."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from ..data import Data, length
+from ..exceptions import NumericalWarning
+from ..solvers.views import FORMS
+from .common import check_data
+
+
+class OneView(BaseEstimator):
+    """Remembers number and names of the columns of one view, for scikit-learn's checks."""
+
+
+class MultiViewModel(BaseEstimator, ABC):
+    """A model with the same number of scores in every view of paired samples."""
+
+    n_components: int
+    correlations_: np.ndarray
+    _columns: list[dict[str, Any]]
+
+    @abstractmethod
+    def fit(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Self:
+        """Fit to a list of views, or to two of them."""
+
+    @abstractmethod
+    def project(self, X: Data, view: int = 0) -> np.ndarray:
+        """Scores of new samples in one view, shape (m, n_components)."""
+
+    @abstractmethod
+    def _shares(self, X: Data, view: int, Q: np.ndarray) -> np.ndarray:
+        """The share of the variance of a view along each column of an orthonormal Q."""
+
+    def transform(self, views: Any, Y: Data = None) -> Any:
+        """Scores of new samples, centred as in training.
+
+        Parameters
+        ----------
+        views : list of data
+            One data set per view; or the first of two.
+        Y : data, optional
+            The second view.
+
+        Returns
+        -------
+        list of ndarray of shape (m, n_components)
+            One array per view. An array or table on its own is taken for the first view, and its
+            scores are returned as one array, so that the model can be a step of a pipeline.
+        """
+        check_is_fitted(self)
+        if Y is None and not isinstance(views, list | tuple):
+            return self.project(views)
+        return [self.project(X, m) for m, X in enumerate(self._new_views(views, Y))]
+
+    def fit_transform(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Any:
+        """Fit, and return the scores of the training samples."""
+        return self.fit(views, Y, sample_weight).transform(views, Y)
+
+    def correlations(self, views: Any, Y: Data = None, *, pairwise: bool = False) -> np.ndarray:
+        """Correlations between the scores of the views, on any samples.
+
+        Parameters
+        ----------
+        views, Y
+            As in :meth:`transform`.
+        pairwise : bool
+            Return the correlations of all pairs of views instead of their mean.
+
+        Returns
+        -------
+        ndarray of shape (n_components,), or (n_components, M, M) if ``pairwise``
+        """
+        check_is_fitted(self)
+        R = correlate([self.project(X, m) for m, X in enumerate(self._new_views(views, Y))])
+        return R if pairwise else mean_correlation(R)
+
+    def score(self, views: Any, Y: Data = None) -> float:
+        """The mean of :meth:`correlations` over pairs of views and components."""
+        return float(self.correlations(views, Y).mean())
+
+    def explained_variance(self, views: Any, Y: Data = None) -> list[np.ndarray]:
+        """The share of the variance of each view that its scores explain, on any samples.
+
+        Each component gets what it adds to those before it, in a least-squares regression of the
+        (features of the) view on the scores.
+
+        Returns
+        -------
+        list of ndarray of shape (n_components,)
+        """
+        check_is_fitted(self)
+        shares = []
+        for m, X in enumerate(self._new_views(views, Y)):
+            scores = self.project(X, m)
+            Q, _ = np.linalg.qr(scores - scores.mean(axis=0))
+            shares.append(self._shares(X, m, Q))
+        return shares
+
+    # ---- checks ----------------------------------------------------------------------------
+    def _new_views(self, views: Any, Y: Data) -> list[Data]:
+        found = as_views(views, Y)
+        if len(found) != len(self._columns):
+            raise ValueError(
+                f"the model was fitted to {len(self._columns)} views, got {len(found)}; "
+                f"project(X, view) gives the scores of one."
+            )
+        return found
+
+    def _check_number(self, view: int) -> None:
+        check_is_fitted(self)
+        if view not in range(len(self._columns)):
+            raise ValueError(f"view must be one of 0..{len(self._columns) - 1}, got {view!r}.")
+
+    def _check_view(self, X: Data, m: int, kernel: Any, *, reset: bool) -> Data:
+        """One view as its kernel wants it; errors say which view it is."""
+        one = OneView()
+        if not reset:
+            one.__dict__.update(self._columns[m])
+        with in_view(m):
+            X = check_data(one, as_column(X), kernel, reset=reset)
+        self._columns[m] = dict(one.__dict__)
+        return X
+
+    def _check_parameters(self, views: list[Data], regularization: Any, form: str) -> np.ndarray:
+        """The regularization of every view."""
+        k, M, n = self.n_components, len(views), length(views[0])
+        if n < 2:
+            raise ValueError(f"a correlation needs at least 2 samples, got n_samples={n}.")
+        if not isinstance(k, Integral) or isinstance(k, bool) or int(k) < 1:
+            raise ValueError(f"n_components must be an integer >= 1, got {k!r}.")
+        if int(k) >= n:
+            raise ValueError(f"n_components must be at most {n - 1} with {n} samples, got {k}.")
+        if form not in FORMS:
+            raise ValueError(f"form must be one of {FORMS}, got {form!r}.")
+        try:
+            r = np.atleast_1d(np.asarray(regularization, dtype=float))
+        except (TypeError, ValueError):
+            r = np.array([np.nan])
+        if not np.all(np.isfinite(r)) or np.any(r < 0):
+            raise ValueError(f"regularization must be >= 0 and finite, got {regularization!r}.")
+        if r.shape not in ((1,), (M,)):
+            raise ValueError(
+                f"regularization must be one number or one per view ({M}), got shape {r.shape}."
+            )
+        return np.broadcast_to(r, (M,))
+
+
+@contextmanager
+def in_view(m: int) -> Iterator[None]:
+    """Errors of what is done with a view say which one it is."""
+    try:
+        yield
+    except ValueError as error:
+        raise type(error)(f"view {m}: {error}") from None
+
+
+def as_views(views: Any, Y: Data = None) -> list[Data]:
+    """The list of views, from such a list or from two data sets; at least two, of one length."""
+    found = list(views) if Y is None and isinstance(views, list | tuple) else [views, Y]
+    if len(found) < 2 or not all(map(_is_sample, found)):
+        raise ValueError(
+            "views must be a list of two or more data sets with one row per sample; two of them "
+            "can also be given as X, Y."
+        )
+    lengths = [length(X) for X in found]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            f"views must have the same number of samples, since they are paired; got {lengths}."
+        )
+    return found
+
+
+def _is_sample(X: Data) -> bool:
+    return hasattr(X, "__len__") and not isinstance(X, str | bytes | dict)
+
+
+def as_column(X: Data) -> Data:
+    """Numbers in one dimension as a column; everything else as it is."""
+    if getattr(X, "ndim", 0) == 1 and getattr(X.dtype, "kind", "O") in "biuf":
+        return np.asarray(X)[:, None]
+    return X
+
+
+def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    """Weights of the samples, of which at least two must not vanish; None if all are equal."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
+    if np.any(weights < 0) or np.count_nonzero(weights) < 2:
+        raise ValueError("sample_weight must be >= 0, and > 0 for at least two samples.")
+    return None if np.all(weights == weights[0]) else weights
+
+
+def check_variance(m: int, variance: float, raw: float) -> None:
+    """Refuse a view whose features are the same for all samples."""
+    if not variance > 1e-13 * raw:
+        raise ValueError(
+            f"view {m} does not vary: all its samples have the same features, so nothing can be "
+            f"correlated with it. Leave it out."
+        )
+
+
+def warn_if_trivial(ranks: Sequence[int], regularization: np.ndarray, p: np.ndarray) -> None:
+    """Without regularization, two views that span more than all samples are correlated by 1."""
+    samples = int(np.count_nonzero(p))
+    for (r, a), (s, b) in combinations(zip(ranks, regularization, strict=True), 2):
+        if a == 0 and b == 0 and r + s >= samples:
+            warnings.warn(
+                f"with regularization=0 and ranks {r} and {s}, two views of {samples} samples have "
+                f"correlation 1 whatever the data are; set regularization > 0.",
+                NumericalWarning,
+                stacklevel=3,
+            )
+            return
+
+
+def correlate(scores: Sequence[np.ndarray]) -> np.ndarray:
+    """Correlations of every pair of views by component, (k, M, M); 0 with constant scores."""
+    T = np.stack(scores).transpose(2, 0, 1)  # (k, M, m)
+    T = T - T.mean(axis=2, keepdims=True)
+    norms = np.linalg.norm(T, axis=2, keepdims=True)
+    T = np.divide(T, norms, out=np.zeros_like(T), where=norms > 0)
+    return T @ T.transpose(0, 2, 1)
+
+
+def mean_correlation(R: np.ndarray) -> np.ndarray:
+    """The mean over pairs of different views, by component."""
+    M = R.shape[1]
+    return (R.sum(axis=(1, 2)) - np.trace(R, axis1=1, axis2=2)) / (M * (M - 1))

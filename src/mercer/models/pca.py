@@ -1,0 +1,494 @@
+"""Kernel principal component analysis: scikit-learn's estimator, on any kernel, data and size."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted
+
+from ..data import Data, as_vectors, length, take
+from ..gram.plan import Plan
+from ..kernels.base import Kernel
+from ..kernels.nystrom import Nystrom
+from ..rkhs.function import RKHSFunction
+from ..rkhs.preimage import preimage
+from ..rkhs.subspace import Subspace
+from ..solvers.auto import solve_ridge
+from ..solvers.components import Spectrum, principal
+from .common import as_kernel, check_data
+from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
+from .preimage import lengthened
+from .ridge import _seed
+
+_LANDMARKS = 500
+SOLVERS = ("auto", "dense", "arpack", "randomized", "krylov", "nystrom")
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Kernel principal component analysis.
+
+    The directions of largest variance among the features phi(x_i) = k(x_i, .), about their mean
+    mu, as functions of norm one in H_k:
+
+    .. math:: C = \frac1n \sum_i (\phi(x_i) - \mu) \otimes (\phi(x_i) - \mu), \qquad
+              C v_j = \tfrac{\lambda_j}{n} v_j, \qquad
+              v_j = \lambda_j^{-1/2} \sum_i u_{ij} (\phi(x_i) - \mu)
+
+    where lambda_j and u_j are eigenvalues and unit eigenvectors of the centred Gram matrix H K H.
+    A sample x has the coordinates <phi(x) - mu, v_j>. With weights w, the mean and the covariance
+    are weighted, as if sample i occurred w_i times.
+
+    A drop-in for :class:`sklearn.decomposition.KernelPCA`: same parameters, same meaning, plus any
+    :class:`~mercer.Kernel` on any data, sample weights, sizes where n x n does not fit, streams,
+    and components as functions.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The number of components; by default all whose variance is not zero.
+    kernel : Kernel, str or callable
+        A kernel; a name known to scikit-learn; or a function of two samples.
+    gamma, degree, coef0, kernel_params
+        Parameters of kernels given by name, as in scikit-learn.
+    alpha : float
+        The penalty of the ridge regression that learns the inverse transform.
+    fit_inverse_transform : bool
+        Learn, by ridge regression with the same kernel, to go back from coordinates to samples.
+    eigen_solver : {"auto", "dense", "arpack", "randomized", "krylov", "nystrom"}
+        ``"dense"`` decomposes the whole matrix. ``"krylov"`` is block Lanczos: a few passes over
+        K, which need not be stored. ``"randomized"`` is the same, stopped at a relative residual
+        of 0.05, where eigenvalues are right to about 1%, and in single precision (or after
+        ``iterated_power`` + 1 passes, in that of the data). ``"nystrom"`` works with landmarks,
+        and never sees all of K: see :class:`~mercer.Nystrom`; their number is the ``rank`` of the
+        plan, or ten times ``n_components`` and at least 500.
+    tol : float
+        Relative residual ||A v - lambda v|| / lambda at which iterations stop; 0 is full
+        precision (0.05 for ``"randomized"``).
+    max_iter : int, optional
+        The most iterations.
+    iterated_power : int or "auto"
+        Passes of ``"randomized"``.
+    remove_zero_eig : bool
+        Leave out components without variance.
+    random_state : int, RandomState or None
+        Draws starting vectors.
+    copy_X : bool
+        Without effect: X is never changed.
+    n_jobs : int, optional
+        The number of threads, unless the plan says it; by default all cores.
+    plan : Plan, optional
+        Memory, threads and rank of the Gram matrix.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues lambda_j of the centred Gram matrix.
+    eigenvectors_ : ndarray of shape (n_samples, n_components)
+        Its unit eigenvectors u_j (with weights, of D^1/2 HKH D^1/2); not after ``partial_fit``.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        lambda_j / n, and its share of the variance of all components.
+    components_ : RKHSFunction
+        The functions v_j: ``components_[j]`` is one of them.
+    mean_ : RKHSFunction
+        The mean mu of the features.
+    subspace_ : Subspace
+        mu + span{v_j}, which knows coordinates, projections and distances.
+    X_fit_ : data
+        The training samples; not after ``partial_fit``.
+    kernel_ : Kernel
+        The kernel with every data-dependent parameter as a number.
+    gram_ : Gram
+        The operator the model was trained with; not after ``partial_fit``.
+    solution_ : Spectrum
+        The solver's certificate: method, residual, seconds; not after ``partial_fit``.
+    n_samples_seen_ : int
+        How many samples ``fit``, or all calls of ``partial_fit``, have seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, KernelPCA
+    >>> angle = np.linspace(0, 6, 60)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> model = KernelPCA(2, kernel=Gaussian(2.0)).fit(X)
+    >>> model.explained_variance_ratio_.round(2)
+    array([0.48, 0.46])
+    >>> model.components_.norm().round(6)
+    array([1., 1.])
+
+    References
+    ----------
+    Schölkopf, Smola & Müller, *Nonlinear component analysis as a kernel eigenvalue problem*, 1998.
+    """
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "kernel_",
+        "X_fit_",
+        "eigenvalues_",
+        "eigenvectors_",
+        "n_samples_seen_",
+        "dual_coef_",
+        "X_transformed_fit_",
+        "_affine",
+        "_totals",
+        "_stream",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    kernel_: Any
+    gram_: Any
+    _stream: tuple[Any, ...]
+    _affine: tuple[Any, ...]
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        alpha: float = 1.0,
+        fit_inverse_transform: bool = False,
+        eigen_solver: str = "auto",
+        tol: float = 0,
+        max_iter: int | None = None,
+        iterated_power: Any = "auto",
+        remove_zero_eig: bool = False,
+        random_state: Any = None,
+        copy_X: bool = True,
+        n_jobs: int | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.fit_inverse_transform = fit_inverse_transform
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.iterated_power = iterated_power
+        self.remove_zero_eig = remove_zero_eig
+        self.random_state = random_state
+        self.copy_X = copy_X
+        self.n_jobs = n_jobs
+        self.plan = plan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.fit_inverse_transform
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # ---- fitting -------------------------------------------------------------------------
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of samples X, with weights; y is ignored."""
+        self._fit(X, sample_weight)
+        return self
+
+    def fit_transform(self, X: Data, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Find the components, and return the coordinates of X, shape (n, n_components)."""
+        return _in_precision_of(X, self._fit(X, sample_weight))
+
+    @available_if(lambda self: not self.fit_inverse_transform)
+    def partial_fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take in a batch of a stream, in memory that does not grow with its length.
+
+        The first batch supplies the landmarks, chosen by randomly pivoted Cholesky, unless the
+        kernel is a :class:`~mercer.Nystrom` that has some. From then on only the mean and the
+        scatter of the landmark features are kept, so the result is exactly that of
+        ``eigen_solver="nystrom"`` with these landmarks on all batches together. What later batches
+        hold outside of the span of the landmarks is not seen; ``explained_variance_ratio_`` counts
+        it as unexplained. Not available with ``fit_inverse_transform``.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_stream")
+        X = check_data(self, X, self.kernel, reset=first)
+        weights = self._check_weights(X, sample_weight)
+        if first:
+            self._forget()
+            kernel = self._make_kernel(X)
+            if not isinstance(kernel, Nystrom):
+                kernel = Nystrom(kernel, rank=self._landmark_plan().rank)
+            self.kernel_ = kernel.resolve(X)
+            self.n_samples_seen_ = 0
+        P = self.kernel_.prepare(X)
+        phi = self.kernel_.features(P)
+        seen = Stream(*self._stream) if not first else Stream.empty(phi.shape[1])
+        seen = seen.take_in(self.kernel_, P, weights)
+        self.n_samples_seen_ += length(X)
+        self._stream = tuple(seen)
+        n, nobody = self.n_samples_seen_, phi[:0]
+        self._keep(seen.components(self.kernel_, n, nobody, None, self._selection(phi.dtype)))
+        return self
+
+    def _fit(self, X: Data, sample_weight: Any) -> np.ndarray:
+        """Everything; returns the coordinates of the training samples."""
+        self._check_parameters()
+        X = check_data(self, X, self.kernel, reset=True)
+        weights = self._check_weights(X, sample_weight)
+        self._forget()
+        plan = self._landmark_plan() if self.eigen_solver == "nystrom" else self._plan()
+        self.X_fit_, self.n_samples_seen_ = X, length(X)
+        self.gram_ = self._make_kernel(X).gram(X, plan)
+        self.kernel_ = self.gram_.kernel
+        landmarks = isinstance(self.kernel_, Nystrom)
+        found = self._from_landmarks(weights) if landmarks else self._exact(weights)
+        self.eigenvectors_ = found.vectors
+        self._keep(found)
+        if weights is not None and np.any(weights == 0) and not landmarks:
+            silent = np.flatnonzero(weights == 0)
+            found.scores[silent] = self.subspace_.coordinates(take(X, silent))
+        if self.fit_inverse_transform:
+            self._learn_inverse(found.scores, weights)
+        return found.scores
+
+    def _exact(self, weights: np.ndarray | None) -> Components:
+        def solve(gram: Any) -> Spectrum:
+            power = self.iterated_power
+            return principal(
+                gram,
+                self.n_components,
+                weights,
+                method="auto" if self.eigen_solver == "nystrom" else self.eigen_solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                passes=None if power == "auto" else int(power) + 1,
+                rng=np.random.default_rng(_seed(self.random_state)),
+            )
+
+        found = None
+        if self.eigen_solver == "randomized" and self.iterated_power == "auto" and not self.tol:
+            single = in_single(self.kernel_, self.X_fit_, self._plan())
+            found = None if single is None else solve(single)
+        if found is None or found.values[-1] < 100 * found.rounding:
+            found = solve(self.gram_)
+        found.warn()
+        self.solution_ = found
+        return from_spectrum(found, weights, self._selection(self.gram_.dtype))
+
+    def _from_landmarks(self, weights: np.ndarray | None) -> Components:
+        phi, n = self.kernel_.features(self.gram_.X), self.n_samples_seen_
+        seen = Stream.empty(phi.shape[1]).take_in(self.kernel_, self.gram_.X, weights)
+        found = seen.components(self.kernel_, n, phi, weights, self._selection(phi.dtype))
+        stats = {"method": "nystrom", "rank": phi.shape[1], "lost": seen.lost}
+        self.solution_ = Spectrum(found.vectors, stats=stats, values=found.values)
+        return found
+
+    def _keep(self, found: Components) -> None:
+        self.eigenvalues_ = found.values
+        self._affine, self._totals = tuple(found.affine), (found.mass, found.trace)
+        self._place()
+
+    def _learn_inverse(self, scores: np.ndarray, weights: np.ndarray | None) -> None:
+        X = as_vectors(self.X_fit_, "fit_inverse_transform")
+        if sp.issparse(X):
+            raise ValueError("fit_inverse_transform: sparse input is not supported.")
+        self.X_transformed_fit_ = scores
+        self._inverse = self._inverse_gram()
+        solution = solve_ridge(self._inverse, X, float(self.alpha), weights)
+        self.dual_coef_ = solution.warn().coef
+
+    # ---- use -----------------------------------------------------------------------------
+    def transform(self, X: Data) -> np.ndarray:
+        """The coordinates <phi(x) - mu, v_j> of every sample, shape (m, n_components)."""
+        X = self._check_new(X)
+        return _in_precision_of(X, self.subspace_.coordinates(X))
+
+    def project(self, X: Data) -> RKHSFunction:
+        """The projections P phi(x) = mu + sum_j <phi(x) - mu, v_j> v_j as functions in H_k.
+
+        One function for each sample, all with the same centres: the training samples, or the
+        landmarks. ``project(X).coef`` has one column per sample.
+        """
+        return self.subspace_.project(self._check_new(X))
+
+    def reconstruction_error(self, X: Data) -> np.ndarray:
+        """||phi(x) - P phi(x)||^2 for every sample: large for what the components do not explain.
+
+        The (weighted) mean over the training samples is the variance that is not explained.
+        """
+        X = self._check_new(X)
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "reconstruction_error needs k(x, x) of new samples, which a precomputed matrix "
+                "does not hold; give the kernel itself."
+            )
+        return self.subspace_.squared_distances(X)
+
+    def score_samples(self, X: Data) -> np.ndarray:
+        """Minus the reconstruction error: small for novelties."""
+        return -self.reconstruction_error(X)
+
+    def inverse_transform(self, X: Any, **options: Any) -> Any:
+        """Samples whose coordinates are close to X, shape (m, n_components).
+
+        By :func:`mercer.preimage` of the functions with these coordinates, which takes the
+        options; with ``fit_inverse_transform`` by the regression learned in ``fit``, as in
+        scikit-learn. A better regression is :class:`~mercer.LearnedPreImage`.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=(np.float64, np.float32))
+        if self.fit_inverse_transform:
+            return _in_precision_of(X, self._inverse.cross(X) @ self.dual_coef_)
+        if X.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X has {X.shape[1]} coordinates, but there are {self._n_features_out} components."
+            )
+        return self._preimages(X, **options)
+
+    def denoise(self, X: Data, *, lengthen: bool | None = None, **options: Any) -> Any:
+        """What is left of samples when everything outside of the components is removed.
+
+        The pre-image of the projection P phi(x), by :func:`mercer.preimage`: iterative methods
+        start at x itself. Samples that are not vectors become the nearest training samples.
+
+        Parameters
+        ----------
+        X : data
+            Noisy samples.
+        lengthen : bool, optional
+            Noise draws P phi(x) towards the mean; undo that by giving P phi(x) the mean norm it
+            has on the training samples, where it is shorter. By default for stationary kernels,
+            whose features all have one norm. For clean samples set it to False.
+        **options
+            ``method``, ``tol``, ``max_iter``, ... of :func:`mercer.preimage`.
+        """
+        X = self._check_new(X)
+        scores = self.subspace_.coordinates(X)
+        if lengthen is None:
+            lengthen = self.subspace_.kernel.properties.stationary.value is True
+        if lengthen:
+            variance = float(np.sum(self.explained_variance_))
+            scores = lengthened(scores, self.subspace_.offset, variance)
+        found = self._preimages(scores, **{"start": X, **options})
+        return _in_precision_of(X, found) if isinstance(found, np.ndarray) else found
+
+    def _preimages(self, scores: np.ndarray, **options: Any) -> Any:
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "a precomputed matrix holds no samples to go back to; give the kernel itself, or "
+                "call mercer.preimage(model.project(K_new)).index for the nearest of them."
+            )
+        return preimage(self.subspace_.combine(scores), **options).x
+
+    @property
+    def components_(self) -> RKHSFunction:
+        """The functions v_1, v_2, ..., of norm one and orthogonal to each other."""
+        check_is_fitted(self)
+        return self.subspace_.axes
+
+    @property
+    def mean_(self) -> RKHSFunction:
+        """The mean mu of the features."""
+        check_is_fitted(self)
+        return self.subspace_.center
+
+    @property
+    def explained_variance_(self) -> np.ndarray:
+        """The variance of each coordinate."""
+        check_is_fitted(self)
+        return self.eigenvalues_ / self._totals[0]
+
+    @property
+    def explained_variance_ratio_(self) -> np.ndarray:
+        """The share of each component in the variance of the features."""
+        check_is_fitted(self)
+        total = self._totals[1]
+        return self.eigenvalues_ / total if total > 0 else np.zeros_like(self.eigenvalues_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)
+
+    # ---- parts ---------------------------------------------------------------------------
+    def _check_parameters(self) -> None:
+        if self.eigen_solver not in SOLVERS:
+            raise ValueError(f"eigen_solver must be one of {SOLVERS}, got {self.eigen_solver!r}.")
+        k, power = self.n_components, self.iterated_power
+        if k is not None and (not isinstance(k, Integral) or k < 1):
+            raise ValueError(f"n_components must be an integer >= 1 or None, got {k!r}.")
+        if power != "auto" and (not isinstance(power, Integral) or power < 0):
+            raise ValueError(f'iterated_power must be an integer >= 0 or "auto", got {power!r}.')
+        if self.fit_inverse_transform and self.kernel == "precomputed":
+            raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
+        if self.tol < 0 or self.alpha < 0:
+            raise ValueError(f"tol and alpha must be >= 0, got {self.tol!r} and {self.alpha!r}.")
+
+    def _check_weights(self, X: Data, sample_weight: Any) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, np.empty(length(X)), dtype=np.float64)
+        if np.any(weights < 0) or not np.any(weights > 0):
+            raise ValueError("sample_weight must be >= 0, and not all zero.")
+        return None if np.all(weights == 1) else weights
+
+    def _check_new(self, X: Data) -> Data:
+        check_is_fitted(self)
+        return check_data(self, X, self.kernel, reset=False)
+
+    def _make_kernel(self, X: Data) -> Kernel:
+        return as_kernel(
+            self.kernel,
+            X,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+
+    def _plan(self) -> Plan:
+        jobs = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else None
+        return self.plan or Plan(workers=jobs)
+
+    def _selection(self, dtype: Any) -> Selection:
+        return Selection(self.n_components, self.remove_zero_eig, dtype == np.float32)
+
+    def _landmark_plan(self) -> Plan:
+        """The plan with a rank, for "nystrom" and for streams."""
+        plan = self._plan()
+        enough = max(_LANDMARKS, 10 * (self.n_components or 0))
+        return plan if plan.rank is not None else plan.replace(rank=enough)
+
+    def _forget(self) -> None:
+        """Nothing of an earlier fit or stream is left."""
+        for name in (*self.saved_state, "gram_", "solution_", "subspace_", "_inverse"):
+            if name not in ("n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+
+    def _place(self) -> None:
+        axes, center, offset, norm = self._affine
+        if isinstance(self.kernel_, Nystrom):
+            kernel, points, gram = self.kernel_.kernel, self.kernel_.reference, None
+        else:
+            kernel, points, gram = self.kernel_, self.X_fit_, self.gram_
+        self.subspace_ = Subspace(kernel, points, axes, center, offset, norm, gram)
+
+    def _inverse_gram(self) -> Any:
+        kernel = self.kernel_.kernel if isinstance(self.kernel_, Nystrom) else self.kernel_
+        return kernel.gram(self.X_transformed_fit_, self._plan().replace(rank=None))
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: operators are made again, not stored."""
+        if hasattr(self, "X_fit_"):
+            self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+        if hasattr(self, "X_transformed_fit_"):
+            self._inverse = self._inverse_gram()
+        self._place()
+
+
+def _in_precision_of(X: Data, values: np.ndarray) -> np.ndarray:
+    single = getattr(X, "dtype", None) == np.float32
+    return values.astype(np.float32) if single else values

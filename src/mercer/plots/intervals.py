@@ -1,0 +1,107 @@
+"""What regressors say of how sure they are, each in its way: as intervals, for pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.pipeline import Pipeline
+
+from ..data import Data
+
+LEVEL = 0.9
+
+
+class Interval(NamedTuple):
+    """Lower and upper ends at some samples, one column per output, and what they hold."""
+
+    level: float
+    low: np.ndarray
+    high: np.ndarray
+    words: str
+
+
+def intervals(
+    model: Any, X: Data, level: float | Sequence[float] | None = None, noise: bool = False
+) -> list[Interval]:
+    """What a model says of how sure it is, widest first; empty if it says nothing."""
+    quantiles = quantiles_of(model)
+    if quantiles is not None:
+        if level is not None:
+            raise ValueError("level is that of the quantiles here; leave it out.")
+        return _between_quantiles(quantiles, model.predict(X))
+    usual = getattr(model, "level", LEVEL) if level is None else level
+    levels = sorted(map(float, np.atleast_1d(usual)), reverse=True)
+    if hasattr(model, "predict_interval"):
+        ends = [np.asarray(model.predict_interval(X, p)) for p in levels]
+        return [
+            Interval(p, e[:, :1], e[:, 1:], f"{100 * p:g}% interval of $y$")
+            for p, e in zip(levels, ends, strict=True)
+        ]
+    if not _takes(model, "return_std"):
+        return []
+    options, words = {}, "band"
+    if _takes(model, "include_noise"):
+        options, words = {"include_noise": noise}, "band of $y$" if noise else "band of $f$"
+    mean, std = map(as_columns, model.predict(X, return_std=True, **options))
+    half = [normal_quantile(p) * std for p in levels]
+    return [
+        Interval(p, mean - h, mean + h, f"{100 * p:g}% {words}")
+        for p, h in zip(levels, half, strict=True)
+    ]
+
+
+def _between_quantiles(quantiles: np.ndarray, values: np.ndarray) -> list[Interval]:
+    """The lowest quantile with the highest, the second with the last but one, ..."""
+    order = np.argsort(quantiles)
+    q, values = quantiles[order], as_columns(values)[:, order]
+    return [
+        Interval(
+            q[-1 - i] - q[i],
+            values[:, i : i + 1],
+            values[:, [-1 - i]],
+            f"quantiles {q[i]:g} to {q[-1 - i]:g}",
+        )
+        for i in range(len(q) // 2)
+    ]
+
+
+def middle(model: Any, X: Data) -> tuple[np.ndarray, str]:
+    """The curves, one column each (none between two middle quantiles), and what they are."""
+    values = as_columns(model.predict(X))
+    quantiles = quantiles_of(model)
+    if quantiles is None:
+        return values, "mean" if _takes(model, "return_std") else "prediction"
+    if len(quantiles) % 2 == 0:
+        return values[:, :0], ""
+    at = np.argsort(quantiles)[len(quantiles) // 2]
+    q = quantiles[at]
+    return values[:, [at]], "median" if q == 0.5 else f"quantile {q:g}"
+
+
+def _takes(model: Any, option: str) -> bool:
+    """Does predict have this option? A pipeline hands it on to its last step."""
+    last = model[-1] if isinstance(model, Pipeline) else model
+    return option in signature(last.predict).parameters
+
+
+def quantiles_of(model: Any) -> np.ndarray | None:
+    """The quantiles a model predicts, if that is what it does."""
+    q = getattr(model, "quantiles", None)
+    return None if q is None else np.atleast_1d(np.asarray(q, dtype=float))
+
+
+def normal_quantile(level: float) -> float:
+    """z such that a standard normal variable is between -z and z with this probability."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+    return float(norm.ppf((1 + level) / 2))
+
+
+def as_columns(values: Any) -> np.ndarray:
+    """Values of shape (m, outputs), whatever their shape."""
+    values = np.asarray(values)
+    return values.reshape(len(values), -1)

@@ -1,0 +1,1 @@
+"""Statistics of distributions: discrepancies between samples, and tests with p-values."""

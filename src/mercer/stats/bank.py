@@ -1,0 +1,155 @@
+"""Several kernels on one sample, tile by tile: those of the same distance share its computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from ..data import Data, length, take
+from ..kernels.base import Kernel
+from ..kernels.distances import SquaredDistances
+from ..kernels.radial import Laplacian, Radial
+
+_PROBE = 200  # samples on which the precision that a kernel needs is judged
+_RESOLVED = 1e-2  # centred kernel values this large, relative to the largest: float32 is enough
+
+Distance = Callable[[slice, slice], np.ndarray]
+
+
+class Bank:
+    """Tiles of several kernels of one sample, in the precision that statistics of them need.
+
+    Kernels of the same distance (one direction of lengthscales) form a family: the distance of a
+    tile is computed once. Distances are in the precision of the data; kernel values are in single
+    precision where those that remain after centring are not small, in double otherwise.
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        Resolved kernels.
+    X : data
+        The sample, raw.
+    order : array, optional
+        The order in which its samples are used.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], X: Data, order: np.ndarray | None = None) -> None:
+        self.n = length(X)
+        self.kernels = list(kernels)
+        self.families: list[_Family] = []
+        found: dict[Any, _Family] = {}
+        for place, kernel in enumerate(self.kernels):
+            key = _key(kernel)
+            if key is None or key not in found:
+                P = kernel.prepare(X)
+                family = _Family(kernel, P if order is None else take(P, order), key)
+                self.families.append(family)
+                found[key] = family
+            found[key].add(place, kernel)
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def diag(self) -> np.ndarray:
+        """[k(x_i, x_i)] of every kernel, shape (kernels, n)."""
+        out = np.empty((len(self), self.n))
+        for family in self.families:
+            for place, kernel, _ in family.members:
+                out[place] = kernel.diag(family.X)
+        return out
+
+    def tiles(self) -> Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]:
+        """A function from rows and columns to the tiles of all kernels, each with its number."""
+        parts = [family.tiles(self._precise(family)) for family in self.families]
+
+        def all_tiles(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
+            for part in parts:
+                yield from part(rows, cols)
+
+        return all_tiles
+
+    def _precise(self, family: _Family) -> set[int]:
+        """The kernels of a family that need double precision."""
+        some = take(family.X, np.unique(np.linspace(0, self.n - 1, _PROBE).astype(int)))
+        precise = set()
+        for place, K in family.on(some).tiles(family.places)(slice(None), slice(None)):
+            np.fill_diagonal(K, 0)
+            largest = float(np.abs(K).max())
+            np.fill_diagonal(K, K.sum(axis=0) / max(1, len(K) - 1))
+            K -= K.mean(axis=0)
+            K -= K.mean(axis=1)[:, None]
+            if np.sqrt(np.mean(np.square(K, dtype=np.float64))) < _RESOLVED * largest:
+                precise.add(place)
+        return precise
+
+
+class _Family:
+    """Kernels that are functions of one distance; or one kernel alone."""
+
+    def __init__(self, first: Kernel, X: Data, key: Any) -> None:
+        self.first, self.X, self.key = first, X, key
+        self.members: list[tuple[int, Any, float]] = []
+
+    def add(self, place: int, kernel: Kernel) -> None:
+        """Add a kernel; its distances are those of the first one times a factor."""
+        factor = 1.0
+        if isinstance(kernel, Radial) and isinstance(self.first, Radial):
+            factor = float(np.ravel(self.first.lengthscale)[0] / np.ravel(kernel.lengthscale)[0])
+        self.members.append((place, kernel, factor))
+
+    @property
+    def places(self) -> set[int]:
+        return {place for place, _, _ in self.members}
+
+    def on(self, X: Data) -> _Family:
+        """The same kernels on other samples, prepared in the same way."""
+        other = _Family(self.first, X, self.key)
+        other.members = self.members
+        return other
+
+    def tiles(
+        self, precise: set[int]
+    ) -> Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]:
+        dtypes = {place: np.float64 if place in precise else np.float32 for place in self.places}
+        if self.key is None:
+            place, block = self.members[0][0], self.first.tiles(self.X, self.X)
+            dtype = dtypes[place]
+            return lambda rows, cols: iter([(place, block(rows, cols).astype(dtype, copy=False))])
+        taxicab = self.key[0] == 1
+        distance = _taxicab(self.X) if taxicab else self._squared()
+
+        def shared(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
+            D = distance(rows, cols)
+            for place, kernel, factor in self.members:
+                T = np.empty(D.shape, dtypes[place])
+                if taxicab:
+                    np.multiply(D, -factor, out=T, casting="same_kind")
+                    yield place, np.exp(T, out=T)
+                else:
+                    stretch = kernel.stretch * factor**2
+                    np.multiply(D, stretch, out=T, casting="same_kind")
+                    yield place, kernel.profile(T)
+
+        return shared
+
+    def _squared(self) -> Distance:
+        kinked = any(kernel.kinked for _, kernel, _ in self.members)
+        return SquaredDistances(self.X, self.X, exact=kinked)
+
+
+def _key(kernel: Kernel) -> Any:
+    """What kernels of one family share: the norm and the direction of the lengthscales."""
+    if not isinstance(kernel, Radial):
+        return None
+    scales = np.ravel(np.asarray(kernel.lengthscale, dtype=float))
+    norm = kernel.p if isinstance(kernel, Laplacian) else 2
+    return norm, *(f"{ratio:.10g}" for ratio in scales / scales[0])
+
+
+def _taxicab(X: Any) -> Distance:
+    X = X.toarray() if sp.issparse(X) else X
+    return lambda rows, cols: cdist(X[rows], X[cols], "cityblock")

@@ -1,0 +1,306 @@
+"""Are variables independent? Tests by the Hilbert-Schmidt independence criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data import Data, take
+from ..gram.plan import Plan
+from ..kernels.base import Kernel
+from ..kernels.nystrom import Nystrom
+from . import independence_nulls as without_permutations
+from .aggregate import as_kernels, combine
+from .independence_grid import dependence_grid
+from .independence_permutations import PermutedHSIC
+from .nulls import exceeds, permutation_pvalue, sequential_pvalue
+from .permutations import exchange
+from .result import TestResult
+from .variables import Variables, dense_features
+
+NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild")
+PERMUTATIONS = ("auto", "cyclic", "random")
+_LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
+_LANDMARKS = 200
+_LEAST = 6  # observations
+
+
+def independence_test(
+    *variables: Data,
+    kernels: Any = None,
+    n_permutations: int = 999,
+    rng: Any = None,
+    null: str = "permutation",
+    statistic: str | None = None,
+    groups: Any = None,
+    blocks: Any = None,
+    permutations: str = "auto",
+    landmarks: int | str | None = "auto",
+    stop_after: int | None = None,
+    plan: Plan | None = None,
+) -> TestResult:
+    """Test whether two or more variables are independent, by their HSIC.
+
+    Without kernels, several Gaussian and Laplacian kernels of different bandwidths are used for
+    each variable at once (:func:`dependence_grid`). P-values from permutations are exact for any
+    sample size: if the variables are independent, P(p <= a) <= a.
+
+    Two variables are permuted by the elements of a *group*, a random conjugate of the cyclic one
+    (and of its multiples, if n is small): the statistics of all of them come from Fourier
+    transforms, at the price of a few single ones. More than two variables, or groups of awkward
+    sizes, are permuted at random.
+
+    Parameters
+    ----------
+    *variables : data
+        Two or more variables, observed together: arrays, tables, lists of anything their kernel
+        understands. For more than two the hypothesis is that they are *jointly* independent, and
+        the statistic is :func:`dhsic`.
+    kernels : Kernel, str or callable, or list with an entry for each variable; optional
+        One kernel for all variables; or for each one its kernel, a list of kernels to be used at
+        once, or None for the default. Parameters such as "median" are resolved on the data of the
+        variable they belong to.
+    n_permutations : int
+        B; the smallest possible p-value is 1 / (B + 1). More are used where they come for free.
+    rng : None, int or Generator
+        The source of randomness.
+    null : {"permutation", "spectrum", "gamma", "pearson", "wild"}
+        Where the p-value comes from; all but the first need two variables and one kernel of each,
+        and are approximate. ``"spectrum"`` is the limit sum_ij lambda_i mu_j (z_ij^2 - 1);
+        ``"gamma"`` and ``"pearson"`` are fitted to exact moments over all permutations; ``"wild"``
+        is the wild bootstrap, for series if ``blocks`` is the number of lags they remember.
+    statistic : {"u", "v"}, optional
+        The unbiased or the biased estimate of HSIC; ``"v"`` for the nulls "gamma" and "wild" and
+        for more than two variables, which need it, ``"u"`` otherwise.
+    groups : array of shape (n,), optional
+        Labels; observations are permuted within groups only: a test of independence given the
+        group.
+    blocks : int or array of shape (n,), optional
+        The length of blocks of consecutive observations that are permuted as a whole, or labels of
+        blocks: for series, and for clusters of equal size.
+    permutations : {"auto", "cyclic", "random"}
+        How to permute: a group, independent random permutations, or a group where there is one.
+    landmarks : int, "auto" or None
+        Replace kernels by their Nyström approximation from this many observations. By default 200
+        where the exact computation is long (two variables, from about 20,000 observations on).
+    stop_after : int, optional
+        Permute at random, and stop once this many statistics exceed the observed one (one kernel
+        per variable only).
+    plan : Plan, optional
+        Its number of threads is used.
+
+    Returns
+    -------
+    TestResult
+        With ``statistic`` (HSIC, or of several kernels the largest of their scores), ``pvalue``,
+        ``null``, ``kernel``, ``notes`` and ``details``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Categorical, independence_test
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-3, 3, 200)
+    >>> y = np.cos(2 * x) + rng.normal(0, 0.7, 200)
+    >>> print(independence_test(x, y, rng=0))
+    independence test, largest score of 9 pairs of kernels (999 permutations, a cyclic group)
+      statistic 4.343, p-value 0.001 (95 % interval 0 to 0.0037)
+      At the 5 % level: evidence against "the variables are independent".
+    >>> colour = np.where(y + rng.normal(size=200) > 0, "red", "blue").tolist()
+    >>> independence_test(x, colour, kernels=[None, Categorical()], rng=0).pvalue < 0.01
+    True
+
+    References
+    ----------
+    Gretton, Fukumizu, Teo, Song, Schölkopf & Smola, *A kernel statistical test of independence*,
+    NIPS 2007; Pfister, Bühlmann, Schölkopf & Peters, *Kernel-based tests for joint independence*,
+    JRSS B 2018; Hemerik & Goeman, *Exact testing with random permutations*, TEST 2018 (groups).
+    """
+    rng = np.random.default_rng(rng)
+    joint = Variables(*variables, least=_LEAST)
+    name = _checked(joint, null, statistic, n_permutations, permutations)
+    given = joint.each(kernels)
+    several = any(k is None or as_kernels(k) is not None for k in given)
+    if null != "permutation":
+        if several:
+            raise ValueError(
+                f'null="{null}" needs one kernel of each variable, for example '
+                f'kernels=Gaussian("median").'
+            )
+        if groups is not None or (blocks is not None and null != "wild"):
+            raise ValueError(f'groups and blocks are permuted; null="{null}" permutes nothing.')
+        return _without_permutations(joint, given, null, name, n_permutations, rng, blocks)
+    candidates = [_candidates(joint, place, k) for place, k in enumerate(given)]
+    if several and stop_after is not None:
+        raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
+    notes = _blind_spots(candidates)
+    candidates, approximate = _approximated(candidates, joint, landmarks, rng)
+    statistics = PermutedHSIC(
+        joint,
+        candidates,
+        exchange(joint.n, groups, blocks),
+        biased=name == "v",
+        how="random" if stop_after is not None else permutations,
+        rng=rng,
+        workers=plan.workers if plan is not None else None,
+    )
+    details: dict[str, Any] = {}
+    if stop_after is not None:
+        value = float(statistics.observed()[0])
+        found = sequential_pvalue(
+            value, lambda c: statistics.draw(c)[0], n_permutations, stop_after
+        )
+    else:
+        all_values = statistics.values(n_permutations)
+        combined = combine(all_values) if several else None
+        values = all_values[0] if combined is None else combined.values
+        value, found = float(values[0]), permutation_pvalue(float(values[0]), values[1:])
+        if combined is not None:
+            counts = [exceeds(float(row[0]), row[1:]).sum() for row in all_values]
+            best = statistics.combinations[int(np.argmax(combined.scores[:, 0]))]
+            details = {
+                "hsic": all_values[:, 0],
+                "scores": combined.scores[:, 0],
+                "pvalues": (1 + np.array(counts)) / all_values.shape[1],
+                "best": tuple(best),
+            }
+    what = "HSIC" if len(joint) == 2 else "dHSIC"
+    if several:
+        count = len(statistics.combinations)
+        kind = "pairs" if len(joint) == 2 else "combinations"
+        what = f"largest score of {count} {kind} of kernels"
+    return TestResult(
+        statistic=value,
+        pvalue=found.pvalue,
+        method=f"{_test(joint)}, {what} ({len(found.draws)} permutations{statistics.words})",
+        hypothesis=_hypothesis(joint),
+        null=found.draws,
+        n_permutations=len(found.draws),
+        pvalue_interval=found.interval,
+        kernel=candidates if several else [kernel for (kernel,) in candidates],
+        notes=notes + approximate + statistics.notes,
+        details=details,
+    )
+
+
+def _without_permutations(
+    joint: Variables,
+    given: Sequence[Any],
+    null: str,
+    name: str,
+    n_draws: int,
+    rng: np.random.Generator,
+    memory: Any,
+) -> TestResult:
+    kernels = joint.kernels(list(given))
+    pair = without_permutations.Pair(kernels, joint.data)
+    if null == "spectrum":
+        found = without_permutations.spectrum(pair, name == "v", rng)
+    elif null == "gamma":
+        found = without_permutations.gamma(pair)
+    elif null == "pearson":
+        found = without_permutations.pearson(pair, name == "v")
+    else:
+        found = without_permutations.wild(pair, n_draws, rng, memory)
+    return TestResult(
+        statistic=found.statistic,
+        pvalue=found.pvalue,
+        method=f"{_test(joint)}, HSIC ({name}); p-value from {found.how}",
+        hypothesis=_hypothesis(joint),
+        null=found.null,
+        distribution=found.distribution,
+        n_permutations=0 if found.null is None else len(found.null),
+        pvalue_interval=found.interval,
+        kernel=kernels,
+        notes=_blind_spots([[k] for k in kernels]),
+    )
+
+
+def _candidates(joint: Variables, place: int, kernel: Any) -> list[Kernel]:
+    """The kernels to be used for a variable, with all parameters from its own data."""
+    if kernel is None:
+        return dependence_grid(joint.data[place])
+    return [joint.kernel(place, k) for k in as_kernels(kernel) or [kernel]]
+
+
+def _approximated(
+    candidates: list[list[Kernel]], joint: Variables, landmarks: Any, rng: np.random.Generator
+) -> tuple[list[list[Kernel]], tuple[str, ...]]:
+    n = joint.n
+    pairs = list(zip(candidates, joint.data, strict=True))
+    infinite = sum(not dense_features(k, X) for kernels, X in pairs for k in kernels)
+    if landmarks == "auto":
+        landmarks = _LANDMARKS if len(joint) == 2 and infinite * float(n) ** 2 > _LARGE else None
+    if landmarks is None or not infinite:
+        return candidates, ()
+    if isinstance(landmarks, str) or int(landmarks) != landmarks or not 1 <= landmarks <= n:
+        raise ValueError(
+            f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
+        )
+    if len(joint) > 2:
+        raise ValueError("landmarks are for two variables; give kernels of type Nystrom instead.")
+    note = (
+        f"kernels are approximated from {landmarks} landmarks: the level is exact, but dependence "
+        f"outside of what these span is not seen."
+    )
+    out = []
+    for kernels, X in pairs:
+        Z = take(X, np.sort(rng.choice(n, int(landmarks), replace=False)))
+        out.append([k if dense_features(k, X) else Nystrom(k, Z) for k in kernels])
+    return out, (note,)
+
+
+def _blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:
+    """What no kernel of a test can see."""
+    notes = []
+    for place, kernels in enumerate(candidates):
+        facts = [k.properties.characteristic for k in kernels]
+        if any(facts):
+            continue
+        which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
+        if all(fact.no for fact in facts):
+            verb = "is not" if len(kernels) == 1 else "is"
+            notes.append(
+                f"variable {place}: {which} {verb} characteristic: some forms of dependence cannot "
+                f"be seen."
+            )
+        else:
+            notes.append(
+                f"variable {place}: it is not known that the kernel is characteristic: some forms "
+                f"of dependence may be missed."
+            )
+    return tuple(notes)
+
+
+def _checked(
+    joint: Variables, null: str, statistic: str | None, n_permutations: int, permutations: str
+) -> str:
+    """The statistic of a null, after all names are checked."""
+    for parameter, value, known in (
+        ("null", null, NULLS),
+        ("permutations", permutations, PERMUTATIONS),
+    ):
+        if value not in known:
+            listed = ", ".join(map(repr, known))
+            raise ValueError(f"{parameter} must be one of {listed}, got {value!r}.")
+    if isinstance(n_permutations, bool) or int(n_permutations) != n_permutations:
+        raise ValueError(f"n_permutations must be an integer, got {n_permutations!r}.")
+    if n_permutations < 1:
+        raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
+    if len(joint) > 2 and null != "permutation":
+        raise ValueError(f'null="{null}" is for two variables, got {len(joint)}.')
+    allowed = ("v",) if null in ("gamma", "wild") or len(joint) > 2 else ("u", "v")
+    if statistic is not None and statistic not in allowed:
+        listed = " or ".join(f'"{name}"' for name in allowed)
+        raise ValueError(f"statistic must be {listed} here, got {statistic!r}.")
+    return statistic or allowed[0]
+
+
+def _test(joint: Variables) -> str:
+    return "independence test" if len(joint) == 2 else f"joint independence test of {len(joint)}"
+
+
+def _hypothesis(joint: Variables) -> str:
+    return f"the variables are {'' if len(joint) == 2 else 'jointly '}independent"

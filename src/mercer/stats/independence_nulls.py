@@ -1,0 +1,103 @@
+"""Null distributions of HSIC without permutations, for one kernel of each of two variables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data import Data, length, take
+from ..gram.memory import require_memory
+from ..gram.tiles import evaluate, one_blas_thread
+from ..kernels.base import Kernel
+from .hsic import from_centred
+from .mixtures import ChiSquareMixture
+from .moments import permutation_moments
+from .nulls import gamma_null, pearson_null, permutation_pvalue, wild_signs
+from .smoothers import centre_in_place
+from .two_sample_nulls import Outcome
+
+_EIGENVALUES = 1000  # samples whose eigenvalues stand for those of the operators
+_WEIGHTS = 5000  # products of eigenvalues that are told apart; the others add their mean
+
+
+class Pair:
+    """The centred kernel matrices of two variables, and their HSIC."""
+
+    def __init__(self, kernels: list[Kernel], data: tuple[Data, ...]) -> None:
+        self.kernels, self.data, self.n = kernels, data, length(data[0])
+        require_memory(4 * 8 * self.n**2, "a null distribution from whole kernel matrices")
+        self.K, self.L = (centred_matrix(k, X) for k, X in zip(kernels, data, strict=True))
+
+    def hsic(self, biased: bool) -> float:
+        """The statistic."""
+        K, L = self.K, self.L
+        own, traces = float(np.vdot(K.diagonal(), L.diagonal())), np.trace(K) * np.trace(L)
+        return float(from_centred(float(np.vdot(K, L)), own, traces, self.n, biased))
+
+
+def spectrum(pair: Pair, biased: bool, rng: np.random.Generator) -> Outcome:
+    """The limit sum_ij lambda_i mu_j z_ij^2 of n HSIC, less its mean for the unbiased estimate."""
+    n, some = pair.n, None
+    if n > _EIGENVALUES:
+        some = rng.choice(n, _EIGENVALUES, replace=False)
+    values = []
+    for matrix, k, X in zip((pair.K, pair.L), pair.kernels, pair.data, strict=True):
+        part = matrix if some is None else centred_matrix(k, take(X, some))
+        with one_blas_thread():
+            values.append(np.maximum(np.linalg.eigvalsh(part), 0) / len(part))
+    weights = np.sort(np.multiply.outer(*values).ravel())[::-1] / n
+    kept, rest = weights[:_WEIGHTS], float(weights[_WEIGHTS:].sum())
+    limit = ChiSquareMixture(kept, rest if biased else -float(kept.sum()))
+    value = pair.hsic(biased)
+    how = "the limit distribution, from the spectra of the kernels"
+    return Outcome(value, limit.sf(value), how, distribution=limit)
+
+
+def gamma(pair: Pair) -> Outcome:
+    """A gamma distribution with the exact permutation mean and variance of the biased HSIC."""
+    moments, scale = permutation_moments(pair.K, pair.L), pair.n**2
+    fitted = gamma_null(moments.mean / scale, moments.variance / scale**2)
+    value = pair.hsic(True)
+    how = "a gamma distribution with the exact mean and variance over permutations"
+    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
+
+
+def pearson(pair: Pair, biased: bool) -> Outcome:
+    """A Pearson curve with the exact mean, variance and skewness over all permutations."""
+    n, value = pair.n, pair.hsic(biased)
+    matrices, scale = (pair.K, pair.L), float(n**2)
+    if not biased:
+        matrices, scale = (u_centred(pair.K), u_centred(pair.L)), float(n * (n - 3))
+    moments = permutation_moments(*matrices)
+    fitted = pearson_null(moments.mean / scale, moments.variance / scale**2, moments.skewness)
+    how = "a Pearson curve with the exact mean, variance and skewness over permutations"
+    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
+
+
+def wild(pair: Pair, n_draws: int, rng: np.random.Generator, memory: float | None) -> Outcome:
+    """The wild bootstrap: sum_ij w_i w_j K_ij L_ij with random, centred signs w."""
+    W = wild_signs(pair.n, n_draws, rng, memory)
+    W -= W.mean(axis=0)
+    pair.K *= pair.L
+    value = float(pair.K.sum()) / pair.n**2
+    draws = np.einsum("ij,ij->j", W, pair.K @ W) / pair.n**2
+    found = permutation_pvalue(value, draws)
+    how = f"wild bootstrap, {n_draws} draws"
+    return Outcome(value, found.pvalue, how, found.draws, interval=found.interval)
+
+
+def centred_matrix(kernel: Kernel, X: Data) -> np.ndarray:
+    """H K H as a fresh array in double precision."""
+    P = kernel.prepare(X)
+    return centre_in_place(evaluate(kernel, P, P).astype(np.float64, copy=False))
+
+
+def u_centred(K: np.ndarray) -> np.ndarray:
+    """K with a diagonal of 0, so centred that all rows add up to 0 nevertheless."""
+    n, U = len(K), K.copy()
+    np.fill_diagonal(U, 0)
+    rows = U.sum(axis=0) / (n - 2)
+    half = rows.sum() / (n - 1) / 2
+    U -= rows - half
+    U -= (rows - half)[:, None]
+    np.fill_diagonal(U, 0)
+    return U

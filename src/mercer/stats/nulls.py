@@ -1,0 +1,218 @@
+"""Null distributions shared by all tests: p-values from draws, curves fitted to moments, bootstrap.
+
+A p-value from B permutations is (1 + #{T_b >= T}) / (B + 1): the observed statistic is one of the
+B + 1 that are equally likely under the hypothesis, so p is never 0 and the level is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv
+
+_TIE = 1e-4  # of the spread of the null: statistics closer than this are equal but for rounding
+_BATCH = 250  # draws between two looks at the count of a sequential test
+
+
+class MonteCarlo(NamedTuple):
+    """A p-value from draws, with the draws it used and what is known of its limit."""
+
+    pvalue: float
+    interval: tuple[float, float]
+    draws: np.ndarray
+
+
+def permutation_pvalue(statistic: float, draws: np.ndarray) -> MonteCarlo:
+    r"""The p-value of a statistic among draws of it under the hypothesis.
+
+    .. math:: p = \frac{1 + \#\{b : T_b \ge T\}}{B + 1}
+
+    Draws that differ from T by rounding only count as ties, which can only make p larger.
+
+    Parameters
+    ----------
+    statistic : float
+        The observed T, computed in the same way as the draws.
+    draws : array of shape (B,)
+        T under B random permutations.
+
+    Examples
+    --------
+    >>> from mercer.stats.nulls import permutation_pvalue
+    >>> permutation_pvalue(3.0, [1.0, 2.0, 5.0]).pvalue
+    0.5
+
+    References
+    ----------
+    Phipson & Smyth, *Permutation p-values should never be zero*, Statistical Applications in
+    Genetics and Molecular Biology 9, 2010.
+    """
+    draws = np.asarray(draws, dtype=np.float64)
+    count = int(np.sum(exceeds(statistic, draws)))
+    interval = monte_carlo_interval(count, len(draws))
+    return MonteCarlo((1 + count) / (1 + len(draws)), interval, draws)
+
+
+def exceeds(statistic: float, draws: np.ndarray) -> np.ndarray:
+    """Which draws are at least the statistic, those equal to it up to rounding included."""
+    return np.asarray(draws >= statistic - _TIE * float(np.std(draws)))
+
+
+def monte_carlo_interval(
+    count: int, n_draws: int, confidence: float = 0.95, stopped: bool = False
+) -> tuple[float, float]:
+    """The Clopper-Pearson interval of P(T_b >= T), given how many of the draws exceeded T.
+
+    Parameters
+    ----------
+    count, n_draws : int
+        The number of draws that exceed T, and of all.
+    confidence : float
+        The probability with which the interval covers.
+    stopped : bool
+        Did drawing stop at the ``count``-th draw that exceeds T, which was the last one?
+
+    Examples
+    --------
+    >>> from mercer.stats.nulls import monte_carlo_interval
+    >>> low, high = monte_carlo_interval(0, 999)
+    >>> low, round(high, 5)
+    (0.0, 0.00369)
+    """
+    tail, failures = (1 - confidence) / 2, n_draws - count
+    low = betaincinv(count, failures + 1, tail) if count else 0.0
+    above = count if stopped else count + 1
+    high = betaincinv(above, failures, 1 - tail) if failures else 1.0
+    return float(low), float(high)
+
+
+def sequential_pvalue(
+    statistic: float,
+    draw: Callable[[int], np.ndarray],
+    most: int,
+    exceedances: int,
+) -> MonteCarlo:
+    """A permutation p-value that stops drawing once it is clear that it will not be small.
+
+    Draws are taken until ``exceedances`` = h of them are at least T; if that happens at draw l,
+    p = h / l, and (1 + #) / (B + 1) if it does not happen in B draws. Both are valid: P(p <= a) is
+    at most a under the hypothesis. The relative error of p is about 1 / sqrt(h).
+
+    Parameters
+    ----------
+    statistic : float
+        The observed T.
+    draw : callable
+        From a number k to k new draws of the statistic.
+    most : int
+        B, the largest number of draws.
+    exceedances : int
+        h, the number of draws above T at which to stop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.stats.nulls import sequential_pvalue
+    >>> rng = np.random.default_rng(0)
+    >>> p, interval, draws = sequential_pvalue(0.0, rng.standard_normal, 100_000, exceedances=50)
+    >>> round(p, 2), len(draws)
+    (0.54, 92)
+
+    References
+    ----------
+    Besag & Clifford, *Sequential Monte Carlo p-values*, Biometrika 78, 1991.
+    """
+    if exceedances < 1:
+        raise ValueError(f"exceedances must be at least 1, got {exceedances!r}.")
+    seen = np.empty(0)
+    while len(seen) < most:
+        seen = np.append(seen, draw(min(_BATCH, most - len(seen))))
+        places = np.flatnonzero(exceeds(statistic, seen))
+        if len(places) >= exceedances:
+            last = int(places[exceedances - 1]) + 1
+            interval = monte_carlo_interval(exceedances, last, stopped=True)
+            return MonteCarlo(exceedances / last, interval, seen[:last])
+    return permutation_pvalue(statistic, seen)
+
+
+def gamma_null(mean: float, variance: float) -> Any:
+    """The gamma distribution with this mean and variance, as a frozen SciPy distribution.
+
+    Examples
+    --------
+    >>> from mercer.stats.nulls import gamma_null
+    >>> round(float(gamma_null(mean=2.0, variance=2.0).sf(4.0)), 4)
+    0.0916
+    """
+    from scipy.stats import gamma
+
+    if not (mean > 0 and variance > 0):
+        raise ValueError(
+            f"a gamma distribution needs a positive mean and variance, got {mean:.3g} and "
+            f'{variance:.3g}; use null="permutation".'
+        )
+    return gamma(mean**2 / variance, scale=variance / mean)
+
+
+def pearson_null(mean: float, variance: float, skewness: float) -> Any:
+    """The Pearson curve of type III (a shifted gamma) with three given moments, frozen.
+
+    Examples
+    --------
+    >>> from mercer.stats.nulls import pearson_null
+    >>> round(float(pearson_null(0.0, 1.0, 0.0).sf(1.96)), 3)  # the normal distribution
+    0.025
+
+    References
+    ----------
+    Gretton, Borgwardt, Rasch, Schölkopf & Smola, *A kernel two-sample test*, JMLR 2012,
+    section 5 (Pearson curves).
+    """
+    from scipy.stats import pearson3
+
+    if not variance > 0:
+        raise ValueError(
+            f"the statistic does not vary under permutations (variance {variance:.3g}): are all "
+            f"samples equal in the eyes of the kernel?"
+        )
+    return pearson3(skewness, loc=mean, scale=np.sqrt(variance))
+
+
+def wild_signs(
+    n: int, n_draws: int, rng: np.random.Generator, memory: float | None = None
+) -> np.ndarray:
+    """Multipliers of the wild bootstrap, shape (n, n_draws): signs, or a stationary series.
+
+    Parameters
+    ----------
+    n, n_draws : int
+        How many multipliers a draw has, and how many draws.
+    rng : Generator
+        The source of randomness.
+    memory : float, optional
+        Lags over which the series forgets; W_t = exp(-1/memory) W_{t-1} + noise has unit variance.
+        None for independent random signs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.stats.nulls import wild_signs
+    >>> wild_signs(4, 2, np.random.default_rng(0)).tolist()
+    [[1.0, -1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, 1.0]]
+
+    References
+    ----------
+    Chwialkowski, Sejdinovic & Gretton, *A wild bootstrap for degenerate kernel tests*, NIPS 2014.
+    """
+    if memory is None:
+        return 1.0 - 2.0 * (rng.random((n, n_draws)) < 0.5)
+    if not memory > 0:
+        raise ValueError(f"memory must be a positive number of lags, got {memory!r}.")
+    from scipy.signal import lfilter
+
+    keep = float(np.exp(-1 / memory))
+    noise = rng.standard_normal((n, n_draws)) * np.sqrt(1 - keep**2)
+    noise[0] /= np.sqrt(1 - keep**2)  # the stationary start
+    return np.asarray(lfilter([1.0], [1.0, -keep], noise, axis=0))

@@ -1,0 +1,175 @@
+"""Tests of several samples by random relabellings: what is permuted, with which kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data import take
+from ..gram.plan import Plan
+from ..kernels.base import Kernel
+from ..kernels.dot import Linear, Polynomial
+from .aggregate import as_kernels, combine, kernel_grid
+from .nulls import MonteCarlo, exceeds, permutation_pvalue, sequential_pvalue
+from .permutations import Units, binned, exchange_samples
+from .result import TestResult
+from .samples import Samples, relabelled
+
+SAME = "both samples come from the same distribution"
+ALL_SAME = "all samples come from the same distribution"
+_WORK = 4e10  # kernel values times permutations, from which on bins are permuted
+_BINS = 500
+_LARGE = 200_000  # samples from which on kernels are approximated
+_LANDMARKS = 500
+
+
+def permutation_test(
+    samples: Samples,
+    kernel: Any,
+    n_permutations: int,
+    rng: np.random.Generator,
+    hypothesis: str,
+    *,
+    biased: bool,
+    groups: Any,
+    blocks: Any,
+    bins: int | str | None,
+    landmarks: int | str | None,
+    stop_after: int | None,
+    plan: Plan | None,
+) -> TestResult:
+    """The test by random relabellings; parameters are those of :func:`two_sample_test`."""
+    given = _default(samples, rng) if kernel is None else as_kernels(kernel)
+    kernels = [samples.kernel(k, rng) for k in given or [kernel]]
+    notes = blind_spots(kernels)
+    kernels, approximate = _approximated(kernels, samples, landmarks, rng)
+    units = _units(samples, len(kernels) * n_permutations, groups, blocks, bins, rng)
+    observed = units.of_units(samples.labels, "blocks")[None]
+    workers = plan.workers if plan is not None else None
+    sizes = samples.sizes
+    scale = len(samples) ** 2 / (sizes[0] * sizes[1]) if len(sizes) == 2 else 1.0
+
+    def draw(count: int, first: bool = False) -> np.ndarray:
+        labels = units.shuffled(observed[0], count, rng)
+        labels = np.concatenate([observed, labels]) if first else labels
+        return scale * relabelled(kernels, samples, units, labels, biased=biased, workers=workers)
+
+    details: dict[str, Any] = {}
+    if given is None and stop_after is not None:
+        value = float(draw(0, first=True)[0, 0])
+        found = sequential_pvalue(value, lambda c: draw(c)[0], n_permutations, stop_after)
+    elif stop_after is not None:
+        raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
+    else:
+        statistics = draw(n_permutations, first=True)
+        combined = combine(statistics) if given is not None else None
+        values = statistics[0] if combined is None else combined.values
+        value, found = float(values[0]), permutation_pvalue(float(values[0]), values[1:])
+        if combined is not None:
+            counts = [exceeds(float(row[0]), row[1:]).sum() for row in statistics]
+            best = kernels[int(np.argmax(combined.scores[:, 0]))]
+            details = {
+                "mmd": statistics[:, 0],
+                "scores": combined.scores[:, 0],
+                "pvalues": (1 + np.array(counts)) / (1 + n_permutations),
+                "best": best,
+            }
+    return TestResult(
+        statistic=value,
+        pvalue=found.pvalue,
+        method=_words(samples, kernels, given is not None, found, units),
+        hypothesis=hypothesis,
+        null=found.draws,
+        n_permutations=len(found.draws),
+        pvalue_interval=found.interval,
+        kernel=kernels if given is not None else kernels[0],
+        notes=notes + approximate,
+        details=details,
+    )
+
+
+def _default(samples: Samples, rng: np.random.Generator) -> list[Kernel]:
+    try:
+        return kernel_grid(take(samples.data, rng.permutation(len(samples))), rng=rng)
+    except ValueError as error:
+        if not isinstance(samples.data, list):
+            raise
+        raise type(error)(f"{error} Without vectors, a kernel has to be given.") from None
+
+
+def _units(
+    samples: Samples,
+    work: int,
+    groups: Any,
+    blocks: Any,
+    bins: int | str | None,
+    rng: np.random.Generator,
+) -> Units:
+    units = exchange_samples(samples.sizes, groups, blocks)
+    if bins == "auto":
+        bins = _BINS if blocks is None and work * float(len(samples)) ** 2 > _WORK else None
+    if bins is None:
+        return units
+    if isinstance(bins, str) or int(bins) != bins or bins < 2:
+        raise ValueError(f'bins must be a number >= 2, "auto" or None, got {bins!r}.')
+    if blocks is not None:
+        raise ValueError("bins are drawn at random and blocks are not: give one of them.")
+    return binned(samples.labels, int(bins), rng, groups)
+
+
+def _approximated(
+    kernels: list[Kernel], samples: Samples, landmarks: Any, rng: np.random.Generator
+) -> tuple[list[Kernel], tuple[str, ...]]:
+    n = len(samples)
+    if landmarks == "auto":
+        first = [k.prepare(take(samples.data, slice(0, 1))) for k in kernels]
+        finite = all(k.n_features(p) is not None for k, p in zip(kernels, first, strict=True))
+        landmarks = None if finite or n < _LARGE else _LANDMARKS
+    if landmarks is None:
+        return kernels, ()
+    if isinstance(landmarks, str) or int(landmarks) != landmarks or not 1 <= landmarks <= n:
+        raise ValueError(
+            f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
+        )
+    from ..kernels.nystrom import Nystrom
+
+    Z = take(samples.data, np.sort(rng.choice(n, int(landmarks), replace=False)))
+    note = (
+        f"kernels are approximated from {landmarks} landmarks: the level is exact, but differences "
+        f"outside of what these span are not seen."
+    )
+    return [Nystrom(k, Z) for k in kernels], (note,)
+
+
+def blind_spots(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+    """What no kernel of a test can see."""
+    if any(k.properties.characteristic for k in kernels):
+        return ()
+    facts = [k.properties.characteristic for k in kernels]
+    if len(kernels) == 1 and facts[0].no:
+        k = kernels[0]
+        if isinstance(k, Linear):
+            return ("Linear() sees differences of means only.",)
+        if isinstance(k, Polynomial):
+            up_to = (
+                f"moments up to order {k.degree}" if k.offset else f"moments of order {k.degree}"
+            )
+            return (f"{k!r} sees differences of {up_to} only.",)
+    if all(fact.no for fact in facts):
+        which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
+        verb = "is not" if len(kernels) == 1 else "is"
+        return (f"{which} {verb} characteristic: some differences cannot be seen.",)
+    return ("it is not known that the kernel is characteristic: some differences may be missed.",)
+
+
+def _words(
+    samples: Samples, kernels: list[Kernel], several: bool, found: MonteCarlo, units: Units
+) -> str:
+    k = len(samples.sizes)
+    test = "two-sample test" if k == 2 else f"{k}-sample test"
+    what = f"largest score of {len(kernels)} kernels" if several else "MMD^2"
+    what = what if several or k == 2 else "dispersion of means in feature space"
+    moved = "" if units.single else f" of {len(units)} blocks or bins"
+    return f"{test}, {what} ({len(found.draws)} permutations{moved})"

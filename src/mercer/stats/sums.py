@@ -1,0 +1,191 @@
+"""Sums of kernel values over pairs of samples, for all permutations in one pass over the matrix.
+
+Every statistic of this room is a quadratic form in the matrix K0 of kernel values off the
+diagonal. With one column of weights per permutation, all its values are one matrix product; K0
+is computed tile by tile, each tile of the upper triangle is used for both triangles, and nothing
+of size n x n is ever stored. Samples that are permuted together (:class:`~.permutations.Units`)
+are added up first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, length, take
+from ..features.sparse import compress
+from ..gram.tiles import TILE, run, slices
+from ..kernels.base import Kernel
+from .bank import Bank
+from .permutations import Units
+
+_GROUPS = 16  # independent accumulators: the order of additions does not depend on threads
+_HELD = 2**22  # entries of features, or of (features x permutations), held at once
+_DENSE, _SPARSE = 4, 50  # tiles are this much faster, per entry, than features of either kind
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """What statistics of k kernels need to know of their matrices; s units, c columns.
+
+    Attributes
+    ----------
+    quadratic : ndarray of shape (k, c)
+        u'K0u for each column u of weights.
+    rows : ndarray of shape (k, s)
+        Sums of K0 over all pairs whose first sample is in a unit.
+    diag : ndarray of shape (k, s)
+        Sums of k(x, x) over units.
+    """
+
+    quadratic: np.ndarray
+    rows: np.ndarray
+    diag: np.ndarray
+
+    def put(self, places: list[int], other: PairSums) -> None:
+        """Fill in the sums of some of the kernels."""
+        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[places] = theirs
+
+
+def sums_of_kernels(
+    kernels: Sequence[Kernel],
+    X: Data,
+    units: Units,
+    weights: np.ndarray,
+    workers: int | None = None,
+) -> PairSums:
+    """Pair sums of raw X: by features for kernels with few of them, by tiles for all others.
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        Resolved kernels.
+    X : data
+        The samples.
+    units : Units
+        Which samples belong together.
+    weights : array of shape (s, c)
+        Weights of the units, one column per permutation, in single precision.
+    workers : int, optional
+        The number of threads.
+    """
+    order = np.argsort(units.place, kind="stable")
+    k, s = len(kernels), len(units)
+    whole = PairSums(*(np.empty((k, m)) for m in (weights.shape[1], s, s)))
+    tiled = []
+    for place, kernel in enumerate(kernels):
+        strips = _feature_strips(kernel, X, order)
+        if strips is None:
+            tiled.append(place)
+        else:
+            whole.put([place], feature_sums(strips, units, weights))
+    if tiled:
+        moved = None if np.array_equal(order, np.arange(len(order))) else order
+        bank = Bank([kernels[place] for place in tiled], X, moved)
+        whole.put(tiled, tile_sums(bank, units, weights, workers))
+    return whole
+
+
+def tile_sums(
+    bank: Bank, units: Units, weights: np.ndarray, workers: int | None = None
+) -> PairSums:
+    """Pair sums tile by tile; the samples of the bank are in the order of the units."""
+    k, s, n = len(bank), len(units), bank.n
+    tiles = bank.tiles()
+    unit = np.repeat(np.arange(s), units.size)
+    strips = slices(n, max(32, min(TILE, n // 8)))
+    groups = min(_GROUPS, len(strips))
+    quadratic, rows = (np.zeros((groups, k, m)) for m in (weights.shape[1], s))
+
+    def group(g: int) -> None:
+        for at in strips[g::groups]:
+            for to in strips:
+                if to.start >= at.start:
+                    meet(g, at, to)
+
+    def meet(g: int, at: slice, to: slice) -> None:
+        a, b = (slice(unit[part.start], unit[part.stop - 1] + 1) for part in (at, to))
+        same = at == to
+        for place, T in tiles(at, to):
+            if same:
+                np.fill_diagonal(T, 0)
+            if not units.single:
+                T = _added_up(T, unit[at], unit[to])
+            quadratic[g, place] += (1 if same else 2) * _forms(T, weights[a], weights[b])
+            rows[g, place, a] += T @ np.ones(T.shape[1], T.dtype)
+            if not same:
+                rows[g, place, b] += np.ones(len(T), T.dtype) @ T
+
+    run(group, range(groups), workers)
+    diag = np.add.reduceat(bank.diag(), np.cumsum(units.size) - units.size, axis=1)
+    return PairSums(quadratic.sum(axis=0), rows.sum(axis=0), diag)
+
+
+def feature_sums(strips: Iterable[Any], units: Units, weights: np.ndarray) -> PairSums:
+    """Pair sums of one kernel from its features, strip by strip in the order of the units.
+
+    With E the sums of features over units, u'K0u is |E'u|^2 less what pairs (i, i) add to it.
+    Discrepancies do not depend on the origin of feature space, so dense features are moved to
+    one near their mean.
+    """
+    s, unit = len(units), np.repeat(np.arange(len(units)), units.size)
+    E: Any = 0
+    origin: Any = None
+    start, own = 0, np.empty(len(unit))
+    for phi in strips:
+        if not sp.issparse(phi):
+            origin = phi.mean(axis=0, dtype=np.float64) if origin is None else origin
+            phi = phi - origin
+        rows = slice(start, start := start + phi.shape[0])
+        squares = phi.multiply(phi).sum(axis=1) if sp.issparse(phi) else np.square(phi).sum(axis=1)
+        own[rows] = np.asarray(squares).ravel()
+        E = E + _indicator(unit[rows], s).T @ phi
+    diag = np.bincount(unit, own, s)
+    quadratic = np.empty(weights.shape[1])
+    for at in slices(len(quadratic), max(1, _HELD // max(E.shape))):
+        U = weights[:, at].astype(np.float64)
+        V = np.asarray(E.T @ U)
+        quadratic[at] = np.einsum("ij,ij->j", V, V) - diag @ U**2
+    rows_ = np.asarray(E @ np.asarray(E.sum(axis=0)).ravel()).ravel() - diag
+    return PairSums(quadratic[None], rows_[None], diag[None])
+
+
+def _feature_strips(kernel: Kernel, X: Data, order: np.ndarray) -> Iterable[Any] | None:
+    """The features of X in an order, strip by strip, where they are cheaper than tiles."""
+    n, first = length(X), kernel.prepare(take(X, slice(0, 1)))
+    count = kernel.n_features(first)
+    if count is None:
+        return None
+    if not sp.issparse(kernel.features(first)):
+        if _DENSE * count > n:
+            return None
+        parts = slices(n, max(1, _HELD // count))
+        return (kernel.features(kernel.prepare(take(X, order[part]))) for part in parts)
+    phi: Any = kernel.features(kernel.prepare(X))
+    if _SPARSE * phi.nnz > n * n:
+        return None
+    return [compress(phi, np.unique(phi.indices))[order]]
+
+
+def _forms(T: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """[u'Tv] for the columns u of left and v of right."""
+    G = T @ right.astype(T.dtype, copy=False)
+    G *= left
+    return np.asarray(G.sum(axis=0, dtype=np.float64))
+
+
+def _added_up(T: np.ndarray, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """Entries of a tile summed over the units of its rows and columns, in double precision."""
+    left, right = (
+        (part[:, None] == np.arange(part[0], part[-1] + 1)).astype(T.dtype) for part in (rows, cols)
+    )
+    return np.asarray(left.T @ (T @ right), dtype=np.float64)
+
+
+def _indicator(unit: np.ndarray, s: int) -> sp.csr_matrix:
+    return sp.csr_matrix((np.ones(len(unit)), (np.arange(len(unit)), unit)), shape=(len(unit), s))

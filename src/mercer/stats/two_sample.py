@@ -1,0 +1,262 @@
+"""Do samples come from the same distribution? Tests by the maximum mean discrepancy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..data import Data, take
+from ..gram.plan import Plan
+from ..kernels.base import Kernel
+from . import two_sample_nulls as without_permutations
+from .aggregate import as_kernels, optimize_kernel
+from .permutation_test import ALL_SAME, SAME, blind_spots, permutation_test
+from .result import TestResult
+from .samples import Samples
+
+NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild", "normal")
+
+
+def two_sample_test(
+    X: Data,
+    Y: Data,
+    kernel: Any = None,
+    *,
+    n_permutations: int = 999,
+    rng: Any = None,
+    null: str = "permutation",
+    statistic: str | None = None,
+    groups: Any = None,
+    blocks: Any = None,
+    bins: int | str | None = "auto",
+    landmarks: int | str | None = "auto",
+    stop_after: int | None = None,
+    plan: Plan | None = None,
+) -> TestResult:
+    """Test whether two samples come from the same distribution, by their MMD.
+
+    Without a kernel, 20 Gaussian and Laplacian kernels of all bandwidths (:func:`kernel_grid`) are
+    used at once, and no data are set aside to choose among them. P-values from permutations are
+    exact for any sample size: if both distributions are the same, P(p <= a) <= a.
+
+    Parameters
+    ----------
+    X, Y : data
+        The samples: arrays, tables, lists of anything the kernel understands.
+    kernel : Kernel, str, callable, list of them, or "optimize"; optional
+        One kernel; or a list of kernels to be used at once. By default those of
+        :func:`kernel_grid`. Parameters such as "median" are resolved on both samples together.
+        ``"optimize"`` picks the most powerful one of the grid on one half of the data and tests on
+        the other (:func:`optimize_kernel`).
+    n_permutations : int
+        B; the smallest possible p-value is 1 / (B + 1).
+    rng : None, int or Generator
+        The source of randomness.
+    null : {"permutation", "spectrum", "gamma", "pearson", "wild", "normal"}
+        Where the p-value comes from; all but the first need one kernel and are approximate.
+        ``"spectrum"`` is the limit sum_l lambda_l (z_l^2 - 1); ``"gamma"`` and ``"pearson"`` are
+        fitted to exact moments over all permutations; ``"wild"`` is the wild bootstrap, for series
+        if ``blocks`` is the number of lags they remember; ``"normal"`` is the limit of
+        ``statistic="linear"`` and ``"block"``.
+    statistic : {"u", "v", "linear", "block"}, optional
+        The estimator of :func:`mmd`; ``"v"`` for the nulls "gamma" and "wild", which need it,
+        ``"block"`` for "normal", ``"u"`` otherwise.
+    groups : array of shape (n + m,), optional
+        Labels, first those of X; samples are permuted within groups only.
+    blocks : int or array of shape (n + m,), optional
+        The length of blocks of consecutive samples that are permuted as a whole, or labels of
+        blocks: for series, and for clusters of equal size.
+    bins : int, "auto" or None
+        Permute this many bins of samples instead of single ones: the level stays exact, and the
+        null distribution is almost free. By default 500 where the work is large.
+    landmarks : int, "auto" or None
+        Replace kernels by their Nyström approximation from this many samples. By default 500 from
+        200,000 samples on.
+    stop_after : int, optional
+        Stop permuting once this many statistics exceed the observed one (one kernel only).
+    plan : Plan, optional
+        Its number of threads is used.
+
+    Returns
+    -------
+    TestResult
+        With ``statistic`` (MMD^2, or of several kernels the largest of their scores), ``pvalue``,
+        ``null``, ``kernel``, ``notes`` and ``details``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Spectrum, two_sample_test
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(0, 1, (100, 2)), rng.normal(0, 1.5, (120, 2))
+    >>> print(two_sample_test(X, Y, rng=0))
+    two-sample test, largest score of 20 kernels (999 permutations)
+      statistic 3.821, p-value 0.001 (95 % interval 0 to 0.0037)
+      At the 5 % level: evidence against "both samples come from the same distribution".
+    >>> left, right = ["abab", "abba"] * 20, ["aabb", "bbaa"] * 20
+    >>> two_sample_test(left, right, Spectrum(2), rng=0).pvalue
+    0.001
+
+    References
+    ----------
+    Gretton, Borgwardt, Rasch, Schölkopf & Smola, *A kernel two-sample test*, JMLR 2012; Biggs,
+    Schrab & Gretton, *MMD-FUSE*, NeurIPS 2023 (many kernels, the same permutations).
+    """
+    rng = np.random.default_rng(rng)
+    if null not in NULLS:
+        raise ValueError(f"null must be one of {', '.join(map(repr, NULLS))}, got {null!r}.")
+    _check_count(n_permutations)
+    samples = Samples(X, Y)
+    if isinstance(kernel, str) and kernel == "optimize":
+        options: dict[str, Any] = {"null": null, "statistic": statistic, "plan": plan}
+        options |= {"bins": bins, "landmarks": landmarks, "stop_after": stop_after}
+        if groups is not None or blocks is not None:
+            raise ValueError('kernel="optimize" splits the data and takes no groups or blocks.')
+        return _test_of_halves(X, Y, n_permutations, rng, options)
+    several = kernel is None or as_kernels(kernel) is not None
+    name = _estimator(null, statistic)
+    if null != "permutation":
+        if several:
+            raise ValueError(f'null="{null}" needs one kernel, for example Gaussian("median").')
+        if groups is not None or (blocks is not None and null != "wild"):
+            raise ValueError(f'groups and blocks are permuted; null="{null}" permutes nothing.')
+        k = samples.kernel(kernel, rng)
+        return _without_permutations(k, samples, null, name, n_permutations, rng, blocks)
+    return permutation_test(
+        samples,
+        kernel,
+        n_permutations,
+        rng,
+        SAME,
+        biased=name == "v",
+        groups=groups,
+        blocks=blocks,
+        bins=bins,
+        landmarks=landmarks,
+        stop_after=stop_after,
+        plan=plan,
+    )
+
+
+def k_sample_test(
+    samples: Sequence[Data],
+    kernel: Any = None,
+    *,
+    n_permutations: int = 999,
+    rng: Any = None,
+    biased: bool = False,
+    groups: Any = None,
+    blocks: Any = None,
+    bins: int | str | None = "auto",
+    landmarks: int | str | None = "auto",
+    stop_after: int | None = None,
+    plan: Plan | None = None,
+) -> TestResult:
+    """Test whether two or more samples come from the same distribution.
+
+    The statistic is the dispersion between samples in feature space (:func:`mmd_multi`); with
+    kernels from distances this is distance components (DISCO). P-values are exact.
+
+    Parameters
+    ----------
+    samples : list of data
+        The samples.
+    kernel, n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan
+        As for :func:`two_sample_test`; labels are given for all samples, one after the other.
+    biased : bool
+        Use the biased estimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import k_sample_test
+    >>> rng = np.random.default_rng(0)
+    >>> samples = [rng.normal(shift, 1, 40) for shift in (0.0, 0.0, 1.0)]
+    >>> k_sample_test(samples, rng=0).pvalue
+    0.002
+    """
+    rng = np.random.default_rng(rng)
+    _check_count(n_permutations)
+    return permutation_test(
+        Samples(*samples),
+        kernel,
+        n_permutations,
+        rng,
+        ALL_SAME,
+        biased=biased,
+        groups=groups,
+        blocks=blocks,
+        bins=bins,
+        landmarks=landmarks,
+        stop_after=stop_after,
+        plan=plan,
+    )
+
+
+def _without_permutations(
+    kernel: Kernel,
+    samples: Samples,
+    null: str,
+    name: str,
+    n_draws: int,
+    rng: np.random.Generator,
+    memory: Any,
+) -> TestResult:
+    from_ = without_permutations
+    if null == "spectrum":
+        found = from_.spectrum(kernel, samples, name == "v", rng)
+    elif null == "gamma":
+        found = from_.gamma(kernel, samples)
+    elif null == "pearson":
+        found = from_.pearson(kernel, samples, name == "v")
+    elif null == "wild":
+        found = from_.wild(kernel, samples, n_draws, rng, memory)
+    else:
+        found = from_.normal(kernel, samples, name)
+    return TestResult(
+        statistic=found.statistic,
+        pvalue=found.pvalue,
+        method=f"two-sample test, MMD^2 ({name}); p-value from {found.how}",
+        hypothesis=SAME,
+        null=found.null,
+        distribution=found.distribution,
+        n_permutations=0 if found.null is None else len(found.null),
+        pvalue_interval=found.interval,
+        kernel=kernel,
+        notes=blind_spots([kernel]),
+    )
+
+
+def _test_of_halves(
+    X: Data, Y: Data, n_permutations: int, rng: np.random.Generator, options: dict[str, Any]
+) -> TestResult:
+    halves = []
+    for sample, size in zip((X, Y), Samples(X, Y, least=4).sizes, strict=True):
+        order = rng.permutation(size)
+        halves.append((take(sample, order[: size // 2]), take(sample, order[size // 2 :])))
+    (X1, X2), (Y1, Y2) = halves
+    k = optimize_kernel(X1, Y1, rng=rng)
+    result = two_sample_test(X2, Y2, k, n_permutations=n_permutations, rng=rng, **options)
+    note = "one half of the data was used to choose the kernel, the other half for the test."
+    return replace(result, notes=(*result.notes, note))
+
+
+def _estimator(null: str, statistic: str | None) -> str:
+    """The statistic a null is about."""
+    allowed = {"gamma": ("v",), "wild": ("v",), "normal": ("block", "linear")}.get(null, ("u", "v"))
+    if statistic is None:
+        return allowed[0]
+    if statistic not in allowed:
+        listed = " or ".join(f'"{name}"' for name in allowed)
+        raise ValueError(f'null="{null}" is about statistic={listed}, got {statistic!r}.')
+    return statistic
+
+
+def _check_count(n_permutations: int) -> None:
+    if isinstance(n_permutations, bool) or int(n_permutations) != n_permutations:
+        raise ValueError(f"n_permutations must be an integer, got {n_permutations!r}.")
+    if n_permutations < 1:
+        raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")

@@ -1,0 +1,144 @@
+"""Null distributions of the two-sample statistic without permutations, for one kernel."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data import length, take
+from ..gram.memory import require_memory
+from ..gram.tiles import evaluate, multiply, one_blas_thread
+from ..kernels.base import Kernel
+from .mixtures import ChiSquareMixture
+from .mmd import block_terms, group_sums, linear_terms
+from .moments import permutation_moments
+from .nulls import gamma_null, pearson_null, permutation_pvalue, wild_signs
+from .samples import Samples
+
+_EIGENVALUES = 2000  # samples whose eigenvalues stand for those of the operator
+
+
+class Outcome(NamedTuple):
+    """A statistic with its p-value, and where that comes from."""
+
+    statistic: float
+    pvalue: float
+    how: str
+    null: np.ndarray | None = None
+    distribution: Any = None
+    interval: tuple[float, float] | None = None
+
+
+def spectrum(kernel: Kernel, samples: Samples, biased: bool, rng: np.random.Generator) -> Outcome:
+    """The limit sum_l lambda_l z_l^2 of nm/N MMD^2, less its mean for the unbiased estimate."""
+    n, m = samples.sizes
+    value = _statistic(kernel, samples, biased)
+    some = samples.data
+    if len(samples) > _EIGENVALUES:
+        some = take(some, rng.choice(len(samples), _EIGENVALUES, replace=False))
+    K = _centred(kernel, some)
+    with one_blas_thread():
+        weights = np.maximum(np.linalg.eigvalsh(K), 0) / length(some)
+    limit = ChiSquareMixture(weights, 0.0 if biased else -float(weights.sum()))
+    scaled = n * m / (n + m)
+    how = "the limit distribution, from the spectrum of the kernel"
+    return Outcome(value, limit.sf(scaled * value), how, distribution=_Scaled(limit, scaled))
+
+
+def gamma(kernel: Kernel, samples: Samples) -> Outcome:
+    """A gamma distribution with the exact permutation mean and variance of the biased MMD^2."""
+    value = _statistic(kernel, samples, True)
+    moments = permutation_moments(_centred(kernel, samples.data), _weights(samples, True))
+    fitted = gamma_null(moments.mean, moments.variance)
+    how = "a gamma distribution with the exact mean and variance over permutations"
+    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
+
+
+def pearson(kernel: Kernel, samples: Samples, biased: bool) -> Outcome:
+    """A Pearson curve with the exact mean, variance and skewness over all permutations."""
+    value = _statistic(kernel, samples, biased)
+    K = _centred(kernel, samples.data, diagonal=biased)
+    fitted = pearson_null(*permutation_moments(K, _weights(samples, biased)))
+    how = "a Pearson curve with the exact mean, variance and skewness over permutations"
+    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
+
+
+def wild(
+    kernel: Kernel,
+    samples: Samples,
+    n_draws: int,
+    rng: np.random.Generator,
+    memory: float | None,
+) -> Outcome:
+    """The wild bootstrap of the biased MMD^2: embeddings with random, centred signs as weights."""
+    P = kernel.prepare(samples.data)
+    columns = []
+    for size in samples.sizes:
+        W = wild_signs(size, n_draws, rng, memory)
+        W -= W.mean(axis=0)  # which takes one of n degrees of freedom
+        columns.append(W / np.sqrt(size * (size - 1)))
+    observed = np.concatenate([np.full(size, 1 / size) for size in samples.sizes])
+    U = np.column_stack([observed, np.concatenate(columns)])
+    U[samples.sizes[0] :] *= -1
+    values = np.einsum("ij,ij->j", U, multiply(kernel, P, P, U))
+    found = permutation_pvalue(float(values[0]), values[1:])
+    how = f"wild bootstrap, {n_draws} draws"
+    return Outcome(float(values[0]), found.pvalue, how, found.draws, interval=found.interval)
+
+
+def normal(kernel: Kernel, samples: Samples, estimator: str) -> Outcome:
+    """The normal limit of the linear-time or the block estimate, a mean of independent terms."""
+    from scipy.stats import norm
+
+    terms = (linear_terms if estimator == "linear" else block_terms)(kernel, samples)
+    if len(terms) < 2:
+        raise ValueError(
+            f'statistic="{estimator}" needs at least two terms to estimate its variance, got '
+            f'{len(terms)}; use statistic="u".'
+        )
+    value, error = float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms)))
+    if not error > 0:
+        raise ValueError("all terms of the statistic are equal: are all samples equal?")
+    limit = norm(0, error)
+    how = f"the normal limit of a mean of {len(terms)} independent terms"
+    return Outcome(value, float(limit.sf(value)), how, distribution=limit)
+
+
+class _Scaled:
+    """The distribution of T / factor."""
+
+    def __init__(self, base: ChiSquareMixture, factor: float) -> None:
+        self.base, self.factor = base, factor
+
+    def sf(self, x: Any) -> Any:
+        return self.base.sf(np.asarray(x) * self.factor)
+
+
+def _statistic(kernel: Kernel, samples: Samples, biased: bool) -> float:
+    return group_sums(kernel, samples).mmd(biased)
+
+
+def _centred(kernel: Kernel, X: Any, diagonal: bool = True) -> np.ndarray:
+    """H K H as an array; with a diagonal of zeros before centring if asked for."""
+    require_memory(3 * 8 * length(X) ** 2, "a null distribution from the whole kernel matrix")
+    P = kernel.prepare(X)
+    K = evaluate(kernel, P, P).astype(np.float64, copy=False)
+    if not diagonal:
+        np.fill_diagonal(K, 0)
+    K -= K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]
+    return (K + K.T) / 2
+
+
+def _weights(samples: Samples, biased: bool) -> np.ndarray:
+    """B with MMD^2 = sum_ij K_ij B_ij; its rows add up to 0."""
+    n, m = samples.sizes
+    first = samples.labels == 0
+    w = np.where(first, 1 / n, -1 / m)
+    B = np.multiply.outer(w, w)
+    if not biased:
+        B[np.ix_(first, first)] = 1 / (n * (n - 1))
+        B[np.ix_(~first, ~first)] = 1 / (m * (m - 1))
+        np.fill_diagonal(B, 0)
+    return B

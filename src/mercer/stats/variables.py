@@ -1,0 +1,135 @@
+"""Several variables observed together: one kernel each, from its own data, and centred tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, length, take
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..gram.stored import LowRankGram
+from ..gram.tiles import TILE, run, slices
+from ..kernels.base import Kernel
+from ..kernels.radial import Gaussian
+from ..models.common import as_kernel
+
+_LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
+_SAME = 1e-12  # squared distance in feature space, relative to squared norms, that is rounding
+_FEATURES = 2**22  # entries of features of the variables multiplied at once
+
+
+class Variables:
+    """Observations of two or more variables: entry i of each belongs to the same subject.
+
+    Attributes
+    ----------
+    data : tuple of data
+        The variables.
+    n : int
+        The number of observations.
+
+    Examples
+    --------
+    >>> from mercer.stats.variables import Variables
+    >>> pair = Variables([0.0, 1.0, 2.0, 3.0], ["a", "b", "b", "a"])
+    >>> pair.n, len(pair)
+    (4, 2)
+    """
+
+    def __init__(self, *variables: Data, least: int = 2) -> None:
+        if len(variables) < 2:
+            raise ValueError(f"at least two variables are needed, got {len(variables)}.")
+        sizes = [_length(variable, place) for place, variable in enumerate(variables)]
+        if len(set(sizes)) > 1:
+            listed = ", ".join(map(str, sizes))
+            raise ValueError(f"variables must be observed together, as often each, got {listed}.")
+        if sizes[0] < least:
+            raise ValueError(f"at least {least} observations are needed, got {sizes[0]}.")
+        self.data, self.n = variables, sizes[0]
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def kernel(self, place: int, kernel: Any = None) -> Kernel:
+        """A kernel of one variable, its parameters from the data of that variable alone."""
+        k = as_kernel(Gaussian("median") if kernel is None else kernel, self.data[place])
+        return k.resolve(self.data[place])
+
+    def kernels(self, kernels: Any = None) -> list[Kernel]:
+        """One kernel for each variable, from one for all or a list."""
+        given = self.each(kernels)
+        return [self.kernel(place, kernel) for place, kernel in enumerate(given)]
+
+    def each(self, kernels: Any = None) -> Sequence[Any]:
+        """What is given for each variable: the entries of a list, or the same for all."""
+        if not isinstance(kernels, list | tuple):
+            return [kernels] * len(self)
+        if len(kernels) != len(self):
+            raise ValueError(
+                f"kernels must hold one entry for each of the {len(self)} variables, got "
+                f"{len(kernels)}."
+            )
+        return kernels
+
+    def grams(self, kernels: Any = None, plan: Plan | None = None) -> list[Gram]:
+        """The Gram operator of each variable, not stored unless the plan says so."""
+        pairs = zip(self.kernels(kernels), self.data, strict=True)
+        return [kernel.gram(X, plan or _LEAN) for kernel, X in pairs]
+
+
+def cross_sum(K: Gram, L: Gram) -> float:
+    """sum_ij K_ij L_ij of two centred operators of one size, tile by tile or from features."""
+    left, right = (_features(gram) for gram in (K, L))
+    if left is not None and right is not None:
+        n = len(left)
+        step = max(1, _FEATURES // (left.shape[1] + right.shape[1]))
+        product: Any = sum(left[at].T @ right[at] for at in slices(n, step))
+        return float(np.sum(np.square(product)))
+    strips = slices(len(K), TILE)
+    jobs = [(r, c) for r in strips for c in strips if c.start >= r.start]
+    parts = np.zeros(len(jobs))
+
+    def job(i: int) -> None:
+        rows, cols = jobs[i]
+        A = K.block(rows, cols).astype(np.float64, copy=False)
+        B = A if L is K else L.block(rows, cols)
+        parts[i] = (1 if rows == cols else 2) * np.vdot(A, B)
+
+    run(job, range(len(jobs)))
+    return float(parts.sum())
+
+
+def is_constant(kernel: Kernel, X: Data) -> bool:
+    """Are all samples the same in the eyes of the kernel, up to rounding?"""
+    P = kernel.prepare(X)
+    own = kernel.diag(P).astype(np.float64)
+    squared = own + own[0] - 2 * kernel.pairwise(P, take(P, slice(0, 1)))[:, 0]
+    return bool(np.abs(squared).max() <= _SAME * np.abs(own).max())
+
+
+def dense_features(kernel: Kernel, X: Data) -> bool:
+    """Has the kernel a finite feature map, dense and of fewer columns than there are samples?"""
+    first = kernel.prepare(take(X, slice(0, 1)))
+    count = kernel.n_features(first)
+    return count is not None and 4 * count <= length(X) and not sp.issparse(kernel.features(first))
+
+
+def _features(gram: Gram) -> np.ndarray | None:
+    """Centred features of a centred low-rank operator, if they are dense."""
+    inner = getattr(gram, "inner", None)
+    if not isinstance(inner, LowRankGram) or sp.issparse(inner.phi):
+        return None
+    phi = np.asarray(inner.phi, dtype=np.float64)
+    return phi - phi.mean(axis=0)
+
+
+def _length(variable: Data, place: int) -> int:
+    try:
+        return length(variable)
+    except (TypeError, IndexError):
+        kind = type(variable).__name__
+        raise ValueError(f"variable {place} is a {kind}, not a data set.") from None

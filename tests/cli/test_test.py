@@ -1,0 +1,112 @@
+"""mercer test, from tables to a verdict."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import two_sample_test
+from mercer.cli.main import main
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch, rng):
+    """Two samples that differ in age only, and a table in which y and c depend on x."""
+    monkeypatch.chdir(tmp_path)
+    n = 80
+    for name, shift in (("a.csv", 0), ("b.csv", 12)):
+        columns = {
+            "id": range(n),
+            "age": rng.normal(40 + shift, 10, n),
+            "income": rng.lognormal(10, 0.5, n),
+            "city": rng.choice(["Rome", "Oslo", "Lima"], n),
+        }
+        pd.DataFrame(columns).to_csv(name, index=False)
+    x = rng.normal(size=n)
+    columns = {
+        "x": x,
+        "noise": rng.normal(size=n),
+        "y": x**2 + 0.2 * rng.normal(size=n),
+        "c": np.where(x > 0, "up", "down"),
+        "same": 1,
+    }
+    pd.DataFrame(columns).to_csv("t.csv", index=False)
+    return tmp_path
+
+
+def listed(out, name):
+    """The p-value of a part, as it was printed."""
+    line = next(line for line in out.splitlines() if f" {name} " in line.replace("where", "  "))
+    return float(line.split()[-2])
+
+
+def test_two_samples(tables, capsys):
+    assert main(["test", "two-sample", "a.csv", "b.csv", "--permutations", "199"]) == 0
+    out = capsys.readouterr().out
+    assert "80 and 80 rows" in out
+    assert "evidence against" in out
+    assert "no evidence" not in out
+    assert listed(out, "age") == 0.005
+    assert listed(out, "income") > 0.05
+    assert " id " not in out
+    assert max(map(len, out.splitlines())) <= 98
+
+
+def test_two_samples_that_do_not_differ(tables, capsys):
+    arguments = ["a.csv", "b.csv", "--features", "income,city", "--permutations", "99"]
+    assert main(["test", "two-sample", *arguments]) == 0
+    assert "no evidence against" in capsys.readouterr().out
+
+
+def test_numbers_are_tested_as_in_python(tables, capsys):
+    arguments = ["a.csv", "b.csv", "--features", "income", "--seed", "3"]
+    assert main(["test", "two-sample", *arguments]) == 0
+    a, b = (pd.read_csv(name)["income"].to_numpy() for name in ("a.csv", "b.csv"))
+    expected = two_sample_test(a, b, rng=3).pvalue  # the unit of the numbers does not matter
+    assert f"p-value   {expected:.4g} (" in capsys.readouterr().out
+
+
+def test_a_kernel_of_the_user(tables, capsys):
+    expression = "Gaussian('median').on('age')"
+    arguments = ["a.csv", "b.csv", "--kernel", expression, "--permutations", "99"]
+    assert main(["test", "two-sample", *arguments]) == 0
+    assert "0.01" in capsys.readouterr().out
+
+
+def test_independence(tables, capsys):
+    arguments = ["t.csv", "--x", "x,noise", "--y", "y,c,same", "--plot", "picture.png"]
+    assert main(["test", "independence", *arguments, "--permutations", "199"]) == 0
+    out = capsys.readouterr().out
+    assert "80 rows" in out
+    assert "skipped same: the same value in every row" in out
+    assert listed(out, "x, y") <= 0.005
+    assert listed(out, "x, c") <= 0.005
+    assert listed(out, "noise, y") > 0.05
+    assert (tables / "picture.png").stat().st_size > 1000
+
+
+def test_missing_values(tables, capsys):
+    table = pd.read_csv("a.csv")
+    table.loc[3, "age"] = np.nan
+    table.to_csv("a.csv", index=False)
+    assert main(["test", "two-sample", "a.csv", "b.csv"]) == 2
+    assert "--missing drop" in capsys.readouterr().err
+    arguments = ["a.csv", "b.csv", "--missing", "drop", "--plot", "two.png"]
+    assert main(["test", "two-sample", *arguments, "--permutations", "39"]) == 0
+    assert "79 and 80 rows; 1 row with missing values left out" in capsys.readouterr().out
+    assert (tables / "two.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["two-sample", "a.csv", "t.csv"], "no column in common"),
+        (["two-sample", "a.csv", "none.csv"], "there is no file"),
+        (["two-sample", "a.csv", "b.csv", "--features", "height"], "no column 'height'"),
+        (["two-sample", "a.csv", "b.csv", "--plot", "nowhere/x.png"], "there is no folder"),
+        (["independence", "t.csv", "--x", "x", "--y", "x"], "'x' is in --x and in --y"),
+        (["independence", "t.csv", "--x", "same", "--y", "x"], "no column of --x can be used"),
+    ],
+)
+def test_refused(tables, capsys, arguments, words):
+    assert main(["test", *arguments]) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""The kernel of a distance against its formula."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from mercer import Distance, Linear
+from mercer.testing import check_kernel
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("origin", [None, [1.0, -2.0, 0.5]])
+def test_formula(rng, exponent, origin):
+    X, Y = rng.standard_normal((6, 3)), rng.standard_normal((5, 3))
+    z = np.zeros((1, 3)) if origin is None else np.array([origin])
+    to_x, to_y = cdist(X, z) ** exponent, cdist(Y, z) ** exponent
+    wanted = (to_x + to_y.T - cdist(X, Y) ** exponent) / 2
+    k = Distance(exponent, origin)
+    assert k(X, Y) == pytest.approx(wanted, abs=1e-12)
+    assert k(sp.csr_matrix(X), sp.csr_matrix(Y)) == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_promises(rng, exponent, dtype):
+    X = rng.standard_normal((30, 2)).astype(dtype)
+    check_kernel(Distance(exponent), X)
+    check_kernel(Distance(exponent, [0.5, 0.5]), X)
+
+
+def test_exponent_two_is_linear(rng):
+    X = rng.standard_normal((5, 2))
+    z = np.array([1.0, 2.0])
+    assert Distance(2.0, z)(X) == pytest.approx(Linear()(X - z))
+    assert Distance(2.0).properties.characteristic.no
+    assert Distance(1.9).properties.characteristic
+
+
+def test_brownian_motion_on_the_line():
+    x = np.array([0.5, 1.0, 3.0])
+    assert Distance()(x[:, None]) == pytest.approx(np.minimum.outer(x, x))
+
+
+def test_bad_parameters():
+    for exponent in (0.0, 2.1, np.nan, "one"):
+        with pytest.raises(ValueError, match="exponent must be"):
+            Distance(exponent)
+    with pytest.raises(ValueError, match="origin must be"):
+        Distance(origin=[[1.0]])
+    with pytest.raises(ValueError, match="2 entries, but X has 3"):
+        Distance(origin=[1.0, 2.0])(np.zeros((2, 3)))

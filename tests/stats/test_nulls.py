@@ -1,0 +1,156 @@
+"""Null distributions against exhaustive enumeration, known distributions and simulation."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+from mercer.stats.mixtures import ChiSquareMixture
+from mercer.stats.moments import permutation_moments
+from mercer.stats.nulls import (
+    gamma_null,
+    monte_carlo_interval,
+    pearson_null,
+    permutation_pvalue,
+    sequential_pvalue,
+    wild_signs,
+)
+
+
+def centred(A):
+    H = np.eye(len(A)) - 1 / len(A)
+    return H @ A @ H
+
+
+# ---- p-values ------------------------------------------------------------------------------
+def test_pvalue_counts_the_observed_statistic():
+    assert permutation_pvalue(10.0, np.arange(99.0)).pvalue == 90 / 100
+    assert permutation_pvalue(1e9, np.arange(99.0)).pvalue == 1 / 100
+
+
+def test_ties_count_up_to_rounding():
+    draws = np.array([1.0, 1.0 - 1e-9, 0.0, 2.0, 0.5])
+    assert permutation_pvalue(1.0, draws).pvalue == 4 / 6
+
+
+def test_interval_is_clopper_pearson():
+    low, high = monte_carlo_interval(7, 99)
+    assert binom.sf(6, 99, low) == pytest.approx(0.025)
+    assert binom.cdf(7, 99, high) == pytest.approx(0.025)
+    assert monte_carlo_interval(0, 99)[0] == 0.0
+    assert monte_carlo_interval(99, 99)[1] == 1.0
+
+
+def test_interval_of_a_stopped_test(rng):
+    """The last draw is known to exceed: the fifth exceedance came at draw 20."""
+    low, high = monte_carlo_interval(5, 20, stopped=True)
+    assert binom.sf(4, 20, low) == pytest.approx(0.025)  # five or more in 20 draws
+    assert binom.cdf(4, 19, high) == pytest.approx(0.025)  # four or fewer in 19
+
+
+def test_sequential_is_valid_and_stops(rng):
+    """P(p <= a) <= a, and few draws are needed when p is large."""
+    pvalues, lengths = [], []
+    for _ in range(2000):
+        found = sequential_pvalue(rng.standard_normal(), rng.standard_normal, 99, 5)
+        pvalues.append(found.pvalue)
+        lengths.append(len(found.draws))
+    pvalues = np.array(pvalues)
+    for level in (0.01, 0.05, 0.1, 0.5):
+        assert np.mean(pvalues <= level) <= level + 3 * np.sqrt(level * (1 - level) / 2000)
+    assert np.mean(pvalues <= 0.05) > 0.03
+    assert np.mean(lengths) < 30
+
+
+def test_sequential_without_stop_is_the_usual_pvalue(rng):
+    draws = rng.standard_normal(999)
+    source = iter(draws)
+    found = sequential_pvalue(5.0, lambda k: np.array([next(source) for _ in range(k)]), 999, 10)
+    assert found.pvalue == permutation_pvalue(5.0, draws).pvalue
+    with pytest.raises(ValueError, match="exceedances"):
+        sequential_pvalue(0.0, rng.standard_normal, 9, 0)
+
+
+# ---- moments -------------------------------------------------------------------------------
+@pytest.mark.parametrize("n", [6, 7])
+def test_moments_are_those_of_all_permutations(rng, n):
+    A = centred(np.cov(rng.standard_normal((n, n))))
+    B = rng.standard_normal((n, n))
+    B = centred(B + B.T)
+    values = [(A * B[np.ix_(p, p)]).sum() for p in map(list, permutations(range(n)))]
+    T = np.array(values)
+    found = permutation_moments(A, B)
+    assert found.mean == pytest.approx(T.mean())
+    assert found.variance == pytest.approx(T.var())
+    assert found.skewness == pytest.approx(np.mean((T - T.mean()) ** 3) / T.std() ** 3)
+
+
+def test_moments_of_a_larger_sample_agree_with_random_permutations(rng):
+    X, Y = rng.standard_normal((2, 40, 3))
+    A, B = centred(X @ X.T), centred(np.exp(Y @ Y.T / 4))
+    T = np.array([(A * B[np.ix_(p, p)]).sum() for p in (rng.permutation(40) for _ in range(20000))])
+    found = permutation_moments(A, B)
+    assert found.mean == pytest.approx(T.mean(), abs=4 * T.std() / 141)
+    assert found.variance == pytest.approx(T.var(), rel=0.06)
+    assert found.skewness == pytest.approx(np.mean((T - T.mean()) ** 3) / T.std() ** 3, abs=0.15)
+
+
+def test_moments_need_six_samples_of_one_size():
+    with pytest.raises(ValueError, match="at least 6"):
+        permutation_moments(np.zeros((5, 5)), np.zeros((5, 5)))
+    with pytest.raises(ValueError, match="one size"):
+        permutation_moments(np.zeros((6, 6)), np.zeros((7, 7)))
+
+
+def test_fitted_curves_have_their_moments():
+    assert gamma_null(3.0, 2.0).stats("mv") == pytest.approx((3.0, 2.0))
+    assert pearson_null(1.0, 4.0, 0.7).stats("mvs") == pytest.approx((1.0, 4.0, 0.7))
+    with pytest.raises(ValueError, match="does not vary"):
+        pearson_null(0.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="positive mean"):
+        gamma_null(-1.0, 1.0)
+
+
+# ---- mixtures of chi-squares ---------------------------------------------------------------
+@pytest.mark.parametrize("degrees", [1, 2, 5, 40])
+def test_mixture_of_equal_weights_is_chi_square(degrees):
+    x = np.array([0.3, 1.0, 4.0, 12.0, 30.0])
+    found = ChiSquareMixture(np.full(degrees, 2.0), shift=1.0).sf(2 * x + 1)
+    assert found == pytest.approx(chi2.sf(x, degrees), abs=3e-6)
+
+
+def test_mixture_agrees_with_its_draws(rng):
+    T = ChiSquareMixture(1 / np.arange(1, 60) ** 1.5, shift=-2.0)
+    draws = T.rvs(200_000, rng)
+    assert T.mean == pytest.approx(draws.mean(), abs=0.02)
+    assert T.variance == pytest.approx(draws.var(), rel=0.03)
+    assert T.skewness == pytest.approx(np.mean(((draws - T.mean) / draws.std()) ** 3), rel=0.1)
+    for q in (0.5, 0.9, 0.99):
+        assert T.sf(np.quantile(draws, q)) == pytest.approx(1 - q, abs=5 * np.sqrt(q / 200_000))
+
+
+def test_mixture_with_weights_of_both_signs(rng):
+    T = ChiSquareMixture([1.0, -1.0])
+    assert T.sf(0.0) == pytest.approx(0.5, abs=1e-6)
+    assert T.sf(1.3) == pytest.approx(1 - T.sf(-1.3), abs=1e-6)
+
+
+def test_mixture_refuses_nothing():
+    with pytest.raises(ValueError, match="weights are 0"):
+        ChiSquareMixture([0.0, 0.0])
+    with pytest.raises(ValueError, match="finite"):
+        ChiSquareMixture([np.nan])
+
+
+# ---- wild bootstrap ------------------------------------------------------------------------
+def test_wild_signs_are_signs_or_a_series(rng):
+    W = wild_signs(30, 2000, rng)
+    assert set(np.unique(W)) == {-1.0, 1.0}
+    assert abs(W.mean()) < 0.02
+    S = wild_signs(30, 20_000, rng, memory=4.0)
+    for lag in (0, 1, 3):
+        assert np.mean(S[10] * S[10 + lag]) == pytest.approx(np.exp(-lag / 4), abs=0.04)
+    assert S[0].var() == pytest.approx(1, abs=0.05)
+    with pytest.raises(ValueError, match="memory"):
+        wild_signs(3, 3, rng, memory=0.0)

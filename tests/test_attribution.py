@@ -1,0 +1,164 @@
+"""Weights of k-mers and of places, against the decisions of the models they come from."""
+
+import numpy as np
+import pytest
+
+from mercer import (
+    SVC,
+    SVR,
+    BlendedSpectrum,
+    GappyKmer,
+    Gaussian,
+    KernelLogisticRegression,
+    KernelRidge,
+    Mismatch,
+    Profile,
+    Spectrum,
+    Subsequence,
+    TfIdf,
+    WeightedDegree,
+    kmer_weights,
+    position_weights,
+)
+
+KERNELS = [
+    Spectrum(3),
+    Spectrum(3).normalize(),
+    BlendedSpectrum(3, [1.0, 0.5, 2.0]),
+    Mismatch(3, 1, "ACGT"),
+    Mismatch(3, 1, "ACDEFGHIKLMNPQRSTVWY"),
+    Mismatch(2, 1, "ACDEFG").normalize(),
+    GappyKmer(4, 2).normalize(),
+    WeightedDegree(3),
+    WeightedDegree(2, shift=2).normalize(),
+    TfIdf(Spectrum(2)),
+    TfIdf(Spectrum(2)).normalize(),
+    2 * Spectrum(2).normalize() + WeightedDegree(2) * 0.5,
+]
+
+
+@pytest.fixture
+def data(rng):
+    X = ["".join(rng.choice(list("ACGT"), rng.integers(8, 20))) for _ in range(40)]
+    return X, np.array([x.count("GA") + 2 * x.count("TT") for x in X], dtype=float)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_places_add_up_to_the_decision(kernel, data):
+    X, y = data
+    new = ["GATTACAGGA", "ACACTTGA", "NNGATTNN", "A", ""]
+    labels = (y > np.median(y)).astype(int)
+    for model in (
+        SVC(C=5, kernel=kernel).fit(X, labels),
+        SVR(kernel=kernel).fit(X, y),
+        KernelRidge(0.1, kernel=kernel).fit(X, y),
+        KernelLogisticRegression(0.1, kernel=kernel).fit(X, labels),
+    ):
+        decide = getattr(model, "decision_function", model.predict)
+        for x in new:
+            weights = position_weights(model, x)
+            assert weights.shape == (len(x),)
+            wanted = decide([x])[0] - np.ravel(getattr(model, "intercept_", 0.0))[0]
+            assert weights.sum() == pytest.approx(wanted, abs=1e-9)
+
+
+def test_constants_belong_to_no_place(data):
+    X, y = data
+    model = KernelRidge(0.1, kernel=Spectrum(2) + 3).fit(X, y)
+    rest = 3 * model.dual_coef_.sum()
+    total = position_weights(model, "GATTACA").sum() + rest
+    assert total == pytest.approx(model.predict(["GATTACA"])[0], abs=1e-9)
+
+
+def test_weights_of_kmers_are_those_of_the_features(data):
+    """For the spectrum kernel, w = sum_i c_i phi(x_i), written out."""
+    X, y = data
+    model = KernelRidge(0.1, kernel=Spectrum(2)).fit(X, y)
+    found = {text: weight for text, weight, _ in kmer_weights(model, None)}
+    held = {x[i : i + 2] for x in X for i in range(len(x) - 1)}
+    assert set(found) == held
+    for u in held:
+        counts = [sum(x[i : i + 2] == u for i in range(len(x) - 1)) for x in X]
+        assert found[u] == pytest.approx(model.dual_coef_ @ counts, abs=1e-9)
+    sizes = [abs(weight) for _, weight, _ in kmer_weights(model, 5)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == 5
+    assert max(found, key=found.get) == "TT"
+
+
+@pytest.mark.parametrize(
+    "kernel", [Mismatch(3, 1, "ACGT"), Mismatch(3, 1, "ACDEFGHIKLMN"), GappyKmer(3, 2)], ids=repr
+)
+def test_the_weight_of_a_kmer_is_its_function_value(kernel, data):
+    """A string of three letters is one window: f of it is what the window adds."""
+    X, y = data
+    model = KernelRidge(0.1, kernel=kernel).fit(X, y)
+    for text, weight, position in kmer_weights(model, 10):
+        assert weight == pytest.approx(model.predict([text])[0], abs=1e-9)
+        assert position is None
+
+
+def test_positions_matter_where_they_should(rng):
+    """Only GA at place 4 counts: weighted degree finds where."""
+    X = ["".join(rng.choice(list("ACGT"), 10)) for _ in range(150)]
+    X = [x[:4] + "GA" + x[6:] if i % 2 else x[:4] + "CT" + x[6:] for i, x in enumerate(X)]
+    y = np.arange(150) % 2
+    model = SVC(C=1, kernel=WeightedDegree(2)).fit(X, y)
+    best = {(text, position) for text, _, position in kmer_weights(model, 6)}
+    assert best == {("G", 4), ("A", 5), ("GA", 4), ("C", 4), ("T", 5), ("CT", 4)}
+    weights = position_weights(model, "ACACGATCTC")
+    assert set(np.argsort(-weights)[:2]) == {4, 5}
+    assert weights[4:6].sum() > 0.8 * weights.sum()
+
+
+def test_several_classes_have_a_function_for_each_pair(rng):
+    X = ["".join(rng.choice(list("ACGT"), 15)) for _ in range(60)]
+    y = np.array(["few", "some", "many"])[np.digitize([x.count("A") for x in X], [3, 5])]
+    model = SVC(C=5, kernel=Spectrum(1), decision_function_shape="ovo").fit(X, y)
+    scores = model.decision_function(["ACGTAA"])[0]
+    for pair in range(3):
+        weights = position_weights(model, "ACGTAA", output=pair)
+        assert weights.sum() + model.intercept_[pair] == pytest.approx(scores[pair], abs=1e-9)
+
+
+def test_columns_of_tables(data):
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    table = pd.DataFrame({"dna": X, "rest": X[::-1]})
+    kernel = Spectrum(2).normalize().on("dna")
+    model = KernelRidge(0.1, kernel=kernel).fit(table, y)
+    alone = KernelRidge(0.1, kernel=Spectrum(2).normalize()).fit(X, y)
+    row = table.iloc[[3]]
+    np.testing.assert_allclose(position_weights(model, row), position_weights(alone, X[3]))
+    assert kmer_weights(model, 3)[0].text == kmer_weights(alone, 3)[0].text
+    two = KernelRidge(0.1, kernel=kernel + Spectrum(2).on("rest")).fit(table, y)
+    uneven = pd.DataFrame({"dna": ["ACGT"], "rest": ["AC"]})
+    with pytest.raises(ValueError, match="several columns"):
+        position_weights(two, uneven)
+
+
+def test_bytes_integers_and_profiles(rng):
+    raw = [rng.integers(0, 4, 12) for _ in range(20)]
+    y = np.array([float(np.sum(x == 2)) for x in raw])
+    model = KernelRidge(0.1, kernel=Spectrum(2)).fit([x.tolist() for x in raw], y)
+    assert position_weights(model, [2, 2, 1]).sum() == pytest.approx(model.predict([[2, 2, 1]])[0])
+    assert all(len(text) == 2 for text, _, _ in kmer_weights(model))
+    profiles = [np.eye(4)[x] * 0.9 + 0.025 for x in raw]
+    model = KernelRidge(0.1, kernel=Profile(2, 4.5)).fit(profiles, y)
+    weights = position_weights(model, profiles[0])
+    assert weights.shape == (12,)
+    assert weights.sum() == pytest.approx(model.predict(profiles[:1])[0])
+    with pytest.raises(TypeError, match="position_weights"):
+        kmer_weights(model)
+
+
+def test_refusals(data):
+    X, y = data
+    with pytest.raises(TypeError, match="not made of kernels that count substrings"):
+        position_weights(KernelRidge(0.1, kernel=Subsequence(2)).fit(X, y), "ACGT")
+    with pytest.raises(TypeError, match="not made of kernels that count substrings"):
+        kmer_weights(KernelRidge(0.1, kernel=Spectrum(2) * Spectrum(1)).fit(X, y))
+    with pytest.raises(TypeError, match="not made of kernels that count substrings"):
+        kmer_weights(KernelRidge(kernel=Gaussian()).fit([[0.0], [1.0]], [0.0, 1.0]))
+    with pytest.raises(TypeError, match="fitted kernel model"):
+        kmer_weights("model")

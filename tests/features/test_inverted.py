@@ -61,6 +61,14 @@ def test_both_ways_agree(rng):
     np.testing.assert_array_equal(small, dense[rows] @ dense[cols].T)
 
 
+def test_precision_is_that_of_the_features(rng):
+    dense, wide = sample(rng, 140, np.arange(30), 0.3)
+    block = products(wide.astype(np.float32), wide.astype(np.float32))
+    got = block(slice(None), slice(None))
+    assert got.dtype == block(slice(0), slice(0)).dtype == np.float32
+    np.testing.assert_array_equal(got, dense @ dense.T)
+
+
 def test_nothing_in_common(rng):
     _, left = sample(rng, 130, np.arange(5), 0.5)
     _, right = sample(rng, 130, np.arange(10, 15), 0.5)

@@ -20,7 +20,7 @@ _EXACT = 2.0**24  # whole numbers up to this are exact in single precision
 
 
 def products(A: sp.csr_matrix, B: sp.csr_matrix) -> Any:
-    """A function (rows, cols) -> A[rows] @ B[cols].T, a fresh array in double precision.
+    """A function (rows, cols) -> A[rows] @ B[cols].T, a fresh array.
 
     A and B may have enormously many columns; rows and cols are slices or integer arrays.
 
@@ -48,7 +48,7 @@ class Inverted:
     def __init__(self, A: sp.csr_matrix, B: sp.csr_matrix) -> None:
         from .inverted_loops import invert, number, recall
 
-        self.shape = A.shape[0], B.shape[0]
+        self.shape, self.dtype = (A.shape[0], B.shape[0]), np.result_type(A.dtype, B.dtype)
         same = A is B
         table, right = number(_indices(B))
         left = right if same else recall(_indices(A), table)
@@ -71,7 +71,7 @@ class Inverted:
         out = (self._left[rows] @ self._right[cols].T).astype(np.float64)
         rows, cols = np.arange(n)[rows], np.arange(m)[cols]
         if not out.size:
-            return out
+            return out.astype(self.dtype)
         first, stop, place = int(cols.min()), int(cols.max()) + 1, None
         if stop - first > len(cols) or np.any(np.diff(cols) != 1):
             distinct, back = np.unique(cols, return_inverse=True)
@@ -80,7 +80,7 @@ class Inverted:
             place = np.full(stop - first, -1)
             place[cols - first] = np.arange(len(cols))
         add_products(out, rows, *self._rows, *self._lists, first, stop, place)
-        return out
+        return out.astype(self.dtype, copy=False)
 
 
 def _indices(phi: sp.csr_matrix) -> np.ndarray:

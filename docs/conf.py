@@ -34,7 +34,8 @@ autodoc_inherit_docstrings = False  # an override without words of its own adds 
 autodoc_typehints = "none"  # numpydoc's parameter lists state the types
 autodoc_default_options = {
     # what scikit-learn generates on estimators, and a ufunc that a class holds
-    "exclude-members": "set_fit_request, set_predict_request, set_score_request, combine"
+    "exclude-members": "set_fit_request, set_predict_request, set_score_request, "
+    "set_partial_fit_request, set_transform_request, set_inverse_transform_request, combine"
 }
 numpydoc_show_class_members = False
 numpydoc_use_plots = False

@@ -84,22 +84,23 @@ def search(
     rng: np.random.RandomState,
     begin_small: bool = True,
     matrices: float = 3,
+    least: float = _ALPHA[0],
 ) -> Tuning:
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
 
     With many samples the search, restarts included, begins on 500 of them: a factorisation costs
     n^3, and what is best for a part is close to what is best for all. Curvatures found there are
-    used to go on with all. ``matrices`` says how many n x n arrays a measure needs.
+    used to go on with all. ``matrices`` says how many n x n arrays a measure needs, ``least`` how
+    small alpha may become.
     """
     n = length(X)
     require_memory(matrices * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
-    whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed)
+    whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed, least)
     starts = [whole.start, *(rng.uniform(*whole.bounds.T) for _ in range(n_restarts))]
     if begin_small and n >= 2 * SAMPLE:
         some = np.sort(rng.choice(n, SAMPLE, replace=False))
-        part = _Objective(
-            kernel, rows_of(kernel, X, some), Y[some], alpha, measure, scale[some], fixed
-        )
+        few = rows_of(kernel, X, some)
+        part = _Objective(kernel, few, Y[some], alpha, measure, scale[some], fixed, least)
         start = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
         best = whole.descend(start, part.directions(start))
     else:
@@ -121,6 +122,7 @@ class _Objective:
         measure: Measure,
         scale: np.ndarray,
         fixed: tuple[str, ...],
+        least: float,
     ) -> None:
         self.kernel, self.X, self.Y, self.measure, self.scale = kernel, X, Y, measure, scale
         self.quick = _remember(kernel, X)
@@ -132,7 +134,7 @@ class _Objective:
         each = np.repeat(np.array([*names, "alpha"]), [*sizes, 1])
         self.free = ~np.isin(each, fixed)
         ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
-        everything = np.repeat(np.array([*ranges, np.log(_ALPHA)]), [*sizes, 1], axis=0)
+        everything = np.repeat(np.array([*ranges, np.log([least, _ALPHA[1]])]), [*sizes, 1], axis=0)
         self.bounds = everything[self.free]
         self.start = np.clip(self.full[self.free], *self.bounds.T)
         self.count = 0

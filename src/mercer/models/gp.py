@@ -18,6 +18,8 @@ from ..tuning import search
 from .common import as_kernel, check_data, covariance
 from .gp_parts import ProcessPart, draw, summands
 
+_LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
+
 
 class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Gaussian process regression.
@@ -36,7 +38,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ``1 * Gaussian("median")``.
     alpha : float or array of shape (n,), optional
         The variance of the noise in units of y squared: where the search begins, by default at a
-        tenth of the variance of y. An array, one for each sample, is taken as known.
+        tenth of the variance of y. What is learned is at least 1e-5 of that variance. An array,
+        one for each sample, is taken as known.
     optimizer : {"lbfgs"} or None
         None leaves all hyper-parameters as they are.
     fixed : tuple of str
@@ -146,6 +149,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 fixed=(*self.fixed, "alpha") if known else tuple(self.fixed),
                 n_restarts=self.n_restarts_optimizer,
                 rng=check_random_state(self.random_state),
+                least=_LEAST_NOISE,
             )
             self.tuning_.warn()
             kernel, alpha = self.tuning_.kernel, self.tuning_.alpha * unit

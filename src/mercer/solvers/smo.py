@@ -47,7 +47,9 @@ _GOAL = 0.1  # the part of the violation to which a round goes
 _SHRINK_EVERY = 10  # rounds
 _IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
 _ROUNDING = 1e-15  # progress below this part of all progress is none
-_FEW_FEATURES = 128  # up to which entries of K are sooner computed again than fetched from memory
+_FEW_FEATURES = 128  # up to which the working set's block is sooner computed than gathered
+_FEWEST_FEATURES = 32  # up to which rows are sooner computed again than kept
+_MANY = 16_000  # samples from which on that holds for all of the few
 _REPEATS = 3  # changes of a variable from which on its row is kept nevertheless
 _SHARED = 100_000  # entries of the block worth a second thread
 _INNER = 100  # two-variable steps per variable of the working set and round
@@ -140,10 +142,12 @@ class _Decomposition:
         self.size = min(_FIRST, self.most)
         capacity = n if K.matrix is not None else int(min(n, max(2 * self.most, rows)))
         self.rows = RowCache(K, capacity, workers)
-        self.cheap = K.factors is not None and K.factors[0].shape[1] <= _FEW_FEATURES
+        width = K.factors[0].shape[1] if K.factors is not None else n
+        self.few = K.factors is not None and width <= _FEW_FEATURES
+        self.lean = self.few and (width <= _FEWEST_FEATURES or n >= _MANY)
         self.repeats = np.zeros(n, np.int64)  # changes of each variable while it had no row
         # where all rows are kept, setting variables aside saves little
-        self.shrinking = shrinking and (self.rows.capacity < n or self.cheap)
+        self.shrinking = shrinking and (self.rows.capacity < n or self.lean)
         everything = np.arange(n)
         self._activate(everything, self._gradient(everything, K.rough_product))
         self.fallen = 0.0  # by how much the objective has fallen so far
@@ -253,7 +257,7 @@ class _Decomposition:
 
         def part(at: slice) -> None:
             places = new[at]
-            if self.cheap:
+            if self.few:
                 self.block[places, :m] = self.K.block(V[places], V)
                 mirror(self.block, places, m)
             else:
@@ -313,7 +317,7 @@ class _Decomposition:
         new = self._renew(self._select(extremes, count, free))
         W = self.W
         V = self.active[W]
-        slots = None if self.cheap else self._fetch(V)
+        slots = None if self.lean else self._fetch(V)
         self._refill(new, slots)
         b = self.b[W]
         steps, gained = take_steps(
@@ -333,7 +337,7 @@ class _Decomposition:
     def _apply(self, variables: np.ndarray, change: np.ndarray) -> None:
         """Add the change of these variables to the gradient, by rows worth keeping and others."""
         kept = np.ones(len(variables), bool)
-        if self.cheap:
+        if self.lean:
             kept = self.rows.slot[variables] >= 0
             self.repeats[variables[~kept]] += 1
             kept |= self.repeats[variables] >= _REPEATS

@@ -64,14 +64,14 @@ class Results:
         """Write latest.json and table.md; what was done, in a sentence.
 
         Cases that this run left out keep their rows, if those are of this machine and these
-        versions; if they are not, nothing is written, unless this is a ``whole`` run, of which
-        no case was left out by name.
+        versions (of what was installed then); if they are not, nothing is written, unless this is
+        a ``whole`` run, of which no case was left out by name.
         """
         measured = {row.case for row in self.rows}
         rows, file = list(self.rows), folder / "latest.json"
         if file.exists():
             before = Results.read(file)
-            if before.machine == self.machine:
+            if _agrees(before.machine, self.machine):
                 rows += [r for r in before.rows if r.case not in measured and r.case in order]
             elif not whole:
                 return (
@@ -127,6 +127,12 @@ class Mean:
         words = f"{self.group}: {self.mean:.3g}x the speed of {self.peer}, geometric mean of "
         words += f"{self.count} row{'s' * (self.count > 1)}, the least {self.least:.3g}x"
         return words + ("" if self.promised is None else f" (≥ {self.promised:g}x: {self.verdict})")
+
+
+def _agrees(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """The same machine and versions? A peer that was not there before does not matter."""
+    known = {name: v for name, v in now["versions"].items() if name in before["versions"]}
+    return {**now, "versions": known} == before
 
 
 def means_of(rows: Sequence[Row]) -> list[Mean]:

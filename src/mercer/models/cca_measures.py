@@ -62,9 +62,10 @@ def kernel_generalized_variance(
     Bach & Jordan, *Kernel independent component analysis*, JMLR 2002.
     """
     model = KernelCCA(
-        kernels=kernels, regularization=regularization, form=form, rank=rank, plan=plan
-    )
-    problem, r = _problem(model, as_views(views, Y), sample_weight, rng)
+        kernels=kernels, regularization=regularization, form=form, rank=rank, plan=plan,
+        random_state=rng,
+    )  # fmt: skip
+    problem, r = _problem(model, as_views(views, Y), sample_weight)
     return -0.5 * problem.log_det(r, form)
 
 
@@ -112,16 +113,16 @@ def kernel_canonical_correlation(
     *Statistical consistency of kernel canonical correlation analysis*, JMLR 2007.
     """
     model = KernelCCA(
-        kernels=kernels, regularization=regularization, form=form, rank=rank, plan=plan
-    )
-    problem, r = _problem(model, as_views(views, Y), sample_weight, rng)
+        kernels=kernels, regularization=regularization, form=form, rank=rank, plan=plan,
+        random_state=rng,
+    )  # fmt: skip
+    problem, r = _problem(model, as_views(views, Y), sample_weight)
     return 1 - problem.smallest(r, form)
 
 
 def _problem(
-    model: KernelCCA, views: list[Data], sample_weight: Any, rng: Any
+    model: KernelCCA, views: list[Data], sample_weight: Any
 ) -> tuple[CanonicalProblem, list[float]]:
     regularization = model._check_parameters(views, model.regularization, model.form)
-    model.set_params(random_state=rng)
     parts = model._make_views(views, sample_weight, float(regularization.min()))
     return CanonicalProblem([part.view for part in parts]), regularization.tolist()

@@ -86,10 +86,13 @@ class Group:
         In words.
     speed : dict
         By peer, what the mean of peer / mercer is at least.
+    within : Group, optional
+        A larger group in which its cases count, too.
     """
 
     name: str
     speed: dict[str, float] = field(default_factory=dict)
+    within: Group | None = None
 
 
 @dataclass(frozen=True)

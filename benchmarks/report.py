@@ -137,17 +137,18 @@ def _agrees(before: dict[str, Any], now: dict[str, Any]) -> bool:
 
 def means_of(rows: Sequence[Row]) -> list[Mean]:
     """One for each group and peer, in order of appearance."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[tuple[str, str], tuple[Group, list[Row]]] = {}
     for row in rows:
-        if row.group and row.mercer and row.other:
-            found.setdefault((row.group.name, row.peer), []).append(row)
+        group = row.group if row.mercer and row.other else None
+        while group:
+            found.setdefault((group.name, row.peer), (group, []))[1].append(row)
+            group = group.within
     means = []
-    for (name, peer), members in found.items():
+    for (name, peer), (group, members) in found.items():
         speeds = [row.other / row.mercer for row in members if row.other and row.mercer]
         mean = math.exp(sum(map(math.log, speeds)) / len(speeds))
         accurate = all(row.verdict != "inaccurate" for row in members)
-        group = members[0].group
-        promised = group.speed.get(peer) if group else None
+        promised = group.speed.get(peer)
         means.append(Mean(name, peer, mean, min(speeds), len(speeds), accurate, promised))
     return means
 
@@ -262,8 +263,12 @@ def _row(found: dict[str, Any]) -> Row:
     fields = {k: v for k, v in found.items() if k not in ("ratio", "verdict")}
     fields["target"] = Target(**fields["target"])
     fields["accuracy"] = Accuracy(**fields["accuracy"]) if fields["accuracy"] else None
-    fields["group"] = Group(**fields["group"]) if fields.get("group") else None
+    fields["group"] = _group(fields.get("group"))
     return Row(**fields)
+
+
+def _group(found: dict[str, Any] | None) -> Group | None:
+    return Group(**{**found, "within": _group(found.get("within"))}) if found else None
 
 
 def _replace(file: Path, text: str) -> None:

@@ -189,7 +189,7 @@ def test_geometric_means_by_group_and_peer(tmp_path):
     from benchmarks.harness import Accuracy, Group, Row, Target
     from benchmarks.report import Results, means_of
 
-    group = Group("fits", {"a": 4.0, "b": 1.0})
+    group = Group("fits", {"a": 4.0, "b": 1.0}, within=Group("all", {"a": 5.0}))
 
     def row(case, peer, other, error=0.0):
         bound = Accuracy("e", 1e-6)
@@ -197,7 +197,8 @@ def test_geometric_means_by_group_and_peer(tmp_path):
 
     rows = [row("c1", "a", 4.0), row("c1", "b", None), row("c2", "a", 16.0)]
     rows += [row("c2", "b", 1.0), Row("c3", "w", "time", Target(), "a", 1.0, 99.0)]
-    a, b = means_of(rows)
+    a, everything, b, _ = means_of(rows)
+    assert (everything.group, everything.mean, everything.verdict) == ("all", a.mean, "missed")
     assert (a.mean, a.least, a.count, a.verdict) == (pytest.approx(4.0), 2.0, 2, "met")
     assert (b.mean, b.count, b.verdict) == (pytest.approx(0.5), 1, "missed")
     assert "fits: 0.5x the speed of b, geometric mean of 1 row, the least 0.5x" in str(b)

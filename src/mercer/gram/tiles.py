@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -168,7 +169,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     """
     items = list(items)
     workers = min(workers or cores(), len(items))
-    if workers <= 1 or threading.current_thread().name.startswith(_THREADS):
+    if workers <= 1 or _on_pool():
         for item in items:
             job(item)
         return
@@ -178,8 +179,12 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
 
 
 def one_blas_thread() -> Any:
-    """A context in which BLAS and LAPACK use one thread."""
-    return _blas().limit(limits=1, user_api="blas")
+    """A context in which BLAS and LAPACK use one thread; on the pool they do so anyway."""
+    return nullcontext() if _on_pool() else _blas().limit(limits=1, user_api="blas")
+
+
+def _on_pool() -> bool:
+    return threading.current_thread().name.startswith(_THREADS)
 
 
 @cache

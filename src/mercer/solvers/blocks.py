@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..gram.tiles import run, slices
 from .exponential import exp_product
-from .smo_loops import add_rows
+from .smo_loops import add_rows, runs_of
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
@@ -65,7 +65,7 @@ class Blocks:
 
     def subset(self, index: np.ndarray) -> Blocks:
         """K[index, index]; an index may occur more than once."""
-        runs = _runs(index)
+        runs = runs_of(index, _RUNS)
         part = Blocks(
             self.block_of(index, runs),
             self.diagonal[index],
@@ -135,13 +135,6 @@ class Blocks:
         else:
             run(part, slices(len(rows), 1000))
         return out
-
-
-def _runs(index: np.ndarray) -> np.ndarray:
-    """Start and end of each run of consecutive numbers."""
-    cuts = np.flatnonzero(np.diff(index) != 1)
-    starts, ends = index[np.concatenate([[0], cuts + 1])], index[np.append(cuts, len(index) - 1)]
-    return np.stack([starts, ends + 1], axis=1)
 
 
 class FeatureBlocks(Blocks):

@@ -164,6 +164,21 @@ def _gain(fall, kij, kjj, kii, low):
 
 
 @njit(cache=True, nogil=True)
+def runs_of(index, most):
+    """Start and end of the runs of consecutive numbers, no more than the first ``most`` + 1."""
+    runs = np.empty((most + 1, 2), np.int64)
+    count = 0
+    for k in range(index.size):
+        if k == 0 or index[k] != index[k - 1] + 1:
+            if count > most:
+                break
+            runs[count, 0] = index[k]
+            count += 1
+        runs[count - 1, 1] = index[k] + 1
+    return runs[:count]
+
+
+@njit(cache=True, nogil=True)
 def refill(K, new, cache, slots, columns, order):
     """Rows and columns ``new`` of the block K of the variables at ``columns`` of the cache.
 

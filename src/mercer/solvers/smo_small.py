@@ -51,20 +51,28 @@ def solve_small(
             sample[k] = s
             k += 1
     steps, gained = 0, 0.0
-    new = np.empty(rows.shape[0], np.int64)
+    new, candidates, values = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     while True:
-        slopes(g, beta, lower, upper, epsilon, rise, fall)
-        violation, count = 0.0, 0
+        low, high = slopes(g, beta, lower, upper, epsilon, rise, fall)
+        violation, count = high - low, 0
         room = min(max(_AT_ONCE, used // 4), rows.shape[0] - used)
         for t in range(n_groups):
-            low, high = BIG, -BIG
-            for k in range(n):
-                if groups[k] == t:
-                    low, high = min(low, rise[k]), max(high, fall[k])
-            violation = max(violation, high - low)
+            if n_groups > 1:
+                low, high = BIG, -BIG
+                for k in range(n):
+                    if groups[k] == t:
+                        low, high = min(low, rise[k]), max(high, fall[k])
+                violation = high - low if t == 0 else max(violation, high - low)
             for side, sign, bound in ((rise, 1.0, high), (fall, -1.0, -low)):
                 share = min(max(1, room // (2 * n_groups)), room - count)
-                count = _pick(side, sign, bound, slot, groups, t, share, new, count)
+                among = 0
+                for k in range(n):
+                    candidates[among], values[among] = k, sign * side[k]
+                    among += slot[k] == -1 and groups[k] == t and values[among] < bound
+                found = _pick(values[:among], candidates[:among], bound, share, new[count:])
+                for r in range(count, count + found):
+                    slot[new[r]] = -2
+                count += found
         if violation < tol or steps >= limit:
             return steps, used, gained
         if count:
@@ -84,37 +92,31 @@ def solve_small(
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _pick(slope, sign, bound, slot, groups, group, share, new, count):
-    """Append the variables without a row whose sign * slope is lowest, and below ``bound``."""
-    n, lowest, among = slope.size, BIG, 0
-    for k in range(n):
-        if slot[k] == -1 and groups[k] == group and sign * slope[k] < bound:
-            lowest = min(lowest, sign * slope[k])
-            among += 1
-    below, above = lowest, bound  # as many as wanted lie between the lowest and these two
-    if among > share:
-        for _ in range(_BISECTIONS):
-            middle = (below + above) / 2
-            inside = 0
-            for k in range(n):
-                inside += slot[k] == -1 and groups[k] == group and sign * slope[k] < middle
-            if inside > share:
-                above = middle
-            else:
-                below = middle
-    else:
-        below = bound
-    last = count + share
-    for k in range(n):
-        if slot[k] == -1 and groups[k] == group and sign * slope[k] < below:
-            new[count] = k
-            slot[k] = -2
+def _pick(values, candidates, bound, share, chosen):
+    """Choose about ``share`` candidates of the lowest values, all below ``bound``; how many."""
+    among = values.size
+    if among <= share:
+        chosen[:among] = candidates
+        return among
+    below, above = values.min(), bound  # as many as wanted lie below something between these two
+    for _ in range(_BISECTIONS):
+        middle = (below + above) / 2
+        inside = 0
+        for k in range(among):
+            inside += values[k] < middle
+        if inside > share:
+            above = middle
+        else:
+            below = middle
+    count = 0
+    for k in range(among):
+        if values[k] < below:
+            chosen[count] = candidates[k]
             count += 1
-    stride = max(1, among // max(share, 1))
+    stride = max(1, among // share)
     for start in range(stride):  # those about as low, from all over the data
-        for k in range(start, n, stride):
-            if count < last and slot[k] == -1 and groups[k] == group and sign * slope[k] < above:
-                new[count] = k
-                slot[k] = -2
+        for k in range(start, among, stride):
+            if count < share and below <= values[k] < above:
+                chosen[count] = candidates[k]
                 count += 1
     return count

@@ -46,6 +46,37 @@ def test_scores_equal_grid_search(load):
     np.testing.assert_array_equal(ours.predict(X), again.predict(X))
 
 
+def test_solutions_start_from_each_other(monkeypatch):
+    from mercer.models import svm_cv
+
+    def steps(Cs, gammas):
+        counts = []
+        fit_pairs = SVC._fit_pairs
+
+        def counted(self, blocks, codes, weights, starts=None):
+            fits = fit_pairs(self, blocks, codes, weights, starts)
+            counts.append(sum(fit.report.n_iter for fit in fits))
+            return fits
+
+        with monkeypatch.context() as patch:
+            patch.setattr(SVC, "_fit_pairs", counted)
+            patch.setattr(svm_cv, "run", lambda job, items: [job(item) for item in items])
+            model = SVCCV(Cs, param_grid={"gamma": gammas}, cv=2, test_size=0, random_state=0)
+            model.fit(X, y)
+        # the last fit is that of the chosen model
+        return np.array(counts[:-1]).reshape(len(gammas), 2, len(Cs))
+
+    X, y = make_moons(400, noise=0.25, random_state=0)
+    alone = steps([0.1], [1.0])[0, :, 0]
+    along_gamma = steps([0.1], [0.8, 1.0])[1, :, 0]
+    assert np.all(along_gamma < alone / 2)
+    # without coefficients at their bounds a larger C changes nothing
+    assert np.all(steps([1e4, 1e5], [100.0])[0, :, 1] == 0)
+    # with nearly all of them there they grow with C
+    few = steps([0.001, 0.002], [0.1])[0, :, 1]
+    assert np.all(few < steps([0.002], [0.1])[0, :, 0] / 2)
+
+
 def test_held_out_part_is_not_seen():
     X, y = make_moons(300, noise=0.25, random_state=0)
     model = SVCCV([1.0], gamma=1.0, test_size=0.3, random_state=0).fit(X, y)
@@ -86,6 +117,8 @@ def test_probabilities_and_plot():
         ({"Cs": [0.0]}, "Cs must be positive"),
         ({"Cs": []}, "Cs must be positive"),
         ({"kernel": "precomputed"}, "use GridSearchCV"),
+        ({"param_grid": {"class_weight": [None, "balanced"]}}, "class_weight.*use GridSearchCV"),
+        ({"param_grid": {"C": [1.0]}}, "belong to Cs"),
     ],
 )
 def test_bad_input(options, message):

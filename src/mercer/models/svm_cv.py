@@ -18,6 +18,10 @@ from .svm import SVC
 from .svm_pairs import PairFit, count_votes
 
 _SHARED = 0.25  # of the free memory may hold the kernel matrix that all folds share
+_SETTINGS = ("kernel", "gamma", "degree", "coef0")
+_BOUNDED = 0.9  # part of a solution at its bounds from which on it grows with C as a whole
+
+Starts = list[np.ndarray]  # of the pairs of classes
 
 
 class SVCCV(SVC):
@@ -25,14 +29,15 @@ class SVCCV(SVC):
 
     M-fold cross-validation over the grid on a training part, the best setting tested on a part
     held out (``test_score_``), then fitted on everything. For each setting of the kernel its matrix
-    is computed once for all folds and all C, and each C starts from the solution of the one before.
+    is computed once for all folds and all C. Each C starts from the solution of the one before, the
+    first one from that of the kernel before.
 
     Parameters
     ----------
     Cs : array of float
         The values of C to try.
     param_grid : dict or list of dict, optional
-        Other parameters to try, by their nested names: ``{"gamma": [0.1, 1]}``,
+        Kernels and their parameters to try, by nested names: ``{"gamma": [0.1, 1]}``,
         ``{"kernel__lengthscale": [0.5, 2]}``.
     cv : int, splitter or iterable
         Folds.
@@ -136,6 +141,7 @@ class SVCCV(SVC):
             raise ValueError(f"Cs must be positive numbers, got {self.Cs!r}.")
         if self.kernel == "precomputed":
             raise ValueError('SVCCV chooses a kernel; with kernel="precomputed" use GridSearchCV.')
+        settings = self._settings()
         self.C_ = float(Cs[0])
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
@@ -146,13 +152,13 @@ class SVCCV(SVC):
             )
             inside, outside = np.sort(inside), np.sort(outside)
         folds = self._folds(codes[inside])
-        settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
         data = take(X, inside)
         tried: list[dict[str, Any]] = []
         scores: list[np.ndarray] = []
+        firsts: list[Starts | None] = [None] * len(folds)
         for setting in progress(settings, self.verbose):
             machine = self._machine(setting)
-            found = _grid_scores(machine, Cs, data, codes[inside], weights[inside], folds)
+            found = _grid_scores(machine, Cs, data, codes[inside], weights[inside], folds, firsts)
             tried += [{**setting, "C": float(C)} for C in Cs]
             scores += list(found)
         self.cv_results_ = {
@@ -177,6 +183,16 @@ class SVCCV(SVC):
                 setattr(self, name, value)
         self.C_ = chosen.C
         return self
+
+    def _settings(self) -> list[dict[str, Any]]:
+        settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
+        for name in {name for setting in settings for name in setting}:
+            if name not in _SETTINGS and not name.startswith("kernel__"):
+                raise ValueError(
+                    f"param_grid is about the kernel: {', '.join(_SETTINGS)} or kernel__..., got "
+                    f"{name!r}. Values of C belong to Cs; for other parameters use GridSearchCV."
+                )
+        return settings
 
     def _machine(self, setting: dict[str, Any]) -> SVC:
         names = SVC().get_params(deep=False)
@@ -206,8 +222,12 @@ def _grid_scores(
     codes: np.ndarray,
     weights: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
+    firsts: list[Starts | None],
 ) -> np.ndarray:
-    """Accuracies of shape (len(Cs), folds): folds in parallel, C ascending with warm starts."""
+    """Accuracies of shape (len(Cs), folds): folds in parallel, C ascending with warm starts.
+
+    ``firsts`` has, for each fold, where to start with the first C, and later its solution.
+    """
     blocks = _shared(machine._blocks(X), len(codes))
     scores = np.empty((len(Cs), len(folds)))
 
@@ -216,17 +236,30 @@ def _grid_scores(
         part = blocks.subset(train)
         own = clone(machine)
         own.classes_ = machine.classes_
-        starts: list[np.ndarray] | None = None
+        starts = firsts[m]
         for c, C in enumerate(Cs):
             own.C = float(C)
             fits = own._fit_pairs(part, codes[train], weights[train], starts)
             predicted = _predict(own, blocks, train, test, fits)
             scores[c, m] = np.mean(predicted == codes[test])
+            if c == 0:
+                firsts[m] = [fit.beta for fit in fits]
             if c + 1 < len(Cs):
-                starts = [fit.beta * (Cs[c + 1] / C) for fit in fits]
+                bound, growth = C * weights[train], Cs[c + 1] / C
+                starts = [_continued(fit.beta, bound[fit.index], growth) for fit in fits]
 
     run(fold, range(len(folds)))
     return scores
+
+
+def _continued(beta: np.ndarray, bound: np.ndarray, growth: float) -> np.ndarray:
+    """Where to start when the bounds grow by a factor, from the solution before.
+
+    Coefficients at their bounds would grow with them and free ones stay, but together they must
+    add up to zero: all grow if most are at their bounds, else none.
+    """
+    size = np.abs(beta)
+    return beta * growth if size[size >= bound].sum() > _BOUNDED * size.sum() else beta
 
 
 def _predict(

@@ -270,3 +270,22 @@ class TestBadInput:
 def test_clone_and_parameters():
     model = SVC(C=2, kernel=Gaussian() + Linear())
     assert clone(model).get_params()["kernel__left__lengthscale"] == 1.0
+
+
+def test_progress_is_shown_on_request(capsys):
+    X, y = make_moons(200, noise=0.2, random_state=0)
+    SVC(verbose=True).fit(X, y)
+    assert "rounds" in capsys.readouterr().err
+    SVC(verbose=True).fit(*load_iris(return_X_y=True))
+    assert "pairs of classes: 100%" in capsys.readouterr().err
+    SVC().fit(X, y)
+    assert capsys.readouterr().err == ""
+
+
+def test_random_state_chooses_the_folds_of_the_calibration():
+    X, y = make_moons(120, noise=0.4, random_state=0)
+    first, again, other = (
+        SVC(probability=True, random_state=seed).fit(X, y).predict_proba(X) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.any(first != other)

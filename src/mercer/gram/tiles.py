@@ -169,7 +169,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     """
     items = list(items)
     workers = min(workers or cores(), len(items))
-    if workers <= 1 or _on_pool():
+    if workers <= 1 or on_pool():
         for item in items:
             job(item)
         return
@@ -180,10 +180,11 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
 
 def one_blas_thread() -> Any:
     """A context in which BLAS and LAPACK use one thread; on the pool they do so anyway."""
-    return nullcontext() if _on_pool() else _blas().limit(limits=1, user_api="blas")
+    return nullcontext() if on_pool() else _blas().limit(limits=1, user_api="blas")
 
 
-def _on_pool() -> bool:
+def on_pool() -> bool:
+    """Is this one of the threads that jobs run on?"""
     return threading.current_thread().name.startswith(_THREADS)
 
 

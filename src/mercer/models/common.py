@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -127,3 +129,21 @@ def progress(items: list, verbose: bool) -> Any:
     from tqdm.auto import tqdm
 
     return tqdm(items, desc="kernel settings")
+
+
+@contextmanager
+def ticker(verbose: bool, what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """A progress bar that moves on with each call; a text in the call takes the place of what."""
+    if not verbose:
+        yield lambda text="": None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=what, total=total, leave=total is not None) as bar:
+
+        def tick(text: str = "") -> None:
+            if text:
+                bar.set_description(text, refresh=False)
+            bar.update()
+
+        yield tick

@@ -23,7 +23,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter
         As in :class:`SVC`.
     nu : float
         In (0, 1]: upper bound of the fraction of training samples called outliers, lower bound of
@@ -61,6 +61,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         nu: float = 0.5,
         shrinking: bool = True,
         cache_size: Any = 200,
+        verbose: bool = False,
         max_iter: int = -1,
     ) -> None:
         self.kernel = kernel
@@ -71,6 +72,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.nu = nu
         self.shrinking = shrinking
         self.cache_size = cache_size
+        self.verbose = verbose
         self.max_iter = max_iter
 
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:

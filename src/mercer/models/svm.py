@@ -39,12 +39,16 @@ class SVC(VectorClassifier):
         Memory for kernel rows: MB, or a string such as "2 GB".
     class_weight : dict, "balanced" or None
         Factors of C per class.
+    verbose : bool
+        Show progress: rounds of the solver, or pairs of classes.
     max_iter : int
         Most two-variable steps; -1 is no limit.
     decision_function_shape : {"ovr", "ovo"}
         One score per class or per pair of classes.
     break_ties : bool
         Let scores decide between classes with equally many votes.
+    random_state : int, RandomState or None
+        Chooses the folds of the calibration.
 
     Attributes
     ----------
@@ -86,9 +90,11 @@ class SVC(VectorClassifier):
         tol: float = 1e-3,
         cache_size: Any = 200,
         class_weight: Any = None,
+        verbose: bool = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -100,9 +106,11 @@ class SVC(VectorClassifier):
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
+        self.verbose = verbose
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -167,9 +175,9 @@ class NuSVC(VectorClassifier):
     ----------
     nu : float
         In (0, 1], and feasible only up to 2 min(n+, n-) / n for each pair of classes.
-    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, verbose
         As in :class:`SVC`.
-    decision_function_shape, break_ties
+    max_iter, decision_function_shape, break_ties, random_state
         As in :class:`SVC`.
 
     Examples
@@ -199,9 +207,11 @@ class NuSVC(VectorClassifier):
         tol: float = 1e-3,
         cache_size: Any = 200,
         class_weight: Any = None,
+        verbose: bool = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -213,9 +223,11 @@ class NuSVC(VectorClassifier):
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
+        self.verbose = verbose
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -15,12 +15,12 @@ from ..exceptions import ConvergenceWarning, NumericalWarning
 from ..features.sparse import compress
 from ..gram.memory import parse_memory
 from ..gram.stored import TiledGram
-from ..gram.tiles import multiply
+from ..gram.tiles import multiply, on_pool
 from ..kernels.base import Kernel
 from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.coordinate import warm_start
 from ..solvers.smo import BoxProblem, BoxSolution, solve_box
-from .common import as_kernel, check_data, on_vectors
+from .common import as_kernel, check_data, on_vectors, ticker
 
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
@@ -102,6 +102,7 @@ class SupportVectorMachine(BaseEstimator):
     tol: float
     shrinking: bool
     cache_size: Any
+    verbose: bool
     max_iter: int
 
     def __sklearn_tags__(self) -> Any:
@@ -127,14 +128,18 @@ class SupportVectorMachine(BaseEstimator):
     def _solve(self, K: Blocks, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
         if isinstance(K, FeatureBlocks):
             problem = warm_start(K.phi, problem)
-        solution = solve_box(
-            K,
-            problem,
-            tol=self.tol if tol is None else tol,
-            cache=self._cache_bytes(),
-            max_iter=None if self.max_iter == -1 else self.max_iter,
-            shrinking=self.shrinking,
-        )
+        goal = self.tol if tol is None else tol
+        shown = self.verbose and not on_pool()
+        with ticker(shown, "rounds") as tick:
+            solution = solve_box(
+                K,
+                problem,
+                tol=goal,
+                cache=self._cache_bytes(),
+                max_iter=None if self.max_iter == -1 else self.max_iter,
+                shrinking=self.shrinking,
+                watch=(lambda v: tick(f"violation {v:.1e}, goal {goal:.0e}")) if shown else None,
+            )
         if not solution.converged:
             warnings.warn(solution.message, ConvergenceWarning, stacklevel=4)
         squared = float(solution.beta @ (solution.gradient + problem.target))

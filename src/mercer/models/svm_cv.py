@@ -197,7 +197,8 @@ class SVCCV(SVC):
     def _machine(self, setting: dict[str, Any]) -> SVC:
         names = SVC().get_params(deep=False)
         given = {name: clone(getattr(self, name), safe=False) for name in names if name != "C"}
-        machine = SVC(**given | {"probability": False}).set_params(**clone(setting, safe=False))
+        given |= {"probability": False, "verbose": False}
+        machine = SVC(**given).set_params(**clone(setting, safe=False))
         machine.classes_ = self.classes_
         return machine
 

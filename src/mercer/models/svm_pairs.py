@@ -19,6 +19,7 @@ from ..gram.tiles import run
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxSolution
 from .calibration import Calibration
+from .common import ticker
 from .svm_base import SupportVectorMachine
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
@@ -43,7 +44,8 @@ class DualReport:
     intercept : float
         b, from complementary slackness.
     violation : float
-        Largest violation of the optimality conditions.
+        Largest violation of the optimality conditions; in the nu form that of its own problem, in
+        which the margin is not yet scaled to 1.
     n_iter : int
         Two-variable steps taken.
     """
@@ -92,6 +94,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     decision_function_shape: str
     break_ties: bool
     probability: bool
+    random_state: Any
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit one two-class problem for each pair of classes."""
@@ -157,17 +160,19 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             beta, report = self._solve_pair(blocks.subset(index), y, weights[index], start)
             classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
             fits[p] = PairFit(index, beta, DualReport(classes, *report))
+            tick()
 
         sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
-        for p in np.flatnonzero(sizes > _ALONE).tolist():  # worth all cores each
-            one(p)
-        several = np.flatnonzero(sizes <= _ALONE)
-        run(one, several[np.argsort(-sizes[several], kind="stable")].tolist())
+        with ticker(self.verbose and len(pairs) > 1, "pairs of classes", len(pairs)) as tick:
+            for p in np.flatnonzero(sizes > _ALONE).tolist():  # worth all cores each
+                one(p)
+            several = np.flatnonzero(sizes <= _ALONE)
+            run(one, several[np.argsort(-sizes[several], kind="stable")].tolist())
         return fits
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
         """Scores of each sample by machines that have not seen it, turned into probabilities."""
-        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        folds = StratifiedKFold(5, shuffle=True, random_state=self.random_state)
         machine = clone(self).set_params(probability=False)
         smallest = np.bincount(codes).min()
         if smallest < 2:

@@ -73,7 +73,7 @@ class SVR(VectorRegressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter
         As in :class:`SVC`.
     C : float
         Weight of the loss, > 0.
@@ -105,6 +105,7 @@ class SVR(VectorRegressor):
         epsilon: float = 0.1,
         shrinking: bool = True,
         cache_size: Any = 200,
+        verbose: bool = False,
         max_iter: int = -1,
     ) -> None:
         self.kernel = kernel
@@ -116,6 +117,7 @@ class SVR(VectorRegressor):
         self.epsilon = epsilon
         self.shrinking = shrinking
         self.cache_size = cache_size
+        self.verbose = verbose
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
@@ -143,7 +145,7 @@ class NuSVR(VectorRegressor):
         In (0, 1].
     C : float
         Weight of the loss, > 0.
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, max_iter
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
         As in :class:`SVC`.
 
     Attributes
@@ -179,6 +181,7 @@ class NuSVR(VectorRegressor):
         shrinking: bool = True,
         tol: float = 1e-3,
         cache_size: Any = 200,
+        verbose: bool = False,
         max_iter: int = -1,
     ) -> None:
         self.nu = nu
@@ -190,6 +193,7 @@ class NuSVR(VectorRegressor):
         self.shrinking = shrinking
         self.tol = tol
         self.cache_size = cache_size
+        self.verbose = verbose
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:

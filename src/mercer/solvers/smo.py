@@ -28,6 +28,7 @@ precision, and computed anew, to go on from there, if rounding has cost more tha
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,6 +97,7 @@ def solve_box(
     max_iter: int | None = None,
     shrinking: bool = True,
     workers: int | None = None,
+    watch: Callable[[float], None] | None = None,
 ) -> BoxSolution:
     """Solve the programme for a kernel given by its blocks.
 
@@ -115,9 +117,11 @@ def solve_box(
         Set variables aside that have settled at a bound.
     workers : int, optional
         Threads.
+    watch : callable, optional
+        Told the violation in each round.
     """
     with one_blas_thread():
-        return _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter)
+        return _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)
 
 
 class _Decomposition:
@@ -168,12 +172,14 @@ class _Decomposition:
         self.entered = np.empty(0, np.int64)  # the rounds in which its members came in
 
     # ---- the loop ------------------------------------------------------------------------
-    def run(self, max_iter: int | None) -> BoxSolution:
+    def run(self, max_iter: int | None, watch: Callable[[float], None] | None) -> BoxSolution:
         start, steps, countdown = time.perf_counter(), 0, _SHRINK_EVERY
         idle = 0  # rounds without progress
         fresh = not self.beta.any()  # is the gradient exact, not as it was kept up?
         while True:
             violation, extremes = self._violation()
+            if watch is not None:
+                watch(violation)
             spent = max_iter is not None and steps >= max_iter
             hopeless = self.stats["reconstructions"] >= _ANEW
             if violation < self.tol or spent or idle >= _IDLE or (fresh and hopeless):

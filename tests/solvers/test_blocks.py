@@ -56,3 +56,26 @@ def test_features(rng):
     np.testing.assert_allclose(part.block(rows, slice(2, 9)), K[rows, 2:9])
     np.testing.assert_allclose(part.product(rows, cols, weights), K[np.ix_(rows, cols)] @ weights)
     np.testing.assert_allclose(part.diagonal, np.diag(K))
+
+
+@pytest.mark.parametrize("index", [np.arange(50), np.arange(10, 30), np.r_[5:20, 30:50]])
+@pytest.mark.parametrize("exponential", [True, False])
+def test_rows_are_written_where_they_belong(rng, index, exponential):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    left, right = -(X**2).sum(axis=1, keepdims=True), np.ones((50, 1), np.float32)
+    K = np.exp(left @ right.T)
+    whole = Blocks(
+        lambda rows, cols: K[rows][:, cols],
+        np.diag(K),
+        factors=(left, right) if exponential else None,
+        dtype=np.float32,
+    )
+    part, exact = whole.subset(index), K[np.ix_(index, index)]
+    rows, slots = np.array([3, 0, 11]), np.array([2, 4, 1])
+    for cols in (slice(2, 9), np.array([1, 15, 4])):
+        cache = np.zeros((6, 20), np.float32)
+        part.write(rows, cols, cache, slots, 5)
+        wanted = np.zeros_like(cache)
+        found = exact[rows][:, cols]
+        wanted[slots, 5 : 5 + found.shape[1]] = found
+        np.testing.assert_allclose(cache, wanted, rtol=1e-6)

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..gram.tiles import run, slices
-from .exponential import exp_product
-from .smo_loops import add_rows, runs_of
+from .exponential import exp_product, exp_scatter
+from .smo_loops import add_rows, runs_of, scatter
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
@@ -42,7 +42,7 @@ class Blocks:
 
     Attributes
     ----------
-    runs : array of shape (r, 2), or None
+    runs : array of shape (r, 2)
         This is the part of the matrix of ``factors`` with these runs of consecutive samples.
     """
 
@@ -59,7 +59,7 @@ class Blocks:
     ) -> None:
         self.error, self.matrix = error, matrix
         self.block, self.diagonal, self.factors = block, diagonal, factors
-        self.runs = None if factors is None else np.array([[0, len(diagonal)]])
+        self.runs = np.array([[0, len(diagonal)]])
         self.dtype = np.dtype(dtype)
         self._product = product
 
@@ -74,7 +74,7 @@ class Blocks:
             dtype=self.dtype,
             error=self.error,
         )
-        if self.runs is not None and len(self.runs) == 1 and len(runs) <= _RUNS:
+        if self.factors is not None and len(self.runs) == 1 and len(runs) <= _RUNS:
             part.factors, part.runs = self.factors, runs + self.runs[0, 0]
         return part
 
@@ -97,6 +97,26 @@ class Blocks:
             return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
         return block
+
+    def write(
+        self, rows: np.ndarray, cols: Any, cache: np.ndarray, slots: np.ndarray, start: int
+    ) -> None:
+        """cache[slots, start : start + len(cols)] = K[rows, cols], for indices or a slice."""
+        if self.factors is None:
+            scatter(self.block(rows, cols), cache, slots, start)
+        else:
+            left, right = self.factors
+            exponent = left[self._samples(rows)] @ right[self._samples(cols)].T
+            exp_scatter(exponent, cache, slots, start)
+
+    def _samples(self, index: Any) -> Any:
+        """Where the samples of these indices are in ``factors``."""
+        if len(self.runs) > 1:
+            return np.concatenate([np.arange(*ends) for ends in self.runs])[index]
+        offset = self.runs[0, 0]
+        if isinstance(index, slice):
+            return slice(offset + index.start, offset + index.stop)
+        return offset + index
 
     def product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """K[rows, cols] @ weights in double precision, never stored."""
@@ -127,10 +147,9 @@ class Blocks:
             for of in slices(len(cols), 500):
                 exp_product(left[cols[of]], right[rows[at]], weights[of], out[at])
 
-        if self.factors is not None and self.runs is not None:
+        if self.factors is not None:
             left, right = self.factors
-            sample = np.concatenate([np.arange(*ends) for ends in self.runs])
-            rows, cols = sample[rows], sample[cols]
+            rows, cols = self._samples(rows), self._samples(cols)
             run(exponential, slices(len(rows), 1000))
         else:
             run(part, slices(len(rows), 1000))

@@ -42,6 +42,13 @@ def exp_rows(left, right, runs, sample, new, rows, used):
         start += width
 
 
+@njit(cache=True, nogil=True)
+def exp_scatter(exponent, cache, slots, start):
+    """cache[slots, start : start + width] = exp(exponent)."""
+    for r in range(slots.size):
+        exp(exponent[r], cache[slots[r], start : start + exponent.shape[1]])
+
+
 @intrinsic
 def _float_of_bits(typing, bits):
     def generate(context, builder, signature, args):

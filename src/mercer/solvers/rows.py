@@ -6,9 +6,10 @@ import numpy as np
 
 from ..gram.tiles import run, slices
 from .blocks import Blocks
-from .smo_loops import add_rows, compact, scatter
+from .smo_loops import add_rows, compact
 
-_COLUMNS = 1000  # computed at a time: a tile of them stays in the processor's cache
+_TILE = 150_000  # entries computed at a time: they stay in the processor's cache
+_NARROWEST = 250  # columns of a tile
 _WIDTH = 10_000  # columns added up at a time
 _SHARE = 10_000_000  # entries that are worth a second thread when they are only added up
 _YOUNGER = 10  # rounds by which rows of support vectors count as younger than they are
@@ -99,8 +100,9 @@ class RowCache:
         everything = len(self.active) == len(self.slot)
 
         def part(cols: slice) -> None:
-            values = self.K.block(variables, cols if everything else self.active[cols])
-            scatter(values, self.rows, slots, cols.start)
+            of = cols if everything else self.active[cols]
+            self.K.write(variables, of, self.rows, slots, cols.start)
 
-        run(part, slices(len(self.active), _COLUMNS), self.workers)
+        columns = max(_NARROWEST, _TILE // len(variables))
+        run(part, slices(len(self.active), columns), self.workers)
         self.computed += len(variables) * len(self.active) / len(self.slot)

@@ -264,7 +264,7 @@ class _Decomposition:
         def part(at: slice) -> None:
             places = new[at]
             if self.few:
-                self.block[places, :m] = self.K.block(V[places], V)
+                self.K.write(V[places], V, self.block, places, 0)
                 mirror(self.block, places, m)
             else:
                 assert slots is not None

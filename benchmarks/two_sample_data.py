@@ -1,10 +1,17 @@
-"""Pairs of samples on which the power of two-sample tests is compared in the literature."""
+"""Samples on which the power of tests is compared in the literature.
+
+Of two samples, which may differ; and of two variables (the last three), which may be dependent.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
+
+from .harness import Unavailable
+from .svm_data import folder
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -33,6 +40,11 @@ def perturbed_uniform(
     Schrab, Kim, Albert, Laurent, Guedj & Gretton, *MMD aggregated two-sample test*, JMLR 2023;
     the amplitude is relative to the largest one that leaves the density non-negative.
     """
+    return _bumpy(n, d, amplitude, bumps, rng), rng.uniform(size=(n, d))
+
+
+def _bumpy(n: int, d: int, amplitude: float, bumps: int, rng: np.random.Generator) -> np.ndarray:
+    """A sample of the uniform density with bumps, by rejection."""
     cells = list(product(range(1, bumps + 1), repeat=d))
     signs = rng.choice([-1.0, 1.0], len(cells))
 
@@ -45,7 +57,7 @@ def perturbed_uniform(
         x = rng.uniform(size=(4 * n, d))
         accepted = rng.uniform(0, 1 + amplitude, 4 * n) <= density(x)
         kept = np.concatenate([kept, x[accepted]])
-    return kept[:n], rng.uniform(size=(n, d))
+    return kept[:n]
 
 
 def _wave(t: np.ndarray) -> np.ndarray:
@@ -89,3 +101,60 @@ def variance_shift(n: int, d: int, factor: float, rng: np.random.Generator) -> P
     X, Y = rng.standard_normal((2, n, d))
     Y[:, 0] *= factor
     return X, Y
+
+
+def higgs_angles(n: int, rng: np.random.Generator) -> Pair:
+    """Azimuths of four jets of simulated collisions, without and with a Higgs boson.
+
+    Baldi, Sadowski & Whiteson, *Searching for exotic particles*, Nature Communications 2014. Each
+    angle alone is nearly uniform in both.
+    """
+    angles, boson = _collisions()
+    return tuple(  # type: ignore[return-value]
+        angles[rng.choice(np.flatnonzero(boson == kind), n, replace=False)] for kind in (0, 1)
+    )
+
+
+@lru_cache(maxsize=1)
+def _collisions() -> Pair:
+    path = folder() / "vectors" / "higgs_7500.npz"
+    if not path.exists():
+        raise Unavailable("the HIGGS data are not at hand (MERCER_DATA names the folder)")
+    with np.load(path) as file:
+        return file["X"][:, [7, 11, 15, 19]].astype(np.float64), file["y"]
+
+
+# ---- two variables -------------------------------------------------------------------------------
+def rotated(n: int, angle: float, rng: np.random.Generator) -> Pair:
+    """Two independent variables with two modes each, rotated in the plane: uncorrelated.
+
+    Gretton, Fukumizu, Teo, Song, Schölkopf & Smola, *A kernel statistical test of independence*,
+    NIPS 2007.
+    """
+    s = rng.choice([-1.0, 1.0], (2, n)) + 0.4 * rng.standard_normal((2, n))
+    c, d = np.cos(angle), np.sin(angle)
+    return c * s[0] - d * s[1], d * s[0] + c * s[1]
+
+
+def sinusoid(n: int, frequency: int, rng: np.random.Generator) -> Pair:
+    """The density 1 + sin(w x) sin(w y) on a square, by rejection.
+
+    Sejdinovic, Sriperumbudur, Gretton & Fukumizu, *Equivalence of distance-based and RKHS-based
+    statistics in hypothesis testing*, Annals of Statistics 2013.
+    """
+    kept = np.empty((0, 2))
+    while len(kept) < n:
+        Z = rng.uniform(-np.pi, np.pi, (4 * n, 2))
+        density = 1 + np.prod(np.sin(frequency * Z), axis=1)
+        kept = np.concatenate([kept, Z[rng.uniform(0, 2, 4 * n) < density]])
+    return kept[:n, 0], kept[:n, 1]
+
+
+def dependent_bumps(n: int, amplitude: float, rng: np.random.Generator) -> Pair:
+    """The coordinates of :func:`perturbed_uniform` in the plane: each alone is uniform.
+
+    Schrab, Kim, Guedj & Gretton, *Efficient aggregated kernel tests using incomplete
+    U-statistics*, NeurIPS 2022.
+    """
+    x, y = _bumpy(n, 2, amplitude, 2, rng).T
+    return x, y

@@ -10,7 +10,7 @@ series see what.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import Gaussian, GlobalAlignment, LagEmbedding, Signature
+from mercer import Gaussian, GlobalAlignment, LagEmbedding, PairHMM, Signature, SoftSubsequence
 
 rng = np.random.default_rng(0)
 KINDS = {"bump": [1.0], "dip": [-1.0], "both": [1.0, -1.0]}
@@ -72,4 +72,34 @@ for ax, (title, K) in zip(panels, grams.items(), strict=True):
         ax.scatter(*places[kind == label].T[::-1], s=18, color=color, label=name)
     ax.set(title=title, xticks=(), yticks=())
 panels[0].legend(fontsize="small", frameon=False)
+plt.show()
+
+# %%
+# A sensor that fails
+# -------------------
+# Now a stretch of every series is noise of a large size. An alignment has to use every point, and
+# the worst of them decide. Kernels that match points may leave them out.
+
+
+def damaged(x):
+    """Four points in a row overwritten."""
+    y, start = x.copy(), rng.integers(len(x) - 4)
+    y[start : start + 4] = rng.normal(0, 5, 4)
+    return y
+
+
+D = [damaged(x) for x in X]
+grams = {
+    "global alignment": rule.replace(lengthscale=rule.lengthscale / 2)(D),
+    "pairs, with gaps": PairHMM(lengthscale=1.0)(D),
+    "subsequences, with gaps": SoftSubsequence(lengthscale=0.6, length=3, decay=0.8).normalize()(D),
+}
+fig, panels = plt.subplots(1, 4, figsize=(11, 3.0), layout="constrained")
+panels[0].plot(X[40], color="0.7", lw=3)
+panels[0].plot(D[40], color=COLORS[2], lw=1)
+panels[0].set(title="one of them", xlabel="time")
+for ax, (title, K) in zip(panels[1:], grams.items(), strict=True):
+    ax.imshow(K, cmap="Blues", vmin=K.min(), vmax=np.quantile(K, 0.98))
+    ax.set(title=title, xticks=(10, 30, 50), xticklabels=KINDS, yticks=())
+    ax.tick_params(length=0)
 plt.show()

@@ -11,7 +11,16 @@ import ast
 
 import matplotlib.pyplot as plt
 
-from mercer import SVC, ElasticTree, PartialTree, SubsetTree, Subtree
+from mercer import (
+    SVC,
+    ElasticTree,
+    PartialTree,
+    SubsetTree,
+    Subtree,
+    fragment_weights,
+    node_weights,
+)
+from mercer.plots.trees import plot_nodes
 
 programs = {
     "recursion": [
@@ -62,10 +71,25 @@ fig.colorbar(image, ax=panels, label="similarity")
 # ------------------
 # Trees go into every estimator as they are.
 
-new = "def fib(x): return x if x < 2 else fib(x - 1) + fib(x - 2)"
+new = tree(ast.parse("def fib(x): return x if x < 2 else fib(x - 1) + fib(x - 2)").body[0])
 machine = SVC(SubsetTree(0.3).normalize()).fit(trees, labels)
-scores = machine.decision_function([tree(ast.parse(new).body[0])])[0]
+scores = machine.decision_function([new])[0]
 for name, score in zip(machine.classes_, scores, strict=True):
     print(f"{name:10} {score:5.2f}")
+
+# %%
+# What it goes by
+# ---------------
+# The decision is a sum over the nodes of a tree: what a node adds are the fragments of which it is
+# the root. A machine that tells recursion from the rest goes by calls with a difference inside, as
+# in f(n - 1), and by a conditional expression that is returned.
+
+one = SVC(SubsetTree(0.3).normalize(), C=10).fit(trees, [idea == "recursion" for idea in labels])
+nodes = node_weights(one, new)
+ax = plot_nodes(nodes)
+decision = sum(node.weight for node in nodes) + one.intercept_[0]
+ax.set_title(f"recursion: the nodes add up to {decision:.2f}")
+for text, weight in fragment_weights(one, 5):
+    print(f"{weight:5.2f}  {text}")
 
 plt.show()

@@ -15,6 +15,7 @@ from mercer import Constant, Gaussian, Laplacian, Linear, Matern, Polynomial, Pr
 from mercer.params import (
     Params,
     copy_params,
+    fraction,
     integer,
     nonnegative,
     one_of,
@@ -232,3 +233,16 @@ def test_registry_knows_every_class():
     assert Params.registry["Gaussian"] is Gaussian
     assert Params.registry["Product"] is Product
     assert Params.registry["Constant"] is Constant
+
+
+def test_fractions():
+    @dataclass(eq=False, repr=False)
+    class Fading(Params):
+        decay: float = fraction(0.5)
+
+    assert Fading(np.float32(1)).hyperparameters()[0].bounds == (1e-3, 1.0)
+    assert Fading(1.0).with_theta(Fading(1.0).theta) == Fading(1.0)
+    np.testing.assert_allclose(Fading(0.25).theta, [np.log(0.25)])
+    for wrong in (0, 1.5, -0.1, np.nan, True, "0.5", None):
+        with pytest.raises(ValueError, match=r"decay must be a number in \(0, 1\]"):
+            Fading(wrong)

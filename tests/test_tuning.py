@@ -5,8 +5,10 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from mercer import (
+    LSSVC,
     LSSVR,
     SVC,
+    SVR,
     Custom,
     Gaussian,
     GaussianProcessClassifier,
@@ -16,9 +18,14 @@ from mercer import (
     KernelRidgeCV,
     Linear,
     Matern,
+    MultiOutputKernelRidge,
     Spectrum,
 )
+from mercer.descent import _Objective
+from mercer.exceptions import BoundWarning
 from mercer.kernels.distances import SquaredDistances
+from mercer.outcome import ends
+from mercer.solvers import criteria
 from mercer.tuning import per_feature, tune
 
 
@@ -255,7 +262,8 @@ def test_gaussian_processes_tune_themselves(rng):
     [
         (SVC(), "not SVC: use SVCCV"),
         (KernelRidgeCV(), "chooses by itself"),
-        (LSSVR(), "not LSSVR: use GridSearchCV"),
+        (SVR(), "not SVR: use GridSearchCV"),
+        (MultiOutputKernelRidge(), "tune KernelRidge on the same targets"),
         (KernelLogisticRegression(), "by must be one of marginal_likelihood, loo, validation for"),
     ],
 )
@@ -300,3 +308,131 @@ def test_a_matrix_of_the_user_has_only_its_penalty(rng, monkeypatch):
     known = KernelLogisticRegression(1.0, kernel=Gaussian(0.5))
     other = tune(known, X, y > 0, by="loo", fixed=("kernel__lengthscale",), random_state=0)
     assert model.alpha == pytest.approx(other.alpha, rel=1e-3)
+
+
+# ---- least-squares machines ------------------------------------------------------------------
+@pytest.mark.parametrize("by", ["marginal_likelihood", "loo", "gcv"])
+def test_machines_with_an_intercept(rng, by):
+    X, y = wave(rng)
+    start = LSSVR(C=0.1, kernel=Gaussian(5.0))
+    model = tune(start, X, y + 1000, by=by)
+    assert model.tuning_.converged
+    assert pytest.approx(1 / model.tuning_.alpha) == model.C
+    assert np.mean((model.predict(X) - 1000 - np.sin(2 * X[:, 0])) ** 2) < 0.003
+    held = tune(start, X, y, by=by, fixed=("C",))
+    assert pytest.approx(0.1) == held.C
+
+
+def test_leave_one_out_of_machines_equals_refitting(rng):
+    X, y = wave(rng, 30)
+    model = tune(LSSVR(C=1.0, kernel=Gaussian()), X, y + 5, by="loo")
+    errors = []
+    for i in range(30):
+        rest = np.delete(np.arange(30), i)
+        errors.append(model.__class__(C=model.C, kernel=model.kernel).fit(X[rest], y[rest] + 5)
+                      .predict(X[i : i + 1])[0] - y[i] - 5)  # fmt: skip
+    assert model.tuning_.value == pytest.approx(np.mean(np.square(errors)), rel=1e-6)
+
+
+def test_machines_for_labels(rng):
+    X, y = classes(rng, k=3)
+    model = tune(LSSVC(C=0.01, kernel=Gaussian(30.0)), X[:, :1], y, by="loo")
+    new, labels = classes(rng, n=500, k=3)
+    best = np.mean(np.argmax(true_scores(new, 3), axis=1) == labels)
+    assert model.score(new[:, :1], labels) > best - 0.05
+
+
+# ---- several kernels -------------------------------------------------------------------------
+def test_the_best_of_several_kernels(rng):
+    X, y = wave(rng)
+    kernels = [Linear(), Gaussian("median"), Matern("median", nu=0.5)]
+    model = tune(KernelRidge(alpha=0.1), X, y, kernels=kernels)
+    alone = [tune(KernelRidge(alpha=0.1, kernel=k), X, y).tuning_.value for k in kernels]
+    np.testing.assert_allclose([c.value for c in model.candidates_], alone, rtol=1e-6)
+    assert model.kernel_ == model.candidates_[int(np.argmin(alone))].kernel
+    assert model.tuning_.value == min(alone)
+    assert isinstance(model.kernel_, Gaussian)
+
+
+@pytest.mark.parametrize(
+    ("model", "by"),
+    [
+        (GaussianProcessRegressor(), "marginal_likelihood"),
+        (GaussianProcessClassifier(), "marginal_likelihood"),
+        (KernelLogisticRegression(), "validation"),
+        (LSSVC(), "loo"),
+    ],
+)
+def test_several_kernels_of_other_models(rng, model, by):
+    X, y = classes(rng, 60)
+    kernels = [Gaussian(1.0), 1.0 * Gaussian(2.0)]
+    first = tune(model, X[:, :1], y, kernels=kernels, by=by, random_state=0)
+    second = tune(model, X[:, :1], y, kernels=kernels, by=by, random_state=0)
+    assert [c.value for c in first.candidates_] == [c.value for c in second.candidates_]
+    assert len(first.candidates_) == 2
+
+
+@pytest.mark.parametrize("kernels", [[], Gaussian(), "rbf"])
+def test_several_kernels_are_a_list(rng, kernels):
+    with pytest.raises(ValueError, match="kernels must be a list"):
+        tune(KernelRidge(), *wave(rng, 20), kernels=kernels)
+
+
+# ---- bounds ----------------------------------------------------------------------------------
+def test_a_parameter_on_its_bound_is_named(rng):
+    X = rng.standard_normal((40, 1)) * 1e4
+    with pytest.warns(BoundWarning, match=r"left__value = 100000. Standardise X and y"):
+        model = tune(KernelRidge(alpha=0.1, kernel=1.0 * Gaussian(1e4)), X, X[:, 0])
+    assert "on a bound: left__value = 100000" in str(model.tuning_)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bounds", "unneeded"),
+    [
+        (Gaussian(1e5), ("lengthscale = 100000",), ()),
+        (Gaussian([1e5, 1e5]), ("lengthscale[0] = 100000", "lengthscale[1] = 100000"), ()),
+        (Gaussian([1e5, 2.0]), (), ("lengthscale[0]",)),
+        (1.0 * Gaussian(3.0) + 1e-5 * Matern(1e5), (), ("1e-05 * Matern(lengthscale=100000.0)",)),
+        (1.0 * Gaussian(3.0) + 1e5 * Matern(1e5), ("right__left__value = 100000",),
+         ("right__right__lengthscale",)),
+        (Gaussian(1e-5) + 1e-5, ("left__lengthscale = 1e-05",), ("Constant(value=1e-05)",)),
+        (5e-5 * Gaussian() + 4e-5, (), ()),
+        (2.0 * Gaussian() + 1e-5, (), ("Constant(value=1e-05)",)),
+    ],
+)  # fmt: skip
+def test_what_ended_on_a_bound(kernel, bounds, unneeded):
+    assert ends(kernel, ()) == (bounds, unneeded)
+    fixed = tuple(h.name for h in kernel.hyperparameters())
+    assert ends(kernel, fixed) == ((), ())
+
+
+def test_what_is_not_needed_is_no_warning(rng):
+    X = rng.standard_normal((100, 2))
+    y = np.sin(2 * X[:, 0]) + 0.05 * rng.standard_normal(100)
+    both = np.linalg.qr(np.column_stack([np.sin(2 * X[:, 0]), y]))[0]
+    X[:, 1] -= both @ (both.T @ X[:, 1])
+    kernel = 1.0 * Gaussian().on(0) + 1.0 * Linear().on(1)
+    found = tune(KernelRidge(alpha=0.1, kernel=kernel), X, y).tuning_
+    assert found.at_bounds == ()
+    assert len(found.unneeded) == 1
+    assert found.unneeded[0].endswith("e-05 * Linear().on(1)")
+    assert f"not needed: {found.unneeded[0]}" in str(found)
+
+
+def test_a_search_on_a_part_does_not_strand_lengthscales(rng):
+    """Features that hardly matter run off on 500 samples; all of them bring them back."""
+    X = rng.standard_normal((1000, 4))
+    y = np.sin(2 * X[:, 0]) + 0.07 * X[:, 1] + 0.5 * rng.standard_normal(1000)
+    part = _Objective(Gaussian(np.ones(4)), X[:500], y[:500, None], 0.1, criteria.evidence,
+                      np.ones(500), (), 1e-10)  # fmt: skip
+    stranded = np.array([0.0, 11.5, 11.5, 11.5, -1.0])
+    near = part.closer(stranded)
+    assert np.abs(near[1:4]).max() <= 8
+    whole = _Objective(Gaussian(np.ones(4)), X, y[:, None], 0.1, criteria.evidence, np.ones(1000),
+                       (), 1e-10)  # fmt: skip
+    slopes = whole(near)[1]
+    mixed = whole.off_plateaus(stranded, near)
+    assert mixed[1] == near[1]  # it matters
+    for j in (2, 3):
+        assert mixed[j] == (stranded[j] if slopes[j] <= 0 else near[j])
+    assert whole.off_plateaus(stranded, stranded) is stranded

@@ -126,6 +126,7 @@ def gradient(k: Kernel, X: Data, rng: np.random.Generator) -> None:
 
 def theta_gradient(k: Kernel, X: Data, rng: np.random.Generator) -> None:
     """grad_theta and grad_theta_diag agree with central differences, where they are written."""
+    k = _inside(k)
     few, P, theta = take(X, rng.permutation(length(X))[:5]), k.prepare(X), k.theta
     W, w = rng.standard_normal((length(few), length(X))), rng.standard_normal(length(X))
     if k.pairwise(k.prepare(few), P).dtype != np.float64:  # differences would be mostly rounding
@@ -151,6 +152,17 @@ def theta_gradient(k: Kernel, X: Data, rng: np.random.Generator) -> None:
     tol = 1e-4 * float(size) + unsettled
     agree(exact[0], found[0], tol, "grad_theta differs from central differences")
     agree(exact[1], found[1], tol, "grad_theta_diag differs from central differences")
+
+
+def _inside(k: Kernel, margin: float = 1e-5) -> Kernel:
+    """The kernel with numbers at an end of their range moved off it: they have two sides then."""
+    known, theta = k.hyperparameters(), k.theta
+    if not len(theta):
+        return k
+    ends = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
+    low, high = np.repeat(ends, [np.size(h.value) for h in known], axis=0).T
+    moved = margin * (np.abs(theta - low) < margin) - margin * (np.abs(theta - high) < margin)
+    return k.with_theta(theta + moved) if moved.any() else k
 
 
 def strictly_definite(K: np.ndarray, rows: np.ndarray) -> None:

@@ -7,18 +7,16 @@ divided among the places that it looks at, so that the weights of the places add
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .data import Data, columns, is_frame
-from .kernels.algebra import Constant, Product, Sum
+from .data import Data, is_frame
 from .kernels.base import Kernel
 from .kernels.strings.base import Substrings
 from .kernels.tfidf import TfIdf
-from .kernels.transforms import Normalized, On
 from .rkhs.function import RKHSFunction
+from .terms import Term, function_of, terms_of
 
 
 class KmerWeight(NamedTuple):
@@ -70,7 +68,7 @@ def kmer_weights(model: Any, n: int | None = 20, *, output: int = 0) -> list[Kme
     [('gata', 0.45), ('ccag', -0.35)]
     """
     found: dict[tuple, float] = {}
-    for term in _terms(_function(model, output)):
+    for term in _terms(function_of(model, output)):
         for text, position, weight in term.windows():
             key = (text if isinstance(text, str | bytes) else tuple(text), position)
             found[key] = found.get(key, 0.0) + weight
@@ -110,7 +108,7 @@ def position_weights(model: Any, x: Any, *, output: int = 0) -> np.ndarray:
     True
     """
     X = x if is_frame(x) else [x]
-    parts = [term.places(X) for term in _terms(_function(model, output))]
+    parts = [term.places(X) for term in _terms(function_of(model, output))]
     if len({len(part) for part in parts}) != 1:
         raise ValueError(
             "position_weights: the kernel looks at sequences of different lengths in several "
@@ -119,17 +117,10 @@ def position_weights(model: Any, x: Any, *, output: int = 0) -> np.ndarray:
     return np.sum(parts, axis=0)
 
 
-@dataclass
-class _Term:
-    """sum_i coef_i k(points_i, .) for one kernel of substrings, as part of a larger one.
-
-    ``outer`` are the normalisations, columns and weights around it, from the outside in.
-    """
+class _Windows(Term):
+    """What the windows of sequences add, for one kernel of substrings."""
 
     kernel: Substrings
-    points: Data
-    coef: np.ndarray
-    outer: tuple[Kernel, ...]
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the features in use, sorted, and the weight of each."""
@@ -154,12 +145,7 @@ class _Term:
 
     def places(self, X: Data) -> np.ndarray:
         """What the places of the only sample of X add."""
-        scale = 1.0
-        for outer in self.outer:
-            if isinstance(outer, On):
-                X = columns(X, outer.columns)
-            elif isinstance(outer, Normalized):
-                scale *= float(outer.prepare(X).parts[1][0])
+        X, scale = self.seen(X)
         out = np.zeros(len(self.kernel.read(X).symbols))
         for starts, gains, places in self.added(X):
             for place in places:
@@ -195,51 +181,13 @@ class _Term:
                     yield text, position, gain
 
 
-def _function(model: Any, output: int) -> RKHSFunction:
-    """The function of a model, without its intercept."""
-    if isinstance(model, RKHSFunction):
-        function = model
-    elif hasattr(model, "_functions"):  # a support vector machine keeps its support vectors
-        function = RKHSFunction(model.kernel_, model.support_vectors_, model._functions().T)
-    elif hasattr(model, "X_fit_"):
-        function = RKHSFunction(model.kernel_, model.X_fit_, model.dual_coef_)
-    else:
-        raise TypeError(
-            f"a fitted kernel model or an RKHSFunction is needed, got a {type(model).__name__}."
-        )
-    return function if function.coef.ndim == 1 else function[output]
-
-
-def _terms(f: RKHSFunction) -> list[_Term]:
+def _terms(f: RKHSFunction) -> list[_Windows]:
     """f as a sum of functions of kernels of substrings, without its constant part."""
-    terms = list(_split(f.kernel, f.points, f.coef))
-    if not terms:
-        raise _refusal(f.kernel)
-    return terms
-
-
-def _split(
-    kernel: Kernel, points: Data, coef: np.ndarray, outer: tuple[Kernel, ...] = ()
-) -> Iterator[_Term]:
-    if isinstance(kernel, Substrings):
-        yield _Term(kernel, points, coef, outer)
-    elif isinstance(kernel, Sum):
-        yield from _split(kernel.left, points, coef, outer)
-        yield from _split(kernel.right, points, coef, outer)
-    elif isinstance(kernel, Product) and isinstance(kernel.left, Constant):
-        yield from _split(kernel.right, points, kernel.left.value * coef, outer)
-    elif isinstance(kernel, Product) and isinstance(kernel.right, Constant):
-        yield from _split(kernel.left, points, kernel.right.value * coef, outer)
-    elif isinstance(kernel, Normalized):
-        scaled = coef * kernel.prepare(points).parts[1]
-        yield from _split(kernel.kernel, points, scaled, (*outer, kernel))
-    elif isinstance(kernel, On):
-        seen = columns(points, kernel.columns)
-        yield from _split(kernel.kernel, seen, coef, (*outer, kernel))
-    elif isinstance(kernel, TfIdf):
-        yield from _split(kernel.kernel, points, coef, (*outer, kernel))
-    elif not isinstance(kernel, Constant):
-        raise _refusal(kernel)
+    terms = list(terms_of(f))
+    other = next((term.kernel for term in terms if not isinstance(term.kernel, Substrings)), None)
+    if other is not None or not terms:
+        raise _refusal(other or f.kernel)
+    return [_Windows(term.kernel, term.points, term.coef, term.outer) for term in terms]
 
 
 def _refusal(kernel: Kernel) -> TypeError:

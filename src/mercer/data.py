@@ -162,7 +162,8 @@ def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
         except (TypeError, ValueError):
             raise DomainError(
                 f"{owner} works on vectors: an (n, d) array of numbers, got a {kind} of "
-                f"something else. For strings use Spectrum(k), for labels Categorical()."
+                f"something else. For strings use Spectrum(k), for labels Categorical(), for "
+                f"series GlobalAlignment()."
             ) from None
         X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
         X = X[:, None] if X.ndim == 1 else X

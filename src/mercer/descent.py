@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +10,13 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from .data import Data, length, take
-from .exceptions import ConvergenceWarning
+from .exceptions import DomainError
 from .gram.memory import free_memory, require_memory
 from .gram.tiles import contract, evaluate
 from .kernels.algebra import Binary, Constant, Power
 from .kernels.base import Kernel
 from .kernels.precomputed import Precomputed
+from .outcome import Tuning, ends
 from .params import parameter
 from .solvers.criteria import Criterion
 
@@ -25,50 +25,15 @@ SAMPLE = 500  # samples with which a search begins, if there are many more
 _DIFFERENCE = 1e-3  # of logarithms, for curvatures
 _FLATTEST = 1e-2  # curvature, as a part of the largest one, below which directions are alike
 _RETRIES = 5
+_AROUND = float(np.log(100))  # the start, where restarts are drawn: bounds are ten orders apart
 _PRECISION = 1e-10  # relative improvement of a step at which a search ends
 _PRECISION_DIRECTED = 1e-8  # the same along good directions, where steps are as good as their goal
 _NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
+_RADII = (3, 4, 5, 6, 8)  # of logarithms, around the start, in which a part of the data says enough
+_GIVEN_UP = 1e-3  # of what the search on a part gained may be lost by staying within them
 _REMEMBERED = 0.25  # of the free memory may hold matrices of kernels without free numbers
 
 Measure = Callable[[np.ndarray, np.ndarray], Criterion]
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What a search found.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel with its best hyper-parameters.
-    alpha : float
-        The best noise or penalty.
-    value : float
-        The criterion there: small is good.
-    n_evaluations : int
-        How often it was computed on all samples.
-    converged : bool
-        Did the optimiser reach a stationary point?
-    message : str
-        What the optimiser says.
-    """
-
-    kernel: Kernel
-    alpha: float
-    value: float
-    n_evaluations: int
-    converged: bool
-    message: str
-
-    def warn(self) -> None:
-        """Say so if the optimiser did not converge."""
-        if not self.converged:
-            warnings.warn(
-                f"the search for hyper-parameters stopped early ({self.message}); standardise the "
-                f"data, give a better start, or ask for restarts.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
 
 def search(
@@ -90,24 +55,33 @@ def search(
 
     With many samples the search, restarts included, begins on 500 of them: a factorisation costs
     n^3, and what is best for a part is close to what is best for all. Curvatures found there are
-    used to go on with all. ``matrices`` says how many n x n arrays a measure needs, ``least`` how
-    small alpha may become.
+    used to go on with all. What does not matter on a part may run off to where every slope is zero
+    (the lengthscale of a feature, to infinity): all samples say whether it comes back.
+    ``matrices`` says how many n x n arrays a measure needs, ``least`` how small alpha may become.
     """
     n = length(X)
     require_memory(matrices * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
     whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed, least)
-    starts = [whole.start, *(rng.uniform(*whole.bounds.T) for _ in range(n_restarts))]
+    around = np.clip([whole.start - _AROUND, whole.start + _AROUND], *whole.bounds.T)
+    starts = [whole.start, *(rng.uniform(*around) for _ in range(n_restarts))]
     if begin_small and n >= 2 * SAMPLE:
         some = np.sort(rng.choice(n, SAMPLE, replace=False))
         few = rows_of(kernel, X, some)
         part = _Objective(kernel, few, Y[some], alpha, measure, scale[some], fixed, least)
-        start = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
+        found = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
+        start = whole.off_plateaus(found, part.closer(found))
         best = whole.descend(start, part.directions(start))
     else:
         best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
     kernel, alpha = whole.at(best.x)
     converged = bool(best.success) and bool(np.isfinite(best.fun))
-    return Tuning(kernel, alpha, float(best.fun), whole.count, converged, str(best.message))
+    bounds, unneeded = ends(kernel, fixed)
+    if "alpha" not in fixed and alpha >= 0.999 * _ALPHA[1]:
+        bounds = (*bounds, f"alpha = {_ALPHA[1]:g}")
+    if "alpha" not in fixed and alpha <= 1.001 * least:
+        unneeded = (*unneeded, f"alpha = {least:g}")
+    outcome = float(best.fun), whole.count, converged, str(best.message)
+    return Tuning(kernel, alpha, *outcome, bounds, unneeded)
 
 
 class _Objective:
@@ -149,6 +123,22 @@ class _Objective:
         theta = self.full.copy()
         theta[self.free] = free
         return theta
+
+    def closer(self, point: np.ndarray) -> np.ndarray:
+        """A point nearly as good, but not further from the start than it has to be."""
+        best = self(point)[0]
+        most = best + _GIVEN_UP * abs(self(self.start)[0] - best)
+        for radius in _RADII if np.isfinite(most) else ():
+            near = np.clip(point, self.start - radius, self.start + radius)
+            if np.array_equal(near, point) or self(near)[0] <= most:
+                return near
+        return point
+
+    def off_plateaus(self, far: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """``far``, but for coordinates in which the way from ``near`` to there leads uphill."""
+        if np.array_equal(far, near):
+            return far
+        return np.where(self(near)[1] * (far - near) <= 0, far, near)
 
     def directions(self, point: np.ndarray) -> np.ndarray:
         """Directions, as columns, along which the slope changes equally fast at a minimum."""
@@ -218,7 +208,7 @@ class _Objective:
         return found
 
     def __call__(self, free: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and slope; infinite where the matrix has no Cholesky factor."""
+        """Value and slope; infinite where there is no matrix, or no Cholesky factor of it."""
         if self.latest is not None and np.array_equal(self.latest[0], free):
             return self.latest[1], self.latest[2]
         value, slope = self._evaluate(free)
@@ -228,8 +218,13 @@ class _Objective:
     def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         theta = self._theta(free)
         kernel, alpha = self.quick.with_theta(theta[:-1]), float(np.exp(theta[-1]))
-        P = kernel.prepare(self.X)
-        A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
+        try:
+            P = kernel.prepare(self.X)
+            A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
+        except DomainError:
+            if not self.count:
+                raise
+            return np.inf, np.zeros(len(free))  # values too large for a number, but not at first
         A.flat[:: len(A) + 1] += alpha * self.scale
         self.count += 1
         try:

@@ -15,6 +15,10 @@ class NumericalWarning(MercerWarning):
     """A computation needed help (jitter, a higher precision) to finish."""
 
 
+class BoundWarning(MercerWarning):
+    """A search for hyper-parameters ended on a bound of one of them."""
+
+
 class DomainError(ValueError):
     """Data outside the set on which a kernel is defined."""
 

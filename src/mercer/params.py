@@ -83,6 +83,15 @@ def nonnegative(default: Any = MISSING) -> Any:
     return parameter(default, check=check, bounds=(1e-5, 1e5), log=True)
 
 
+def fraction(default: Any = MISSING, *, tuned: bool = True) -> Any:
+    """A number in (0, 1], such as a factor by which something decays; in theta if ``tuned``."""
+
+    def check(value: Any) -> str | None:
+        return None if _is_number(value) and 0 < value <= 1 else "a number in (0, 1]"
+
+    return parameter(default, check=check, bounds=(1e-3, 1.0) if tuned else None, log=tuned)
+
+
 def integer(default: Any = MISSING, *, low: int = 0) -> Any:
     """An integer >= ``low``."""
 

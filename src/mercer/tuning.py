@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,19 +13,21 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .data import Data, as_vectors, columns, length
-from .descent import SAMPLE, Measure, Tuning, check_names, rows_of, search
+from .descent import SAMPLE, Measure, check_names, rows_of, search
 from .kernels.algebra import Constant, Product
 from .kernels.base import Kernel
+from .kernels.named import as_kernel
 from .kernels.radial import Radial
 from .kernels.transforms import On, Pullback
-from .models.common import as_kernel, check_data, covariance
+from .models.common import check_data, covariance
+from .outcome import Candidate, Tuning, ends
 from .solvers import criteria
 from .solvers.likelihood import Labels
 
 __all__ = ["Tuning", "search", "tune"]
 
 _SEEN = 10  # samples of the rarest class that a part of the data must have, to begin with it
-_RIDGE: dict[str, Measure] = {
+_RIDGE: dict[str, Callable[..., criteria.Criterion]] = {
     "marginal_likelihood": partial(criteria.evidence, scaled=True),
     "loo": criteria.leave_one_out,
     "gcv": criteria.generalised,
@@ -37,6 +39,7 @@ def tune(
     X: Data,
     y: Any,
     *,
+    kernels: Sequence[Any] | None = None,
     by: str = "marginal_likelihood",
     ard: bool = False,
     fixed: tuple[str, ...] = (),
@@ -55,6 +58,7 @@ def tune(
     model                         criteria
     ============================  ===============================================================
     KernelRidge                   all four
+    LSSVR, LSSVC                  marginal_likelihood, loo, gcv, all for squared errors
     KernelLogisticRegression      marginal_likelihood (Laplace), loo (approximate), validation
     GaussianProcessRegressor,     marginal_likelihood, by which they choose when they are fitted
     GaussianProcessClassifier
@@ -66,6 +70,8 @@ def tune(
         The model; its kernel and alpha are where the search begins.
     X, y : data
         Samples, and targets or labels.
+    kernels : list of kernels, optional
+        Tried one after the other in place of that of the model; the best by the criterion stays.
     by : {"marginal_likelihood", "loo", "gcv", "validation"}
         The likelihood under a Gaussian process (for ridge regression up to a factor of its
         covariance); the error, or log loss, of leave-one-out predictions; its generalised form; or
@@ -74,9 +80,10 @@ def tune(
         Give each feature a lengthscale of its own wherever the kernel has one for all. They begin
         in proportion to the spread of the features, with the mean squared distance as it was.
     fixed : tuple of str
-        Names of hyper-parameters that stay as they are: ``"alpha"``, ``"kernel__lengthscale"``.
+        Names of hyper-parameters that stay as they are: ``"alpha"`` (or ``"C"``),
+        ``"kernel__lengthscale"``.
     n_restarts : int
-        Further starts, at random points.
+        Further starts, at random points up to a factor of 100 from the first in each number.
     test_size : float
         The part of the samples held out for ``by="validation"``.
     sample_weight : array, optional
@@ -88,17 +95,29 @@ def tune(
     -------
     model
         Fitted to all samples, with the attribute ``tuning_`` of type :class:`Tuning`
-        (GaussianProcessClassifier: a kernel for each problem, in ``kernels_``).
+        (GaussianProcessClassifier: a kernel for each problem, in ``kernels_``). Where there were
+        several ``kernels``, ``candidates_`` lists them in their order, as pairs
+        ``(kernel, value)`` of type :class:`mercer.outcome.Candidate`.
+
+    Warns
+    -----
+    BoundWarning
+        Where a hyper-parameter ends on a bound of its range. Weights of a sum that go to zero, and
+        lengthscales of single features that grow as far as they may, are none of these: they are
+        named in ``tuning_.unneeded``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import Gaussian, KernelRidge, tune
+    >>> from mercer import Gaussian, KernelRidge, Linear, tune
     >>> X = np.linspace(0, 6, 80)[:, None]
     >>> y = np.sin(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
     >>> model = tune(KernelRidge(kernel=Gaussian()), X, y, by="loo")
     >>> bool(model.score(X, np.sin(X[:, 0])) > 0.99)
     True
+    >>> model = tune(KernelRidge(), X, y, kernels=[Gaussian("median"), Linear()])
+    >>> [round(value) for kernel, value in model.candidates_]
+    [-78, 82]
 
     References
     ----------
@@ -120,7 +139,35 @@ def tune(
     if by not in criteria_of:
         raise ValueError(f"by must be one of {', '.join(criteria_of)} for {name}, got {by!r}.")
     wish = _Wish(by, ard, tuple(fixed), n_restarts, test_size, sample_weight, random_state)
-    return tuned(clone(model), X, y, wish)
+    if kernels is None:
+        return tuned(clone(model), X, y, wish)
+    return _best_of(kernels, model, lambda each, same: tuned(each, X, y, same), wish)
+
+
+def _best_of(
+    kernels: Sequence[Any], model: Any, tuned: Callable[[Any, _Wish], Any], wish: _Wish
+) -> Any:
+    """The model with the best of several kernels, all seen on the same draws."""
+    if isinstance(kernels, str | Kernel) or not len(kernels):
+        raise ValueError(f"kernels must be a list of kernels with at least one, got {kernels!r}.")
+    draws = check_random_state(wish.random_state).randint(2**31)
+    wish = replace(wish, random_state=draws)
+    best: Any = None
+    candidates: list[Candidate] = []
+    for kernel in kernels:
+        found = tuned(clone(model).set_params(kernel=kernel), wish)
+        candidate = _candidate(found)
+        if all(candidate.value < earlier.value for earlier in candidates):
+            best = found
+        candidates.append(candidate)
+    best.candidates_ = candidates
+    return best
+
+
+def _candidate(model: Any) -> Candidate:
+    if hasattr(model, "kernels_"):
+        return Candidate(model.kernels_, -model.log_marginal_likelihood_value_)
+    return Candidate(model.kernel_, model.tuning_.value)
 
 
 @dataclass(frozen=True)
@@ -160,7 +207,8 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     kernel = wish.start(model._make_gram(X).kernel, X)
     n, rng = length(X), check_random_state(wish.random_state)
     scale = np.ones(n) if weights is None else 1 / weights
-    measure, data, targets = _RIDGE.get(wish.by), X, Y.reshape(n, -1).astype(float)
+    measure: Measure | None = _RIDGE.get(wish.by)
+    data, targets = X, Y.reshape(n, -1).astype(float)
     if measure is None:
         order = rng.permutation(n)
         data, targets, scale = rows_of(kernel, X, order), targets[order], scale[order]
@@ -180,6 +228,26 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         begin_small=wish.by != "validation",
     )
     return _fitted(model, found, X, y, wish)
+
+
+def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
+    """Ridge regression with alpha = 1 / C beside a free intercept."""
+    X, Y, weights = model._check_fit(X, y, wish.sample_weight)
+    found = search(
+        wish.start(model._make_gram(X).kernel, X),
+        X,
+        Y,
+        1 / model.C,
+        partial(_RIDGE[wish.by], intercept=True),
+        scale=np.ones(len(Y)) if weights is None else 1 / weights,
+        fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
+        n_restarts=wish.n_restarts,
+        rng=check_random_state(wish.random_state),
+    )
+    model.set_params(kernel=found.kernel, C=1 / found.alpha).fit(X, y, wish.sample_weight)
+    found.warn()
+    model.tuning_ = found
+    return model
 
 
 def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
@@ -213,7 +281,9 @@ def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         matrices=matrices,
     )
     product: Any = found.kernel
-    found = replace(found, kernel=product.right, alpha=1 / float(product.left.value))
+    kernel, alpha = product.right, 1 / float(product.left.value)
+    bounds, unneeded = ends(kernel, wish.fixed)
+    found = replace(found, kernel=kernel, alpha=alpha, at_bounds=bounds, unneeded=unneeded)
     return _fitted(model, found, X, y, wish)
 
 
@@ -242,6 +312,8 @@ def _fitted(model: Any, found: Tuning, X: Data, y: Any, wish: _Wish) -> Any:
 
 _TUNED: dict[str, tuple[tuple[str, ...], Callable[[Any, Data, Any, _Wish], Any]]] = {
     "KernelRidge": ((*_RIDGE, "validation"), _ridge),
+    "LSSVR": (tuple(_RIDGE), _machine),
+    "LSSVC": (tuple(_RIDGE), _machine),
     "KernelLogisticRegression": (("marginal_likelihood", "loo", "validation"), _logistic),
     "GaussianProcessRegressor": (("marginal_likelihood",), _process),
     "GaussianProcessClassifier": (("marginal_likelihood",), _process),
@@ -250,6 +322,8 @@ _ELSEWHERE = {
     "KernelRidgeCV": "it chooses by itself when it is fitted",
     "SVCCV": "it chooses by itself when it is fitted",
     "SVC": "use SVCCV",
+    "MultiOutputKernelRidge": "tune KernelRidge on the same targets, and give it that kernel_ and "
+    "alpha; output='learn' finds the matrix between outputs",
 }
 
 

@@ -45,12 +45,50 @@ def test_blobs_and_mixtures(rng):
     assert variance_shift(5000, 2, 2.0, rng)[1].std(axis=0) == pytest.approx([2, 1], rel=0.05)
 
 
-def test_command_prints_a_table(capsys, monkeypatch):
+def test_variables_are_uncorrelated_but_dependent(rng):
+    from benchmarks.two_sample_data import dependent_bumps, rotated, sinusoid
+
+    cases = (
+        (dependent_bumps(40_000, 1.0, rng), (0, 0.25, 0.5, 0.75, 1)),
+        (sinusoid(40_000, 2, rng), np.linspace(-np.pi, np.pi, 5)),
+    )
+    for (x, y), edges in cases:
+        for v in (x, y):  # each one is uniform
+            assert np.histogram(v, edges)[0] / 40_000 == pytest.approx(np.full(4, 0.25), abs=0.01)
+        together = np.histogram2d(x, y, (edges, edges))[0] / 40_000
+        assert np.abs(together - 1 / 16).min() > 0.005
+    x, y = rotated(40_000, np.pi / 8, rng)
+    assert np.corrcoef(x, y)[0, 1] == pytest.approx(0, abs=0.02)
+    assert abs(np.corrcoef(x**2, y**2)[0, 1]) > 0.1
+
+
+def test_rows_know_the_best_kernel_and_the_best_peer():
+    from benchmarks.power import Problem, Row, markdown, of_samples
+
+    problem = Problem("p", lambda rng: None, of_samples, promised=0.9, published={"A": (0.4, 100)})
+    counts = {"mercer": 80, "Gaussian 1": 85, "median": 20, "distance": 10, "dcor": 30}
+    row = Row.of(problem, {"repetitions": 100, "counts": counts})
+    assert row.best == ("Gaussian 1", (0.85, 100))
+    assert row.peer == ("A", (0.4, 100))
+    assert row.verdict == "more"
+    assert row.cells[1:5] == [
+        "0.800 ± 0.040",
+        "0.90, not kept",
+        "0.850 ± 0.036 (Gaussian 1)",
+        "-5.0",
+    ]
+    assert len(markdown([row], 199).splitlines()) == 5
+    counts["dcor"] = 81
+    assert Row.of(problem, {"repetitions": 100, "counts": counts}).verdict == "equal"
+
+
+@pytest.mark.parametrize("name", ["nothing, d=10", "nothing, variables"])
+def test_command_prints_rows(capsys, monkeypatch, name):
     from benchmarks import power
 
     monkeypatch.setattr("sys.argv", ["power", "--repetitions", "2", "--permutations", "19",
-                                     "--only", "nothing, d=10"])  # fmt: skip
+                                     "--quick", "--only", name])  # fmt: skip
     power.main()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("| problem | mercer")
-    assert lines[2].startswith("| nothing, d=10")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(name)
+    assert line.count("|") == 8

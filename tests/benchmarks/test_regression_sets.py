@@ -171,7 +171,10 @@ def test_the_page():
     assert "* mercer GP: 1 won, 0 tied, 0 lost of 1 sets" in page
     assert "* mercer GP against scikit-learn SVR: 0 won, 0 tied, 0 lost of 0 sets" in page
     assert "without a result: scikit-learn SVR on a (3x)" in page
-    assert "| a | 90.0% | 95.0% | 80.0% | -0.250 | 1.000 |" in page
+    assert (
+        "| a | 90.0% ± 0.0% | 95.0% ± 0.0% | 80.0% ± 0.0% | -0.250 ± 0.000 | 1.000 ± 0.000 |"
+        in page
+    )
     assert "mercer ridge, conformal: 95.0% over all sets; as promised on 0 of 1" in page
     tables = [line for line in page.splitlines() if line.startswith("|")]
     widths = [line.count("|") for line in tables]

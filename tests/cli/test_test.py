@@ -110,3 +110,14 @@ def test_missing_values(tables, capsys):
 def test_refused(tables, capsys, arguments, words):
     assert main(["test", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_blocks_of_a_series(tables, capsys):
+    arguments = ["a.csv", "b.csv", "--features", "age", "--permutations", "99", "--blocks", "8"]
+    assert main(["test", "two-sample", *arguments]) == 0
+    assert "20 blocks" in capsys.readouterr().out
+    columns = ["t.csv", "--x", "x", "--y", "y", "--permutations", "99", "--blocks", "4"]
+    assert main(["test", "independence", *columns]) == 0
+    assert "159 permutations" in capsys.readouterr().out  # 20 blocks: shifts times multipliers
+    assert main(["test", "independence", *columns[:-1], "1000"]) == 2
+    assert "blocks must be" in capsys.readouterr().err

@@ -179,7 +179,9 @@ def test_properties():
         ([[0.5, 1.5]], "sample 0 is a list"),
         ([{"a"}], "sample 0 is a set"),
         (np.zeros((2, 3)), "sample 0 is a ndarray"),
-        ([["ab", "c"]], "sequences of integers"),
+        ([["ab", 1]], "lists of words"),
+        ([[["ab"], ["c", "d"]]], "lists of words"),
+        (np.array([["ab", "c"], ["d", "e"]]), "an array of 2 columns"),
     ],
 )
 def test_bad_data(X, message):

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from mercer import SVC, ElasticTree, Gaussian, PartialTree, SubsetTree, Subtree, parse
+from mercer import (
+    SVC,
+    ElasticTree,
+    Gaussian,
+    GaussianProcessRegressor,
+    PartialTree,
+    SubsetTree,
+    Subtree,
+    parse,
+    tune,
+)
 from mercer.exceptions import DomainError
 from mercer.kernels.forest import forest
 from mercer.testing import check_kernel
@@ -28,6 +38,10 @@ KERNELS = [
 def below(tree):
     """The tree and everything below it, as a list of nodes."""
     return [tree] + [node for child in tree[1:] for node in below(child)]
+
+
+def children_first(tree):
+    return [node for child in tree[1:] for node in children_first(child)] + [tree]
 
 
 def productions(v, decay):
@@ -64,19 +78,21 @@ def fragments(v, weight, span, reach):
     return found
 
 
+def rooted(kernel, v):
+    """The fragments with root v: (pattern, weight)."""
+    if isinstance(kernel, Subtree):
+        return whole(v, kernel.decay)
+    if isinstance(kernel, SubsetTree):
+        return productions(v, kernel.decay)
+    if isinstance(kernel, PartialTree):
+        return fragments(v, sqrt(kernel.decay), kernel.span, lambda c: [c])
+    return fragments(v, sqrt(kernel.decay), 1.0, below if kernel.elastic else lambda c: [c])
+
+
 def features(kernel, tree):
-    listed = {
-        Subtree: lambda v: whole(v, kernel.decay),
-        SubsetTree: lambda v: productions(v, kernel.decay),
-        PartialTree: lambda v: fragments(v, sqrt(kernel.decay), kernel.span, lambda c: [c]),
-        ElasticTree: lambda v: fragments(
-            v, sqrt(kernel.decay), 1.0, below if kernel.elastic else lambda c: [c]
-        ),
-    }[type(kernel)]
     total = Counter()
-    for node in below(tree):
-        for pattern, weight in listed(node):
-            total[pattern] += weight
+    for pattern, weight in (found for node in below(tree) for found in rooted(kernel, node)):
+        total[pattern] += weight
     return total
 
 
@@ -99,11 +115,67 @@ def test_against_enumeration(rng, kernel):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_what_nodes_add(rng, kernel):
+    """Node by node against the definition: the fragments with this root, in all trees."""
+    X = [x for x in (random_tree(rng) for _ in range(20)) if len(below(x)) < 14]
+    Y, coef = X[1:7], rng.standard_normal(6)
+    listed = [features(kernel, y) for y in Y]
+    for x in X:
+        got = kernel.gains(kernel.prepare([x]), kernel.prepare(Y), coef)
+        wanted = [
+            sum(
+                w * c * y[t]
+                for c, y in zip(coef, listed, strict=True)
+                for t, w in rooted(kernel, v)
+            )
+            for v in children_first(x)
+        ]
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
+
+
+# ---- gradients ---------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "kernel",
+    [*KERNELS, *(k.normalize() for k in KERNELS), Subtree(1.0), SubsetTree(1.0) * 2],
+    ids=repr,
+)
+def test_gradients_against_differences(rng, kernel):
+    """Differences of order h^4; to the left, where the decay is 1."""
+    X, Y = ([random_tree(rng) for _ in range(n)] for n in (7, 5))
+    W, w = rng.standard_normal((7, 5)), rng.standard_normal(7)
+    P, Q = kernel.prepare(X), kernel.prepare(Y)
+
+    def sums(theta):
+        moved = kernel.with_theta(theta)
+        return np.array([np.sum(W * moved(X, Y)), w @ moved.diag(moved.prepare(X))])
+
+    wanted, h = [], 1e-3
+    for e in h * np.eye(len(kernel.theta)):
+        at = [sums(kernel.theta - k * e) for k in range(5)]
+        wanted.append((25 * at[0] - 48 * at[1] + 36 * at[2] - 16 * at[3] + 3 * at[4]) / (12 * h))
+    got = np.stack([kernel.grad_theta(P, Q, W), kernel.grad_theta_diag(P, w)], axis=1)
+    np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-9 * np.abs(wanted).max())
+
+
+def test_tuning_finds_the_decay(rng):
+    """Values drawn from a process with small fragments only: the evidence prefers a small decay."""
+    X = [random_tree(rng) for _ in range(40)]
+    K = SubsetTree(0.05)(X)
+    y = np.linalg.cholesky(K + 1e-4 * np.eye(40)) @ rng.standard_normal(40)
+    model = tune(GaussianProcessRegressor(SubsetTree(0.9), alpha=1e-4), X, y)
+    assert model.kernel_.decay < 0.3
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_keeps_its_promises(rng, kernel):
     X = list(dict.fromkeys(random_tree(rng) for _ in range(40)))[:25]
     check_kernel(kernel, X)
     check_kernel(kernel.normalize() if kernel.properties.positive_diag else kernel, X)
     assert parse(repr(kernel)) == kernel
+
+
+def test_keeps_its_promises_without_decay(rng):
+    check_kernel(SubsetTree(1.0), [random_tree(rng) for _ in range(10)])
 
 
 # ---- known values ------------------------------------------------------------------------
@@ -157,17 +229,51 @@ class Labelled(list):
 def test_all_forms_are_the_same_tree():
     from xml.etree import ElementTree
 
+    commented = ElementTree.fromstring("<a><b><c/></b><d/></a>")
+    commented.insert(0, ElementTree.Comment("a remark"))
     forms = [
         "(a (b c) d)",
         " ( a(b c)d ) ",
         ("a", ("b", "c"), "d"),
         ("a", ("b", ("c",)), ("d",)),
         ElementTree.fromstring("<a x='1'>text<b><c/></b><d/></a>"),
+        ElementTree.ElementTree(ElementTree.fromstring("<a><b><c/></b><d/></a>")),
+        commented,
         Labelled("a", [Labelled("b", ["c"]), "d"]),
         Digraph([(0, 1), (1, 2), (0, 3)], {0: "a", 1: "b", 2: "c", 3: "d"}),
     ]
     K = PartialTree()(forms)
     np.testing.assert_allclose(K, K[0, 0])
+
+
+def test_graphs_of_networkx():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.DiGraph([("a", "b"), ("b", "c"), ("a", "d")])
+    diamond = networkx.DiGraph([("a", "b"), ("a", "e"), ("b", "d"), ("e", "d")])
+    diamond.nodes["e"]["label"] = "c"
+    wanted = PartialTree()(["(a (b c) d)", "(a (b d) (c d))"])
+    np.testing.assert_allclose(PartialTree()([graph, diamond]), wanted)
+    with pytest.raises(DomainError, match=r"it is a Graph; give .* a directed networkx graph"):
+        PartialTree()([graph.to_undirected()])
+
+
+def test_arrays_and_columns_of_bracket_strings():
+    wanted = SubsetTree()([CAT, DOG])
+    for form in (np.array([CAT, DOG]), np.array([[CAT], [DOG]], dtype=object)):
+        np.testing.assert_array_equal(SubsetTree()(form), wanted)
+    with pytest.raises(DomainError, match=r"pick a column with \.on"):
+        SubsetTree()(np.array([[CAT, DOG]]))
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"tree": [CAT, DOG], "n": [1, 2]}, index=[7, 3])
+    np.testing.assert_array_equal(SubsetTree()(table["tree"]), wanted)
+    np.testing.assert_array_equal(SubsetTree().on("tree")(table), wanted)
+
+
+def test_labels_that_training_did_not_show():
+    model = SVC(SubsetTree().normalize()).fit([CAT, DOG, "(S (N x))"], [0, 0, 1])
+    known, new = model.decision_function([CAT, "(never (seen before))"])
+    assert known < 0
+    assert new == pytest.approx(model.intercept_[0])
 
 
 def test_shared_nodes_of_a_graph_are_repeated():
@@ -192,16 +298,29 @@ def test_deep_trees_need_no_recursion():
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ("(a (b)", "never closed"),
-        ("(a) b)", "never opened|outside"),
-        ("(a) (b)", "not one root"),
-        ("(a) b", "outside the brackets"),
-        ("", "not one root"),
+        ("(a (b)", "never closed, at position 0"),
+        ("(a (b) (c d", "never closed, at position 7"),
+        ("(a b))", "never opened, at position 5"),
+        (") (a", "never opened, at position 0"),
+        ("(a) b)", "'b' stands after the end of the tree, at position 4"),
+        ("(a) (b)", r"'\(' stands after the end of the tree, at position 4 \(in '\(a\) \(b\)'\)"),
+        ("x (a)", "'x' is outside the brackets, at position 0"),
+        ("dogs bark", "'dogs' is outside the brackets, at position 0"),
+        ("", "empty"),
+        (None, "it is a NoneType"),
+        (["a", "b"], "it is a list"),
+        (
+            Digraph([(0, 1), (2, 3), (3, 2)], {0: "a", 1: "b", 2: "c", 3: "d"}),
+            "has a cycle, at or before the node 2",
+        ),
         (3.5, "it is a float"),
         ((), "empty"),
         (("a", ["b"]), "list"),
         (Digraph([(0, 1), (1, 0)], {0: "a", 1: "b"}), "0 nodes without predecessors"),
-        (Digraph([(0, 1), (1, 2), (2, 1)], {0: "a", 1: "b", 2: "c"}), "never ends"),
+        (
+            Digraph([(0, 1), (1, 2), (2, 1)], {0: "a", 1: "b", 2: "c"}),
+            "has a cycle, at or before the node 1",
+        ),
     ],
 )
 def test_no_tree(sample, words):

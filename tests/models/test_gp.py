@@ -153,3 +153,22 @@ def test_both_kinds_of_uncertainty_at_once_are_refused(data):
     model = fixed(Gaussian(), 0.1).fit(X, y)
     with pytest.raises(ValueError, match="not for both"):
         model.predict(X, return_std=True, return_cov=True)
+
+
+def test_missing_targets_are_refused_with_a_remedy(data):
+    X, y = data[:2]
+    Y = np.column_stack([y, y])
+    Y[0, 1] = np.nan
+    with pytest.raises(ValueError, match="MultiOutputKernelRidge"):
+        GaussianProcessRegressor().fit(X, Y)
+
+
+def test_restarts_leave_a_poor_optimum(rng):
+    x = np.linspace(0, 20, 60)[:, None]
+    y = np.sin(3 * x[:, 0]) + 0.1 * rng.standard_normal(60)
+    start = 1 * Gaussian(2.0)  # all is noise, from there
+    once = GaussianProcessRegressor(start, random_state=0).fit(x, y)
+    assert once.tuning_.unneeded[0].startswith("1e-05 * Gaussian(")
+    again = GaussianProcessRegressor(start, n_restarts_optimizer=8, random_state=0).fit(x, y)
+    assert again.log_marginal_likelihood_value_ > once.log_marginal_likelihood_value_ + 5
+    assert again.kernel_.right.lengthscale < 1

@@ -156,14 +156,26 @@ class TestVariance:
                 ours.posterior_variance(X + 0.1), theirs.posterior_variance(X + 0.1), atol=1e-9
             )
 
-    def test_only_where_it_is_defined(self, data):
-        X, Y, B, _ = data
-        kernel = Separable(Gaussian(), B) + Separable(Linear(), B)
-        with pytest.raises(ValueError, match="of the form k"):
-            MultiOutputKernelRidge(kernel=kernel).fit(X, Y).posterior_variance(X)
-        Y[0, 0] = np.nan
-        with pytest.raises(ValueError, match="without missing entries"):
-            MultiOutputKernelRidge(output=B).fit(X, Y).posterior_variance(X)
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_sums_and_missing_targets(self, data, weighted):
+        X, Y, B, weights = data
+        w = weights if weighted else np.ones(50)
+        Y[3:20, 1] = np.nan
+        Y[7, 2] = np.nan
+        seen = np.flatnonzero(~np.isnan(Y))
+        Z = X[:6] + 0.2
+        whole = Separable(Gaussian(), B) + Separable(Linear(), np.eye(4))
+        for kernel in (Separable(Gaussian(), B), whole):
+            model = MultiOutputKernelRidge(0.3, kernel=kernel, tol=1e-12).fit(X, Y, w)
+            A = kernel.gram(X).to_dense() + 0.3 * np.diag(np.repeat(1 / w, 4))
+            A = A[np.ix_(seen, seen)]
+            cross = kernel.gram(X).cross(Z).to_dense()[:, seen]
+            explained = np.einsum("ij,ji->i", cross, np.linalg.solve(A, cross.T)).reshape(6, 4)
+            prior = np.diag(kernel.gram(Z).to_dense()).reshape(6, 4)
+            variance = model.posterior_variance(Z)
+            np.testing.assert_allclose(variance, prior - explained, atol=1e-9)
+            mean = (cross @ np.linalg.solve(A, Y.ravel()[seen])).reshape(6, 4)
+            np.testing.assert_allclose(model.predict(Z), mean, atol=1e-6)
 
 
 class TestLearning:

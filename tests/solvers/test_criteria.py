@@ -12,6 +12,10 @@ CRITERIA = [
     criteria.leave_one_out,
     criteria.generalised,
     partial(criteria.validation, train=20),
+    partial(criteria.evidence, intercept=True),
+    partial(criteria.evidence, scaled=True, intercept=True),
+    partial(criteria.leave_one_out, intercept=True),
+    partial(criteria.generalised, intercept=True),
 ]
 
 
@@ -49,6 +53,27 @@ def test_scaled_evidence_is_the_best_over_factors(problem):
     A, Y = problem
     best = min(criteria.evidence(s * A, Y).value for s in np.geomspace(0.1, 100, 2001))
     assert criteria.evidence(A.copy(), Y, scaled=True).value == pytest.approx(best, rel=1e-6)
+
+
+def test_evidence_beside_an_intercept_is_that_of_the_differences(problem):
+    A, Y = problem
+    basis = np.linalg.svd(np.ones((1, 30)))[2][1:]  # orthonormal, of sum zero
+    exact = -sum(multivariate_normal(cov=basis @ A @ basis.T).logpdf(basis @ y) for y in Y.T)
+    found = criteria.evidence(A.copy(), Y, intercept=True)
+    # densities of contrasts in an orthonormal basis, up to the length of the vector of ones
+    assert found.value == pytest.approx(exact + Y.shape[1] * np.log(30) / 2, rel=1e-10)
+
+
+def test_leave_one_out_beside_an_intercept_by_hand(problem):
+    A, Y = problem
+    errors = []
+    for i in range(30):
+        rest = np.delete(np.arange(30), i)
+        system = np.block([[A[np.ix_(rest, rest)], np.ones((29, 1))], [np.ones((1, 29)), 0]])
+        coef = np.linalg.solve(system, np.vstack([Y[rest], np.zeros((1, 2))]))
+        errors.append(Y[i] - A[i, rest] @ coef[:-1] - coef[-1])
+    value = criteria.leave_one_out(A.copy(), Y, intercept=True).value
+    assert value == pytest.approx(np.mean(np.square(errors)), rel=1e-10)
 
 
 def test_validation_by_hand(problem):

@@ -297,3 +297,10 @@ def test_bad_input(rng):
     for variables, options, message in cases:
         with pytest.raises(ValueError, match=message):
             independence_test(*variables, **options)
+
+
+def test_early_stop_and_moments_are_said(rng):
+    X, Y = rng.standard_normal((2, 60, 2))
+    found = independence_test(X, Y, kernels=Linear(), stop_after=5, n_permutations=9999, rng=0)
+    assert f"({found.n_permutations} permutations, stopped after 5 above)" in found.method
+    assert found.notes[0] == "variable 0: Linear() sees only how its means depend on the other."

@@ -327,7 +327,8 @@ def test_optimal_kernel_is_of_the_scale_of_the_difference(rng):
     X = rng.integers(0, 10, 400) + 0.05 * rng.standard_normal(400)
     Y = rng.integers(0, 10, 400) + 0.15 * rng.standard_normal(400)
     candidates = [Gaussian(s) for s in (0.001, 0.1, 10.0)]
-    assert optimize_kernel(X, Y, candidates, rng=0) == Gaussian(0.1)
+    assert optimize_kernel(X, Y, candidates, tune=False, rng=0) == Gaussian(0.1)
+    assert 0.02 < optimize_kernel(X, Y, candidates, rng=0).lengthscale < 0.3
 
 
 def test_what_a_kernel_cannot_see_is_said(rng):
@@ -420,3 +421,16 @@ def test_bad_input(rng):
         k_sample_test([X])
     with pytest.raises(ValueError, match="kernel must be a mercer kernel"):
         two_sample_test(X, X, "gauss")
+
+
+def test_one_clear_difference_does_not_set_the_scale_of_the_scores(rng):
+    """Its statistic would make mean, spread and skewness its own if it counted for them."""
+    T = rng.chisquare(3, (2, 500))
+    T[0, 7] = 1000.0
+    scores = combine(T).scores
+    others = np.delete(scores, 7, axis=1)
+    assert np.abs(others.mean(axis=1)).max() < 0.1
+    assert others.std(axis=1) == pytest.approx(1, abs=0.1)
+    assert scores[0, 7] > 10
+    order = rng.permutation(500)
+    np.testing.assert_allclose(combine(T[:, order]).scores, scores[:, order])

@@ -13,6 +13,7 @@ from ..gram.memory import parse_memory
 from ..kernels.base import Kernel
 from ..models.svm import SVC
 from ..models.svm_cv import SVCCV
+from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
 from .candidates import linear_kernel, on_table, table_kernels, text_kernels
 from .model import ALPHAS, SEARCH_ROWS, TableModel, few_threads
@@ -205,6 +206,7 @@ class TableClassifier(ClassifierMixin, TableModel):
                     probability=True,
                     cache_size=self._cache(),
                     max_iter=_MOST_STEPS,
+                    random_state=self.random_state,
                 )
         return chosen, self._ridge(baseline)
 
@@ -218,7 +220,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         mean = Y.mean(axis=0)
         parts = [test for _, test in folds]
         trials = []
-        for kernel in _progress(kernels) if self.verbose else kernels:
+        for kernel in progress(kernels, self.verbose, "kernels"):
             spectrum = RidgeSpectrum((kernel + _INTERCEPT).gram(sample, self.plan))
             held_out = spectrum.held_out(Y - mean, list(map(float, self.alphas)), parts)
             for alpha, values in zip(self.alphas, held_out, strict=True):
@@ -238,9 +240,3 @@ class TableClassifier(ClassifierMixin, TableModel):
         """Megabytes for the rows of a kernel matrix."""
         memory = None if self.plan is None else self.plan.memory
         return 200 if memory is None else parse_memory(memory) / 1e6
-
-
-def _progress(kernels: list[Kernel]) -> Any:
-    from tqdm.auto import tqdm
-
-    return tqdm(kernels, desc="kernels")

@@ -20,6 +20,7 @@ from .tables import Column, Table, describe, numbers_rows, pandas, read_table, r
 
 _LISTED = 8  # parts of the data that are tested on their own and listed, at most
 _SHOWN = 0.05
+_TAIL = 0.002  # share of values on either side that a histogram leaves out
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         add(
             "--missing", choices=("error", "drop"), default="error", help="rows with missing values"
         )
+        add("--blocks", type=int, metavar="N", help="rows of a series that are permuted together")
         add("--seed", type=int, default=0, metavar="N", help="draws permutations (default: 0)")
         add("--plot", metavar="FILE", help="a picture of the outcome (.png, .pdf, .svg)")
         sub.set_defaults(task=run)
@@ -52,6 +54,10 @@ def run(args: Namespace) -> None:
     if args.plot is not None and not Path(args.plot).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(Path(args.plot).parent)!r}.")
     args.task(args)
+
+
+def _options(args: Namespace) -> dict[str, Any]:
+    return {"n_permutations": args.permutations, "rng": args.seed, "blocks": args.blocks}
 
 
 # ---- two samples -----------------------------------------------------------------------------
@@ -76,9 +82,7 @@ def _two_sample(args: Namespace) -> None:
     def test(roles: dict[str, str], kernel: Any = None) -> TestResult:
         X, kernels = _for_test(data.table, roles, kernel)
         left, right = (_part(X, rows) for rows in (first, ~first))
-        return two_sample_test(
-            left, right, kernels, n_permutations=args.permutations, rng=args.seed
-        )
+        return two_sample_test(left, right, kernels, **_options(args))
 
     kernel = None if args.kernel is None else on_table(parse(args.kernel), data.roles)
     result = test(data.roles, kernel)
@@ -90,7 +94,9 @@ def _two_sample(args: Namespace) -> None:
     print(entry("data", sizes + data.dropped))
     _report(result, data.columns, _each(parts, test), "column", args)
     if args.plot is not None:
-        _draw_samples(result, data, first, Path(args.plot))
+        names = [Path(args.first).stem, Path(args.second).stem]
+        names = names if names[0] != names[1] else ["first", "second"]
+        _draw_samples(result, data, first, names, Path(args.plot))
 
 
 # ---- independence ----------------------------------------------------------------------------
@@ -112,9 +118,8 @@ def _independence(args: Namespace) -> None:
     def test(xs: list[str], ys: list[str]) -> TestResult:
         sides = [_side(data, chosen) for chosen in (xs, ys)]
         return independence_test(
-            *[X for X, _ in sides], kernels=[k for _, k in sides],
-            n_permutations=args.permutations, rng=args.seed,
-        )  # fmt: skip
+            *[X for X, _ in sides], kernels=[k for _, k in sides], **_options(args)
+        )
 
     xs, ys = ([n for n in given if n in data.roles] for given in (args.x, args.y))
     result = test(xs, ys)
@@ -232,10 +237,14 @@ def _figure() -> Any:
     import matplotlib.pyplot as plt
 
     plt.close()
-    return plt.subplots(1, 2, figsize=(9.6, 3.8), layout="constrained")
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8), layout="constrained")
+    right.spines[["top", "right"]].set_visible(False)
+    return fig, (left, right)
 
 
-def _draw_samples(result: TestResult, data: Selected, first: np.ndarray, path: Path) -> None:
+def _draw_samples(
+    result: TestResult, data: Selected, first: np.ndarray, names: list[str], path: Path
+) -> None:
     """The null distribution, and both samples in the column where they differ most."""
     fig, (left, right) = _figure()
     result.plot(left)
@@ -243,14 +252,17 @@ def _draw_samples(result: TestResult, data: Selected, first: np.ndarray, path: P
     if numbers:
         name = max(numbers, key=lambda n: _ks(data.table[n].to_numpy(), first))
         values = data.table[name].to_numpy()
-        edges = np.histogram_bin_edges(values, bins=min(40, 5 + round(np.sqrt(len(values)))))
-        for rows, color, label in ((first, "#4477aa", "first"), (~first, "#cc6677", "second")):
+        most = np.quantile(values, [_TAIL, 1 - _TAIL])  # a few outliers would flatten all else
+        edges = np.histogram_bin_edges(
+            values, min(40, 5 + round(np.sqrt(len(values)))), tuple(most)
+        )
+        for rows, color, label in ((first, "#4477aa", names[0]), (~first, "#cc6677", names[1])):
             right.hist(values[rows], edges, density=True, alpha=0.5, color=color, label=label)
         right.set(xlabel=name, ylabel="density")
     else:
         name = next(iter(data.roles))
-        table = pandas().crosstab(data.table[name], np.where(first, "first", "second"))
-        (table / table.sum()).nlargest(12, "first").plot.barh(
+        table = pandas().crosstab(data.table[name], np.where(first, *names))[names]
+        (table / table.sum()).nlargest(12, names[0]).plot.barh(
             ax=right, color=["#4477aa", "#cc6677"]
         )
         right.set(xlabel="share", ylabel=name)

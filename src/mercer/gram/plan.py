@@ -131,7 +131,8 @@ class Plan(Params):
             chosen: type[KernelGram] = named[self.storage]
             return chosen, f"{chosen.__name__}: asked for by storage={self.storage!r}."
         room = min(budget, max(nbytes, _SMALL))
-        if count is not None and (2 * count <= n or _sparse_bytes(kernel, P) <= room):
+        finite = count is not None and kernel.features_pay(P)
+        if finite and (2 * (count or 0) <= n or _sparse_bytes(kernel, P) <= room):
             return LowRankGram, (
                 f"LowRankGram: the kernel has a finite feature map, so K = Phi Phi' and {size} "
                 f"is never formed."

@@ -130,6 +130,12 @@ class Binary(Kernel):
         a = left.tiles(xl, yl)
         return lambda rows, cols: _into(combine, a(rows, cols), b(rows, cols))
 
+    def features_pay(self, X: Zipped) -> bool:
+        left, right = self._sides(X)
+        return self.n_features(X) is not None and (
+            self.left.features_pay(left) and self.right.features_pay(right)
+        )
+
     @property
     def domain(self) -> Domain:
         return self.properties.domain

@@ -38,6 +38,10 @@ class Anchored(Transform):
     def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
         return Kernel.grad_theta_diag(self, X, w)
 
+    def features_pay(self, X: Data) -> bool:
+        """The features are not those of the kernel inside."""
+        return Kernel.features_pay(self, X)
+
     def _anchors(self) -> Data:
         """The prepared reference sample."""
         if self.reference is None:

@@ -109,6 +109,13 @@ class Kernel(Params, ABC):
         """The number of columns of ``features(X)`` without computing it; None if infinite."""
         return None
 
+    def features_pay(self, X: Data) -> bool:
+        """Are ``features(X)`` a good way to the kernel matrix of *prepared* X, as they mostly are?
+
+        Not where they take much more memory than the samples, and blocks do without them.
+        """
+        return self.n_features(X) is not None
+
     def resolve(self, X: Data) -> Kernel:
         """A kernel whose data-dependent parameters ("median", "scale") are numbers, from raw X."""
         changes = {k: v.resolve(X) for k, v in self._items() if isinstance(v, Kernel)}

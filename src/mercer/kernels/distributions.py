@@ -132,6 +132,9 @@ class MeanEmbedding(OnBags):
     def n_features(self, X: Bags) -> int | None:
         return self.kernel.n_features(X.points)
 
+    def features_pay(self, X: Bags) -> bool:
+        return self.kernel.features_pay(X.points)
+
     def grad_theta(self, X: Bags, Y: Bags, W: np.ndarray) -> np.ndarray:
         (P, p), (Q, q) = X.stacked(), Y.stacked()
         V = W / np.multiply.outer(X.size, Y.size)

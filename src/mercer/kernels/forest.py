@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +63,10 @@ class Forest:
 
 def forest(X: Data, name: str) -> Forest:
     """Trees in any of the forms that :func:`unfold` knows, as arrays; ``name`` is for errors."""
-    if is_frame(X) or sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind != "O"):
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
+        X = X[:, 0]
+    array = isinstance(X, np.ndarray) and (X.dtype.kind not in "OU" or X.ndim != 1)
+    if is_frame(X) or sp.issparse(X) or array:
         raise DomainError(f"{name} works on a list of trees; pick a column with .on(column).")
     if isinstance(X, str | tuple):
         raise DomainError(f"{name} works on a list of trees, got a single one; wrap it: [x].")
@@ -96,6 +100,18 @@ def forest(X: Data, name: str) -> Forest:
     )
 
 
+def spelled(x: Any) -> list[tuple[str, list[int]]]:
+    """The nodes of a tree as in a :class:`Forest`, children first: labels, places of children."""
+    labels: list[str] = []
+    counts: list[int] = []
+    children: list[int] = []
+    _walk(x, labels, counts, children)
+    places = iter(children)
+    return [
+        (label, list(islice(places, count))) for label, count in zip(labels, counts, strict=True)
+    ]
+
+
 def _walk(x: Any, labels: list[str], counts: list[int], children: list[int]) -> None:
     """Append the nodes of a tree, children first; without recursion, since trees may be deep."""
     origin = len(labels)
@@ -109,7 +125,7 @@ def _walk(x: Any, labels: list[str], counts: list[int], children: list[int]) -> 
             label, below = unfold(child)
             stack.append((label, iter(below), []))
             if len(labels) - origin + len(stack) > _MOST_NODES:
-                raise DomainError(f"it has more than {_MOST_NODES} nodes, or never ends.")
+                raise DomainError(f"it has more than {_MOST_NODES} nodes.")
             continue
         stack.pop()
         if stack:
@@ -122,15 +138,18 @@ def _walk(x: Any, labels: list[str], counts: list[int], children: list[int]) -> 
 def unfolding(x: Any) -> Unfold:
     """The function that takes a node of this kind of tree apart.
 
-    Bracket strings, nested tuples ``(label, child, ...)``, elements of :mod:`xml.etree`, directed
-    graphs of networkx with one root, and trees with a method ``label`` (nltk) are known.
+    Bracket strings, nested tuples ``(label, child, ...)``, elements and documents of
+    :mod:`xml.etree`, directed graphs of networkx with one root, and trees with a method ``label``
+    (nltk) are known.
     """
     if isinstance(x, str):
         return lambda node: _of_tuple(_read(node) if node is x else node)
     if isinstance(x, tuple):
         return _of_tuple
     if hasattr(x, "tag") and hasattr(x, "attrib"):
-        return lambda node: (str(node.tag), list(node))
+        return _of_element
+    if hasattr(x, "getroot"):
+        return lambda node: _of_element(x.getroot() if node is x else node)
     if callable(getattr(x, "label", None)):
         return lambda node: (
             (str(node.label()), list(node)) if hasattr(node, "label") else (str(node), [])
@@ -155,10 +174,23 @@ def _of_tuple(node: Any) -> Node:
     return str(node), []
 
 
+def _of_element(node: Any) -> Node:
+    """Comments and processing instructions, whose tag is no text, are left out."""
+    return str(node.tag), [child for child in node if isinstance(child.tag, str)]
+
+
 def _of_graph(graph: Any) -> Unfold:
     roots = [v for v, degree in graph.in_degree() if degree == 0]
     if len(roots) != 1:
         raise DomainError(f"the graph has {len(roots)} nodes without predecessors, not one root.")
+    ahead, open_ = list(roots), dict(graph.in_degree())  # edges into a node not yet gone along
+    while ahead:
+        for w in graph.successors(ahead.pop()):
+            open_[w] -= 1
+            ahead += [w] if open_[w] == 0 else []
+    circling = next((v for v, edges in open_.items() if edges > 0), graph)
+    if circling is not graph:
+        raise DomainError(f"the graph has a cycle, at or before the node {circling!r}.")
 
     def unfold(node: Any) -> Node:
         v = roots[0] if node is graph else node
@@ -168,26 +200,36 @@ def _of_graph(graph: Any) -> Unfold:
 
 
 def _read(text: str) -> Any:
-    """Nested tuples from ``(S (NP dogs) (VP bark))``; a string without brackets is one node."""
-    tokens = _TOKENS.findall(text)
-    if tokens and "(" not in tokens and ")" not in tokens:
-        return (" ".join(tokens),)
-    stack: list[list[Any]] = [[]]
-    for place, token in enumerate(tokens):
+    """Nested tuples from ``(S (NP dogs) (VP bark))``; a single word is a tree of one node."""
+    tokens = [(found.group(), found.start()) for found in _TOKENS.finditer(text)]
+    if not tokens:
+        raise DomainError("the string is empty.")
+    if len(tokens) == 1 and tokens[0][0] not in "()":
+        return (tokens[0][0],)
+    whole: list[Any] = []
+    stack, opened = [whole], []
+    for (token, place), (following, _) in zip(tokens, [*tokens[1:], ("", 0)], strict=True):
+        if whole and token != ")":
+            raise _malformed(text, place, f"{token!r} stands after the end of the tree")
         if token == "(":
-            stack.append([])
-            if place + 1 < len(tokens) and tokens[place + 1] in "()":
-                stack[-1].append("")  # a node without a label, as around a whole sentence
+            stack.append([""] if following in ("(", ")") else [])  # as around a whole sentence
+            opened.append(place)
         elif token == ")":
-            if len(stack) == 1:
-                raise DomainError("a bracket is closed that was never opened.")
+            if not opened:
+                raise _malformed(text, place, "a bracket is closed that was never opened")
+            opened.pop()
             done = stack.pop()
             stack[-1].append(tuple(done))
-        elif len(stack) == 1:
-            raise DomainError(f"{token!r} is outside the brackets.")
+        elif not opened:
+            raise _malformed(text, place, f"{token!r} is outside the brackets")
         else:
             stack[-1].append(token)
-    if len(stack) > 1 or len(stack[0]) != 1:
-        problem = "a bracket is never closed" if len(stack) > 1 else "there is not one root"
-        raise DomainError(f"{problem}.")
-    return stack[0][0]
+    if opened:
+        raise _malformed(text, opened[-1], "a bracket is never closed")
+    return whole[0]
+
+
+def _malformed(text: str, place: int, problem: str) -> DomainError:
+    start = max(place - 10, 0)
+    excerpt = text[start : place + 20]
+    return DomainError(f"{problem}, at position {place} (in {excerpt!r}).")

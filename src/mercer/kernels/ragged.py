@@ -94,13 +94,19 @@ def _equal_lengths(X: np.ndarray) -> Ragged:
 def same_channels(X: Ragged, Y: Ragged) -> None:
     """Refuse to compare points of different dimensions."""
     if X.channels != Y.channels:
-        raise ValueError(f"X has {X.channels} channels, but the other sample has {Y.channels}.")
+        raise ValueError(
+            f"points of {X.channels} channels cannot be compared with points of {Y.channels}: all "
+            f"series need the same channels, those to predict as those of the fit."
+        )
 
 
 def _samples(X: Data, name: str) -> Any:
     """X as a sequence of series."""
     if is_frame(X) or sp.issparse(X):
-        raise DomainError(f"{name} works on a list of series; pick a column with .on(column).")
+        raise DomainError(
+            f"{name} works on a list of series; pick a column that holds them with .on(column), or "
+            f"give X.to_numpy() if each row is one series."
+        )
     if isinstance(X, str):
         raise DomainError(f"{name} works on a list of series of numbers, got a string.")
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":
@@ -115,13 +121,20 @@ def _samples(X: Data, name: str) -> Any:
 
 def _series(x: Any, where: str) -> np.ndarray:
     """One series as a (T, d) array without padding."""
+    if np.iscomplexobj(x):
+        raise DomainError(f"{where} is complex; give real and imaginary parts as two channels.")
     try:
         points = np.array(x, dtype=np.float64)
     except (TypeError, ValueError):
         raise DomainError(
             f"{where} is no series: give an array of numbers of shape (time,) or (time, channels)."
         ) from None
-    if points.ndim not in (1, 2):
+    if points.ndim == 0:
+        raise DomainError(
+            f"{where} is {x!r}, not a series: give an array of numbers of shape (time,) or (time, "
+            f"channels); wrap a single series: [x]."
+        )
+    if points.ndim > 2:
         raise DomainError(
             f"{where} has {points.ndim} dimensions; a series is an array of shape (time,) or "
             f"(time, channels)."

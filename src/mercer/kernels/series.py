@@ -1,9 +1,7 @@
-"""Kernels on series of points, by aligning them: all alignments at once, or the best one.
+"""What kernels on series share: values from a table of all pairs of points, pair by pair.
 
-An alignment of x and y is a path through the pairs (i, j), from the first points to the last, that
-moves on by one in x, in y or in both. Samples are the rows of an (n, T) array of numbers, of an
-(n, T, d) array of points, or a list of arrays (T,) or (T, d) of any lengths; NaN at the end of a
-series is padding.
+Samples are the rows of an (n, T) array of numbers, of an (n, T, d) array of points, or a list of
+arrays (T,) or (T, d) of any lengths; NaN at the end of a series is padding.
 """
 
 from __future__ import annotations
@@ -16,20 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Data, Zipped, length, take
+from ..data import Data, Zipped
 from ..exceptions import UnresolvedError
 from ..params import parameter, positive
-from . import properties as prop
-from .base import Kernel, Tile
+from .base import Kernel
 from .distances import median_distance
 from .domains import SERIES, Domain
-from .ragged import Ragged, ragged, same_channels
+from .pairs import Paired
+from .ragged import Ragged, ragged
 
 _CELLS = 4_000_000  # of the tables that one job fills
-_DISTANT = 600.0  # log of a normalised value below which cells of the table may have been lost
-_FEW = 50  # series that a rule for a parameter looks at
 
-Pairs = Callable[[np.ndarray, np.ndarray], np.ndarray]  # values for pairs (i, j) of samples
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def optional_count(low: int = 1) -> Any:
@@ -44,30 +40,11 @@ def optional_count(low: int = 1) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class SeriesKernel(Kernel):
+class SeriesKernel(Paired):
     """A kernel on series whose values come from a table of all pairs of points."""
-
-    @abstractmethod
-    def pairs(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """k(x_i, y_j) for pairs of *prepared* samples, given by their numbers."""
 
     def prepare(self, X: Data) -> Any:
         return ragged(X, type(self).__name__)
-
-    def pairwise(self, X: Any, Y: Any) -> np.ndarray:
-        return all_pairs(lambda i, j: self.pairs(X, Y, i, j), length(X), length(Y), X is Y)
-
-    def tiles(self, X: Any, Y: Any) -> Tile:
-        def tile(rows: Any, cols: Any) -> np.ndarray:
-            left = take(X, rows)
-            same = X is Y and isinstance(rows, slice) and rows == cols
-            return self.pairwise(left, left if same else take(Y, cols))
-
-        return tile
-
-    def diag(self, X: Any) -> np.ndarray:
-        every = np.arange(length(X))
-        return self.pairs(X, X, every, every)
 
     @property
     def domain(self) -> Domain:
@@ -84,253 +61,89 @@ class SeriesKernel(Kernel):
         return float(value)
 
 
-def all_pairs(values: Pairs, n: int, m: int, symmetric: bool) -> np.ndarray:
-    """The n x m block of values(i, j); of a symmetric one, half of them are asked for."""
-    i, j = np.divmod(np.arange(n * m), max(m, 1))
-    if symmetric:
-        upper = i <= j
-        i, j = i[upper], j[upper]
-    out, found = np.empty((n, m)), values(i, j)
-    out[i, j] = found
-    if symmetric:
-        out[j, i] = found
-    return out
-
-
-def on_all_cores(job: Pairs, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """``job(i, j)`` for pieces of a list of pairs of series, put together."""
-    from ..gram.tiles import run, slices
-
-    out = np.empty(len(i))
-    if not len(i):
-        return out
-    cells = max(1.0, float(X.size.mean()) * float(Y.size.mean()))
-
-    def piece(part: slice) -> None:
-        out[part] = job(i[part], j[part])
-
-    run(piece, slices(len(i), max(1, int(_CELLS / cells))))
-    return out
-
-
-def _aligned(
-    X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray, band: int | None, minimum: bool
-) -> np.ndarray:
-    """The logarithm of the sum over alignments, or the smallest sum of squared distances."""
-    from .series_loops import alignments
-
-    same_channels(X, Y)
-    left, right = (X.values, X.start, X.size), (Y.values, Y.start, Y.size)
-    width = 0 if band is None else int(band)
-
-    def job(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        return np.asarray(alignments(*left, *right, i, j, width, minimum))
-
-    return on_all_cores(job, X, Y, i, j)
-
-
-def _distant(X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray, band: int | None) -> np.ndarray:
-    """The logarithm of the sum over alignments, however small it is."""
-    from .series_loops import distant
-
-    left, right = (X.values, X.start, X.size), (Y.values, Y.start, Y.size)
-    width = 0 if band is None else int(band)
-    return on_all_cores(lambda i, j: distant(*left, *right, i, j, width), X, Y, i, j)
-
-
-def _aligned_block(X: Ragged, Y: Ragged, band: int | None, minimum: bool) -> np.ndarray:
-    return all_pairs(
-        lambda i, j: _aligned(X, Y, i, j, band, minimum), len(X), len(Y), symmetric=X is Y
-    )
-
-
 @dataclass(eq=False, repr=False)
-class GlobalAlignment(SeriesKernel):
-    r"""The global alignment kernel: the sum over all alignments of two series, normalised.
-
-    .. math:: K(x, y) = \sum_{\pi} \prod_{(i, j) \in \pi} \kappa(x_i, y_j), \qquad
-              \kappa = \frac{e}{2 - e}, \qquad
-              e = \exp\Big(-\frac{\|x_i - y_j\|^2}{2 s^2}\Big)
-
-    over all alignments pi. The kernel is K(x, y) / sqrt(K(x, x) K(y, y)): K itself grows like 5.8^T
-    with the length T of the series, and beyond 400 points leaves the range of floating point
-    numbers. :meth:`log_values` has log K. Both are computed with powers of two set aside, at any
-    length.
-
-    With a band, e is multiplied by (1 - abs(i - j) / band) before it becomes kappa (Cuturi's
-    triangular kernel): series are compared at about the same time, and the work is that of a strip.
-    Series whose lengths differ by the band or more have K = 0.
-
-    Parameters
-    ----------
-    lengthscale : float or "median"
-        s. "median" is the median distance of points times the square root of the median length.
-    band : int, optional
-        How far times may be apart that are aligned; all may by default.
-
-    Examples
-    --------
-    >>> from mercer import GlobalAlignment
-    >>> series = [[1, 2, 3], [1, 2, 2, 3], [3, 2, 1]]
-    >>> GlobalAlignment(lengthscale=2.0)(series).round(4)
-    array([[1.    , 0.8393, 0.2053],
-           [0.8393, 1.    , 0.1648],
-           [0.2053, 0.1648, 1.    ]])
-    >>> GlobalAlignment(lengthscale=2.0).log_values(series[:1], series[1:2]).round(4)
-    array([[2.7316]])
-
-    References
-    ----------
-    Cuturi, Vert, Birkenes & Matsui, *A kernel for time series based on global alignments*, ICASSP
-    2007; Cuturi, *Fast global alignment kernels*, ICML 2011.
-    """
+class LocalKernel(SeriesKernel):
+    """A kernel on series that compares points by exp(-|x_i - y_j|^2 / (2 s^2))."""
 
     lengthscale: Any = positive("median", choices=("median",))
-    band: int | None = optional_count()
-    because = (
-        "kappa / (1 + kappa) = e / 2 is positive definite, so the sum over alignments is one over "
-        "pairs of stretched series of products of kernels (Cuturi)"
-    )
+
+    def typical(self, X: Ragged) -> float:
+        """What lengthscale="median" stands for: the median distance of points."""
+        return median_distance(X.some_points())
 
     def resolve(self, X: Data) -> Kernel:
         if not isinstance(self.lengthscale, str):
             return self
-        X = ragged(X, type(self).__name__)
-        distance = median_distance(X.some_points())
-        return replace(self, lengthscale=float(distance * np.sqrt(np.median(X.size))))
+        return replace(self, lengthscale=self.typical(ragged(X, type(self).__name__)))
 
     @property
     def unresolved(self) -> str | None:
         named = isinstance(self.lengthscale, str)
         return f'lengthscale="{self.lengthscale}"' if named else None
 
+    def points(self, X: Data) -> Ragged:
+        """Series whose points have the squared distances |x_i - y_j|^2 / (2 s^2)."""
+        s = self._number("lengthscale")
+        return ragged(X, type(self).__name__).scaled(s * np.sqrt(2))
+
+
+@dataclass(eq=False, repr=False)
+class LogKernel(LocalKernel):
+    """K(x, y) / sqrt(K(x, x) K(y, y)) for a K so large or small that only log K is computed."""
+
+    @abstractmethod
+    def logs(
+        self, P: Ragged, Q: Ragged, i: np.ndarray, j: np.ndarray, slopes: np.ndarray | None = None
+    ) -> np.ndarray:
+        """log K for pairs of scaled series.
+
+        ``slopes``, if given, is filled with the derivatives along log(lengthscale).
+        """
+
     def prepare(self, X: Data) -> Zipped:
-        P = ragged(X, type(self).__name__).scaled(self._number("lengthscale") * np.sqrt(2))
+        P = self.points(X)
         every = np.arange(len(P))
-        return Zipped(P, _aligned(P, P, every, every, self.band, False))
+        return Zipped(P, self.logs(P, P, every, every))
 
     def pairs(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         (P, p), (Q, q) = X.parts, Y.parts
-        logs = _aligned(P, Q, i, j, self.band, False)
+        logs = self.logs(P, Q, i, j)
         logs -= (p[i] + q[j]) / 2
-        return np.exp(np.minimum(logs, 0, out=logs), out=logs)
+        return np.asarray(np.exp(np.minimum(logs, 0, out=logs), out=logs))
 
     def diag(self, X: Zipped) -> np.ndarray:
         return np.ones(len(X))
 
-    def log_values(self, X: Data, Y: Data | None = None) -> np.ndarray:
-        """log K(x, y), not normalised; -inf only where no alignment fits the band.
+    def slopes(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        (P, p), (Q, q) = X.parts, Y.parts
+        slopes = np.empty(len(i))
+        logs = self.logs(P, Q, i, j, slopes)
+        logs -= (p[i] + q[j]) / 2
+        left = self._own_slopes(P)
+        right = left if Q is P else self._own_slopes(Q)
+        slopes -= (left[i] + right[j]) / 2
+        slopes *= np.exp(np.minimum(logs, 0, out=logs), out=logs)
+        return slopes
 
-        Parameters
-        ----------
-        X, Y : series
-            Y is X by default.
+    def _own_slopes(self, P: Ragged) -> np.ndarray:
+        """The derivatives of log K(x, x)."""
+        every, slopes = np.arange(len(P)), np.empty(len(P))
+        self.logs(P, P, every, every, slopes)
+        return slopes
 
-        Returns
-        -------
-        ndarray of shape (n, m)
-        """
-        kernel = self.resolve(X) if Y is None else self
-        P, p = kernel.prepare(X).parts
-        Q, q = (P, p) if Y is None else kernel.prepare(Y).parts
-        logs = _aligned_block(P, Q, self.band, False)
-        i, j = np.nonzero(logs < (p[:, None] + q) / 2 - _DISTANT)
-        logs[i, j] = _distant(P, Q, i, j, self.band)
-        return logs
-
-    @property
-    def properties(self) -> prop.Properties:
-        # K is the inner product of sums of phi(a_1) x ... x phi(a_n), phi the features of e / 2,
-        # over all series a that repeat points of x. Let a measure have embedding 0, and T be the
-        # smallest length it lives on. At n = T only the series of length T have a part, and it is
-        # x itself: a Gaussian kernel on R^(Td). So there is no mass at T, and so on. Positions, in
-        # a band, are the same for all series of one length.
-        return self._stated(
-            bounded=prop.yes("k(x, x) = 1"),
-            continuous=prop.yes("sums of products of continuous functions of the points"),
-            integrally_pd=prop.yes("length by length, from the shortest on, it holds a Gaussian"),
-        )
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        return np.zeros(len(self.theta))
 
 
-@dataclass(eq=False, repr=False)
-class DynamicTimeWarping(SeriesKernel):
-    r"""A similarity from dynamic time warping; not a kernel in general.
+def arrays(X: Ragged) -> Arrays:
+    """Series as compiled loops take them: points, starts and sizes."""
+    return X.values, X.start, X.size
 
-    .. math:: k(x, y) = \exp(-\gamma \operatorname{dtw}(x, y)), \qquad
-              \operatorname{dtw}(x, y) = \min_{\pi} \sum_{(i, j) \in \pi} \|x_i - y_j\|^2
 
-    over all alignments pi. The square root of this dtw is what most libraries call by that name.
-    Gram matrices can have negative eigenvalues: prefer :class:`GlobalAlignment`, which is a kernel.
+def on_all_cores(job: Callable[[slice], None], X: Ragged, Y: Ragged, count: int) -> None:
+    """Run ``job`` on pieces of a list of pairs of series, of about as many cells each."""
+    from ..gram.tiles import run, slices
 
-    Parameters
-    ----------
-    gamma : float or "median"
-        "median" is 1 / the median of dtw between series.
-    band : int, optional
-        Only times less than this apart are aligned (Sakoe & Chiba); all may be by default. Series
-        whose lengths differ by the band or more have k = 0.
-
-    Examples
-    --------
-    >>> from mercer import DynamicTimeWarping
-    >>> k = DynamicTimeWarping(gamma=0.5)
-    >>> series = [[1, 2, 3], [1, 2, 2, 3], [3, 2, 1]]
-    >>> k.distances(series)
-    array([[0., 0., 8.],
-           [0., 0., 8.],
-           [8., 8., 0.]])
-    >>> k.properties.psd.value is None
-    True
-
-    References
-    ----------
-    Sakoe & Chiba, *Dynamic programming algorithm optimization for spoken word recognition*, IEEE
-    TASSP 1978; Lei & Sun, *A study on the dynamic time warping in kernel machines*, SITIS 2007.
-    """
-
-    gamma: Any = positive("median", choices=("median",))
-    band: int | None = optional_count()
-    because = "a similarity by the best alignment, which need not be positive definite"
-
-    def resolve(self, X: Data) -> Kernel:
-        if not isinstance(self.gamma, str):
-            return self
-        n = length(X)
-        some = take(X, np.linspace(0, n - 1, _FEW).astype(int)) if n > _FEW else X
-        far = self.distances(some)
-        far = far[np.isfinite(far) & (far > 0)]
-        return replace(self, gamma=1 / float(np.median(far)) if len(far) else 1.0)
-
-    @property
-    def unresolved(self) -> str | None:
-        return f'gamma="{self.gamma}"' if isinstance(self.gamma, str) else None
-
-    def pairs(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        return np.asarray(np.exp(-self._number("gamma") * _aligned(X, Y, i, j, self.band, True)))
-
-    def diag(self, X: Ragged) -> np.ndarray:
-        return np.ones(len(X))
-
-    def distances(self, X: Data, Y: Data | None = None) -> np.ndarray:
-        """dtw(x, y) of all pairs; infinite where no alignment fits the band.
-
-        Parameters
-        ----------
-        X, Y : series
-            Y is X by default.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-        """
-        P = self.prepare(X)
-        Q = P if Y is None else self.prepare(Y)
-        return _aligned_block(P, Q, self.band, True)
-
-    @property
-    def properties(self) -> prop.Properties:
-        doubt = "the best alignment changes from pair to pair, and eigenvalues may be negative"
-        return self._stated(
-            psd=prop.Fact(None, doubt),
-            continuous=prop.yes("a minimum of continuous functions of the points"),
-        )
+    if count:
+        cells = max(1.0, float(X.size.mean()) * float(Y.size.mean()))
+        run(job, slices(count, max(1, int(_CELLS / cells))))

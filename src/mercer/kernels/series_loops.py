@@ -10,116 +10,16 @@ Three anti-diagonals are kept, cell (i, j) at place i + 1.
 
 from __future__ import annotations
 
-from math import exp, factorial, frexp, inf, ldexp, log
-from typing import Any
+from math import exp, frexp, inf, ldexp, log
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 
-from .lanes import LANES, WIDTH, equal, load, plus, store, times, times_plus
+from .lanes import WIDTH, equal, load, plus, store, times, times_plus
+from .series_lanes import decay, larger, largest, minus, over, smaller
 
-_FAR = 1e150  # its square can be represented
-_HUGE, _SMALL, _MIDDLE = 2.0**1000, 2.0**600, 900  # when a table is rescaled, and to which power
-_SMALLEST = 708.0  # exp(-708) is the last that is not denormal
-
-_FLOATS = ir.VectorType(ir.DoubleType(), WIDTH)
-_BITS = ir.VectorType(ir.IntType(64), WIDTH)
-_FLAGS = ("nnan", "nsz", "contract")
-
-
-# ---- more operations on sixteen numbers ------------------------------------------------------
-def _all(number: float) -> Any:
-    return ir.Constant(_FLOATS, [float(number)] * WIDTH)
-
-
-def _called(name: str, builder: Any, result: Any, *args: Any) -> Any:
-    kind = ir.FunctionType(result, [arg.type for arg in args])
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{WIDTH}f64")
-    return builder.call(function, args, fastmath=_FLAGS)
-
-
-@intrinsic
-def minus(typing, a, b):
-    """a - b."""
-
-    def generate(context, builder, signature, args):
-        return builder.fsub(args[0], args[1], flags=_FLAGS)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def over(typing, a, b):
-    """a / b."""
-
-    def generate(context, builder, signature, args):
-        return builder.fdiv(args[0], args[1], flags=_FLAGS)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def larger(typing, a, b):
-    """The larger of a and b, lane by lane."""
-
-    def generate(context, builder, signature, args):
-        return _called("maxnum", builder, _FLOATS, *args)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def smaller(typing, a, b):
-    """The smaller of a and b, lane by lane."""
-
-    def generate(context, builder, signature, args):
-        return _called("minnum", builder, _FLOATS, *args)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def largest(typing, a):
-    """The largest of the sixteen numbers."""
-
-    def generate(context, builder, signature, args):
-        return _called("vector.reduce.fmax", builder, ir.DoubleType(), *args)
-
-    return types.float64(LANES), generate
-
-
-@intrinsic
-def decay(typing, a):
-    """exp(-a) for a >= 0, to 2 units in the last place; 0 where a > 708.
-
-    With n the integer next to -a / log 2, exp(-a) is 2^n exp(r), abs(r) <= log(2) / 2. Adding
-    1.5 * 2^52 leaves n in the low bits of the sum, from where it is added to the exponent of the
-    Taylor polynomial of exp(r).
-    """
-
-    def generate(context, builder, signature, args):
-        def times_plus(x: Any, factor: float, y: Any) -> Any:
-            return builder.fadd(builder.fmul(x, _all(factor), flags=_FLAGS), y, flags=_FLAGS)
-
-        (a,) = args
-        shifter = _all(1.5 * 2**52)
-        shifted = times_plus(a, -1.4426950408889634, shifter)
-        n = builder.fsub(shifted, shifter)
-        r = times_plus(n, -6.93147180369123816490e-01, builder.fneg(a))
-        r = times_plus(n, -1.90821492927058770002e-10, r)
-        value = _all(1 / factorial(12))
-        for k in reversed(range(12)):
-            product = builder.fmul(value, r, flags=_FLAGS)
-            value = builder.fadd(product, _all(1 / factorial(k)), flags=_FLAGS)
-        power = builder.shl(builder.bitcast(shifted, _BITS), ir.Constant(_BITS, [52] * WIDTH))
-        bits = builder.add(builder.bitcast(value, _BITS), power)
-        inside = builder.fcmp_ordered("<=", a, _all(_SMALLEST))
-        return builder.select(inside, builder.bitcast(bits, _FLOATS), _all(0.0))
-
-    return LANES(LANES), generate
+FAR = 1e150  # its square can be represented
+HUGE, SMALL, MIDDLE = 2.0**1000, 2.0**600, 900  # when a table is rescaled, and to which power
 
 
 # ---- series as rows of coordinates -----------------------------------------------------------
@@ -134,7 +34,7 @@ def spread(values, start, size, backwards, room, beyond, out):
 
 
 @njit(cache=True, nogil=True)
-def _squares(x, x_room, i, y, y_room, j, channels):
+def squares(x, x_room, i, y, y_room, j, channels):
     """The squared distances of sixteen pairs of points, from places i and j of the rows on."""
     total = equal(0.0)
     for c in range(channels):
@@ -151,48 +51,72 @@ def reach(s, m, n, band):
 
 # ---- the sum over all alignments, and the smallest -------------------------------------------
 @njit(cache=True, nogil=True)
-def _log_sum(x, x_room, m, y, y_room, n, channels, band, weights, diagonals):
-    """log of the sum over all alignments of the product of local kernels.
+def _log_sum(x, x_room, m, y, y_room, n, channels, band, weights, diagonals, slopes):
+    """log of the sum over all alignments of the product of local kernels, and its slope.
 
     A(i, j) = kappa(i, j) (A(i-1, j) + A(i, j-1) + A(i-1, j-1)), with kappa = e / (2 - e) and
-    e = exp(-|x_i - y_j|^2), in a band times weights[parity of i + j]. Powers of two are taken out
-    when the largest cell of two anti-diagonals leaves the middle of what can be represented.
+    e = exp(-q), q = |x_i - y_j|^2, in a band times weights[parity of i + j]. Powers of two are
+    taken out when the largest cell of two anti-diagonals leaves the middle of what can be
+    represented.
+
+    With anti-diagonals for ``slopes`` (else None), these hold the derivatives of A along the
+    logarithm of the lengthscale: that of log kappa is 4 q / (2 - e). All terms are >= 0.
     """
     before, last, new = diagonals[0], diagonals[1], diagonals[2]
     diagonals[:, : m + WIDTH + 2] = 0.0
-    before[0] = top_before = ldexp(1.0, _MIDDLE)  # the empty alignment
-    power = -_MIDDLE
+    before[0] = top_before = ldexp(1.0, MIDDLE)  # the empty alignment
+    if slopes is not None:
+        slope_before, slope_last, slope_new = slopes[0], slopes[1], slopes[2]
+        slopes[:, : m + WIDTH + 2] = 0.0
+    power = -MIDDLE
     for s in range(m + n - 1):
         low, high = reach(s, m, n, band)
         weight = weights[s % 2]
         highest = equal(0.0)
         for i in range(low, high + 1, WIDTH):
-            e = decay(_squares(x, x_room, i, y, y_room, i + n - 1 - s, channels))
+            square = squares(x, x_room, i, y, y_room, i + n - 1 - s, channels)
+            e = decay(square)
             if weight.size > 0:
                 e = times(e, load(weight, band + i - (s + 1) // 2))
-            local = over(e, minus(equal(2.0), e))
+            rest = minus(equal(2.0), e)
+            local = over(e, rest)
             value = times(plus(plus(load(last, i + 1), load(last, i)), load(before, i)), local)
             store(new, i + 1, value)
+            if slopes is not None:
+                slope = plus(load(slope_last, i + 1), load(slope_last, i))
+                slope = times(plus(slope, load(slope_before, i)), local)
+                steep = over(times(equal(4.0), smaller(square, equal(FAR))), rest)
+                slope = times_plus(value, steep, slope)
+                store(slope_new, i + 1, slope)
+                value = plus(value, slope)
             highest = larger(highest, value)
         new[low], new[high + 2] = 0.0, 0.0
         top = largest(highest)
         most = max(top, top_before)
         if most == 0.0:
-            return -inf
-        if most > _HUGE or most < _SMALL:
-            shift = min(_MIDDLE - frexp(most)[1], 1000)
+            return -inf, 0.0
+        if slopes is not None:
+            slope_new[low], slope_new[high + 2] = 0.0, 0.0
+        if most > HUGE or most < SMALL:
+            shift = min(MIDDLE - frexp(most)[1], 1000)
             factor = ldexp(1.0, shift)
             power -= shift
             for i in range(max(low - 1, 0), high + 3):
                 new[i] *= factor
                 last[i] *= factor
+                if slopes is not None:
+                    slope_new[i] *= factor
+                    slope_last[i] *= factor
             top *= factor
         top_before = top
         before, last, new = last, new, before
+        if slopes is not None:
+            slope_before, slope_last, slope_new = slope_last, slope_new, slope_before
     if last[m] == 0.0:
-        return -inf
+        return -inf, 0.0
     mantissa, exponent = frexp(last[m])
-    return log(mantissa) + (power + exponent) * log(2.0)
+    slope = 0.0 if slopes is None else slope_last[m] / last[m]
+    return log(mantissa) + (power + exponent) * log(2.0), slope
 
 
 @njit(cache=True, nogil=True)
@@ -237,7 +161,7 @@ def _smallest(x, x_room, m, y, y_room, n, channels, band, diagonals):
         low, high = reach(s, m, n, band)
         for i in range(low, high + 1, WIDTH):
             best = smaller(smaller(load(last, i + 1), load(last, i)), load(before, i))
-            cost = _squares(x, x_room, i, y, y_room, i + n - 1 - s, channels)
+            cost = squares(x, x_room, i, y, y_room, i + n - 1 - s, channels)
             store(new, i + 1, plus(best, cost))
         new[low], new[high + 2] = inf, inf
         before, last, new = last, new, before
@@ -245,10 +169,12 @@ def _smallest(x, x_room, m, y, y_room, n, channels, band, diagonals):
 
 
 @njit(cache=True, nogil=True)
-def alignments(x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum):
+def alignments(x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum, slopes):
     """For pairs of series the log of the sum over alignments, or the ``minimum``.
 
-    ``band`` is 0 for all alignments. Pairs with the same first series should follow each other.
+    ``band`` is 0 for all alignments. ``slopes`` is None, or an array that is filled with the
+    derivatives of the logarithms along that of the lengthscale. Pairs with the same first series
+    should follow each other.
     """
     out, channels = np.empty(rows.size), x.shape[1]
     if rows.size == 0:
@@ -256,6 +182,7 @@ def alignments(x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum
     x_room, y_room = x_size[rows].max() + 2 * WIDTH, y_size[cols].max() + 2 * WIDTH
     left, right = np.empty(channels * x_room), np.empty(channels * y_room)
     diagonals = np.empty((3, x_room))
+    tangents = None if slopes is None else np.empty((3, x_room))
     weights = np.zeros((2, 2 * (band + WIDTH) if band > 0 and not minimum else 0))
     if weights.size > 0:
         for step in range(1 - band, band):  # step = i - j, at (i + j) % 2 == step % 2
@@ -265,15 +192,18 @@ def alignments(x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum
         m, n = x_size[rows[p]], y_size[cols[p]]
         if rows[p] != at:
             at = rows[p]
-            spread(x, x_start[at], m, False, x_room, _FAR, left)
-        spread(y, y_start[cols[p]], n, True, y_room, -_FAR, right)
+            spread(x, x_start[at], m, False, x_room, FAR, left)
+        spread(y, y_start[cols[p]], n, True, y_room, -FAR, right)
         width = band if band > 0 else m + n
+        slope = 0.0
         if abs(m - n) >= width:
             out[p] = inf if minimum else -inf
         elif minimum:
             out[p] = _smallest(left, x_room, m, right, y_room, n, channels, width, diagonals)
         else:
-            out[p] = _log_sum(
-                left, x_room, m, right, y_room, n, channels, width, weights, diagonals
+            out[p], slope = _log_sum(
+                left, x_room, m, right, y_room, n, channels, width, weights, diagonals, tangents
             )
+        if slopes is not None:
+            slopes[p] = slope
     return out

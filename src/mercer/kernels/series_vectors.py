@@ -1,10 +1,10 @@
 """Series through kernels on vectors: their windows, or all their values, time by time.
 
-These are the kernels for series of Rüping (*SVM kernels for time series analysis*, 2001), beside
-kernels on vectors of equal length, which are used as they are: ``Linear()`` on such vectors learns
-an autoregressive model, ``Gaussian()`` compares time by time. :class:`LagEmbedding` stands for his
-kernel on subsequences, :class:`RegularizedFourier` is his Fourier kernel. His kernel from a hidden
-Markov model is not here.
+Rüping (*SVM kernels for time series analysis*, 2001) compares kernels on vectors of equal length,
+which are used as they are (``Linear()`` on such vectors learns an autoregressive model,
+``Gaussian()`` compares time by time), with a Fourier kernel, :class:`RegularizedFourier` below, and
+with kernels on subsequences and from a hidden Markov model, which are in
+:mod:`mercer.kernels.series_matching`. :class:`LagEmbedding` compares subsequences without gaps.
 """
 
 from __future__ import annotations
@@ -103,6 +103,24 @@ class LagEmbedding(Kernel):
         out /= xn[:, None]
         out /= yn[None, :]
         return out
+
+    def grad_theta(self, X: Ragged, Y: Ragged, W: np.ndarray) -> np.ndarray:
+        same_channels(X, Y)
+        (xs, xn), (ys, yn) = self._places(X), self._places(Y)
+        V, total = W / np.multiply.outer(xn, yn), np.zeros(len(self.theta))
+        rows, cols = np.repeat(np.arange(len(X)), xn), np.repeat(np.arange(len(Y)), yn)
+        for a in range(0, len(xs), _WINDOWS):
+            left = self.kernel.prepare(self._vectors(X, xs[a : a + _WINDOWS]))
+            for b in range(0, len(ys), _WINDOWS):
+                right = self.kernel.prepare(self._vectors(Y, ys[b : b + _WINDOWS]))
+                spread = V[np.ix_(rows[a : a + _WINDOWS], cols[b : b + _WINDOWS])]
+                total += self.kernel.grad_theta(left, right, spread)
+        return total
+
+    def grad_theta_diag(self, X: Ragged, w: np.ndarray) -> np.ndarray:
+        alone = (X[i : i + 1] for i in range(len(X)))
+        parts = (self.grad_theta(x, x, np.full((1, 1), v)) for x, v in zip(alone, w, strict=True))
+        return sum(parts, np.zeros(len(self.theta)))
 
     def diag(self, X: Ragged) -> np.ndarray:
         alone = (X[i : i + 1] for i in range(len(X)))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data import Data, take
-from ..params import integer, one_of, parameter, positive
+from ..params import Hyperparameter, integer, one_of, parameter, positive
 from . import properties as prop
 from .base import Kernel
+from .pairs import weighted_pairs
 from .ragged import Ragged, ragged, same_channels, segments
-from .series import SeriesKernel, on_all_cores, optional_count
+from .series import SeriesKernel, arrays, on_all_cores, optional_count
 
 _VALUES = 500_000  # of the kernel on points that are held at once
 _TYPICAL = 10.0  # k(x, x) by the rule "median"
@@ -23,6 +25,17 @@ _UNROLLED = 3  # orders up to this are compiled one by one
 
 def _none_or_kernel(value: Any) -> str | None:
     return None if value is None or isinstance(value, Kernel) else "None or a kernel on points"
+
+
+class _Group(NamedTuple):
+    """Pairs of one path with others: their places in a list, points, and kernel values of these."""
+
+    pairs: np.ndarray
+    path: Data
+    points: Data
+    values: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +60,8 @@ class Signature(SeriesKernel):
     ----------
     kernel : Kernel, optional
         A kernel on points. The path is taken to its feature space first: <u_i, v_j> becomes a
-        difference of kernel values. By default the path stays where it is.
+        difference of kernel values, and what is tuned are its hyper-parameters instead of the
+        lengthscale. By default the path stays where it is.
     depth : int, optional
         The longest tensors, that is the number of iterated integrals, that count; all by default.
         With order >= depth they are exact.
@@ -175,21 +189,63 @@ class Signature(SeriesKernel):
 
     def _linear(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         from .signature_loops import signatures
+        from .signature_third import third_order
 
         same_channels(X, Y)
-        left, right = (X.values, X.start, X.size), (Y.values, Y.start, Y.size)
+        left, right = arrays(X), arrays(Y)
+        out, terms = np.empty(len(i)), self._terms()
+        default = len(terms[0]) == 3 and terms[1] == 0
 
-        def job(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-            return np.asarray(signatures(*left, *right, i, j, *self._terms()))
+        def job(part: slice) -> None:
+            data = *left, *right, i[part], j[part]
+            out[part] = third_order(*data) if default else signatures(*data, *terms)
 
-        return on_all_cores(job, X, Y, i, j)
+        on_all_cores(job, X, Y, len(i))
+        return out
+
+    def slopes(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Along the lengthscale; paths that are lifted have none to tune."""
+        from .signature_slopes import signature_slopes
+
+        same_channels(X, Y)
+        left, right = arrays(X), arrays(Y)
+        out, terms, scaled = np.empty(len(i)), self._terms(), X.channels - int(self.add_time)
+
+        def job(part: slice) -> None:
+            out[part] = signature_slopes(*left, *right, i[part], j[part], *terms, scaled)
+
+        on_all_cores(job, X, Y, len(i))
+        return out
+
+    def grad_theta(self, X: Ragged, Y: Ragged, W: np.ndarray) -> np.ndarray:
+        if self.kernel is None or not self.hyperparameters():
+            return super().grad_theta(X, Y, W)
+        from .signature_adjoint import lifted_weights
+
+        total, (i, j, weights) = np.zeros(len(self.theta)), weighted_pairs(W, X is Y)
+        for group in self._groups(X, Y, i, j):
+            some, shape = weights[group.pairs], (group.start, group.size)
+            gains = lifted_weights(group.values, *shape, some, *self._terms())
+            total += self.kernel.grad_theta(group.path, group.points, gains)
+        return total
+
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Those of the kernel on points, if there is one; else the lengthscale."""
+        found = super().hyperparameters()
+        return [h for h in found if self.kernel is None or h.name != "lengthscale"]
 
     def _lifted(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """One path of X at a time, against some of Y whose points are looked up together."""
         from .signature_loops import lifted_signatures
 
-        assert self.kernel is not None
         out = np.empty(len(i))
+        for group in self._groups(X, Y, i, j):
+            shape = (group.start, group.size)
+            out[group.pairs] = lifted_signatures(group.values, *shape, *self._terms())
+        return out
+
+    def _groups(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> Iterator[_Group]:
+        """One path of X at a time, against some of Y whose points are looked up together."""
+        assert self.kernel is not None
         most = max(1, int(_VALUES / (X.size.max(initial=1) * Y.size.max(initial=1))))
         group, current = j // most, -1
         order = np.lexsort((i, group))
@@ -203,10 +259,9 @@ class Signature(SeriesKernel):
             start, size = first[j[here] - g * most], Y.size[j[here]]
             used = slice(int(start.min()), int((start + size).max()))
             path = take(X.values, slice(X.start[row], X.start[row] + X.size[row]))
-            values = self.kernel.pairwise(path, take(points, used))
-            values = np.ascontiguousarray(values, dtype=np.float64)
-            out[here] = lifted_signatures(values, start - used.start, size, *self._terms())
-        return out
+            others = take(points, used)
+            values = np.ascontiguousarray(self.kernel.pairwise(path, others), dtype=np.float64)
+            yield _Group(here, path, others, values, start - used.start, size)
 
     @property
     def properties(self) -> prop.Properties:

@@ -42,6 +42,9 @@ class Transform(Kernel):
     def n_features(self, X: Data) -> int | None:
         return self.kernel.n_features(X)
 
+    def features_pay(self, X: Data) -> bool:
+        return self.kernel.features_pay(X)
+
     def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
         return self.kernel.grad_theta(X, Y, W)
 
@@ -111,6 +114,9 @@ class Rescaled(Transform):
 
     def n_features(self, X: Zipped) -> int | None:
         return self.kernel.n_features(X.parts[0])
+
+    def features_pay(self, X: Zipped) -> bool:
+        return self.kernel.features_pay(X.parts[0])
 
     def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
         """The gradient as far as f does not depend on theta."""

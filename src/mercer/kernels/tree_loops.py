@@ -66,42 +66,78 @@ def _partners(code_x, order_x, a, m, code_y, order_y, b, n, low, high):
 def block(kind, X, start_x, size_x, Y, start_y, size_y, by_label, decay, span, out):
     """Fill in the kernel values of all pairs of trees.
 
-    ``kind`` is 0 for subset trees, 1 for partial trees, 2 for rigid and 3 for elastic matching.
+    ``kind`` is 0 for subset trees, 1 for partial trees, 2 for rigid and 3 for elastic matching. The
+    values are polynomials in decay and span: with a complex one of them, ``out`` is complex.
     """
-    m, n = size_x.max(), size_y.max()
-    table, inside = np.zeros((m, n)), np.zeros((m if kind == 3 else 1, n))
-    low, high = np.empty(m, np.int64), np.empty(m, np.int64)
-    widest = 1 + max(X.arity.max(), Y.arity.max())
-    S, T = np.empty((widest, widest)), np.empty((widest, widest))
+    room = _room(X, size_x.max(), Y, size_y.max(), out.dtype)
+    none = np.zeros(0, out.dtype)
     for i in range(start_x.size):
         for j in range(start_y.size):
-            a, b, p, q = start_x[i], start_y[j], size_x[i], size_y[j]
-            if by_label:
-                _partners(X.label, X.by_label, a, p, Y.label, Y.by_label, b, q, low, high)
-                order = Y.by_label
+            at = start_x[i], size_x[i], start_y[j], size_y[j]
+            out[i, j] = _pair(kind, X, Y, at, by_label, decay, span, room, none, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def own(kind, X, start, size, by_label, decay, span, out):
+    """Fill in the kernel values of trees with themselves."""
+    room = _room(X, size.max(), X, size.max(), out.dtype)
+    none = np.zeros(0, out.dtype)
+    for i in range(start.size):
+        at = start[i], size[i], start[i], size[i]
+        out[i] = _pair(kind, X, X, at, by_label, decay, span, room, none, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def gains(kind, X, start_x, size_x, Y, start_y, size_y, by_label, decay, span, coef, out):
+    """Add to ``out``, node by node of one tree x, sum_j coef[j] sum_w C(v, w) over w in y_j."""
+    room = _room(X, size_x, Y, size_y.max(), out.dtype)
+    for j in range(start_y.size):
+        at = start_x, size_x, start_y[j], size_y[j]
+        _pair(kind, X, Y, at, by_label, decay, span, room, out, coef[j])
+
+
+@njit(cache=True, nogil=True)
+def _room(X, m, Y, n, dtype):
+    """Tables for trees of at most m and n nodes: of values (zero between pairs), of children."""
+    widest = 1 + max(X.arity.max(), Y.arity.max())
+    S, T = np.empty((widest, widest), dtype), np.empty((widest, widest), dtype)
+    return np.zeros((m, n), dtype), S, T, np.empty(m, np.int64), np.empty(m, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _pair(kind, X, Y, at, by_label, decay, span, room, nodes, factor):
+    """The sum of C(v, w) over two trees; that of each v, times factor, is added to ``nodes``."""
+    a, p, b, q = at
+    table, S, T, low, high = room
+    if kind == 3:
+        return _elastic(X, a, p, Y, b, q, decay, table, S, nodes, factor)
+    if by_label:
+        _partners(X.label, X.by_label, a, p, Y.label, Y.by_label, b, q, low, high)
+        order = Y.by_label
+    else:
+        code, other = X.production, Y.production
+        _partners(code, X.by_production, a, p, other, Y.by_production, b, q, low, high)
+        order = Y.by_production
+    total = 0.0 * decay
+    for v in range(p):
+        row = 0.0 * decay
+        for t in range(low[v], high[v]):
+            w = order[b + t]
+            if kind == 0:
+                value = _subset(X, a, v, Y, b, w, decay, table)
+            elif kind == 1:
+                value = _partial(X, a, v, Y, b, w, decay, span, table, S, T)
             else:
-                code, other = X.production, Y.production
-                _partners(code, X.by_production, a, p, other, Y.by_production, b, q, low, high)
-                order = Y.by_production
-            if kind == 3:
-                out[i, j] = _elastic(X, a, p, Y, b, q, decay, table, inside, S)
-                continue
-            total = 0.0
-            for v in range(p):
-                for t in range(low[v], high[v]):
-                    w = order[b + t]
-                    if kind == 0:
-                        value = _subset(X, a, v, Y, b, w, decay, table)
-                    elif kind == 1:
-                        value = _partial(X, a, v, Y, b, w, decay, span, table, S, T)
-                    else:
-                        value = decay * _ordered(X, a, v, Y, b, w, table, S)
-                    table[v, w] = value
-                    total += value
-            out[i, j] = total
-            for v in range(p):
-                for t in range(low[v], high[v]):
-                    table[v, order[b + t]] = 0.0
+                value = decay * _ordered(X, a, v, Y, b, w, table, S)
+            table[v, w] = value
+            row += value
+        total += row
+        if nodes.size:
+            nodes[v] += factor * row
+    for v in range(p):
+        for t in range(low[v], high[v]):
+            table[v, order[b + t]] = 0.0
+    return total
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -128,11 +164,15 @@ def _partial(X, a, v, Y, b, w, decay, span, table, S, T):
     y, n = Y.first[b + w], Y.arity[b + w]
     square = span * span
     total = square
+    any_left = False
     for k in range(m):
         for l in range(n):
             S[k, l] = square * table[X.children[x + k], Y.children[y + l]]
             total += S[k, l]
+            any_left |= S[k, l] != 0.0
     for _ in range(1, min(m, n)):
+        if not any_left:
+            break
         any_left = False
         T[0, : n + 1] = 0.0
         for k in range(1, m + 1):
@@ -147,8 +187,6 @@ def _partial(X, a, v, Y, b, w, decay, span, table, S, T):
                 S[k, l] = match * square * T[k, l] if match != 0.0 else 0.0
                 total += S[k, l]
                 any_left |= S[k, l] != 0.0
-        if not any_left:
-            break
     return decay * total
 
 
@@ -168,19 +206,18 @@ def _ordered(X, a, v, Y, b, w, table, S):
 
 
 @njit(cache=True, nogil=True)
-def _elastic(X, a, p, Y, b, q, decay, table, inside, S):
+def _elastic(X, a, p, Y, b, q, decay, inside, S, nodes, factor):
     """Children may be matched by any of their descendants: ``inside`` adds those up."""
-    total = 0.0
+    total = 0.0 * decay
     for v in range(p):
         x, m = X.first[a + v], X.arity[a + v]
+        row = 0.0 * decay
         for w in range(q):
             y, n = Y.first[b + w], Y.arity[b + w]
-            value = 0.0
+            below = 0.0 * decay
             if X.label[a + v] == Y.label[b + w]:
-                value = decay * _ordered(X, a, v, Y, b, w, inside, S)
-            total += value
-            table[v, w] = value
-            below = value
+                below = decay * _ordered(X, a, v, Y, b, w, inside, S)
+            row += below
             for k in range(m):
                 below += inside[X.children[x + k], w]
             for l in range(n):
@@ -189,6 +226,8 @@ def _elastic(X, a, p, Y, b, q, decay, table, inside, S):
                 for k in range(m):
                     below -= inside[X.children[x + k], c]
             inside[v, w] = below
-    for v in range(p):
-        table[v, :q] = 0.0
+        total += row
+        if nodes.size:
+            nodes[v] += factor * row
+    inside[:p, :q] = 0.0
     return total

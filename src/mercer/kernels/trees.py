@@ -3,79 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data
 from ..features.sparse import sparse_block
 from ..params import parameter
 from . import properties as prop
-from .base import Kernel
-from .domains import TREES, Domain
-from .forest import Forest, forest
+from .base import weigh
+from .forest import Forest
+from .tree_base import NodePairs, TreeKernel, fraction
 
 _COLUMNS = 2**57
-
-
-def _decay(default: float) -> Any:
-    def check(value: Any) -> str | None:
-        fine = isinstance(value, float | int | np.number) and 0 < value <= 1
-        return None if fine and not isinstance(value, bool) else "a number in (0, 1]"
-
-    return parameter(default, check=check)
-
-
-@dataclass(eq=False, repr=False)
-class TreeKernel(Kernel):
-    """What kernels on trees share.
-
-    Samples are bracket strings ``"(S (NP dogs) (VP bark))"``, nested tuples ``("S", ("NP", "dogs"),
-    ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are not looked
-    at), directed networkx graphs with one root (the attribute "label" of a node, or else the node
-    itself; nodes with several parents are repeated), or trees of nltk. The order of children
-    matters.
-    """
-
-    decay: float = _decay(0.4)
-
-    kind: ClassVar[int] = 0
-    by_label: ClassVar[bool] = True
-
-    def prepare(self, X: Data) -> Forest:
-        return forest(X, type(self).__name__)
-
-    def pairwise(self, X: Forest, Y: Forest) -> np.ndarray:
-        from .tree_loops import block
-
-        out = np.empty((len(X), len(Y)))
-        if out.size:
-            block(
-                self.kind, X.nodes, X.start, X.size, Y.nodes, Y.start, Y.size, self.by_label,
-                float(self.decay), self._span(), out,
-            )  # fmt: skip
-        return out
-
-    def diag(self, X: Forest) -> np.ndarray:
-        return np.array([self.pairwise(X[[i]], X[[i]])[0, 0] for i in range(len(X))])
-
-    def _span(self) -> float:
-        return 1.0
-
-    @property
-    def domain(self) -> Domain:
-        return TREES
-
-    def _facts(self, alike: str, **more: prop.Fact) -> prop.Properties:
-        """``alike`` names two trees with the same features."""
-        return self._stated(
-            bounded=prop.no("k(x, x) grows with the number of nodes of x"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
-            **more,
-        )
 
 
 @dataclass(eq=False, repr=False)
@@ -107,16 +46,20 @@ class Subtree(TreeKernel):
     Vishwanathan & Smola, *Fast kernels for string and tree matching*, NIPS 2002.
     """
 
-    decay: float = _decay(1.0)
+    decay: float = fraction(1.0)
     because = "an inner product of explicit features: the counts of all complete subtrees"
 
     def features(self, X: Forest) -> sp.csr_matrix:
+        return self._features(X, X.nodes.internal > 0)
+
+    def _features(self, X: Forest, squares: np.ndarray) -> sp.csr_matrix:
+        """The features, times the square roots of numbers for each node of the forest."""
         nodes = X.nodes
         places = np.concatenate([np.arange(s, s + n) for s, n in zip(X.start, X.size, strict=True)])
         tree = np.repeat(np.arange(len(X)), X.size)
         inner = nodes.arity[places] > 0
         places, tree = places[inner], tree[inner]
-        weights = float(self.decay) ** (nodes.internal[places] / 2)
+        weights = np.sqrt(float(self.decay) ** nodes.internal[places] * squares[places])
         order = np.lexsort((nodes.complete[places], tree))
         indptr = np.searchsorted(tree[order], np.arange(len(X) + 1))
         phi = sp.csr_matrix(
@@ -133,16 +76,33 @@ class Subtree(TreeKernel):
         return sparse_block(phi, phi if Y is X else self.features(Y))
 
     def diag(self, X: Forest) -> np.ndarray:
-        return np.asarray(self.features(X).power(2).sum(axis=1), dtype=np.float64).ravel()
+        return _squared_norms(self.features(X))
+
+    def gains(self, x: Forest, Y: Forest, coef: np.ndarray) -> np.ndarray:
+        phi = self.features(Y)
+        columns, place = np.unique(phi.indices, return_inverse=True)
+        sums = np.bincount(place, phi.data * np.repeat(coef, np.diff(phi.indptr)), len(columns))
+        own = slice(x.start[0], x.start[0] + x.size[0])
+        at = np.searchsorted(columns, x.nodes.complete[own])
+        known = np.append(columns, -1)[at] == x.nodes.complete[own]
+        weights = float(self.decay) ** (x.nodes.internal[own] / 2)
+        return np.where(known, weights * np.append(sums, 0.0)[at], 0.0)
+
+    def grad_theta(self, X: Forest, Y: Forest, W: np.ndarray) -> np.ndarray:
+        """dk/dlog(lambda) counts each t abs(t) times."""
+        phi, psi = (self._features(Z, Z.nodes.internal) for Z in (X, Y))
+        return weigh(W, [sparse_block(phi, psi)])
+
+    def grad_theta_diag(self, X: Forest, w: np.ndarray) -> np.ndarray:
+        return weigh(w, [_squared_norms(self._features(X, X.nodes.internal))])
 
     @property
     def properties(self) -> prop.Properties:
-        zero = "k(x, x) = 0 for a tree of one node"
-        return self._facts(f"{zero}, whatever its label", positive_diag=prop.no(zero))
+        return self._without_nodes()
 
 
 @dataclass(eq=False, repr=False)
-class SubsetTree(TreeKernel):
+class SubsetTree(NodePairs):
     r"""Fragments that two trees have in common, made of whole productions (Collins & Duffy).
 
     .. math:: k(x, y) = \sum_{v \in x} \sum_{w \in y} C(v, w), \qquad
@@ -174,16 +134,16 @@ class SubsetTree(TreeKernel):
     """
 
     because = "an inner product of features: the weighted counts of all fragments of productions"
+    kind = 0
     by_label = False
 
     @property
     def properties(self) -> prop.Properties:
-        zero = "k(x, x) = 0 for a tree of one node"
-        return self._facts(f"{zero}, whatever its label", positive_diag=prop.no(zero))
+        return self._without_nodes()
 
 
 @dataclass(eq=False, repr=False)
-class PartialTree(TreeKernel):
+class PartialTree(NodePairs):
     r"""Fragments that two trees have in common, with any children of a node left out (Moschitti).
 
     .. math:: k(x, y) = \sum_{v \in x} \sum_{w \in y} C(v, w), \qquad
@@ -216,20 +176,20 @@ class PartialTree(TreeKernel):
     2006.
     """
 
-    span: float = _decay(0.4)
+    span: float = fraction(0.4)
     kind = 1
     because = "an inner product of features: the weighted counts of all fragments"
 
-    def _span(self) -> float:
-        return float(self.span)
+    def _numbers(self) -> tuple[float, float]:
+        return float(self.decay), float(self.span)
 
     @property
     def properties(self) -> prop.Properties:
-        return _counting_nodes(self)
+        return self._counting_nodes()
 
 
 @dataclass(eq=False, repr=False)
-class ElasticTree(TreeKernel):
+class ElasticTree(NodePairs):
     r"""Fragments that two trees have in common, stretched over generations (Kashima & Koyanagi).
 
     .. math:: k(x, y) = \sum_{v \in x} \sum_{w \in y} C(v, w), \qquad
@@ -269,19 +229,13 @@ class ElasticTree(TreeKernel):
     because = "an inner product of features: the weighted counts of all embedded fragments"
 
     @property
-    def kind(self) -> int:  # type: ignore[override]
+    def kind(self) -> int:
         return 3 if self.elastic else 2
 
     @property
     def properties(self) -> prop.Properties:
-        return _counting_nodes(self)
+        return self._counting_nodes()
 
 
-def _counting_nodes(kernel: TreeKernel) -> prop.Properties:
-    """The properties of kernels whose features tell all trees apart, the tree itself being one."""
-    largest = "of distinct trees, one of most nodes has itself as a fragment, and no other has"
-    return kernel._stated(
-        bounded=prop.no("k(x, x) grows with the number of nodes of x"),
-        strictly_pd=prop.yes(largest),
-        positive_diag=prop.yes("every node is a fragment"),
-    )
+def _squared_norms(phi: sp.csr_matrix) -> np.ndarray:
+    return np.asarray(phi.power(2).sum(axis=1), dtype=np.float64).ravel()

@@ -14,13 +14,13 @@ from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..gram.stored import DenseGram, LowRankGram, TiledGram
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
 from ..kernels.precomputed import Precomputed
 from ..kernels.radial import Gaussian
 from ..rkhs.function import RKHSFunction
 from ..solvers.canonical import CanonicalProblem
 from ..solvers.pivoted import pivoted_cholesky
 from ..solvers.views import FactorView, GramView, View
-from .common import as_kernel
 from .multiview import (
     MultiViewModel,
     as_views,

@@ -10,9 +10,9 @@ from sklearn.model_selection import ParameterGrid, check_cv
 
 from ..data import Data, length
 from ..gram.plan import Plan
+from ..progress import progress
 from ..solvers.canonical import CanonicalProblem
 from .cca import KernelCCA, KernelView
-from .common import progress
 from .multiview import as_views, correlate, mean_correlation
 
 

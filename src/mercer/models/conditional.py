@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
 from ..kernels.radial import Gaussian
 from ..rkhs.compress import herd
 from ..rkhs.function import RKHSFunction
@@ -22,7 +23,7 @@ from ..solvers.auto import choose, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.pivoted import pivoted_cholesky
-from .common import as_kernel, check_data, on_vectors
+from .common import check_data, on_vectors
 
 _LEAN = Plan(memory=1)  # the outputs meet in products only
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)

@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Data, length
 from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
 from ..solvers import criteria
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
 from ..tuning import search
-from .common import as_kernel, check_data, covariance
+from .common import check_data, covariance
 from .gp_parts import ProcessPart, draw, summands
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
@@ -45,7 +46,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     fixed : tuple of str
         Names of hyper-parameters that stay: ``"alpha"``, ``"left__value"``, ``"lengthscale"``.
     n_restarts_optimizer : int
-        Further searches from random starts.
+        Further searches from random starts, up to a factor of 100 from the first in each number.
     normalize_y : bool
         Subtract the mean of y and divide by its spread; undone in predictions.
     random_state : int, RandomState or None
@@ -128,7 +129,14 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ValueError(
                 "GaussianProcessRegressor requires y to be passed, but the target y is None."
             )
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        y = check_array(
+            y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y"
+        )
+        if np.isnan(y).any():
+            raise ValueError(
+                "Input y contains NaN: drop these rows, or take MultiOutputKernelRidge, which "
+                "allows for missing entries of several outputs."
+            )
         check_consistent_length(X, y)
         alpha, scale, known = self._check_alpha(y)
         self._y_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])

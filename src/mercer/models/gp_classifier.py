@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ..data import Data
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
 from ..solvers.laplace import Mode, find_mode, laplace_evidence
 from ..tuning import search
-from .common import as_kernel, check_data, covariance
+from .common import check_data, covariance
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 
@@ -58,7 +59,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     fixed : tuple of str
         Names of hyper-parameters that stay as they are.
     n_restarts_optimizer : int
-        Further searches from random starts.
+        Further searches from random starts, up to a factor of 100 from the first in each number.
     random_state : int, RandomState or None
         Draws restarts, and the samples on which a search with many begins.
 

@@ -12,8 +12,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from ..data import Data
 from ..gram.plan import Plan
+from ..kernels.named import as_kernel
 from ..solvers.auto import solve_ridge
-from .common import as_kernel, check_data
+from .common import check_data
+
+_Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
 
 class LeastSquaresMachine(BaseEstimator):
@@ -51,13 +54,16 @@ class LeastSquaresMachine(BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def _fit(self, X: Data, Y: np.ndarray, weights: np.ndarray | None) -> None:
-        """One system for all columns of Y: the intercept comes from one more right-hand side."""
+    def _make_gram(self, X: Data) -> Any:
         if not (self.C > 0 and np.isfinite(self.C)):
             raise ValueError(f"C must be > 0 and finite, got {self.C!r}.")
         kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        gram: Any = kernel.gram(X, self.plan)
-        self.gram_, self.kernel_ = gram, gram.kernel
+        return kernel.gram(X, self.plan)
+
+    def _fit(self, X: Data, Y: np.ndarray, weights: np.ndarray | None) -> None:
+        """One system for all columns of Y: the intercept comes from one more right-hand side."""
+        self.gram_ = self._make_gram(X)
+        self.kernel_ = self.gram_.kernel
         self.X_fit_ = X
         rhs = np.column_stack([Y, np.ones(len(Y))])
         solved = solve_ridge(self.gram_, rhs, 1 / self.C, weights).warn()
@@ -113,15 +119,18 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y of shape (n,) or (n, t), and weights."""
+        self._fit(*self._check_fit(X, y, sample_weight))
+        if np.asarray(y).ndim == 1:
+            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(self.intercept_[0])
+        return self
+
+    def _check_fit(self, X: Data, y: Any, sample_weight: Any) -> _Problem:
         X = check_data(self, X, self.kernel, reset=True)
         if y is None:
             raise ValueError("LSSVR requires y to be passed, but the target y is None.")
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(X, y)
-        self._fit(X, y.reshape(len(y), -1), _weights(sample_weight, y))
-        if y.ndim == 1:
-            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(self.intercept_[0])
-        return self
+        return X, y.reshape(len(y), -1), _weights(sample_weight, y)
 
     def predict(self, X: Data) -> np.ndarray:
         """f(x) + b for every sample."""
@@ -176,6 +185,11 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights."""
+        self._fit(*self._check_fit(X, y, sample_weight))
+        return self
+
+    def _check_fit(self, X: Data, y: Any, sample_weight: Any) -> _Problem:
+        """Labels as ±1: one column for two classes, else one for each class against the rest."""
         X = check_data(self, X, self.kernel, reset=True)
         if y is None:
             raise ValueError("LSSVC requires y to be passed, but the target y is None.")
@@ -191,8 +205,7 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
             factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
             weights = factors[codes] * (1.0 if weights is None else weights)
         positive = np.arange(1, 2) if k == 2 else np.arange(k)
-        self._fit(X, np.where(codes[:, None] == positive, 1.0, -1.0), weights)
-        return self
+        return X, np.where(codes[:, None] == positive, 1.0, -1.0), weights
 
     def decision_function(self, X: Data) -> np.ndarray:
         """Scores: (m,) for two classes, else one column per class."""

@@ -22,12 +22,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from ..data import Data
 from ..gram.plan import Plan
 from ..gram.stored import DenseGram
+from ..kernels.named import as_kernel
 from ..losses import Loss, as_loss
 from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, solve_representer
-from .common import as_kernel, check_data
+from .common import check_data
 
 
 class RepresenterMachine(BaseEstimator):

@@ -10,14 +10,17 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..data import Data
+from ..data import Data, take
+from ..gram.memory import require_memory
 from ..gram.plan import Plan
+from ..kernels.named import as_kernel
 from ..kernels.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
 from ..kernels.precomputed import Precomputed
+from ..solvers.cholesky import CholeskyFactor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
 from ..solvers.output import learn_output
-from .common import as_kernel, check_data
+from .common import check_data
 from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
@@ -112,7 +115,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         "X_fit_",
         "dual_coef_",
         "_weights",
-        "_complete",
+        "_observed",
         "n_iter_",
         "n_features_in_",
         "feature_names_in_",
@@ -172,7 +175,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.kernel_ = kernel
         self.gram_ = gram
         self._weights = weights
-        self._complete = not np.isnan(Y).any()
+        self._observed = ~np.isnan(Y)
         self.solution_ = solve_vector_ridge(
             gram,
             Y.astype(float),
@@ -199,14 +202,13 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """The variance of each output of f(x) under a Gaussian process, shape (m,) or (m, T).
 
         The prior covariance is K and alpha the variance of the noise. For kernels k(x, y) B and
-        targets without missing entries.
+        targets without missing entries it follows from the eigendecompositions of both factors;
+        otherwise the covariance of all targets that are known is stored and factorised.
         """
         check_is_fitted(self)
-        if len(self.gram_.kronecker) != 1 or self.gram_.joint or not self._complete:
-            raise ValueError(
-                "posterior_variance needs a kernel of the form k(x, y) B and targets without "
-                "missing entries."
-            )
+        separable = len(self.gram_.kronecker) == 1 and not self.gram_.joint
+        if not (separable and self._observed.all()):
+            return self._dense_variance(X)
         X = check_data(self, X, self._scalar_kernel, reset=False)
         K, B = self.gram_.kronecker[0]
         rows = RidgeSpectrum(K, self._weights)
@@ -219,6 +221,26 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             block = cross.block(part, everything).astype(float)
             block = block if rows.root is None else block * rows.root
             variance[part] -= spectrum.explained_variance(block, float(self.alpha))
+        variance = np.maximum(variance, 0)
+        return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
+
+    def _dense_variance(self, X: Data) -> np.ndarray:
+        """From the covariance of all pairs of sample and output whose target is known."""
+        X = check_data(self, X, self._scalar_kernel, reset=False)
+        n, T = self._observed.shape
+        require_memory(3 * 8.0 * (n * T) ** 2, f"the covariance of {n * T} targets")
+        known = np.flatnonzero(self._observed)
+        A = self.gram_.to_dense()[np.ix_(known, known)].astype(np.float64, copy=False)
+        weights = np.ones(n) if self._weights is None else self._weights
+        A.flat[:: len(A) + 1] += float(self.alpha) / np.repeat(weights, T)[known]
+        factor = CholeskyFactor(A)
+        variance = self.kernel_.gram(X, Plan(storage="tiled")).diag().astype(np.float64)
+        block = max(1, _BLOCK // T)
+        for start in range(0, len(variance), block):
+            rows = np.arange(start, min(start + block, len(variance)))
+            cross = self.gram_.cross(take(X, rows)).to_dense()[:, known]
+            half = factor.half_solve(cross.T.astype(np.float64))
+            variance[rows] -= np.einsum("ij,ij->j", half, half).reshape(-1, T)
         variance = np.maximum(variance, 0)
         return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
 

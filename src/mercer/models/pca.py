@@ -14,13 +14,14 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_is
 from ..data import Data, as_vectors, length, take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
 from ..kernels.nystrom import Nystrom
 from ..rkhs.function import RKHSFunction
 from ..rkhs.preimage import preimage
 from ..rkhs.subspace import Subspace
 from ..solvers.auto import solve_ridge
 from ..solvers.components import Spectrum, principal
-from .common import as_kernel, check_data
+from .common import check_data
 from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
 from .preimage import lengthened
 from .ridge import _seed

@@ -12,10 +12,10 @@ from ..data import take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.distances import median_distance
+from ..kernels.named import as_kernel
 from ..kernels.radial import Gaussian
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
-from .common import as_kernel
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty
 _WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales that are tried, in median distances

@@ -12,10 +12,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
 from ..rkhs.function import RKHSFunction
 from ..solvers.auto import solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
-from .common import as_kernel, check_data
+from .common import check_data
 
 SOLVERS = ("auto", "cholesky", "primal", "cg")
 

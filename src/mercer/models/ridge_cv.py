@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, indexable
 from ..data import Data, take
 from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed
+from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
-from .common import progress
 from .ridge import KernelRidge
 
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried

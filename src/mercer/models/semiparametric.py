@@ -15,8 +15,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..data import Data, as_vectors
 from ..gram.base import Gram
 from ..gram.plan import Plan
+from ..kernels.named import as_kernel
 from ..solvers.semiparametric import SemiparametricProblem
-from .common import as_kernel, check_data
+from .common import check_data
 
 
 class SemiparametricModel(MultiOutputMixin, RegressorMixin, BaseEstimator):

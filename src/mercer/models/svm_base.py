@@ -17,10 +17,12 @@ from ..gram.memory import parse_memory
 from ..gram.stored import TiledGram
 from ..gram.tiles import multiply, on_pool
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
+from ..progress import ticker
 from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.coordinate import warm_start
 from ..solvers.smo import BoxProblem, BoxSolution, solve_box
-from .common import as_kernel, check_data, on_vectors, ticker
+from .common import check_data, on_vectors
 
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
@@ -40,7 +42,7 @@ def training_blocks(kernel: Kernel, X: Data, tol: float) -> Blocks:
     P = kernel.prepare(X)
     n, count = length(P), kernel.n_features(P)
     single = n > _FEW and tol >= _FINE
-    if count is not None:
+    if count is not None and kernel.features_pay(P):
         dtype = np.float32 if single else np.float64
         if sp.issparse(kernel.features(take(P, slice(0, 1)))):
             phi: Any = kernel.features(P)

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from ..data import Data, length, take
 from ..gram.memory import free_memory
 from ..gram.tiles import run
+from ..progress import progress
 from ..solvers.blocks import Blocks
-from .common import progress
 from .svm import SVC
 from .svm_pairs import PairFit, count_votes
 

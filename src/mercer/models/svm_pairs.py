@@ -16,10 +16,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from ..data import Data, take
 from ..gram.tiles import run
+from ..progress import counted
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxSolution
 from .calibration import Calibration
-from .common import ticker
 from .svm_base import SupportVectorMachine
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
@@ -160,14 +160,13 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             beta, report = self._solve_pair(blocks.subset(index), y, weights[index], start)
             classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
             fits[p] = PairFit(index, beta, DualReport(classes, *report))
-            tick()
 
         sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
-        with ticker(self.verbose and len(pairs) > 1, "pairs of classes", len(pairs)) as tick:
-            for p in np.flatnonzero(sizes > _ALONE).tolist():  # worth all cores each
-                one(p)
-            several = np.flatnonzero(sizes <= _ALONE)
-            run(one, several[np.argsort(-sizes[several], kind="stable")].tolist())
+        each = counted(one, len(pairs), self.verbose and len(pairs) > 1, "pairs of classes")
+        for p in np.flatnonzero(sizes > _ALONE).tolist():  # worth all cores each
+            each(p)
+        several = np.flatnonzero(sizes <= _ALONE)
+        run(each, several[np.argsort(-sizes[several], kind="stable")].tolist())
         return fits
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:

@@ -12,6 +12,10 @@ validation              mean squared error on samples held out
 A change dA changes each of them by sum_ij W_ij dA_ij. W is given in tiles: with it, the gradient in
 any number of hyper-parameters needs no matrix of derivatives (:func:`mercer.gram.tiles.contract`).
 
+Beside a free intercept, G is replaced by G - G11'G / 1'G1, the inverse of A on vectors of sum zero,
+and -log p(y) has the further term log(1'G1) / 2 and n - 1 in place of n: nothing is known of the
+intercept, and it is integrated out.
+
 References: Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 5;
 Sundararajan & Keerthi, *Predictive approaches for choosing hyperparameters in Gaussian processes*,
 2001; Golub, Heath & Wahba, *Generalized cross-validation*, 1979.
@@ -46,7 +50,9 @@ class Criterion:
     diagonal: np.ndarray
 
 
-def evidence(A: np.ndarray, Y: np.ndarray, *, scaled: bool = False) -> Criterion:
+def evidence(
+    A: np.ndarray, Y: np.ndarray, *, scaled: bool = False, intercept: bool = False
+) -> Criterion:
     """The negative logarithm of the marginal likelihood of the columns of Y.
 
     Parameters
@@ -57,24 +63,30 @@ def evidence(A: np.ndarray, Y: np.ndarray, *, scaled: bool = False) -> Criterion
         Targets, each of them a draw of the same process.
     scaled : bool
         The covariance of Y is s A, with the factor s that makes Y most likely.
+    intercept : bool
+        A constant is added to each column of Y of which nothing is known.
     """
     n, t = Y.shape
     factor = CholeskyFactor(A)
-    C = factor.solve(Y)
-    squares = float((Y * C).sum())
-    s = squares / Y.size if scaled else 1.0
-    value = squares / s / 2 + t * (factor.logdet() + n * np.log(2 * np.pi * s)) / 2
+    g = _constant(factor, n, intercept)
+    C = factor.solve(Y) - g @ (g.T @ Y)
+    squares, freedom = float((Y * C).sum()), n - g.shape[1]
+    s = squares / (t * freedom) if scaled else 1.0
+    logdet = factor.logdet() + 2 * float(np.log(g.sum(axis=0)).sum())
+    value = squares / s / 2 + t * (logdet + freedom * np.log(2 * np.pi * s)) / 2
     G = factor.inverse()
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
-        return (t * _symmetric(G, rows, cols) - C[rows] @ C[cols].T / s) / 2
+        inverse = _symmetric(G, rows, cols) - g[rows] @ g[cols].T
+        return (t * inverse - C[rows] @ C[cols].T / s) / 2
 
-    return Criterion(value, tile, (t * np.diagonal(G) - (C * C).sum(axis=1) / s) / 2)
+    diagonal = np.diagonal(G) - (g * g).sum(axis=1)
+    return Criterion(value, tile, (t * diagonal - (C * C).sum(axis=1) / s) / 2)
 
 
-def leave_one_out(A: np.ndarray, Y: np.ndarray) -> Criterion:
+def leave_one_out(A: np.ndarray, Y: np.ndarray, *, intercept: bool = False) -> Criterion:
     """The mean squared error of leave-one-out predictions; parameters as in :func:`evidence`."""
-    G, C = _inverse(A, Y)
+    G, C = _inverse(A, Y, intercept)
     g = np.diagonal(G).copy()
     R = C / g[:, None]
     # dR = -(G dA C) / g + C diag(G dA G) / g^2, from dC = -G dA C and dG = -G dA G
@@ -90,10 +102,10 @@ def leave_one_out(A: np.ndarray, Y: np.ndarray) -> Criterion:
     return Criterion(float((R * R).mean()), tile, diagonal)
 
 
-def generalised(A: np.ndarray, Y: np.ndarray) -> Criterion:
+def generalised(A: np.ndarray, Y: np.ndarray, *, intercept: bool = False) -> Criterion:
     """The score of generalised cross-validation; parameters as in :func:`evidence`."""
     n = len(A)
-    G, C = _inverse(A, Y)
+    G, C = _inverse(A, Y, intercept)
     trace = float(np.trace(G))
     value = n * float((C * C).sum()) / trace**2 / Y.shape[1]
     U, M = G @ C, G @ G
@@ -129,14 +141,25 @@ def validation(A: np.ndarray, Y: np.ndarray, *, train: int) -> Criterion:
     return Criterion(float((E * E).mean()), tile, diagonal)
 
 
-def _inverse(A: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """G = A^-1, in the memory of A, and G Y."""
+def _inverse(A: np.ndarray, Y: np.ndarray, intercept: bool) -> tuple[np.ndarray, np.ndarray]:
+    """G = A^-1, in the memory of A, and G Y; beside an intercept as said above."""
     factor = CholeskyFactor(A)
-    C = factor.solve(Y)
+    g = _constant(factor, len(Y), intercept)
+    C = factor.solve(Y) - g @ (g.T @ Y)
     G = factor.inverse()
     upper = np.triu_indices(len(G), 1)
     G[upper] = G.T[upper]
+    if intercept:
+        G -= g @ g.T
     return G, C
+
+
+def _constant(factor: CholeskyFactor, n: int, intercept: bool) -> np.ndarray:
+    """G1 / sqrt(1'G1) as a column; no column without an intercept."""
+    if not intercept:
+        return np.empty((n, 0))
+    g = factor.solve(np.ones((n, 1)))
+    return g / np.sqrt(g.sum())
 
 
 def _symmetric(L: np.ndarray, rows: slice, cols: slice) -> np.ndarray:

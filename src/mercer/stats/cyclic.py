@@ -21,6 +21,7 @@ import scipy.fft
 from ..data import Data
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
+from ..progress import progress
 from .arrangement import Arrangement
 from .bank import Bank
 from .permutations import Units
@@ -54,15 +55,16 @@ def shifted_sums(
     Y: Data,
     arrangement: Arrangement,
     workers: int | None = None,
+    verbose: bool = False,
 ) -> Shifted:
     """The sums of every kernel of X with every kernel of Y, under all permutations."""
     q = arrangement.grid.shape[1]
     left, right = (_Side(k, Z, arrangement, workers) for k, Z in zip(kernels, (X, Y), strict=True))
     spectrum = _Spectrum(arrangement, len(left.bank), len(right.bank), workers)
-    for u in range(q):
-        for v in range(u, q):
-            count = spectrum.offsets(u == v)
-            spectrum.add(left.diagonals(u, v, count), right.diagonals(u, v, count), u == v)
+    tiles = [(u, v) for u in range(q) for v in range(u, q)]
+    for u, v in progress(tiles, verbose, "kernel values"):
+        count = spectrum.offsets(u == v)
+        spectrum.add(left.diagonals(u, v, count), right.diagonals(u, v, count), u == v)
     pairs = spectrum.values()
     if len(arrangement.fixed):
         across = _Spectrum(arrangement, len(left.bank), len(right.bank))

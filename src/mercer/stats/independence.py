@@ -14,8 +14,9 @@ from ..kernels.nystrom import Nystrom
 from . import independence_nulls as without_permutations
 from .aggregate import as_kernels, combine
 from .independence_grid import dependence_grid
-from .independence_permutations import PermutedHSIC
+from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import exceeds, permutation_pvalue, sequential_pvalue
+from .permutation_test import moments_seen
 from .permutations import exchange
 from .result import TestResult
 from .variables import Variables, dense_features
@@ -23,7 +24,8 @@ from .variables import Variables, dense_features
 NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild")
 PERMUTATIONS = ("auto", "cyclic", "random")
 _LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
-_LANDMARKS = 200
+_WORK = 1e11  # products of features, of all pairs of kernels, that landmarks are chosen for
+_LANDMARKS = (10, 200)  # at least, at most
 _LEAST = 6  # observations
 
 
@@ -40,6 +42,7 @@ def independence_test(
     landmarks: int | str | None = "auto",
     stop_after: int | None = None,
     plan: Plan | None = None,
+    verbose: bool = False,
 ) -> TestResult:
     """Test whether two or more variables are independent, by their HSIC.
 
@@ -83,13 +86,17 @@ def independence_test(
     permutations : {"auto", "cyclic", "random"}
         How to permute: a group, independent random permutations, or a group where there is one.
     landmarks : int, "auto" or None
-        Replace kernels by their Nyström approximation from this many observations. By default 200
-        where the exact computation is long (two variables, from about 20,000 observations on).
+        Replace kernels by their Nyström approximation from this many observations. By default up
+        to 200 where the exact computation is long (two variables, from about 20,000 observations
+        on), fewer from 250,000 on, or where the memory of the plan is small.
     stop_after : int, optional
         Permute at random, and stop once this many statistics exceed the observed one (one kernel
-        per variable only).
+        per variable only): large p-values are found quickly, with a relative error of about one
+        over the root of this number (``pvalue_interval``).
     plan : Plan, optional
-        Its number of threads is used.
+        Its number of threads and its memory are used (500 MB for features, if it names none).
+    verbose : bool
+        Show a progress bar.
 
     Returns
     -------
@@ -106,7 +113,7 @@ def independence_test(
     >>> y = np.cos(2 * x) + rng.normal(0, 0.7, 200)
     >>> print(independence_test(x, y, rng=0))
     independence test, largest score of 9 pairs of kernels (999 permutations, a cyclic group)
-      statistic 4.343, p-value 0.001 (95 % interval 0 to 0.0037)
+      statistic 6.512, p-value 0.001 (95 % interval 0 to 0.0037)
       At the 5 % level: evidence against "the variables are independent".
     >>> colour = np.where(y + rng.normal(size=200) > 0, "red", "blue").tolist()
     >>> independence_test(x, colour, kernels=[None, Categorical()], rng=0).pvalue < 0.01
@@ -136,7 +143,8 @@ def independence_test(
     if several and stop_after is not None:
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
     notes = _blind_spots(candidates)
-    candidates, approximate = _approximated(candidates, joint, landmarks, rng)
+    rank = _rank(candidates, joint, landmarks, n_permutations, memory_of(plan or Plan()))
+    candidates, approximate = _approximated(candidates, joint, rank, rng)
     statistics = PermutedHSIC(
         joint,
         candidates,
@@ -144,7 +152,8 @@ def independence_test(
         biased=name == "v",
         how="random" if stop_after is not None else permutations,
         rng=rng,
-        workers=plan.workers if plan is not None else None,
+        plan=plan,
+        verbose=verbose,
     )
     details: dict[str, Any] = {}
     if stop_after is not None:
@@ -166,6 +175,9 @@ def independence_test(
                 "pvalues": (1 + np.array(counts)) / all_values.shape[1],
                 "best": tuple(best),
             }
+    how = statistics.words + (f", features from {rank} landmarks" if rank else "")
+    if stop_after is not None and len(found.draws) < n_permutations:
+        how += f", stopped after {stop_after} above"
     what = "HSIC" if len(joint) == 2 else "dHSIC"
     if several:
         count = len(statistics.combinations)
@@ -174,7 +186,7 @@ def independence_test(
     return TestResult(
         statistic=value,
         pvalue=found.pvalue,
-        method=f"{_test(joint)}, {what} ({len(found.draws)} permutations{statistics.words})",
+        method=f"{_test(joint)}, {what} ({len(found.draws)} permutations{how})",
         hypothesis=_hypothesis(joint),
         null=found.draws,
         n_permutations=len(found.draws),
@@ -225,29 +237,46 @@ def _candidates(joint: Variables, place: int, kernel: Any) -> list[Kernel]:
     return [joint.kernel(place, k) for k in as_kernels(kernel) or [kernel]]
 
 
-def _approximated(
-    candidates: list[list[Kernel]], joint: Variables, landmarks: Any, rng: np.random.Generator
-) -> tuple[list[list[Kernel]], tuple[str, ...]]:
+def _rank(
+    candidates: list[list[Kernel]],
+    joint: Variables,
+    landmarks: int | str | None,
+    n_permutations: int,
+    memory: float,
+) -> int | None:
+    """How many landmarks stand for the data; None for an exact computation."""
     n = joint.n
-    pairs = list(zip(candidates, joint.data, strict=True))
+    pairs = zip(candidates, joint.data, strict=True)
     infinite = sum(not dense_features(k, X) for kernels, X in pairs for k in kernels)
     if landmarks == "auto":
-        landmarks = _LANDMARKS if len(joint) == 2 and infinite * float(n) ** 2 > _LARGE else None
+        if len(joint) > 2 or infinite * float(n) ** 2 <= _LARGE:
+            return None
+        work = len(candidates[0]) * len(candidates[1]) * n
+        held = 8.0 * n_permutations * len(candidates[1])  # products of features, and features
+        return int(np.clip(min(np.sqrt(_WORK / work), np.sqrt(memory / held)), *_LANDMARKS))
     if landmarks is None or not infinite:
-        return candidates, ()
+        return None
     if isinstance(landmarks, str) or int(landmarks) != landmarks or not 1 <= landmarks <= n:
         raise ValueError(
             f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
         )
     if len(joint) > 2:
         raise ValueError("landmarks are for two variables; give kernels of type Nystrom instead.")
+    return int(landmarks)
+
+
+def _approximated(
+    candidates: list[list[Kernel]], joint: Variables, rank: int | None, rng: np.random.Generator
+) -> tuple[list[list[Kernel]], tuple[str, ...]]:
+    if rank is None:
+        return candidates, ()
     note = (
-        f"kernels are approximated from {landmarks} landmarks: the level is exact, but dependence "
+        f"kernels are approximated from {rank} landmarks: the level is exact, but dependence "
         f"outside of what these span is not seen."
     )
     out = []
-    for kernels, X in pairs:
-        Z = take(X, np.sort(rng.choice(n, int(landmarks), replace=False)))
+    for kernels, X in zip(candidates, joint.data, strict=True):
+        Z = take(X, np.sort(rng.choice(joint.n, rank, replace=False)))
         out.append([k if dense_features(k, X) else Nystrom(k, Z) for k in kernels])
     return out, (note,)
 
@@ -260,7 +289,11 @@ def _blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:
         if any(facts):
             continue
         which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
-        if all(fact.no for fact in facts):
+        if len(kernels) == 1 and (seen := moments_seen(kernels[0])):
+            notes.append(
+                f"variable {place}: {kernels[0]!r} sees only how its {seen} depend on the other."
+            )
+        elif all(fact.no for fact in facts):
             verb = "is not" if len(kernels) == 1 else "is"
             notes.append(
                 f"variable {place}: {which} {verb} characteristic: some forms of dependence cannot "

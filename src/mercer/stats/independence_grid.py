@@ -13,11 +13,11 @@ from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from ..kernels.distances import median_distance
 from ..kernels.radial import Gaussian, Laplacian
+from .aggregate import column_units
 
 _SAMPLE = 1000  # samples whose distances set the bandwidths, evenly spaced
 _GAUSSIAN = (0.3, 4.0)  # bandwidths as multiples of the median distance
 _LAPLACIAN = (1.5,)
-_IQR = 1.349  # interquartile range of the standard normal distribution
 
 
 def dependence_grid(X: Data) -> list[Kernel]:
@@ -57,10 +57,7 @@ def dependence_grid(X: Data) -> list[Kernel]:
     if sp.issparse(V):  # as it is: units and taxicab distances would need dense vectors
         scale: Any = median_distance(V)
         return _kernels(scale, scale, 2)
-    low, high = np.quantile(V, [0.25, 0.75], axis=0)
-    units = np.where(high > low, (high - low) / _IQR, V.std(axis=0, dtype=np.float64))
-    units = np.where(units > 0, units, 1.0)
-    units = float(units[0]) if len(units) == 1 else units
+    units = column_units(V)
     medians = []
     for metric in ("euclidean", "cityblock"):
         distances = pdist(V / units, metric)

@@ -11,7 +11,8 @@ from ..kernels.base import Kernel
 from .hsic import from_centred
 from .mixtures import ChiSquareMixture
 from .moments import permutation_moments
-from .nulls import gamma_null, pearson_null, permutation_pvalue, wild_signs
+from .nulls import gamma_null, permutation_pvalue, wild_signs
+from .pearson import pearson_curve
 from .smoothers import centre_in_place
 from .two_sample_nulls import Outcome
 
@@ -62,14 +63,15 @@ def gamma(pair: Pair) -> Outcome:
 
 
 def pearson(pair: Pair, biased: bool) -> Outcome:
-    """A Pearson curve with the exact mean, variance and skewness over all permutations."""
+    """A Pearson curve with the exact mean, variance, skewness and kurtosis over permutations."""
     n, value = pair.n, pair.hsic(biased)
     matrices, scale = (pair.K, pair.L), float(n**2)
     if not biased:
         matrices, scale = (u_centred(pair.K), u_centred(pair.L)), float(n * (n - 3))
     moments = permutation_moments(*matrices)
-    fitted = pearson_null(moments.mean / scale, moments.variance / scale**2, moments.skewness)
-    how = "a Pearson curve with the exact mean, variance and skewness over permutations"
+    mean, variance = moments.mean / scale, moments.variance / scale**2
+    fitted = pearson_curve(mean, variance, moments.skewness, moments.kurtosis)
+    how = "a Pearson curve with four exact moments over permutations"
     return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
 
 

@@ -6,7 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from ..gram.memory import require_memory
+from ..gram.memory import parse_memory, require_memory
+from ..gram.plan import Plan
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from .arrangement import Arrangement, arrange
@@ -18,7 +19,14 @@ from .permutations import Units
 from .smoothers import centre_in_place
 from .variables import Variables, dense_features, is_constant
 
+_MEMORY = 5e8  # bytes for products and features, if a plan does not say otherwise
+_PARTS = 2  # arrays of that size: products, and features with their transforms
 _WORK = 2e11  # pairs of observations times random permutations, beyond which it would take minutes
+
+
+def memory_of(plan: Plan) -> float:
+    """The bytes that features may take: what the plan says, or 500 MB."""
+    return _MEMORY if plan.memory is None else parse_memory(plan.memory)
 
 
 class PermutedHSIC:
@@ -40,8 +48,10 @@ class PermutedHSIC:
         How to permute.
     rng : Generator
         The source of randomness.
-    workers : int, optional
-        The number of threads.
+    plan : Plan, optional
+        Threads and memory.
+    verbose : bool
+        Show a progress bar.
 
     Attributes
     ----------
@@ -60,10 +70,13 @@ class PermutedHSIC:
         biased: bool,
         how: str,
         rng: np.random.Generator,
-        workers: int | None = None,
+        plan: Plan | None = None,
+        verbose: bool = False,
     ) -> None:
+        plan = plan or Plan()
         self.joint, self.candidates, self.units = joint, candidates, units
-        self.biased, self.how, self.rng, self.workers = biased, how, rng, workers
+        self.biased, self.how, self.rng, self.verbose = biased, how, rng, verbose
+        self.workers, self.memory = plan.workers, memory_of(plan)
         self.combinations: list[tuple[Kernel, ...]] = []
         self.words = ""
         self.notes: tuple[str, ...] = ()
@@ -105,8 +118,13 @@ class PermutedHSIC:
         X, Y = self.joint.data
         pairs = zip((left, right), (X, Y), strict=True)
         finite = all(dense_features(k, Z) for kernels, Z in pairs for k in kernels)
-        of = shifted_feature_sums if finite else shifted_sums
-        sums = of((left, right), X, Y, arrangement, self.workers)
+        if finite:
+            sums = shifted_feature_sums(
+                (left, right), X, Y, arrangement, self.workers,
+                verbose=self.verbose, memory=self.memory / _PARTS,
+            )  # fmt: skip
+        else:
+            sums = shifted_sums((left, right), X, Y, arrangement, self.workers, self.verbose)
         total, traces = sums.pairs + sums.own, sums.traces[:, :, None]
         values = from_centred(total, sums.own, traces, self.joint.n, self.biased)
         return np.asarray(values.reshape(len(self.combinations), -1))

@@ -156,30 +156,6 @@ def gamma_null(mean: float, variance: float) -> Any:
     return gamma(mean**2 / variance, scale=variance / mean)
 
 
-def pearson_null(mean: float, variance: float, skewness: float) -> Any:
-    """The Pearson curve of type III (a shifted gamma) with three given moments, frozen.
-
-    Examples
-    --------
-    >>> from mercer.stats.nulls import pearson_null
-    >>> round(float(pearson_null(0.0, 1.0, 0.0).sf(1.96)), 3)  # the normal distribution
-    0.025
-
-    References
-    ----------
-    Gretton, Borgwardt, Rasch, Schölkopf & Smola, *A kernel two-sample test*, JMLR 2012,
-    section 5 (Pearson curves).
-    """
-    from scipy.stats import pearson3
-
-    if not variance > 0:
-        raise ValueError(
-            f"the statistic does not vary under permutations (variance {variance:.3g}): are all "
-            f"samples equal in the eyes of the kernel?"
-        )
-    return pearson3(skewness, loc=mean, scale=np.sqrt(variance))
-
-
 def wild_signs(
     n: int, n_draws: int, rng: np.random.Generator, memory: float | None = None
 ) -> np.ndarray:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..data import take
+from ..data import length, take
+from ..gram.memory import parse_memory
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.dot import Linear, Polynomial
+from ..kernels.nystrom import Nystrom
 from .aggregate import as_kernels, combine, kernel_grid
 from .nulls import MonteCarlo, exceeds, permutation_pvalue, sequential_pvalue
 from .permutations import Units, binned, exchange_samples
@@ -20,7 +22,8 @@ from .samples import Samples, relabelled
 SAME = "both samples come from the same distribution"
 ALL_SAME = "all samples come from the same distribution"
 _WORK = 4e10  # kernel values times permutations, from which on bins are permuted
-_BINS = 500
+_BINS, _FEWEST = 500, 40
+_MEMORY = 2e9  # bytes for weights of samples, if a plan does not say otherwise
 _LARGE = 200_000  # samples from which on kernels are approximated
 _LANDMARKS = 500
 
@@ -39,12 +42,15 @@ def permutation_test(
     landmarks: int | str | None,
     stop_after: int | None,
     plan: Plan | None,
+    verbose: bool = False,
 ) -> TestResult:
     """The test by random relabellings; parameters are those of :func:`two_sample_test`."""
     given = _default(samples, rng) if kernel is None else as_kernels(kernel)
     kernels = [samples.kernel(k, rng) for k in given or [kernel]]
     notes = blind_spots(kernels)
     kernels, approximate = _approximated(kernels, samples, landmarks, rng)
+    if bins == "auto" and blocks is None:
+        bins = _bins_in_memory(samples, n_permutations, plan)
     units = _units(samples, len(kernels) * n_permutations, groups, blocks, bins, rng)
     observed = units.of_units(samples.labels, "blocks")[None]
     workers = plan.workers if plan is not None else None
@@ -54,7 +60,9 @@ def permutation_test(
     def draw(count: int, first: bool = False) -> np.ndarray:
         labels = units.shuffled(observed[0], count, rng)
         labels = np.concatenate([observed, labels]) if first else labels
-        return scale * relabelled(kernels, samples, units, labels, biased=biased, workers=workers)
+        return scale * relabelled(
+            kernels, samples, units, labels, biased=biased, workers=workers, verbose=verbose
+        )
 
     details: dict[str, Any] = {}
     if given is None and stop_after is not None:
@@ -76,10 +84,11 @@ def permutation_test(
                 "pvalues": (1 + np.array(counts)) / (1 + n_permutations),
                 "best": best,
             }
+    stopped = stop_after if len(found.draws) < n_permutations else None
     return TestResult(
         statistic=value,
         pvalue=found.pvalue,
-        method=_words(samples, kernels, given is not None, found, units),
+        method=_words(samples, kernels, given is not None, found, units, stopped),
         hypothesis=hypothesis,
         null=found.draws,
         n_permutations=len(found.draws),
@@ -119,6 +128,16 @@ def _units(
     return binned(samples.labels, int(bins), rng, groups)
 
 
+def _bins_in_memory(samples: Samples, n_permutations: int, plan: Plan | None) -> int | str:
+    """As many bins as the weights of all permutations leave room for, if samples are too many."""
+    given = None if plan is None else plan.memory
+    memory = _MEMORY if given is None else parse_memory(given)
+    held = 8.0 * n_permutations * max(1, len(samples.sizes) - 1)  # bytes for each sample or bin
+    if held * len(samples) <= memory:
+        return "auto"
+    return int(np.clip(memory // held, _FEWEST, _BINS))
+
+
 def _approximated(
     kernels: list[Kernel], samples: Samples, landmarks: Any, rng: np.random.Generator
 ) -> tuple[list[Kernel], tuple[str, ...]]:
@@ -133,8 +152,6 @@ def _approximated(
         raise ValueError(
             f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
         )
-    from ..kernels.nystrom import Nystrom
-
     Z = take(samples.data, np.sort(rng.choice(n, int(landmarks), replace=False)))
     note = (
         f"kernels are approximated from {landmarks} landmarks: the level is exact, but differences "
@@ -148,15 +165,8 @@ def blind_spots(kernels: Sequence[Kernel]) -> tuple[str, ...]:
     if any(k.properties.characteristic for k in kernels):
         return ()
     facts = [k.properties.characteristic for k in kernels]
-    if len(kernels) == 1 and facts[0].no:
-        k = kernels[0]
-        if isinstance(k, Linear):
-            return ("Linear() sees differences of means only.",)
-        if isinstance(k, Polynomial):
-            up_to = (
-                f"moments up to order {k.degree}" if k.offset else f"moments of order {k.degree}"
-            )
-            return (f"{k!r} sees differences of {up_to} only.",)
+    if len(kernels) == 1 and (seen := moments_seen(kernels[0])):
+        return (f"{kernels[0]!r} sees differences of {seen} only.",)
     if all(fact.no for fact in facts):
         which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
         verb = "is not" if len(kernels) == 1 else "is"
@@ -164,12 +174,30 @@ def blind_spots(kernels: Sequence[Kernel]) -> tuple[str, ...]:
     return ("it is not known that the kernel is characteristic: some differences may be missed.",)
 
 
+def moments_seen(kernel: Kernel) -> str | None:
+    """The moments of a distribution that its mean embedding consists of, where these are all."""
+    if isinstance(kernel, Linear):
+        return "means"
+    if isinstance(kernel, Polynomial):
+        return f"moments {'up to' if kernel.offset else 'of'} order {kernel.degree}"
+    return None
+
+
 def _words(
-    samples: Samples, kernels: list[Kernel], several: bool, found: MonteCarlo, units: Units
+    samples: Samples,
+    kernels: list[Kernel],
+    several: bool,
+    found: MonteCarlo,
+    units: Units,
+    stopped: int | None,
 ) -> str:
     k = len(samples.sizes)
     test = "two-sample test" if k == 2 else f"{k}-sample test"
     what = f"largest score of {len(kernels)} kernels" if several else "MMD^2"
     what = what if several or k == 2 else "dispersion of means in feature space"
     moved = "" if units.single else f" of {len(units)} blocks or bins"
+    if stopped:
+        moved += f", stopped after {stopped} above"
+    if isinstance(kernels[0], Nystrom):
+        moved += f", features from {length(kernels[0].reference)} landmarks"
     return f"{test}, {what} ({len(found.draws)} permutations{moved})"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data import Data, as_vectors, is_frame, join, length, take
 from ..kernels.base import Kernel
-from ..models.common import as_kernel
+from ..kernels.named import as_kernel
 from .permutations import Units
 from .sums import PairSums, sums_of_kernels
 
@@ -76,6 +76,7 @@ def relabelled(
     *,
     biased: bool = False,
     workers: int | None = None,
+    verbose: bool = False,
 ) -> np.ndarray:
     r"""The dispersion between samples under many labellings, shape (kernels, labellings).
 
@@ -98,12 +99,14 @@ def relabelled(
         V-statistics (with pairs (i, i)) instead of U-statistics.
     workers : int, optional
         The number of threads.
+    verbose : bool
+        Show a progress bar.
     """
     groups = range(1 if len(samples.sizes) == 2 else len(samples.sizes))
     centres = _centres(samples.sizes)
     weights = [np.equal(labels.T, g) - np.float32(centres[g]) for g in groups]
     U = np.concatenate(weights, axis=1) if len(weights) > 1 else np.ascontiguousarray(weights[0])
-    sums = sums_of_kernels(kernels, samples.data, units, U, workers)
+    sums = sums_of_kernels(kernels, samples.data, units, U, workers, verbose)
     return _dispersion(sums, U, samples.sizes, biased)
 
 

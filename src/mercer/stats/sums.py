@@ -20,11 +20,14 @@ from ..data import Data, length, take
 from ..features.sparse import compress
 from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
+from ..progress import counted
 from .bank import Bank
+from .landmarks import landmark_groups, landmark_sums
 from .permutations import Units
 
 _GROUPS = 16  # independent accumulators: the order of additions does not depend on threads
 _HELD = 2**22  # entries of features, or of (features x permutations), held at once
+_SAMPLES = 4  # samples of a unit, from which on kernel values with landmarks are added up
 _DENSE, _SPARSE = 4, 50  # tiles are this much faster, per entry, than features of either kind
 
 
@@ -58,8 +61,12 @@ def sums_of_kernels(
     units: Units,
     weights: np.ndarray,
     workers: int | None = None,
+    verbose: bool = False,
 ) -> PairSums:
     """Pair sums of raw X: by features for kernels with few of them, by tiles for all others.
+
+    Kernels seen through the same landmarks are summed over units all at once, before the features
+    are made of these sums (:func:`~.landmarks.landmark_sums`), where units hold several samples.
 
     Parameters
     ----------
@@ -73,12 +80,22 @@ def sums_of_kernels(
         Weights of the units, one column per permutation, in single precision.
     workers : int, optional
         The number of threads.
+    verbose : bool
+        Show a progress bar.
     """
     order = np.argsort(units.place, kind="stable")
     k, s = len(kernels), len(units)
     whole = PairSums(*(np.empty((k, m)) for m in (weights.shape[1], s, s)))
     tiled = []
+    seen = landmark_groups(kernels) if _SAMPLES * s <= len(order) else []
+    for places in seen:
+        E, diag = landmark_sums([kernels[i] for i in places], X, units, order, workers, verbose)
+        for place, sums, own in zip(places, E, diag, strict=True):
+            whole.put([place], _of_unit_sums(sums, own, weights))
+    done = {place for places in seen for place in places}
     for place, kernel in enumerate(kernels):
+        if place in done:
+            continue
         strips = _feature_strips(kernel, X, order)
         if strips is None:
             tiled.append(place)
@@ -87,12 +104,16 @@ def sums_of_kernels(
     if tiled:
         moved = None if np.array_equal(order, np.arange(len(order))) else order
         bank = Bank([kernels[place] for place in tiled], X, moved)
-        whole.put(tiled, tile_sums(bank, units, weights, workers))
+        whole.put(tiled, tile_sums(bank, units, weights, workers, verbose))
     return whole
 
 
 def tile_sums(
-    bank: Bank, units: Units, weights: np.ndarray, workers: int | None = None
+    bank: Bank,
+    units: Units,
+    weights: np.ndarray,
+    workers: int | None = None,
+    verbose: bool = False,
 ) -> PairSums:
     """Pair sums tile by tile; the samples of the bank are in the order of the units."""
     k, s, n = len(bank), len(units), bank.n
@@ -121,7 +142,7 @@ def tile_sums(
             if not same:
                 rows[g, place, b] += np.ones(len(T), T.dtype) @ T
 
-    run(group, range(groups), workers)
+    run(counted(group, groups, verbose, "kernel values"), range(groups), workers)
     diag = np.add.reduceat(bank.diag(), np.cumsum(units.size) - units.size, axis=1)
     return PairSums(quadratic.sum(axis=0), rows.sum(axis=0), diag)
 
@@ -145,7 +166,11 @@ def feature_sums(strips: Iterable[Any], units: Units, weights: np.ndarray) -> Pa
         squares = phi.multiply(phi).sum(axis=1) if sp.issparse(phi) else np.square(phi).sum(axis=1)
         own[rows] = np.asarray(squares).ravel()
         E = E + _indicator(unit[rows], s).T @ phi
-    diag = np.bincount(unit, own, s)
+    return _of_unit_sums(E, np.bincount(unit, own, s), weights)
+
+
+def _of_unit_sums(E: Any, diag: np.ndarray, weights: np.ndarray) -> PairSums:
+    """Pair sums of one kernel from sums, over units, of features E and of k(x, x)."""
     quadratic = np.empty(weights.shape[1])
     for at in slices(len(quadratic), max(1, _HELD // max(E.shape))):
         U = weights[:, at].astype(np.float64)
@@ -166,7 +191,10 @@ def _feature_strips(kernel: Kernel, X: Data, order: np.ndarray) -> Iterable[Any]
             return None
         parts = slices(n, max(1, _HELD // count))
         return (kernel.features(kernel.prepare(take(X, order[part]))) for part in parts)
-    phi: Any = kernel.features(kernel.prepare(X))
+    P = kernel.prepare(X)
+    if not kernel.features_pay(P):
+        return None
+    phi: Any = kernel.features(P)
     if _SPARSE * phi.nnz > n * n:
         return None
     return [compress(phi, np.unique(phi.indices))[order]]

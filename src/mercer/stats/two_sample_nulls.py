@@ -13,7 +13,8 @@ from ..kernels.base import Kernel
 from .mixtures import ChiSquareMixture
 from .mmd import block_terms, group_sums, linear_terms
 from .moments import permutation_moments
-from .nulls import gamma_null, pearson_null, permutation_pvalue, wild_signs
+from .nulls import gamma_null, permutation_pvalue, wild_signs
+from .pearson import pearson_curve
 from .samples import Samples
 
 _EIGENVALUES = 2000  # samples whose eigenvalues stand for those of the operator
@@ -56,11 +57,11 @@ def gamma(kernel: Kernel, samples: Samples) -> Outcome:
 
 
 def pearson(kernel: Kernel, samples: Samples, biased: bool) -> Outcome:
-    """A Pearson curve with the exact mean, variance and skewness over all permutations."""
+    """A Pearson curve with the exact mean, variance, skewness and kurtosis over permutations."""
     value = _statistic(kernel, samples, biased)
     K = _centred(kernel, samples.data, diagonal=biased)
-    fitted = pearson_null(*permutation_moments(K, _weights(samples, biased)))
-    how = "a Pearson curve with the exact mean, variance and skewness over permutations"
+    fitted = pearson_curve(*permutation_moments(K, _weights(samples, biased)))
+    how = "a Pearson curve with four exact moments over permutations"
     return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
 
 

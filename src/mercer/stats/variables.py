@@ -14,8 +14,8 @@ from ..gram.plan import Plan
 from ..gram.stored import LowRankGram
 from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
+from ..kernels.named import as_kernel
 from ..kernels.radial import Gaussian
-from ..models.common import as_kernel
 
 _LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
 _SAME = 1e-12  # squared distance in feature space, relative to squared norms, that is rounding
@@ -105,10 +105,15 @@ def cross_sum(K: Gram, L: Gram) -> float:
 
 def is_constant(kernel: Kernel, X: Data) -> bool:
     """Are all samples the same in the eyes of the kernel, up to rounding?"""
-    P = kernel.prepare(X)
-    own = kernel.diag(P).astype(np.float64)
-    squared = own + own[0] - 2 * kernel.pairwise(P, take(P, slice(0, 1)))[:, 0]
-    return bool(np.abs(squared).max() <= _SAME * np.abs(own).max())
+    first = kernel.prepare(take(X, slice(0, 1)))
+    norm = float(kernel.diag(first)[0])
+    for part in slices(length(X), TILE):
+        P = kernel.prepare(take(X, part))
+        own = kernel.diag(P).astype(np.float64)
+        squared = own + norm - 2 * kernel.pairwise(P, first)[:, 0]
+        if np.abs(squared).max() > _SAME * np.abs(own).max():
+            return False
+    return True
 
 
 def dense_features(kernel: Kernel, X: Data) -> bool:

@@ -7,18 +7,24 @@ import pytest
 
 from mercer import (
     BlendedSpectrum,
+    Constant,
     GappyKmer,
+    Gaussian,
     KernelRidge,
     Mismatch,
     Plan,
     Profile,
     Spectrum,
     WeightedDegree,
+    two_sample_test,
 )
 from mercer.exceptions import DomainError, UnresolvedError
 from mercer.features.sparse import sparse_block
+from mercer.gram.stored import DenseGram, LowRankGram
 from mercer.kernels.strings.codes import Part, tally
 from mercer.kernels.strings.inexact import pattern_weights, shared_neighbours
+from mercer.models.svm_base import training_blocks
+from mercer.solvers.blocks import FeatureBlocks
 
 
 def strings(rng, letters, n=8, longest=9):
@@ -309,3 +315,30 @@ def test_bad_parameters(call, message):
 def test_bad_profiles(X, message):
     with pytest.raises(DomainError, match=message):
         Profile(2)(X)
+
+
+# ---- which way to the kernel matrix --------------------------------------------------------------
+def test_features_pay_where_they_are_small(rng, monkeypatch):
+    """Models, plans and statistics ask the kernel, whatever stands around it."""
+    few = ["".join(rng.choice(list("ACGT"), 40)) for _ in range(20)]
+    many = ["".join(rng.choice(list("ACGT"), 120)) for _ in range(80)]
+    gapped = GappyKmer(8, 4)
+    for k in (gapped, gapped.normalize(), 2 * gapped + Constant(1), gapped + Spectrum(3)):
+        for X, pays in ((few, True), (many, False)):
+            P = k.prepare(X)
+            assert k.features_pay(P) is pays
+            assert k.n_features(P) == k.features(P).shape[1]
+            chosen = LowRankGram if pays else DenseGram
+            assert isinstance(k.gram(X), chosen), (k, pays)
+            assert isinstance(training_blocks(k, X, 1e-3), FeatureBlocks) is pays
+    assert Spectrum(3).features_pay(Spectrum(3).prepare(many))
+    both = gapped.on(1) * Gaussian().on(0)  # a map without end
+    assert not both.features_pay(both.prepare([(0.1, x) for x in few]))
+
+    sizes = []
+    counts = GappyKmer.counts
+    monkeypatch.setattr(
+        GappyKmer, "counts", lambda self, P: sizes.append(len(P)) or counts(self, P)
+    )
+    two_sample_test(many[:40], many[40:], kernel=gapped.normalize(), n_permutations=20, rng=0)
+    assert max(sizes, default=0) < 40

@@ -4,8 +4,17 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from mercer import AllSubsequences, LocalAlignment, Subsequence
+from mercer import (
+    AllSubsequences,
+    BlendedSubsequence,
+    GaussianProcessRegressor,
+    KernelRidge,
+    LocalAlignment,
+    Subsequence,
+    tune,
+)
 from mercer.exceptions import DomainError
 from mercer.kernels.strings.substitution import BLOSUM62, PROTEIN
 from mercer.testing import check_psd
@@ -83,6 +92,19 @@ def test_one_letter_alignments():
 def test_subsequences(rng, p, decay):
     X = strings(rng, "abc")
     np.testing.assert_allclose(Subsequence(p, decay)(X), gram(subsequence, X, p, decay), rtol=1e-13)
+
+
+@pytest.mark.parametrize("weights", [None, [1.0], [0.0, 2.0, 0.5], [0.3, 0.0, 1.0, 0.0]])
+def test_blended_subsequences(rng, weights):
+    """With zeros among the weights and at their end."""
+    X, length = strings(rng, "abc"), 4 if weights is None else len(weights)
+    parts = [Subsequence(p, 0.6)(X) for p in range(1, length + 1)]
+    wanted = np.tensordot(np.ones(4) if weights is None else weights, parts, 1)
+    k = BlendedSubsequence(length, 0.6, weights)
+    np.testing.assert_allclose(k(X), wanted, rtol=1e-13)
+    assert k.properties.strictly_pd.no  # the empty string has features zero
+    alike = weights is not None and (weights[0] == 0 or length == 1)  # "" and "a", "ab" and "ba"
+    assert k.properties.characteristic.no == alike
 
 
 @pytest.mark.parametrize("decay", [0.6, 1.0])
@@ -224,6 +246,8 @@ def test_alignments_with_a_psd_table_are_psd(rng):
         (lambda: Subsequence(0), "length must be an integer >= 1"),
         (lambda: Subsequence(2, 0.0), "decay must be a number in"),
         (lambda: Subsequence(2, 1.5), "decay must be a number in"),
+        (lambda: BlendedSubsequence(2, weights=[0.0, 0.0]), "not all zero"),
+        (lambda: BlendedSubsequence(2, weights=[1.0])(["a"]), "one number for each length up to 2"),
         (lambda: AllSubsequences(True), "decay must be a number in"),
         (lambda: LocalAlignment("pam250"), "scores must be a pair"),
         (lambda: LocalAlignment([[1, 2], [3, 4]]), "symmetric matrix"),
@@ -236,3 +260,81 @@ def test_alignments_with_a_psd_table_are_psd(rng):
 def test_bad_parameters(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# ---- slopes --------------------------------------------------------------------------------------
+LENGTHS = (0, 1, 5, 31, 33, 40, 66, 12, 8, 9, 20, 3, 17, 22, 45, 44, 43)
+TUNED = [
+    Subsequence(1, 0.4),
+    Subsequence(2, 0.7),
+    Subsequence(4, 0.9),
+    BlendedSubsequence(3, 0.6),
+    BlendedSubsequence(3, 0.6, [0.0, 2.0, 1.0]),
+    AllSubsequences(0.3),
+    LocalAlignment((1.0, -0.5), beta=0.3, opening=2.0),
+    LocalAlignment(beta=1.3, log=True),  # grows beyond what a number can hold
+    LocalAlignment("blosum62", beta=0.1),
+    LocalAlignment("blosum62", beta=0.2, log=True),
+    Subsequence(3).normalize(),
+    2 * Subsequence(2, 0.5) + AllSubsequences(0.2),
+]
+
+
+def differences(kernel, X, Y, W, h=1e-4):
+    """The derivatives of sum(W * kernel(X, Y)) along each entry of theta, to order h^4."""
+
+    def value(move):
+        return np.sum(W * kernel.with_theta(kernel.theta + move)(X, Y))
+
+    return [
+        (8 * (value(e) - value(-e)) - (value(2 * e) - value(-2 * e))) / (12 * h)
+        for e in h * np.eye(len(kernel.theta))
+    ]
+
+
+@pytest.mark.parametrize("kernel", TUNED, ids=repr)
+def test_slopes_are_those_of_the_values(kernel, rng):
+    X = ["".join(rng.choice(list("ACGT"), n)) for n in LENGTHS]
+    Y = [*X[3:9], "ACGGT"]
+    P, Q = kernel.prepare(X), kernel.prepare(Y)
+    W, V = rng.normal(size=(len(X), len(Y))), rng.normal(size=(len(X), len(X)))
+    np.testing.assert_allclose(kernel.grad_theta(P, Q, W), differences(kernel, X, Y, W), rtol=1e-8)
+    np.testing.assert_allclose(kernel.grad_theta(P, P, V), differences(kernel, X, X, V), rtol=1e-8)
+    w = rng.normal(size=len(X))
+    wanted = differences(kernel, X, X, np.diag(w))
+    np.testing.assert_allclose(kernel.grad_theta_diag(P, w), wanted, rtol=1e-7, atol=1e-12)
+
+
+def test_slopes_by_hand():
+    """k(cat, cat) = 2 d^4 + d^6 and k(cat, car) = d^4, with respect to log d."""
+    d, k = 0.5, Subsequence(2, 0.5)
+    P = k.prepare(["cat", "car"])
+    got = [k.grad_theta(P, P, W)[0] for W in (np.diag([1.0, 0]), np.eye(2)[::-1] / 2)]
+    np.testing.assert_allclose(got, [8 * d**4 + 6 * d**6, 4 * d**4], rtol=1e-14)
+    one = LocalAlignment((1.0, -0.5), beta=0.7)
+    P = one.prepare(["A"])
+    assert one.grad_theta_diag(P, np.ones(1))[0] == pytest.approx(0.7 * np.exp(0.7), rel=1e-14)
+
+
+@pytest.mark.parametrize("start", [0.3, 1.0])
+def test_decays_are_tuned(rng, start):
+    """From either side, an end of the range included, to where the evidence is largest."""
+    X = ["".join(rng.choice(list("ACGT"), rng.integers(15, 40))) for _ in range(60)]
+    K = Subsequence(3, 0.7).normalize()(X) + 1e-3 * np.eye(60)
+    y = np.linalg.cholesky(K) @ rng.normal(size=60)
+    model = GaussianProcessRegressor(
+        Subsequence(3, start).normalize(), alpha=1e-3, fixed=("alpha",), normalize_y=False
+    )
+    found = model.fit(X, y).kernel_.kernel.decay
+    decays = np.linspace(0.5, 1.0, 51)
+    grams = [Subsequence(3, d).normalize()(X) + 1e-3 * np.eye(60) for d in decays]
+    costs = [y @ np.linalg.solve(A, y) + np.linalg.slogdet(A)[1] for A in grams]
+    assert abs(found - decays[np.argmin(costs)]) < 0.011
+
+
+def test_a_search_turns_back_where_values_overflow(rng):
+    X = ["".join(rng.choice(list("ACGT"), 160)) for _ in range(10)]
+    model = KernelRidge(alpha=0.1, kernel=LocalAlignment(beta=0.86).normalize())
+    with pytest.raises(DomainError, match="overflows"):
+        tune(clone(model).set_params(kernel__kernel__beta=2.0), X, np.arange(10.0))
+    assert 0 < tune(model, X, np.arange(10.0)).kernel_.kernel.beta < 1

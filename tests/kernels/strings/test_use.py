@@ -10,6 +10,7 @@ from mercer import (
     SVC,
     AllSubsequences,
     BlendedSpectrum,
+    BlendedSubsequence,
     Constant,
     ContextTree,
     GappyKmer,
@@ -22,6 +23,7 @@ from mercer import (
     Subsequence,
     TfIdf,
     WeightedDegree,
+    kmer_weights,
     load,
     parse,
     save,
@@ -40,6 +42,7 @@ KERNELS = [
     WeightedDegree(2, shift=2),
     ContextTree(2, scale=5.0),
     Subsequence(3, 0.6),
+    BlendedSubsequence(3, 0.6),
     AllSubsequences(0.5),
     LocalAlignment((1.0, -1.0), beta=0.4, opening=2.0),
     LocalAlignment("blosum62", beta=0.2),
@@ -65,6 +68,12 @@ def test_contract(kernel):
     check_kernel(kernel, DNA)
     check_kernel(kernel.normalize(), DNA)
     check_kernel(2 * kernel + Constant(1), DNA)
+
+
+def test_contract_at_the_end_of_a_range():
+    """A decay of 1 cannot be increased, but has a slope."""
+    for kernel in (AllSubsequences(), Subsequence(2, 1.0).normalize(), 2 * Subsequence(2, 1.0)):
+        check_kernel(kernel, DNA)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -144,6 +153,50 @@ def test_empty_and_short_strings(kernel):
     assert np.all(np.isfinite(alone))
     assert alone[0, 0] == (1 if K[0, 0] > 0 else 0)
     assert np.all(np.isfinite(kernel(["", ""])))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_unknown_symbols_at_predict(kernel):
+    """What was not seen in training is just different from all that was."""
+    y = np.arange(len(DNA)) % 2
+    model = SVC(kernel=kernel.normalize()).fit(DNA, y)
+    ridge = KernelRidge(alpha=0.1, kernel=kernel).fit(DNA, y.astype(float))
+    for new in (["NNNNN", "GATNACA", "日本", "\U0001f9ec", ""], [b"NN", b""], [[10**12, -5], []]):
+        assert set(model.predict(new)) <= {0, 1}
+        assert np.all(np.isfinite(model.decision_function(new)))
+        assert np.all(np.isfinite(ridge.predict(new)))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_words_are_symbols(kernel):
+    """Lists of words are strings over another alphabet; a word of one letter is a letter."""
+    kernel = kernel.resolve(DNA)
+    np.testing.assert_array_equal(kernel([list(x) for x in DNA]), kernel(DNA))
+    if getattr(kernel, "alphabet", None) or getattr(kernel, "scores", None) == "blosum62":
+        return
+    if isinstance(kernel, TfIdf):
+        kernel = kernel.kernel
+    named = {"G": "the", "A": "dog", "T": "barks", "C": "日本 "}
+    words = [[named[letter] for letter in x] for x in DNA]
+    np.testing.assert_allclose(kernel(words), kernel(DNA), rtol=1e-13)
+
+
+def test_models_on_words(rng):
+    """Pairs of neighbouring words, weighted by how rare they are; letters would not tell."""
+    nouns = ["dog", "cat", "bird", "fish"]
+    X, y = [], np.arange(60) % 2
+    for label in y:
+        words = list(rng.choice([*nouns, "not", "good"], 8))
+        at = rng.integers(0, 6)
+        words[at : at + 2] = ["not", "good"] if label else ["good", "not"]
+        X.append(words)
+    clean = [" ".join(x).count("not good") > " ".join(x).count("good not") for x in X]
+    kernel = TfIdf(Spectrum(2)).normalize()
+    grid = {"C": [1, 100], "kernel__kernel__kernel__k": [1, 2]}
+    search = GridSearchCV(SVC(kernel=kernel), grid, cv=4).fit(X, clean)
+    assert search.best_params_["kernel__kernel__kernel__k"] == 2
+    best = kmer_weights(SVC(kernel=Spectrum(2)).fit(X, clean), 2)
+    assert {tuple(b.text) for b in best} == {("not", "good"), ("good", "not")}
 
 
 def test_negative_and_huge_integers():

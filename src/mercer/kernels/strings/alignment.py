@@ -9,13 +9,15 @@ import numpy as np
 
 from ...data import Data
 from ...exceptions import DomainError
-from ...params import one_of, parameter, positive
+from ...params import one_of, parameter
 from .. import properties as prop
 from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, places, read
 from .substitution import BLOSUM62, PROTEIN
 from .tables import Tabled, numbered_symbols
 
-_LARGEST = 709.0  # e to the power of more overflows
+Weights = tuple[np.ndarray | None, float, float, float, float]
+
+_LARGEST = 700.0  # of a logarithm: e to this power, and the slope of it, can be represented
 _STEEPEST = 138.0  # in one step of an alignment: e to this power is 2^199
 
 
@@ -33,9 +35,17 @@ def _scores(value: Any) -> str | None:
     return None if array.shape == (2,) or square else wanted
 
 
-def _cost(value: Any) -> str | None:
+def _is_number(value: Any) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return None if number and 0 <= float(value) < np.inf else "a finite number >= 0"
+    return number and bool(np.isfinite(float(value)))
+
+
+def _cost(value: Any) -> str | None:
+    return None if _is_number(value) and value >= 0 else "a finite number >= 0"
+
+
+def _beta(value: Any) -> str | None:
+    return None if _is_number(value) and value > 0 else "positive"
 
 
 @dataclass(eq=False, repr=False)
@@ -96,7 +106,7 @@ class LocalAlignment(Tabled):
 
     scores: Any = parameter((5.0, -4.0), check=_scores)
     alphabet: Alphabet | None = parameter(None, check=check_alphabet)
-    beta: float = positive(0.5, tuned=False)
+    beta: float = parameter(0.5, check=_beta, bounds=(0.01, 10.0), log=True)
     opening: float = parameter(11.0, check=_cost)
     extension: float = parameter(1.0, check=_cost)
     log: bool = one_of(False, False, True)
@@ -114,14 +124,8 @@ class LocalAlignment(Tabled):
     def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         from .table_loops import alignments
 
-        table, weights, pair = self._table(), None, (0.0, 0.0)
         x, y = numbered_symbols(X, Y)
-        if table is None:
-            pair = tuple(np.exp(self.beta * np.asarray(self.scores, dtype=float)).tolist())
-        else:
-            weights = np.pad(np.exp(self.beta * table[0]), (0, 1))
-        gaps = np.exp(-self.beta * float(self.opening)), np.exp(-self.beta * float(self.extension))
-        logs = alignments(x, X.ends, y, Y.ends, i, j, weights, *pair, *gaps)
+        logs = alignments(x, X.ends, y, Y.ends, i, j, *self._weights()[0])
         if self.log:
             return logs / self.beta
         if logs.max(initial=0) > _LARGEST:
@@ -131,6 +135,34 @@ class LocalAlignment(Tabled):
                 f"{Y.lengths[j[at]]} symbols, which overflows; use log=True, or lower beta."
             )
         return np.exp(logs)
+
+    def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        from .slope_loops import alignment_slopes
+
+        x, y = numbered_symbols(X, Y)
+        (table, *weights), (D_table, *D_weights) = self._weights()
+        derivatives = table, D_table, tuple(weights), tuple(D_weights)
+        found = alignment_slopes(x, X.ends, y, Y.ends, i, j, *derivatives)
+        values = self.pairs(X, Y, i, j)
+        return found / self.beta - values if self.log else found * values
+
+    def _weights(self) -> tuple[Weights, Weights]:
+        """Those of the table, of same and other symbols, of gaps; and beta times their slopes."""
+        table, costs = self._table(), np.array([self.opening, self.extension], dtype=float)
+        pair = np.asarray(self.scores, dtype=float) if table is None else np.zeros(2)
+        matrix = None if table is None else table[0]
+
+        def of(scores: np.ndarray | None, d: int) -> Any:
+            if scores is None:
+                return None
+            return (self.beta * scores) ** d * np.exp(self.beta * scores)
+
+        def all_of(d: int) -> Weights:
+            inside = of(matrix, d)
+            square = None if inside is None else np.pad(inside, (0, 1))
+            return square, *of(pair, d).tolist(), *of(-costs, d).tolist()
+
+        return all_of(0), all_of(1)
 
     def _table(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Scores with a last row for unknown symbols, and the symbols; None for a pair of them."""

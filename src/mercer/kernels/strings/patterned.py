@@ -25,8 +25,7 @@ class Patterned(Substrings):
     """A sum over patterns of windows; prepared samples are sequences.
 
     The features are computed when they are asked for, and the kernel matrix is not made from
-    them. Unless they take much less memory than that matrix, ``n_features`` is None, so that
-    models leave them alone.
+    them. They pay where they take much less memory than that matrix.
     """
 
     @property
@@ -69,9 +68,12 @@ class Patterned(Substrings):
     def features(self, X: Sequences) -> sp.csr_matrix:
         return self.counts(X)
 
-    def n_features(self, X: Sequences) -> int | None:
+    def n_features(self, X: Sequences) -> int:
+        return COLUMNS
+
+    def features_pay(self, X: Sequences) -> bool:
         nbytes = 16 * self.codes_per_window * len(X.symbols)
-        return COLUMNS if nbytes <= max(_SMALL, len(X) ** 2) else None
+        return nbytes <= max(_SMALL, len(X) ** 2)
 
     def parts(self, sequences: Sequences) -> Iterator[Part]:
         starts, counts = self.windows(sequences)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ class Sequences:
     Parameters
     ----------
     symbols : int64 array
-        The symbols of all samples: code points of strings, bytes, or the integers themselves.
+        The symbols of all samples: code points of strings, bytes, the integers themselves, or
+        codes of words.
     ends : int64 array of shape (n + 1,)
         Sample i is ``symbols[ends[i] : ends[i + 1]]``.
     """
@@ -113,7 +116,12 @@ def _samples(X: Data, owner: str) -> list:
         raise DomainError(
             f"{owner} works on one column of strings, got a table; pick it with .on(column)."
         )
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1 and X.dtype.kind in "USO":
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "USO":
+        if X.shape[1] != 1:
+            raise DomainError(
+                f"{owner} works on one column of strings, got an array of {X.shape[1]} columns; "
+                f"pick one with .on(column), or give sequences of words as lists."
+            )
         X = X[:, 0]
     samples = X.tolist() if isinstance(X, np.ndarray) and X.dtype.kind in "USO" else list(X)
     if not samples:
@@ -126,13 +134,34 @@ def _integers(x: Any, place: int, owner: str) -> np.ndarray:
         return _letters(x)
     if isinstance(x, bytes):
         return np.frombuffer(x, np.uint8).astype(np.int64)
-    array = np.asarray(x) if isinstance(x, Sequence | np.ndarray) else np.zeros(())
+    if isinstance(x, Sequence | np.ndarray) and len(x) and all(isinstance(w, str) for w in x):
+        return _words(x)
+    array = np.asarray(x) if _is_flat(x) else np.zeros(())
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise DomainError(
-            f"{owner}: sample {place} is a {type(x).__name__}, but samples must be str, bytes or "
-            f"sequences of integers; drop or convert it."
+            f"{owner}: sample {place} is a {type(x).__name__}, but samples must be str, bytes, "
+            f"sequences of integers or lists of words; drop or convert it."
         )
     return array.astype(np.int64)
+
+
+def _is_flat(x: Any) -> bool:
+    """Is this a sequence, but of no sequences?"""
+    if isinstance(x, np.ndarray):
+        return True
+    return isinstance(x, Sequence) and not any(isinstance(item, Sequence) for item in x)
+
+
+def _words(words: Sequence[str] | np.ndarray) -> np.ndarray:
+    """Codes of words, the same in every data set; a word of one letter is that letter."""
+    return np.array([ord(w) if len(w) == 1 else _code(str(w)) for w in words], dtype=np.int64)
+
+
+@lru_cache(maxsize=100_000)
+def _code(word: str) -> int:
+    """A number from 2^62 on, above all letters."""
+    text = word.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest()) >> 2 | 1 << 62
 
 
 def _letters(text: str) -> np.ndarray:

@@ -15,6 +15,19 @@ from .codes import Part, pattern_codes
 from .sequences import Sequences
 
 
+def weights_of_lengths(value: Any) -> str | None:
+    """What weights must be, for a field of a kernel; None if these are fine."""
+    if value is None:
+        return None
+    wanted = "None or numbers >= 0, not all zero"
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return wanted
+    fine = array.ndim == 1 and bool(np.all(np.isfinite(array) & (array >= 0)))
+    return None if fine and array.any() else wanted
+
+
 @dataclass(eq=False, repr=False)
 class Spectrum(Substrings):
     r"""The k-spectrum kernel on strings: how many substrings of length k they share.
@@ -98,7 +111,7 @@ class BlendedSpectrum(Substrings):
     """
 
     k: int = integer(3, low=1)
-    weights: Sequence[float] | np.ndarray | None = parameter(None, check=lambda w: _weights(w))
+    weights: Sequence[float] | np.ndarray | None = parameter(None, check=weights_of_lengths)
     because = "an inner product of explicit features: the counts of all substrings up to length k"
 
     @property
@@ -133,15 +146,3 @@ class BlendedSpectrum(Substrings):
             characteristic=prop.no(alike),
             positive_diag=prop.no("k(x, x) = 0 for the empty string"),
         )
-
-
-def _weights(value: Any) -> str | None:
-    if value is None:
-        return None
-    wanted = "None or numbers >= 0, not all zero"
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        return wanted
-    fine = array.ndim == 1 and bool(np.all(np.isfinite(array) & (array >= 0)))
-    return None if fine and array.any() else wanted

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...exceptions import DomainError
-from ...params import integer, parameter
+from ...params import fraction, integer, parameter
 from .. import properties as prop
 from .sequences import Sequences
+from .spectrum import weights_of_lengths
 from .tables import Tabled, numbered_symbols
 
 
-def _fraction(value: Any) -> str | None:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return None if number and 0 < float(value) <= 1 else "a number in (0, 1]"
+class GapWeighted(Tabled):
+    """A sum over lengths of subsequences, less with gaps."""
+
+    decay: float  # a field of the kernels below, after the length
+
+    @property
+    @abstractmethod
+    def by_length(self) -> np.ndarray:
+        """The weights of subsequences of length 1, 2, ...; the last one is not zero."""
+
+    def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        from .table_loops import subsequences
+
+        x, y = numbered_symbols(X, Y)
+        return subsequences(x, X.ends, y, Y.ends, i, j, self.by_length, float(self.decay))
+
+    def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        from .slope_loops import subsequence_slopes
+
+        x, y = numbered_symbols(X, Y)
+        return subsequence_slopes(x, X.ends, y, Y.ends, i, j, self.by_length, float(self.decay))
 
 
 @dataclass(eq=False, repr=False)
-class Subsequence(Tabled):
+class Subsequence(GapWeighted):
     r"""The gap-weighted subsequence kernel: shared subsequences of one length, less with gaps.
 
     .. math:: k(x, y) = \sum_{|u| = p} \; \sum_{I: x_I = u} \; \sum_{J: y_J = u}
@@ -28,8 +48,8 @@ class Subsequence(Tabled):
 
     over all strings u of length p = ``length``, and all places I in x and J in y at which u can be
     read in order, where l(I) is the number of symbols from the first to the last of I. Only
-    subsequences of this very length count; add kernels for several. Shorter strings have
-    features zero.
+    subsequences of this very length count; :class:`BlendedSubsequence` sums over lengths. Shorter
+    strings have features zero.
 
     Parameters
     ----------
@@ -59,14 +79,12 @@ class Subsequence(Tabled):
     """
 
     length: int = integer(3, low=1)
-    decay: float = parameter(0.5, check=_fraction)
+    decay: float = fraction(0.5)
     because = "an inner product of explicit features: all subsequences of a length, with weights"
 
-    def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .table_loops import subsequences
-
-        x, y = numbered_symbols(X, Y)
-        return subsequences(x, X.ends, y, Y.ends, i, j, int(self.length), float(self.decay))
+    @property
+    def by_length(self) -> np.ndarray:
+        return np.eye(int(self.length))[-1]
 
     @property
     def properties(self) -> prop.Properties:
@@ -78,6 +96,72 @@ class Subsequence(Tabled):
             universal=prop.no(alike),
             characteristic=prop.no(alike),
             positive_diag=prop.no(f"k(x, x) = 0 for strings shorter than {self.length}"),
+        )
+
+
+@dataclass(eq=False, repr=False)
+class BlendedSubsequence(GapWeighted):
+    r"""The blended subsequence kernel: shared subsequences of several lengths, less with gaps.
+
+    .. math:: k(x, y) = \sum_{p=1}^{q} a_p\, k_p(x, y)
+
+    where k_p is :class:`Subsequence` of length p and q = ``length``. All lengths come from one
+    table, in little more than the time of the longest.
+
+    Parameters
+    ----------
+    length : int
+        The largest length q.
+    decay : float
+        The factor lambda in (0, 1] for every symbol that is passed over or matched.
+    weights : sequence of q numbers >= 0, optional
+        The weights a_1, ..., a_q; by default all are 1.
+
+    Examples
+    --------
+    >>> from mercer import BlendedSubsequence, Subsequence
+    >>> X = ["cat", "car", "bat", "bar"]
+    >>> BlendedSubsequence(length=2, decay=0.5)(X)[0]
+    array([0.890625, 0.5625  , 0.5625  , 0.25    ])
+    >>> (Subsequence(1) + Subsequence(2))(X)[0]
+    array([0.890625, 0.5625  , 0.5625  , 0.25    ])
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, *Kernel methods for pattern analysis*, 2004, section 11.5.
+    """
+
+    length: int = integer(3, low=1)
+    decay: float = fraction(0.5)
+    weights: Sequence[float] | np.ndarray | None = parameter(None, check=weights_of_lengths)
+    because = "an inner product of explicit features: all subsequences up to a length, with weights"
+
+    @property
+    def by_length(self) -> np.ndarray:
+        if self.weights is None:
+            return np.ones(int(self.length))
+        weights = np.asarray(self.weights, dtype=float)
+        if len(weights) != self.length:
+            raise ValueError(
+                f"BlendedSubsequence: weights must hold one number for each length up to "
+                f"{self.length}, got {len(weights)}."
+            )
+        return weights[: np.flatnonzero(weights)[-1] + 1]
+
+    @property
+    def properties(self) -> prop.Properties:
+        lengths = np.flatnonzero(self.by_length) + 1
+        alike = prop.UNKNOWN
+        if lengths[0] > 1:
+            alike = prop.no(f"all strings shorter than {lengths[0]} have features zero")
+        elif lengths[-1] == 1:
+            alike = prop.no("'ab' and 'ba' have the same features")
+        return self._stated(
+            bounded=prop.no("k(x, x) grows with the length of x"),
+            strictly_pd=alike,
+            universal=alike,
+            characteristic=alike,
+            positive_diag=prop.no("k(x, x) = 0 for the empty string"),
         )
 
 
@@ -111,7 +195,7 @@ class AllSubsequences(Tabled):
     Shawe-Taylor & Cristianini, *Kernel methods for pattern analysis*, 2004, section 11.3.
     """
 
-    decay: float = parameter(1.0, check=_fraction)
+    decay: float = fraction(1.0)
     because = "an inner product of explicit features: how often each subsequence occurs"
 
     def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -127,6 +211,12 @@ class AllSubsequences(Tabled):
                 f"Subsequence(length)."
             )
         return values
+
+    def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        from .slope_loops import all_subsequence_slopes
+
+        x, y = numbered_symbols(X, Y)
+        return all_subsequence_slopes(x, X.ends, y, Y.ends, i, j, float(self.decay))
 
     @property
     def properties(self) -> prop.Properties:

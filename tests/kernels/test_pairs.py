@@ -1,0 +1,88 @@
+"""Kernels given pair by pair: blocks, diagonals and slopes from lists of pairs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from mercer.kernels.pairs import Paired, all_pairs, weighted_pairs
+from mercer.params import positive
+from mercer.testing import check_kernel
+
+
+@dataclass(eq=False, repr=False)
+class Bump(Paired):
+    """exp(-|x - y| / s) of numbers, which counts the pairs that it is asked for."""
+
+    s: float = positive(1.0)
+    backwards = False
+
+    def prepare(self, X):
+        return np.ravel(X).astype(float)
+
+    def arranged(self, X):
+        return np.argsort(X)[::-1] if self.backwards else super().arranged(X)
+
+    def pairs(self, X, Y, i, j):
+        Bump.asked = i, j
+        return np.exp(-np.abs(X[i] - Y[j]) / self.s)
+
+    def slopes(self, X, Y, i, j):
+        Bump.asked = i, j
+        D = np.abs(X[i] - Y[j]) / self.s
+        return D * np.exp(-D)
+
+
+@dataclass(eq=False, repr=False)
+class Still(Bump):
+    s: float = positive(1.0, tuned=False)
+
+
+@pytest.fixture(params=[False, True])
+def kernel(request):
+    k = Bump(0.7)
+    k.backwards = request.param
+    return k
+
+
+def test_contract(kernel, rng):
+    check_kernel(kernel, rng.normal(size=(9, 1)))
+
+
+def test_half_of_a_symmetric_block_is_asked_for(kernel, rng):
+    x, y = rng.normal(size=6), rng.normal(size=4)
+    wanted = np.exp(-np.abs(np.subtract.outer(x, x)) / 0.7)
+    np.testing.assert_allclose(kernel.pairwise(x, x), wanted, rtol=1e-15)
+    assert len(Bump.asked[0]) == 21
+    np.testing.assert_allclose(
+        kernel.pairwise(x, y), np.exp(-np.abs(np.subtract.outer(x, y)) / 0.7), rtol=1e-15
+    )
+    assert len(Bump.asked[0]) == 24
+    if kernel.backwards:
+        np.testing.assert_array_equal(Bump.asked[0][::4], np.argsort(x)[::-1])
+    tile = kernel.tiles(x, x)
+    tile(slice(0, 3), slice(0, 3))
+    assert len(Bump.asked[0]) == 6
+    tile(slice(0, 3), slice(3, 6))
+    assert len(Bump.asked[0]) == 9
+
+
+def test_pairs_without_weight_have_no_slope(kernel, rng):
+    x, y = rng.normal(size=6), rng.normal(size=4)
+    W = rng.normal(size=(6, 4)) * (rng.uniform(size=(6, 4)) < 0.4)
+    D = np.abs(np.subtract.outer(x, y)) / 0.7
+    np.testing.assert_allclose(kernel.grad_theta(x, y, W), [np.sum(W * D * np.exp(-D))])
+    assert len(Bump.asked[0]) == np.count_nonzero(W)
+    V, E = rng.normal(size=(6, 6)), np.abs(np.subtract.outer(x, x)) / 0.7
+    np.testing.assert_allclose(kernel.grad_theta(x, x, V), [np.sum(V * E * np.exp(-E))])
+    assert len(Bump.asked[0]) == 21
+    assert Still().grad_theta(x, x, V).shape == (0,)
+
+
+def test_lists_of_pairs():
+    np.testing.assert_array_equal(
+        all_pairs(lambda i, j: 10.0 * i + j, 2, 3, False), [[0, 1, 2], [10, 11, 12]]
+    )
+    np.testing.assert_array_equal(all_pairs(lambda i, j: i * j, 0, 3, False), np.empty((0, 3)))
+    i, j, weights = weighted_pairs(np.array([[1, 2], [3, 0]]), True)
+    assert (i.tolist(), j.tolist(), weights.tolist()) == ([0, 0], [0, 1], [1.0, 5.0])

@@ -10,23 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data import Data
-from ..params import parameter
+from ..params import fraction
 from . import properties as prop
 from .base import Kernel, weigh
 from .domains import TREES, Domain
 from .forest import Forest, forest
 
 _STEP = 1e-30  # of complex differences, in which nothing cancels
-
-
-def fraction(default: float) -> Any:
-    """A field for a number in (0, 1]."""
-
-    def check(value: Any) -> str | None:
-        fine = isinstance(value, float | int | np.number) and 0 < value <= 1
-        return None if fine and not isinstance(value, bool) else "a number in (0, 1]"
-
-    return parameter(default, check=check, bounds=(1e-3, 1.0), log=True)
 
 
 @dataclass(eq=False, repr=False)

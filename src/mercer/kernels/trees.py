@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..features.sparse import sparse_block
-from ..params import parameter
+from ..params import fraction, parameter
 from . import properties as prop
 from .base import weigh
 from .forest import Forest
-from .tree_base import NodePairs, TreeKernel, fraction
+from .tree_base import NodePairs, TreeKernel
 
 _COLUMNS = 2**57
 

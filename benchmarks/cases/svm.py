@@ -6,6 +6,7 @@ computed anew from the coefficients; predictions by how many of them agree.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -87,6 +88,37 @@ def grid(data: str) -> Contest:
         f"{SKLEARN}, n_jobs=2": lambda: theirs.fit(problem.X, problem.y),
     }
     return Contest(calls, against(f"{SKLEARN}, n_jobs=2", distance))
+
+
+def growth(data: str, C: float) -> Contest:
+    """An eighth, a quarter, half and all of the rows; errors: by how much the exponent is larger.
+
+    The exponent is the slope of the logarithm of CPU time along that of the number of rows: what
+    else the machine does shows less in it than in seconds on the clock.
+    """
+    problem = load(data)
+    n = len(problem.X)
+
+    def costs(name: str) -> dict[int, float]:
+        return {n // part: _cost(name, problem, n // part, part, C=C) for part in (8, 4, 2, 1)}
+
+    def exponent(costs: dict[int, float]) -> float:
+        return float(np.polyfit(np.log(list(costs)), np.log(list(costs.values())), 1)[0])
+
+    calls = {name: partial(costs, name) for name in (MERCER, SKLEARN)}
+    return Contest(calls, against(SKLEARN, lambda a, b: exponent(a) - exponent(b)))
+
+
+def _cost(name: str, problem: Problem, n: int, rounds: int, **options: Any) -> float:
+    """The least CPU time, over several rounds, of a fit to the first n rows."""
+    SVC = import_module(_MODULES[name]).SVC
+    found = []
+    for _ in range(rounds):
+        made = SVC(gamma=problem.gamma, cache_size=CACHE, **options)
+        start = time.process_time()
+        made.fit(problem.X[:n], problem.y[:n])
+        found.append(time.process_time() - start)
+    return min(found)
 
 
 # ---- models --------------------------------------------------------------------------------------
@@ -314,6 +346,15 @@ CASES += [
         time=Target(speed=3.0),
         accuracy=Accuracy("distance of the mean scores", 2e-3),
         rounds=3,
+    ),
+    Case(
+        "svm.growth",
+        "SVC fit, Gaussian kernel, {data} and a half, a quarter, an eighth of it, C={C:g}",
+        growth,
+        versus=_versus((MERCER, SKLEARN)),
+        accuracy=Accuracy("exponent of n in CPU time above scikit-learn's", 0.0),
+        rounds=1,
+        **_sizes("mc:20000:50", {"data": "mc:2400:4"}, C=1.0),
     ),
     Case(
         "svm.cache",

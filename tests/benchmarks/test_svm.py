@@ -219,6 +219,17 @@ def test_all_contenders_have_the_same_settings():
     assert (ours["gamma"], ours["cache_size"]) == (0.25, 2000)
 
 
+def test_growth_is_the_slope_of_the_logarithms(monkeypatch):
+    from benchmarks.cases import svm
+
+    powers = {"mercer": 1.5, svm.SKLEARN: 2.0}
+    monkeypatch.setattr(svm, "_cost", lambda name, problem, n, rounds, C: 1e-6 * n ** powers[name])
+    contest = svm.growth("mc:1600:4", C=1.0)
+    outputs = {name: call() for name, call in contest.calls.items()}
+    assert list(outputs["mercer"]) == [200, 400, 800, 1600]
+    assert contest.errors(outputs) == {"mercer": pytest.approx(-0.5)}
+
+
 def test_the_default_set_leaves_long_fits_out():
     from benchmarks.cases.svm import CASES
 

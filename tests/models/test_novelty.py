@@ -60,3 +60,8 @@ def test_strings():
 def test_bad_nu(X):
     with pytest.raises(ValueError, match="nu must be in"):
         OneClassSVM(nu=1.5).fit(X)
+
+
+def test_bad_weights(X):
+    with pytest.raises(ValueError, match="sample_weight must be >= 0, and not all zero"):
+        OneClassSVM().fit(X, sample_weight=-np.ones(len(X)))

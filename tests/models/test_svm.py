@@ -1,3 +1,6 @@
+import warnings
+from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, Gaussian, Linear, NuSVC, Polynomial, Spectrum
 from mercer.exceptions import ConvergenceWarning, NumericalWarning
+from mercer.gram.stored import LowRankGram
+from mercer.models import svm_base
+from mercer.models.svm_pairs import count_votes
 
 NU = "nu is infeasible with these class weights, as it is in scikit-learn"
 
@@ -65,6 +71,30 @@ def test_drop_in_for_scikit_learn(request, data, options):
         np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("data", ["binary", "iris"])
+@pytest.mark.parametrize(
+    ("machine", "options"), [("SVC", {"class_weight": "balanced"}), ("NuSVC", {"nu": 0.45})]
+)
+def test_attributes_are_those_of_scikit_learn(request, data, machine, options, sparse):
+    X, y = request.getfixturevalue(data)
+    X = sp.csr_matrix(X) if sparse else X
+    ours = {"SVC": SVC, "NuSVC": NuSVC}[machine](kernel="linear", tol=1e-8, **options).fit(X, y)
+    theirs = getattr(sk, machine)(kernel="linear", tol=1e-8, **options).fit(X, y)
+    for name in ("classes_", "class_weight_", "shape_fit_", "fit_status_", "n_features_in_"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    for name in ("intercept_", "coef_", "support_", "n_support_", "dual_coef_", "n_iter_"):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        assert found.dtype == expected.dtype
+        if name in ("intercept_", "coef_"):  # the others differ where the optimum is not unique
+            expected = expected.toarray() if sp.issparse(expected) else expected
+            np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-3)
+        else:
+            assert found.ndim == expected.ndim
+    assert ours.dual_coef_.shape == (len(ours.classes_) - 1, len(ours.support_))
+    assert ours.n_support_.sum() == len(ours.support_)
+
+
 def violation(K, sign, beta, C):
     """The largest violation of optimality, in double precision."""
     g = K @ beta - sign
@@ -93,6 +123,50 @@ def test_decision_function_shapes(iris, shape):
     ours = SVC(tol=1e-8, decision_function_shape=shape).fit(X, y)
     theirs = sk.SVC(tol=1e-8, decision_function_shape=shape).fit(X, y)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
+
+
+class TestScores:
+    """Sums over the support vectors of each class are those over all, for every pair."""
+
+    @pytest.fixture
+    def letters(self, rng):
+        y = rng.integers(6, size=240)
+        return rng.standard_normal((240, 3)) + 2 * rng.standard_normal((6, 3))[y], y
+
+    def expected(self, X, y, kernel, i, j):
+        both = (y == i) | (y == j)
+        pair = SVC(kernel=kernel, tol=1e-9).fit(X[both], y[both])
+        beta = np.zeros(len(X))
+        beta[np.flatnonzero(both)[pair.support_]] = pair.dual_coef_[0]
+        return -(kernel(X) @ beta + pair.intercept_[0])  # positive for the first of a pair
+
+    @pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear(), Linear() + Gaussian()], ids=repr)
+    def test_every_pair_is_a_machine_of_two_classes(self, monkeypatch, letters, kernel):
+        monkeypatch.setattr(svm_base, "_ROWS", 50)
+        monkeypatch.setattr(svm_base, "_COLS", 7)
+        X, y = letters
+        model = SVC(kernel=kernel, tol=1e-9, decision_function_shape="ovo").fit(X, y)
+        pairs = list(combinations(range(6), 2))
+        expected = np.stack([self.expected(X, y, kernel, i, j) for i, j in pairs], axis=1)
+        np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-6)
+        known = SVC(kernel="precomputed", tol=1e-9, decision_function_shape="ovo")
+        found = known.fit(kernel(X), y).decision_function(kernel(X))
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+    def test_functions_of_a_linear_kernel_are_weights_of_features(self, letters):
+        X, y = letters
+        model = SVC(kernel="linear", decision_function_shape="ovo").fit(X, y)
+        assert isinstance(model._gram, LowRankGram)
+        expected = X @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
+
+    def test_votes(self, rng):
+        f = rng.standard_normal((50, 10))
+        votes = np.zeros((50, 5))
+        for p, (i, j) in enumerate(combinations(range(5), 2)):
+            for row in range(50):
+                votes[row, j if f[row, p] > 0 else i] += 1
+        np.testing.assert_array_equal(count_votes(f, 5), votes)
 
 
 def test_break_ties_agrees_with_the_scores(iris):
@@ -210,6 +284,17 @@ class TestHardMargin:
         with pytest.raises(ValueError, match="cannot be separated"):
             SVC(C=np.inf, kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 1, 0])
 
+    def test_the_classes_that_overlap_are_named(self, iris):
+        X, y = iris
+        with pytest.raises(ValueError, match=r"classes 1 and 2: .*cannot be separated"):
+            SVC(C=np.inf, kernel="linear").fit(X, y)
+
+    def test_max_iter_limits_all_steps_together(self, iris):
+        X, y = iris
+        with pytest.warns(ConvergenceWarning) as caught:
+            model = SVC(C=np.inf, max_iter=5).fit(X[:100], y[:100])
+        assert (len(caught), model.fit_status_, model.n_iter_[0]) == (1, 1, 5)
+
 
 def test_strings_in_grid_search():
     texts = ["abab", "abba", "aabb", "baba", "xyxy", "yxyx", "xxyy", "yyxx"] * 4
@@ -224,7 +309,15 @@ class TestBadInput:
         [
             ({"C": 0}, "C must be > 0"),
             ({"C": -1.0}, "C must be > 0"),
+            ({"C": np.nan}, "C must be > 0"),
+            ({"C": "1"}, "C must be > 0, got '1'"),
+            ({"C": [1, 10]}, "C must be > 0"),
             ({"tol": 0}, "tol must be > 0"),
+            ({"tol": np.nan}, "tol must be > 0"),
+            ({"max_iter": -5}, "max_iter must be -1"),
+            ({"max_iter": 2.5}, "max_iter must be -1"),
+            ({"cache_size": 0}, "cache_size must be > 0"),
+            ({"cache_size": "lots"}, "cache_size must be > 0, in MB, or like"),
             ({"gamma": "wide"}, "gamma must be"),
             ({"gamma": -1.0}, "gamma must be"),
             ({"kernel": "gauss"}, "kernel must be"),
@@ -241,7 +334,7 @@ class TestBadInput:
         X, y = binary
         with pytest.raises(ValueError, match="number of classes"):
             SVC().fit(X, ["one"] * len(X))
-        with pytest.raises(ValueError, match="zero or negative weights"):
+        with pytest.raises(ValueError, match="all samples of class 'no' have weight 0"):
             SVC().fit(X, y, (y == "yes").astype(float))
         with pytest.raises(ValueError, match="NaN"):
             SVC().fit(np.full_like(X, np.nan), y)
@@ -251,6 +344,19 @@ class TestBadInput:
         y = np.arange(len(X)) < 3
         with pytest.raises(ValueError, match=r"nu is infeasible.*at most 0\.02"):
             NuSVC(nu=0.5).fit(X, y)
+
+    def test_infeasible_nu_names_the_classes(self, iris):
+        X, y = iris
+        with pytest.raises(ValueError, match=r"classes 0 and 2: .*nu is infeasible"):
+            NuSVC(nu=0.9).fit(X[:120], y[:120])
+
+    def test_pairs_that_stop_early_are_one_warning(self, iris):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            SVC(max_iter=1).fit(*iris)
+        assert len(caught) == 1
+        assert "3 of 3 pairs of classes did not converge" in str(caught[0].message)
+        assert caught[0].filename == __file__
 
     def test_early_stop_is_said(self, binary):
         X, y = binary
@@ -289,3 +395,26 @@ def test_random_state_chooses_the_folds_of_the_calibration():
     )
     np.testing.assert_array_equal(first, again)
     assert np.any(first != other)
+
+
+def test_calibration_knows_class_weights_by_label(iris):
+    X, y = iris
+    names = np.array(["b", "a", "c"])[y]
+    model = SVC(probability=True, class_weight={"a": 2, "b": 1, "c": 1}, random_state=0)
+    again = SVC(probability=True, class_weight={1: 2}, random_state=0).fit(X, y)
+    order = np.searchsorted(model.fit(X, names).classes_, ["b", "a", "c"])
+    np.testing.assert_allclose(model.predict_proba(X)[:, order], again.predict_proba(X), atol=0.05)
+
+
+def test_calibration_leaves_samples_of_weight_zero_out(binary):
+    X, y = binary
+    w = np.zeros(len(y))
+    w[:40] = 1
+    given = SVC(gamma=0.2, probability=True, random_state=0).fit(X, y, w)
+    dropped = SVC(gamma=0.2, probability=True, random_state=0).fit(X[:40], y[:40])
+    np.testing.assert_allclose(given.predict_proba(X), dropped.predict_proba(X), atol=1e-6)
+
+
+def test_violation_of_a_solution_with_slack_is_zero(iris):
+    reports = NuSVC(kernel="linear", nu=0.3).fit(*iris).decision_path()
+    assert min(report.violation for report in reports) == 0

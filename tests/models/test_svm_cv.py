@@ -6,6 +6,8 @@ from sklearn.svm import SVC as SklearnSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVCCV, Gaussian, Spectrum
+from mercer.exceptions import ConvergenceWarning
+from mercer.models import svm_cv
 
 FOLDS = "the folds differ when samples are repeated"
 
@@ -47,14 +49,12 @@ def test_scores_equal_grid_search(load):
 
 
 def test_solutions_start_from_each_other(monkeypatch):
-    from mercer.models import svm_cv
-
     def steps(Cs, gammas):
         counts = []
         fit_pairs = SVC._fit_pairs
 
-        def counted(self, blocks, codes, weights, starts=None):
-            fits = fit_pairs(self, blocks, codes, weights, starts)
+        def counted(self, *args):
+            fits = fit_pairs(self, *args)
             counts.append(sum(fit.report.n_iter for fit in fits))
             return fits
 
@@ -75,6 +75,38 @@ def test_solutions_start_from_each_other(monkeypatch):
     # with nearly all of them there they grow with C
     few = steps([0.001, 0.002], [0.1])[0, :, 1]
     assert np.all(few < steps([0.002], [0.1])[0, :, 0] / 2)
+
+
+def test_scores_are_the_same_without_room_for_the_matrix(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    model = SVCCV([0.1, 10.0], param_grid={"gamma": [0.1, 1.0]}, random_state=0)
+    expected = model.fit(X, y).cv_results_["split_test_scores"]
+    monkeypatch.setattr(svm_cv, "free_memory", lambda: 0.0)
+    np.testing.assert_array_equal(model.fit(X, y).cv_results_["split_test_scores"], expected)
+
+
+def test_samples_that_a_fold_repeats_count_more_than_once(rng):
+    X, y = make_moons(120, noise=0.3, random_state=0)
+    train, test = rng.integers(0, 80, 80), np.arange(80, 120)
+    model = SVCCV([0.1, 5.0], gamma=1.0, cv=[(train, test)], test_size=0, tol=1e-6).fit(X, y)
+    for C, score in zip([0.1, 5.0], model.cv_results_["mean_test_score"], strict=True):
+        expected = SVC(C=C, gamma=1.0, tol=1e-6).fit(X[train], y[train]).score(X[test], y[test])
+        assert score == pytest.approx(expected)
+
+
+def test_class_weights_by_label():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["b", "a", "c"])[y]
+    model = SVCCV([1.0], class_weight={"a": 2, "b": 1, "c": 1}, random_state=0).fit(X, names)
+    assert model.test_score_ > 0.9
+
+
+def test_fits_that_stop_early_are_one_warning():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning) as caught:
+        SVCCV([1.0, 10.0], cv=3, test_size=0, max_iter=2, random_state=0).fit(X, y)
+    assert "6 of the 6 fits of the grid did not converge" in str(caught[0].message)
+    assert len(caught) == 2  # and one about the machine that was chosen
 
 
 def test_held_out_part_is_not_seen():
@@ -116,6 +148,9 @@ def test_probabilities_and_plot():
     [
         ({"Cs": [0.0]}, "Cs must be positive"),
         ({"Cs": []}, "Cs must be positive"),
+        ({"Cs": None}, "Cs must be positive"),
+        ({"Cs": "one"}, "Cs must be positive"),
+        ({"Cs": [1.0, np.inf]}, "Cs must be positive and finite"),
         ({"kernel": "precomputed"}, "use GridSearchCV"),
         ({"param_grid": {"class_weight": [None, "balanced"]}}, "class_weight.*use GridSearchCV"),
         ({"param_grid": {"C": [1.0]}}, "belong to Cs"),

@@ -5,6 +5,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import LSSVR, SVR, Gaussian, KernelRidge, NuSVR, Spectrum
+from mercer.exceptions import ConvergenceWarning
 
 
 @parametrize_with_checks([SVR(gamma=0.1, tol=1e-9), NuSVR(gamma=0.1, tol=1e-9), LSSVR(gamma=0.1)])
@@ -92,9 +93,26 @@ def test_least_squares_does_not_shrink_a_constant(data):
         (SVR(C=np.inf), "C must be > 0 and finite"),
         (SVR(epsilon=-1), "epsilon must be >= 0"),
         (NuSVR(nu=0), "nu must be in"),
+        (NuSVR(C="1"), "C must be > 0 and finite, got '1'"),
+        (SVR(epsilon="none"), "epsilon must be >= 0"),
         (LSSVR(C=0), "C must be > 0"),
+        (LSSVR(C="1"), "C must be > 0"),
     ],
 )
 def test_bad_parameters(data, model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*data)
+
+
+@pytest.mark.parametrize("model", [SVR(), NuSVR(), LSSVR()], ids=repr)
+def test_bad_weights(data, model):
+    X, y = data
+    with pytest.raises(ValueError, match="sample_weight must be >= 0, and not all zero"):
+        model.fit(X, y, np.r_[-1.0, np.ones(len(y) - 1)])
+
+
+def test_early_stop_is_said(data):
+    with pytest.warns(ConvergenceWarning, match="raise tol or max_iter") as caught:
+        model = SVR(max_iter=2).fit(*data)
+    assert (model.fit_status_, model.n_iter_) == (1, 2)
+    assert caught[0].filename == __file__

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 
 from mercer import Gaussian
-from mercer.solvers import smo
+from mercer.solvers import smo, working_set
 from mercer.solvers.blocks import Blocks
 from mercer.solvers.smo import BoxProblem, solve_box
 from mercer.solvers.smo_loops import BIG, add_rows, compact, refill, scatter, slopes
@@ -67,8 +67,8 @@ def problems(rng, n=40):
 @pytest.mark.parametrize("largest", [8, 512])
 def test_optimum_equals_a_general_optimiser(rng, monkeypatch, name, direct, largest):
     monkeypatch.setattr(smo, "_DIRECT", direct)
-    monkeypatch.setattr(smo, "_LARGEST", largest)
-    monkeypatch.setattr(smo, "_FIRST", 4)
+    monkeypatch.setattr(working_set, "_LARGEST", largest)
+    monkeypatch.setattr(working_set, "_FIRST", 4)
     K = Gaussian()(rng.standard_normal((40, 2)))
     problem = problems(rng)[name]
     solution = solve_box(blocks(K), problem, tol=1e-8)
@@ -104,9 +104,9 @@ def rounded(K):
 @pytest.mark.parametrize("form", [blocks, rounded])
 def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, form, direct):
     monkeypatch.setattr(smo, "_DIRECT", direct)
-    monkeypatch.setattr(smo, "_LARGEST", 32)
-    monkeypatch.setattr(smo, "_FIRST", 8)
-    monkeypatch.setattr(smo, "_SMALLEST", 16)
+    monkeypatch.setattr(working_set, "_LARGEST", 32)
+    monkeypatch.setattr(working_set, "_FIRST", 8)
+    monkeypatch.setattr(working_set, "_SMALLEST", 16)
     monkeypatch.setattr(smo, "_SHRINK_EVERY", 3)
     K, problem = classification(rng, 600, 5.0)
     plain = solve_box(form(K), problem, tol=1e-4, shrinking=False)

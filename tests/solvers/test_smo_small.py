@@ -3,7 +3,7 @@ import pytest
 
 from mercer import Gaussian
 from mercer.kernels.distances import SquaredDistances
-from mercer.solvers import smo
+from mercer.solvers import smo, working_set
 from mercer.solvers.blocks import Blocks
 from mercer.solvers.smo import BoxProblem, solve_box
 
@@ -39,7 +39,7 @@ def problem(name, rng, X):
 def test_same_optimum_as_by_blocks(rng, monkeypatch, name, large):
     if large:  # a working set, and products with K in place of rows
         monkeypatch.setattr(smo, "_DIRECT", 50)
-        monkeypatch.setattr(smo, "_LARGEST", 64)
+        monkeypatch.setattr(working_set, "_LARGEST", 64)
     X = rng.standard_normal((500, 3))
     task = problem(name, rng, X)
     K, plain, compiled = forms(X)

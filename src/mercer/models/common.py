@@ -1,13 +1,16 @@
-"""What estimators share: data of any kind."""
+"""What estimators share: checks of data of any kind, of numbers and of weights."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..data import Data, is_frame, length
 from ..kernels.base import Kernel
@@ -32,6 +35,27 @@ def check_data(estimator: BaseEstimator, X: Data, kernel: Any, *, reset: bool) -
     if is_frame(X) or sp.issparse(X) or (isinstance(X, np.ndarray) and not series):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     return X
+
+
+def check_number(
+    name: str, value: Any, words: str, allowed: Callable[[Any], bool | np.bool_]
+) -> None:
+    """A parameter that is not a number or not allowed is refused, in these words."""
+    if not (isinstance(value, Real) and allowed(value)):
+        raise ValueError(f"{name} must be {words}, got {value!r}.")
+
+
+def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -> np.ndarray | None:
+    """Weights of samples times those of their classes; None if all are 1."""
+    weights = np.ones(len(y))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+        if np.any(weights < 0) or not np.any(weights > 0):
+            raise ValueError("sample_weight must be >= 0, and not all zero.")
+    if class_weight is not None:
+        classes, codes = np.unique(y, return_inverse=True)
+        weights = weights * compute_class_weight(class_weight, classes=classes, y=y)[codes]
+    return None if np.all(weights == 1) else weights
 
 
 def on_vectors(kernel: Kernel) -> bool:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses import Logistic, Loss, Multinomial
-from .machine import RepresenterMachine, best_class, check_weights
+from .common import check_weights
+from .machine import RepresenterMachine, best_class
 
 
 class KernelLogisticRegression(ClassifierMixin, RepresenterMachine):

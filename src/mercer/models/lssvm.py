@@ -6,15 +6,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_array, check_consistent_length, compute_class_weight
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.named import as_kernel
 from ..solvers.auto import solve_ridge
-from .common import check_data
+from .common import check_data, check_number, check_weights
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
@@ -55,8 +55,7 @@ class LeastSquaresMachine(BaseEstimator):
         return tags
 
     def _make_gram(self, X: Data) -> Any:
-        if not (self.C > 0 and np.isfinite(self.C)):
-            raise ValueError(f"C must be > 0 and finite, got {self.C!r}.")
+        check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
         kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         return kernel.gram(X, self.plan)
 
@@ -130,7 +129,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
             raise ValueError("LSSVR requires y to be passed, but the target y is None.")
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(X, y)
-        return X, y.reshape(len(y), -1), _weights(sample_weight, y)
+        return X, y.reshape(len(y), -1), check_weights(sample_weight, y)
 
     def predict(self, X: Data) -> np.ndarray:
         """f(x) + b for every sample."""
@@ -200,10 +199,7 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
         k = len(self.classes_)
         if k < 2:
             raise ValueError(f"The number of classes has to be greater than one; got {k} class")
-        weights = _weights(sample_weight, y)
-        if self.class_weight is not None:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            weights = factors[codes] * (1.0 if weights is None else weights)
+        weights = check_weights(sample_weight, y, self.class_weight)
         positive = np.arange(1, 2) if k == 2 else np.arange(k)
         return X, np.where(codes[:, None] == positive, 1.0, -1.0), weights
 
@@ -217,12 +213,3 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
         f = self._values(X)
         best = (f[:, 0] > 0).astype(int) if f.shape[1] == 1 else np.argmax(f, axis=1)
         return self.classes_[best]
-
-
-def _weights(sample_weight: Any, y: np.ndarray) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
-    if np.any(weights < 0) or not np.any(weights > 0):
-        raise ValueError("sample_weight must be >= 0, and not all zero.")
-    return weights

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
-from sklearn.utils import (
-    ClassifierTags,
-    RegressorTags,
-    check_array,
-    check_consistent_length,
-    compute_class_weight,
-)
+from sklearn.utils import ClassifierTags, RegressorTags, check_array, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
 from ..gram.plan import Plan
@@ -28,7 +21,7 @@ from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, solve_representer
-from .common import check_data
+from .common import check_data, check_number, check_weights
 
 
 class RepresenterMachine(BaseEstimator):
@@ -69,10 +62,8 @@ class RepresenterMachine(BaseEstimator):
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_fit(self, X: Data, y: Any, kind: str) -> tuple[Data, np.ndarray]:
         """X and y, numbers or labels; parameters are checked before any work."""
-        if not (isinstance(self.alpha, Real) and 0 < self.alpha < np.inf):
-            raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be > 0, got {self.tol!r}.")
+        check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
+        check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         if self.max_iter is not None and not self.max_iter >= 1:
             raise ValueError(f"max_iter must be None or >= 1, got {self.max_iter!r}.")
         X = check_data(self, X, self.kernel, reset=True)
@@ -332,19 +323,6 @@ class KernelMachine(RepresenterMachine):
 def best_class(f: np.ndarray) -> np.ndarray:
     """The place of the class with the largest score."""
     return (f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)
-
-
-def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -> np.ndarray | None:
-    """Weights of samples times those of their classes; None if all are 1."""
-    weights = np.ones(len(y))
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
-        if np.any(weights < 0) or not np.any(weights > 0):
-            raise ValueError("sample_weight must be >= 0, and not all zero.")
-    if class_weight is not None:
-        classes, codes = np.unique(y, return_inverse=True)
-        weights = weights * compute_class_weight(class_weight, classes=classes, y=y)[codes]
-    return None if np.all(weights == 1) else weights
 
 
 def _check_counts(y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> None:

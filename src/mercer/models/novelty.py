@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length
 from ..solvers.smo import BoxProblem
+from .common import check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up, multiplier
 
 
@@ -77,27 +77,21 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region; y is ignored."""
-        if not 0 < self.nu <= 1:
-            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
+        check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
         X = self._check_X(X)
-        blocks = self._blocks(X)
-        n = length(X)
-        weights = np.ones(n)
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, np.empty(n), dtype=np.float64)
-            if np.any(weights < 0) or not np.any(weights > 0):
-                raise ValueError("Invalid input - all samples have zero or negative weights.")
-        index = np.flatnonzero(weights > 0)
-        upper = weights[index]
+        weights = check_weights(sample_weight, np.zeros(length(X)))
+        upper = np.ones(length(X)) if weights is None else weights
+        index = np.flatnonzero(upper > 0)
+        upper = upper[index]
         problem = BoxProblem(
             np.zeros(len(index)),
             np.zeros(len(index)),
             upper,
             fill_up(upper, self.nu * upper.sum()),
         )
-        solution = self._solve(blocks.subset(index), problem)
+        solution = self._solve(self._blocks(X).subset(index), problem)
+        self._certify(solution)
         support = np.flatnonzero(solution.beta)
-        self.n_iter_, self.fit_status_ = solution.n_iter, int(not solution.converged)
         self.dual_coef_ = solution.beta[None, support]
         self.offset_ = np.array([multiplier(problem, solution)])
         self.intercept_ = -self.offset_
@@ -107,8 +101,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     def score_samples(self, X: Data) -> np.ndarray:
         """f(x), larger where data are dense."""
-        check_is_fitted(self)
-        return self._values(X, self.dual_coef_.T)[:, 0]
+        return self._values(X)[:, 0, 0]
 
     def decision_function(self, X: Data) -> np.ndarray:
         """f(x) - rho: positive inside the region."""

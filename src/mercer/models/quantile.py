@@ -11,7 +11,8 @@ from sklearn.metrics import d2_pinball_score
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses import Quantile
-from .machine import RepresenterMachine, check_weights
+from .common import check_weights
+from .machine import RepresenterMachine
 
 
 class KernelQuantileRegressor(RegressorMixin, RepresenterMachine):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..solvers.blocks import Blocks
-from ..solvers.smo import BoxProblem, BoxSolution
+from ..solvers.smo import BoxProblem
+from .common import check_number
 from .svm_base import fill_up, multiplier
-from .svm_pairs import VectorClassifier, report_of
+from .svm_pairs import Solved, VectorClassifier
+
+_MEET = 1e-7  # squared distance of two convex hulls, in units of k(x, x), up to which they meet
 
 
 class SVC(VectorClassifier):
@@ -114,55 +118,58 @@ class SVC(VectorClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not self.C > 0:
-            raise ValueError(f"C must be > 0, got {self.C!r}.")
+        check_number("C", self.C, "> 0", lambda C: C > 0)
 
     def _solve_pair(
         self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, tuple]:
+    ) -> Solved:
         if np.isinf(self.C):
             return self._hard_margin(K, y)
         C = self.C * weights
         problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
         solution = self._solve(K, problem)
-        b = -multiplier(problem, solution)
-        return solution.beta, report_of(solution, y, C, b)
+        return solution, C, -multiplier(problem, solution)
 
-    def _hard_margin(self, K: Blocks, y: np.ndarray) -> tuple[np.ndarray, tuple]:
+    def _hard_margin(self, K: Blocks, y: np.ndarray) -> Solved:
         """The nearest points of the two convex hulls; the classes overlap if they meet.
 
         A duality gap below their squared distance proves that they do not.
         """
-        n = len(y)
-        start = np.where(y > 0, 1 / np.sum(y > 0), -1 / np.sum(y < 0))
-        lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
-        scale, tol, total = float(K.diagonal.mean()) or 1.0, self.tol, 0
+        n, scale = len(y), float(K.diagonal.mean()) or 1.0
+        problem = BoxProblem(
+            np.zeros(n),
+            np.where(y > 0, 0.0, -np.inf),
+            np.where(y > 0, np.inf, 0.0),
+            np.where(y > 0, 1 / np.sum(y > 0), -1 / np.sum(y < 0)),
+            groups=(y > 0).astype(int),
+        )
+        tol, total = self.tol * scale, 0
         while True:
-            problem = BoxProblem(np.zeros(n), lower, upper, start, groups=(y > 0).astype(int))
-            solution = self._solve(K, problem, tol * scale)
-            total += solution.n_iter
-            squared = float(solution.beta @ solution.gradient)
-            if squared <= 1e-7 * scale:
+            found = self._solve(K, problem, tol, total)
+            total += found.n_iter
+            squared = float(found.beta @ found.gradient)
+            if squared <= _MEET * scale:
                 raise ValueError(
                     "C=inf asks for a hard margin, but the classes cannot be separated with this "
                     "kernel: their convex hulls in feature space meet. Use a finite C."
                 )
-            if 2 * solution.violation <= self.tol * squared:
+            proved = 2 * found.violation <= self.tol * squared
+            if proved or not found.converged:
                 break
-            start, tol = solution.beta, min(tol / 10, 0.4 * self.tol * squared / scale)
+            problem.start, tol = found.beta, min(tol / 10, 0.4 * self.tol * squared)
         # ||p - q||^2 = squared, and f = 2 (p - q) / squared has margin exactly 1
         factor = 2 / squared
-        above = multiplier(problem, solution, 1) * factor
-        below = multiplier(problem, solution, 0) * factor
-        scaled = BoxSolution(
-            solution.beta * factor,
-            solution.gradient * factor - y,
-            solution.violation * factor,
-            True,
-            total,
-            solution.message,
+        above = multiplier(problem, found, 1) * factor
+        below = multiplier(problem, found, 0) * factor
+        scaled = replace(
+            found,
+            beta=found.beta * factor,
+            gradient=found.gradient * factor - y,
+            violation=found.violation * factor,
+            converged=proved,
+            n_iter=total,
         )
-        return scaled.beta, report_of(scaled, y, np.full(n, np.inf), -(above + below) / 2)
+        return scaled, np.full(n, np.inf), -(above + below) / 2
 
 
 class NuSVC(VectorClassifier):
@@ -231,12 +238,11 @@ class NuSVC(VectorClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not 0 < self.nu <= 1:
-            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
+        check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
 
     def _solve_pair(
         self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, tuple]:
+    ) -> Solved:
         mass = self.nu * weights.sum() / 2
         start = np.zeros(len(y))
         for sign in (1.0, -1.0):
@@ -255,17 +261,10 @@ class NuSVC(VectorClassifier):
             start,
             groups=(y > 0).astype(int),
         )
-        solution = self._solve(K, problem)
-        above, below = multiplier(problem, solution, 1), multiplier(problem, solution, 0)
+        found = self._solve(K, problem)
+        above, below = multiplier(problem, found, 1), multiplier(problem, found, 0)
         width = (above - below) / 2
         if width <= 0:
-            raise ValueError(f"nu={self.nu:g} leaves no margin between the classes; lower nu.")
-        scaled = BoxSolution(
-            solution.beta / width,
-            solution.gradient / width - y,
-            solution.violation,
-            solution.converged,
-            solution.n_iter,
-            solution.message,
-        )
-        return scaled.beta, report_of(scaled, y, weights / width, -(above + below) / (2 * width))
+            raise ValueError(f"nu={self.nu:g} leaves no margin: the classes overlap; raise nu.")
+        scaled = replace(found, beta=found.beta / width, gradient=found.gradient / width - y)
+        return scaled, weights / width, -(above + below) / (2 * width)

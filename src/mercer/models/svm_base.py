@@ -3,45 +3,61 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
 from ..exceptions import ConvergenceWarning, NumericalWarning
 from ..features.sparse import compress
 from ..gram.memory import parse_memory
-from ..gram.stored import TiledGram
-from ..gram.tiles import multiply, on_pool
+from ..gram.stored import LowRankGram
+from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
 from ..progress import ticker
 from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.coordinate import warm_start
 from ..solvers.smo import BoxProblem, BoxSolution, solve_box
-from .common import check_data, on_vectors
+from .common import check_data, check_number, on_vectors
 
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
 _MOST_FEATURES = 2000  # of a dense feature map
+_ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
 
 
-def training_blocks(kernel: Kernel, X: Data, tol: float) -> Blocks:
-    """K of the training samples: by features if there are few, else by blocks.
+def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | None = None) -> Blocks:
+    """K of the training samples, in this order: by features if there are few, else by blocks.
 
     Where the problem is large enough for that to pay, rows are computed and kept in single
     precision, and products, by which the solver checks its results, in double.
     """
+    order = np.arange(length(X)) if order is None else order
+    n = len(order)
+    single = n > _FEW and tol >= _FINE
     vectors = isinstance(X, np.ndarray) and on_vectors(kernel)
+    if single and vectors and kernel.properties.stationary:
+        one = kernel.prepare(X[:1])
+        height = float(kernel.diag(one)[0])
+        if kernel.n_features(one) is None and height <= _SINGLE_LIMIT:
+            return _in_single(
+                kernel,
+                kernel.prepare(_shifted(X, order)),
+                lambda index: kernel.prepare(X[order[index]].astype(np.float64)),
+                np.full(n, height),
+            )
+    X = take(X, order)
     X = np.asarray(X, dtype=np.float64) if vectors else X
     P = kernel.prepare(X)
-    n, count = length(P), kernel.n_features(P)
-    single = n > _FEW and tol >= _FINE
+    count = kernel.n_features(P)
     if count is not None and kernel.features_pay(P):
         dtype = np.float32 if single else np.float64
         if sp.issparse(kernel.features(take(P, slice(0, 1)))):
@@ -52,23 +68,38 @@ def training_blocks(kernel: Kernel, X: Data, tol: float) -> Blocks:
     diagonal = np.asarray(kernel.diag(P), dtype=np.float64)
     if not single or diagonal.max(initial=0) > _SINGLE_LIMIT:
         return Blocks(kernel.tiles(P, P), diagonal)
-    if vectors:
-        # a shift that the kernel does not see saves the digits that single precision has
-        shifted = X - X.mean(axis=0) if kernel.properties.stationary else X
-        rounded = kernel.prepare(shifted.astype(np.float32))
+    rounded = kernel.prepare(X.astype(np.float32)) if vectors else P
+    return _in_single(kernel, rounded, partial(take, P), diagonal)
 
-        def exact(index: np.ndarray) -> Data:
-            return kernel.prepare(X[index])
-    else:
-        rounded, exact = P, partial(take, P)
+
+def _shifted(X: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """X[order] in single precision, less its mean.
+
+    A shift, which a stationary kernel does not see, saves the digits that single precision has.
+    """
+    mean = X.mean(axis=0, dtype=np.float64)
+    out = np.empty((len(order), X.shape[1]), np.float32)
+
+    def part(at: slice) -> None:
+        np.subtract(X[order[at]], mean, out=out[at], casting="same_kind")
+
+    run(part, slices(len(order), 500))
+    return out
+
+
+def _in_single(
+    kernel: Kernel, rounded: Data, exact: Callable[[np.ndarray], Data], diagonal: np.ndarray
+) -> Blocks:
+    """K by blocks of the samples in single precision, and by products of the exact ones."""
 
     def product(rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return multiply(kernel, exact(rows), exact(cols), weights[:, None])[:, 0]
 
     distances = kernel.as_exponential(rounded)
     block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
-    some = np.linspace(0, n - 1, _PROBES).astype(int)
-    errors = block(some, some).astype(np.float32) - kernel.pairwise(exact(some), exact(some))
+    some = np.linspace(0, len(diagonal) - 1, _PROBES).astype(int)
+    with one_blas_thread():  # not worth a second one
+        errors = block(some, some).astype(np.float32) - kernel.pairwise(exact(some), exact(some))
     return Blocks(
         block,
         diagonal,
@@ -114,8 +145,14 @@ class SupportVectorMachine(BaseEstimator):
         return tags
 
     def _check_X(self, X: Data) -> Data:
-        if self.tol <= 0:
-            raise ValueError(f"tol must be > 0, got {self.tol!r}.")
+        check_number("tol", self.tol, "> 0 and finite", lambda tol: 0 < tol < np.inf)
+        check_number(
+            "max_iter",
+            self.max_iter,
+            "-1, for no limit, or a number of steps",
+            lambda most: most >= -1 and most % 1 == 0,
+        )
+        self._cache_bytes()
         X = check_data(self, X, self.kernel, reset=True)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
         return X
@@ -125,9 +162,12 @@ class SupportVectorMachine(BaseEstimator):
         self.kernel_ = as_kernel(
             self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         ).resolve(X)
-        return training_blocks(self.kernel_, X if order is None else take(X, order), self.tol)
+        return training_blocks(self.kernel_, X, self.tol, order)
 
-    def _solve(self, K: Blocks, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
+    def _solve(
+        self, K: Blocks, problem: BoxProblem, tol: float | None = None, taken: int = 0
+    ) -> BoxSolution:
+        """Solve to ``tol``, if ``max_iter`` allows it after the steps that were taken already."""
         if isinstance(K, FeatureBlocks):
             problem = warm_start(K.phi, problem)
         goal = self.tol if tol is None else tol
@@ -138,26 +178,37 @@ class SupportVectorMachine(BaseEstimator):
                 problem,
                 tol=goal,
                 cache=self._cache_bytes(),
-                max_iter=None if self.max_iter == -1 else self.max_iter,
+                max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
                 shrinking=self.shrinking,
                 watch=(lambda v: tick(f"violation {v:.1e}, goal {goal:.0e}")) if shown else None,
             )
-        if not solution.converged:
-            warnings.warn(solution.message, ConvergenceWarning, stacklevel=4)
         squared = float(solution.beta @ (solution.gradient + problem.target))
         if squared < -1e-6 * float(np.abs(solution.beta) @ np.abs(K.diagonal)):
             warnings.warn(
                 "the kernel matrix is not positive definite: what was found is a stationary point "
-                "of the dual, and its margin and duality gap mean nothing. Use a kernel.",
+                "of the dual, and its margin and duality gap mean nothing. Use another kernel.",
                 NumericalWarning,
                 stacklevel=4,
             )
         return solution
 
+    def _certify(self, solution: BoxSolution) -> None:
+        """Record how the solver of a machine with one problem ended."""
+        self.n_iter_: Any = solution.n_iter
+        self.fit_status_ = int(not solution.converged)
+        if not solution.converged:
+            warnings.warn(solution.message, ConvergenceWarning, stacklevel=4)
+
     def _cache_bytes(self) -> float:
         """cache_size: a number of MB, as in scikit-learn, or a string such as "2 GB"."""
-        return parse_memory(self.cache_size if isinstance(self.cache_size, str)
-                            else 1e6 * self.cache_size)  # fmt: skip
+        size = self.cache_size
+        try:
+            room = parse_memory(size if isinstance(size, str) else 1e6 * size)
+        except (TypeError, ValueError):
+            room = 0
+        if not room > 0:
+            raise ValueError(f'cache_size must be > 0, in MB, or like "2 GB", got {size!r}.')
+        return room
 
     def _keep(self, X: Data, support: np.ndarray) -> None:
         """Remember the support vectors, and how to meet new data."""
@@ -169,16 +220,22 @@ class SupportVectorMachine(BaseEstimator):
     def _restore(self) -> None:
         """Also what :func:`mercer.load` calls: the operator is made again, not stored."""
         if len(self.support_) and self.kernel != "precomputed":
-            self._gram = TiledGram(self.kernel_, self.kernel_.prepare(self.support_vectors_))
+            self._gram = self.kernel_.gram(self.support_vectors_)
 
-    def _values(self, X: Data, coef: np.ndarray) -> np.ndarray:
-        """[sum_j coef_j k(x, s_j)] for new samples and coefficients of shape (n_SV, t)."""
+    def _values(self, X: Data) -> np.ndarray:
+        """[sum_j c_tj k(x, s_j)] over each group of support vectors: shape (m, groups, t)."""
+        check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
-        if len(self.support_) == 0:
-            return np.zeros((length(X), coef.shape[1]))
+        m, coef = length(X), self.dual_coef_.T
         if self.kernel == "precomputed":
-            return X[:, self.support_] @ coef
-        return self._gram.cross(X) @ coef
+            return sum_groups(lambda i, j: X[i, self.support_[j]], m, coef, self.n_support_)
+        if len(coef) == 0:
+            return np.zeros((m, len(self.n_support_), coef.shape[1]))
+        K: Any = self._gram.cross(X)
+        if isinstance(K, LowRankGram):
+            weights = [K.psi[of].T @ coef[of] for of in groups(self.n_support_)]
+            return np.asarray(K.phi @ np.hstack(weights)).reshape(m, len(weights), -1)
+        return sum_groups(self.kernel_.tiles(K.X, K.Y), m, coef, self.n_support_)
 
     def _functions(self) -> np.ndarray:
         """Coefficients of the support vectors, one row per function."""
@@ -214,6 +271,31 @@ def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> fl
     if low <= -BIG / 2:
         return float(high)
     return float(low) if high >= BIG / 2 else float(low + high) / 2
+
+
+def groups(sizes: np.ndarray) -> list[slice]:
+    """The places of consecutive groups of these sizes."""
+    ends = np.cumsum(sizes).tolist()
+    return [slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def sum_groups(block: Any, m: int, coef: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """K[:, group] @ coef[group] for each group of columns: shape (m, groups, t).
+
+    With one group per class, a support vector is multiplied with a coefficient for each of the
+    other classes, instead of one for each pair of classes, of which most are zero.
+    """
+    coef = np.ascontiguousarray(coef)
+    out = np.zeros((m, len(sizes), coef.shape[1]))
+
+    def strip(rows: slice) -> None:
+        for g, of in enumerate(groups(sizes)):
+            for start in range(of.start, of.stop, _COLS):
+                cols = slice(start, min(start + _COLS, of.stop))
+                out[rows, g] += block(rows, cols) @ coef[cols]
+
+    run(strip, slices(m, _ROWS))
+    return out
 
 
 def fill_up(limits: np.ndarray, total: float) -> np.ndarray:

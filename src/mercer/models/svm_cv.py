@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv, train_test_split
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..data import Data, length, take
+from ..exceptions import ConvergenceWarning
 from ..gram.memory import free_memory
-from ..gram.tiles import run
+from ..gram.tiles import cores, run
 from ..progress import progress
 from ..solvers.blocks import Blocks
 from .svm import SVC
-from .svm_pairs import PairFit, count_votes
+from .svm_base import sum_groups
+from .svm_pairs import PairFit
 
-_SHARED = 0.25  # of the free memory may hold the kernel matrix that all folds share
+_SHARED = 0.8  # of the free memory may hold the kernel matrix and what folds copy of it
 _SETTINGS = ("kernel", "gamma", "degree", "coef0")
 _BOUNDED = 0.9  # part of a solution at its bounds from which on it grows with C as a whole
 
@@ -30,7 +32,7 @@ class SVCCV(SVC):
     M-fold cross-validation over the grid on a training part, the best setting tested on a part
     held out (``test_score_``), then fitted on everything. For each setting of the kernel its matrix
     is computed once for all folds and all C. Each C starts from the solution of the one before, the
-    first one from that of the kernel before.
+    first one from that of the kernel before (from another fold would save nothing on the grid).
 
     Parameters
     ----------
@@ -136,15 +138,14 @@ class SVCCV(SVC):
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Choose by cross-validation, test on the part held out, then fit on everything."""
-        Cs = np.sort(np.atleast_1d(np.asarray(self.Cs, dtype=float)))
-        if not len(Cs) or not np.all(Cs > 0) or not np.all(np.isfinite(Cs)):
-            raise ValueError(f"Cs must be positive numbers, got {self.Cs!r}.")
+        Cs = self._check_Cs()
         if self.kernel == "precomputed":
             raise ValueError('SVCCV chooses a kernel; with kernel="precomputed" use GridSearchCV.')
         settings = self._settings()
         self.C_ = float(Cs[0])
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
+        y = self.classes_[codes]
         inside, outside = np.arange(length(X)), np.arange(0)
         if self.test_size:
             inside, outside = train_test_split(
@@ -156,11 +157,22 @@ class SVCCV(SVC):
         tried: list[dict[str, Any]] = []
         scores: list[np.ndarray] = []
         firsts: list[Starts | None] = [None] * len(folds)
+        late = 0
         for setting in progress(settings, self.verbose):
             machine = self._machine(setting)
-            found = _grid_scores(machine, Cs, data, codes[inside], weights[inside], folds, firsts)
+            found, unfinished = _grid_scores(
+                machine, Cs, data, codes[inside], weights[inside], folds, firsts
+            )
             tried += [{**setting, "C": float(C)} for C in Cs]
             scores += list(found)
+            late += unfinished
+        if late:
+            warnings.warn(
+                f"{late} of the {len(scores) * len(folds)} fits of the grid did not converge, and "
+                f"their scores are rough; raise tol or max_iter, lower C, or scale the data.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.cv_results_ = {
             "params": tried,
             "split_test_scores": np.stack(scores),
@@ -174,15 +186,24 @@ class SVCCV(SVC):
         chosen = self._machine(self.best_params_)
         if len(outside):
             w = None if raw is None else raw[inside]
-            tested = clone(chosen).fit(data, codes[inside], w)
-            right = tested.predict(take(X, outside)) == codes[outside]
-            self.test_score_ = float(np.mean(right))
-        chosen.set_params(probability=self.probability).fit(X, self.classes_[codes], raw)
+            tested = clone(chosen).fit(data, y[inside], w)
+            self.test_score_ = float(np.mean(tested.predict(take(X, outside)) == y[outside]))
+        chosen.set_params(probability=self.probability).fit(X, y, raw)
         for name, value in vars(chosen).items():
             if name not in chosen.get_params(deep=False):
                 setattr(self, name, value)
         self.C_ = chosen.C
         return self
+
+    def _check_Cs(self) -> np.ndarray:
+        """The values of C in ascending order."""
+        try:
+            Cs = np.sort(np.atleast_1d(np.asarray(self.Cs, dtype=float)))
+        except (TypeError, ValueError):
+            Cs = np.zeros(0)
+        if not len(Cs) or not np.all((Cs > 0) & np.isfinite(Cs)):
+            raise ValueError(f"Cs must be positive and finite numbers, got {self.Cs!r}.")
+        return Cs
 
     def _settings(self) -> list[dict[str, Any]]:
         settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
@@ -224,33 +245,36 @@ def _grid_scores(
     weights: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
     firsts: list[Starts | None],
-) -> np.ndarray:
-    """Accuracies of shape (len(Cs), folds): folds in parallel, C ascending with warm starts.
+) -> tuple[np.ndarray, int]:
+    """Accuracies of shape (len(Cs), folds), and how many fits did not converge.
+
+    Folds are fitted in parallel, C ascending, each from the solution before.
 
     ``firsts`` has, for each fold, where to start with the first C, and later its solution.
     """
-    blocks = _shared(machine._blocks(X), len(codes))
-    scores = np.empty((len(Cs), len(folds)))
+    blocks = _shared(machine._blocks(X), len(codes), len(folds))
+    scores, late = np.empty((len(Cs), len(folds))), np.zeros((len(Cs), len(folds)), bool)
 
     def fold(m: int) -> None:
         train, test = folds[m]
-        part = blocks.subset(train)
         own = clone(machine)
         own.classes_ = machine.classes_
+        inside = weights * np.bincount(train, minlength=len(codes))
         starts = firsts[m]
+        kept: dict[int, Blocks] = {}
         for c, C in enumerate(Cs):
             own.C = float(C)
-            fits = own._fit_pairs(part, codes[train], weights[train], starts)
-            predicted = _predict(own, blocks, train, test, fits)
-            scores[c, m] = np.mean(predicted == codes[test])
+            fits = own._fit_pairs(blocks, codes, inside, starts, kept)
+            scores[c, m] = np.mean(_predict(own, blocks, codes, test, fits) == codes[test])
+            late[c, m] = any(fit.trouble for fit in fits)
             if c == 0:
                 firsts[m] = [fit.beta for fit in fits]
             if c + 1 < len(Cs):
-                bound, growth = C * weights[train], Cs[c + 1] / C
+                bound, growth = C * inside, Cs[c + 1] / C
                 starts = [_continued(fit.beta, bound[fit.index], growth) for fit in fits]
 
     run(fold, range(len(folds)))
-    return scores
+    return scores, int(late.sum())
 
 
 def _continued(beta: np.ndarray, bound: np.ndarray, growth: float) -> np.ndarray:
@@ -264,25 +288,23 @@ def _continued(beta: np.ndarray, bound: np.ndarray, growth: float) -> np.ndarray
 
 
 def _predict(
-    machine: SVC, blocks: Blocks, train: np.ndarray, test: np.ndarray, fits: list[PairFit]
+    machine: SVC, blocks: Blocks, codes: np.ndarray, test: np.ndarray, fits: list[PairFit]
 ) -> np.ndarray:
-    f = np.empty((len(test), len(fits)))
-    for p, fit in enumerate(fits):
-        support = np.flatnonzero(fit.beta)
-        rows = train[fit.index[support]]
-        f[:, p] = blocks.rough_product(test, rows, fit.beta[support]) + fit.report.intercept
-    k = len(machine.classes_)
-    if k == 2:
-        return (f[:, 0] > 0).astype(int)
-    votes = _ovr_decision_function(f > 0, f, k) if machine.break_ties else count_votes(f, k)
-    return np.argmax(votes, axis=1)
+    support = machine._assemble(codes, fits)
+
+    def block(rows: slice, cols: slice) -> np.ndarray:
+        return blocks.block(test[rows], support[cols])
+
+    sums = sum_groups(block, len(test), machine.dual_coef_.T, machine.n_support_)
+    return machine._winners(machine._combine(sums))
 
 
-def _shared(blocks: Blocks, n: int) -> Blocks:
+def _shared(blocks: Blocks, n: int, folds: int) -> Blocks:
     """The whole matrix in memory if there is room: every fold and every C uses it."""
     everything = np.arange(n)
     room = float(blocks.dtype.itemsize) * n * n
-    if type(blocks) is not Blocks or room > _SHARED * free_memory():
+    copies = 1 + 2 * min(folds, cores())  # pairs of classes take up to two in each fold
+    if type(blocks) is not Blocks or room * copies > _SHARED * free_memory():
         return blocks
     K = np.empty((n, n), blocks.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -12,17 +13,21 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data, take
+from ..exceptions import ConvergenceWarning
 from ..gram.tiles import run
 from ..progress import counted
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxSolution
 from .calibration import Calibration
+from .common import check_weights
 from .svm_base import SupportVectorMachine
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
+
+Solved = tuple[BoxSolution, np.ndarray, float]  # with the bounds of |beta|, and the intercept
 
 
 @dataclass(frozen=True)
@@ -64,11 +69,15 @@ class DualReport:
 
 @dataclass(frozen=True)
 class PairFit:
-    """The solution of one two-class problem: its samples, dual coefficients, certificate."""
+    """The solution of one two-class problem: its samples, dual coefficients, certificate.
+
+    ``trouble`` says why the solver stopped early, if it did.
+    """
 
     index: np.ndarray
     beta: np.ndarray
     report: DualReport
+    trouble: str
 
 
 def _has_probabilities(machine: Any) -> bool:
@@ -85,8 +94,6 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         "classes_",
         "class_weight_",
         "reports_",
-        "_pair_coef",
-        "_pair_intercept",
         "_calibration",
     )
 
@@ -106,7 +113,8 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         fits = self._fit_pairs(self._blocks(X, order), codes[at], weights[at])
         if order is not None:
             fits = [replace(fit, index=order[fit.index]) for fit in fits]
-        self._assemble(X, codes, fits)
+        self._keep(X, self._assemble(codes, fits))
+        self._certify_all(fits)
         if self.probability:
             self._calibration = self._cross_fit(X, codes, sample_weight)
         return self
@@ -127,17 +135,13 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class"
             )
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        weights = np.ones(len(y))
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, y, dtype=np.float64).copy()
-            if np.any(weights < 0):
-                raise ValueError("sample_weight must be >= 0.")
-        weights = weights * self.class_weight_[codes]
-        alive = np.bincount(codes[weights > 0], minlength=len(self.classes_)) > 0
-        if not alive.all():
-            raise ValueError(
-                "Invalid input - all samples of a class have zero or negative weights."
-            )
+        weights = self.class_weight_[codes]
+        if (own := check_weights(sample_weight, y)) is not None:
+            weights = weights * own
+        empty = np.bincount(codes, weights) == 0
+        if empty.any():
+            first = self.classes_[empty].tolist()[0]
+            raise ValueError(f"all samples of class {first!r} have weight 0; drop them.")
         return codes, weights
 
     def _fit_pairs(
@@ -146,8 +150,13 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         codes: np.ndarray,
         weights: np.ndarray,
         starts: list[np.ndarray] | None = None,
+        kept: dict[int, Blocks] | None = None,
     ) -> list[PairFit]:
-        """The problems "j against i" for all pairs of classes i < j, on all cores."""
+        """The problems "j against i" for all pairs of classes i < j, on all cores.
+
+        Samples of weight zero have no part. ``kept`` holds the kernel matrices of the pairs from
+        one call to the next.
+        """
         pairs = list(combinations(range(len(self.classes_)), 2))
         members = [np.flatnonzero((codes == i) & (weights > 0)) for i in range(len(self.classes_))]
         fits: list[Any] = [None] * len(pairs)
@@ -157,9 +166,18 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             index = np.concatenate([members[i], members[j]])
             y = np.repeat([-1.0, 1.0], [len(members[i]), len(members[j])])
             start = np.zeros(len(y)) if starts is None else starts[p]
-            beta, report = self._solve_pair(blocks.subset(index), y, weights[index], start)
+            K = kept[p] if kept and p in kept else blocks.subset(index)
+            if kept is not None:
+                kept[p] = K
             classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
-            fits[p] = PairFit(index, beta, DualReport(classes, *report))
+            try:
+                solution, C, b = self._solve_pair(K, y, weights[index], start)
+            except ValueError as error:
+                if len(pairs) == 1:
+                    raise
+                raise ValueError(f"classes {classes[0]!r} and {classes[1]!r}: {error}") from error
+            trouble = "" if solution.converged else solution.message
+            fits[p] = PairFit(index, solution.beta, report_of(solution, classes, y, C, b), trouble)
 
         sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
         each = counted(one, len(pairs), self.verbose and len(pairs) > 1, "pairs of classes")
@@ -169,53 +187,62 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         run(each, several[np.argsort(-sizes[several], kind="stable")].tolist())
         return fits
 
+    def _certify_all(self, fits: list[PairFit]) -> None:
+        """Record how the solver ended for each pair, and warn once."""
+        self.reports_ = [fit.report for fit in fits]
+        self.n_iter_ = np.array([r.n_iter for r in self.reports_], dtype=np.int32)
+        late = [fit for fit in fits if fit.trouble]
+        self.fit_status_ = int(bool(late))
+        if late:
+            worst = max(late, key=lambda fit: fit.report.violation).trouble
+            many = f"{len(late)} of {len(fits)} pairs of classes did not converge; the worst "
+            warnings.warn(many * (len(fits) > 1) + worst, ConvergenceWarning, stacklevel=3)
+
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
         """Scores of each sample by machines that have not seen it, turned into probabilities."""
-        folds = StratifiedKFold(5, shuffle=True, random_state=self.random_state)
-        machine = clone(self).set_params(probability=False)
-        smallest = np.bincount(codes).min()
+        w = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        alive = np.flatnonzero(w > 0)
+        smallest = int(np.bincount(codes[alive]).min())
         if smallest < 2:
             raise ValueError("probability=True needs at least two samples of every class.")
-        folds.n_splits = int(min(5, smallest))
+        folds = StratifiedKFold(min(5, smallest), shuffle=True, random_state=self.random_state)
+        machine = clone(self).set_params(probability=False)
         k = len(self.classes_)
         scores = np.empty((len(codes), k if k > 2 else 1))
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        for train, test in folds.split(np.empty(len(codes)), codes):
-            w = None if weights is None else weights[train]
-            part = machine.fit(self._rows(X, train, train), codes[train], w)
-            f = part._pair_scores(self._rows(X, test, train))
+        for parts in folds.split(alive, codes[alive]):
+            train, test = (alive[part] for part in parts)
+            machine.fit(self._rows(X, train, train), self.classes_[codes[train]], w[train])
+            f = machine._pair_scores(self._rows(X, test, train))
             scores[test] = f if k == 2 else _ovr_decision_function(f > 0, f, k)
-        return Calibration().fit(scores, codes, weights)
+        return Calibration().fit(scores[alive], codes[alive], w[alive])
 
     def _rows(self, X: Data, rows: np.ndarray, cols: np.ndarray) -> Data:
         return X[np.ix_(rows, cols)] if self.kernel == "precomputed" else take(X, rows)
 
-    def _assemble(self, X: Data, codes: np.ndarray, pairs: list[PairFit]) -> None:
-        """Coefficients in LIBSVM's layout: classes in turn, a row per opponent."""
+    def _assemble(self, codes: np.ndarray, fits: list[PairFit]) -> np.ndarray:
+        """Coefficients in LIBSVM's layout: classes in turn, a row per opponent; who has some."""
         k = len(self.classes_)
         used = np.zeros(len(codes), bool)
-        for fit in pairs:
+        for fit in fits:
             used[fit.index[fit.beta != 0]] = True
         support = np.flatnonzero(used)
         support = support[np.argsort(codes[support], kind="stable")]
         place = np.empty(len(codes), np.intp)
         place[support] = np.arange(len(support))
         self.n_support_ = np.bincount(codes[support], minlength=k).astype(np.int32)
-        self._pair_coef = np.zeros((len(support), len(pairs)))
         self.dual_coef_ = np.zeros((k - 1, len(support)))
-        sign = 1.0 if k == 2 else -1.0  # LIBSVM's first class is positive for k > 2
-        for p, (i, j) in enumerate(combinations(range(k), 2)):
-            active = np.flatnonzero(pairs[p].beta)
-            index, beta = pairs[p].index[active], pairs[p].beta[active]
-            at = place[index]
-            self._pair_coef[at, p] = beta
-            self.dual_coef_[np.where(codes[index] == i, j - 1, i), at] = sign * beta
-        self._pair_intercept = np.array([fit.report.intercept for fit in pairs])
-        self.intercept_ = self._pair_intercept * (1.0 if k == 2 else -1.0)
-        self.reports_ = [fit.report for fit in pairs]
-        self.n_iter_ = np.array([r.n_iter for r in self.reports_], dtype=np.int32)
-        self.fit_status_ = int(any(r.violation >= self.tol for r in self.reports_))
-        self._keep(X, support)
+        for (i, j), fit in zip(combinations(range(k), 2), fits, strict=True):
+            active = np.flatnonzero(fit.beta)
+            index = fit.index[active]
+            opponent = np.where(codes[index] == i, j - 1, i)
+            self.dual_coef_[opponent, place[index]] = self._sign * fit.beta[active]
+        self.intercept_ = self._sign * np.array([fit.report.intercept for fit in fits])
+        return support
+
+    @property
+    def _sign(self) -> float:
+        """LIBSVM's first class is the negative one of two, and positive among more."""
+        return 1.0 if len(self.classes_) == 2 else -1.0
 
     def decision_path(self) -> list[DualReport]:
         """The certificate of each two-class problem: primal, dual, gap, margin, intercept."""
@@ -233,21 +260,34 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _pair_scores(self, X: Data) -> np.ndarray:
         """One column per pair (i, j), positive for class j."""
-        check_is_fitted(self)
-        return self._values(X, self._pair_coef) + self._pair_intercept
+        return self._combine(self._values(X))
+
+    def _combine(self, sums: np.ndarray) -> np.ndarray:
+        """Scores of the pairs from sums over the support vectors of each class."""
+        i, j = np.triu_indices(len(self.classes_), 1)
+        return self._sign * (sums[:, i, j - 1] + sums[:, j, i] + self.intercept_)
 
     def _functions(self) -> np.ndarray:
-        return self._pair_coef.T * (1.0 if len(self.classes_) == 2 else -1.0)
+        k, coef = len(self.classes_), self.dual_coef_
+        of = np.repeat(np.arange(k), self.n_support_)
+        rows = [
+            np.where(of == i, coef[j - 1], np.where(of == j, coef[i], 0.0))
+            for i, j in combinations(range(k), 2)
+        ]
+        return np.stack(rows)
 
     def predict(self, X: Data) -> np.ndarray:
         """The class with most votes; ties go to the first, or by score with ``break_ties``."""
         f = self._pair_scores(X)
+        return self.classes_[self._winners(f)]
+
+    def _winners(self, f: np.ndarray) -> np.ndarray:
         k = len(self.classes_)
         if k == 2:
-            return self.classes_[(f[:, 0] > 0).astype(int)]
-        if self.break_ties or self.probability:
-            return self.classes_[np.argmax(_ovr_decision_function(f > 0, f, k), axis=1)]
-        return self.classes_[np.argmax(count_votes(f, k), axis=1)]
+            return (f[:, 0] > 0).astype(int)
+        scores = self.break_ties or self.probability
+        votes = _ovr_decision_function(f > 0, f, k) if scores else count_votes(f, k)
+        return np.argmax(votes, axis=1)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data) -> np.ndarray:
@@ -272,21 +312,24 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _solve_pair(
         self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, tuple]:
+    ) -> Solved:
+        """The problem "+1 against -1", from a feasible start."""
         raise NotImplementedError
 
 
 def count_votes(f: np.ndarray, k: int) -> np.ndarray:
     """Votes for each of k classes from scores of the pairs (i, j), positive for j."""
-    votes = np.zeros((len(f), k), dtype=int)
-    for p, (i, j) in enumerate(combinations(range(k), 2)):
-        votes[:, j] += f[:, p] > 0
-        votes[:, i] += f[:, p] <= 0
-    return votes
+    i, j = np.triu_indices(k, 1)
+    pair = np.arange(len(i))
+    moved = np.zeros((len(pair), k), np.float32)  # what a positive score changes
+    moved[pair, j], moved[pair, i] = 1, -1
+    return (f > 0).astype(np.float32) @ moved + np.arange(k - 1, -1, -1, dtype=np.float32)
 
 
-def report_of(solution: BoxSolution, y: np.ndarray, C: np.ndarray, b: float) -> tuple:
-    """The numbers of a :class:`DualReport` for the soft-margin problem with bounds C."""
+def report_of(
+    solution: BoxSolution, classes: tuple[Any, Any], y: np.ndarray, C: np.ndarray, b: float
+) -> DualReport:
+    """The certificate of the soft-margin problem with bounds C."""
     beta = solution.beta
     f = solution.gradient + y  # K beta
     squared = float(beta @ f)
@@ -297,14 +340,8 @@ def report_of(solution: BoxSolution, y: np.ndarray, C: np.ndarray, b: float) -> 
     bounded = int(np.sum(finite & (np.abs(beta) >= C)))
     free = int(np.sum(beta != 0)) - bounded
     margin = 2 / np.sqrt(squared) if squared > 0 else np.inf
-    return (
-        primal,
-        dual,
-        primal - dual,
-        float(margin),
-        free,
-        bounded,
-        b,
-        solution.violation,
+    violation = max(0.0, solution.violation)
+    return DualReport(
+        classes, primal, dual, primal - dual, float(margin), free, bounded, b, violation,
         solution.n_iter,
-    )
+    )  # fmt: skip

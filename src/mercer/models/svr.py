@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from ..data import Data
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxProblem
+from .common import check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up, multiplier
 
 
@@ -22,8 +23,7 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
-        if not (self.C > 0 and np.isfinite(self.C)):
-            raise ValueError(f"C must be > 0 and finite, got {self.C!r}.")
+        check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
         self._check_parameters()
         if y is None:
             raise ValueError(
@@ -34,14 +34,11 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
             check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True
         )
         check_consistent_length(X, y)
-        weights = np.ones(len(y))
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
-            if np.any(weights < 0) or not np.any(weights > 0):
-                raise ValueError("Invalid input - all samples have zero or negative weights.")
-        index = np.flatnonzero(weights > 0)
-        blocks = self._blocks(X)
-        beta, b = self._fit_dual(blocks, index, y[index], self.C * weights[index])
+        C = np.full(len(y), float(self.C))
+        if (weights := check_weights(sample_weight, y)) is not None:
+            C *= weights
+        index = np.flatnonzero(C > 0)
+        beta, b = self._fit_dual(self._blocks(X), index, y[index], C[index])
         support = np.flatnonzero(beta)
         self.dual_coef_ = beta[None, support]
         self.intercept_ = np.array([b])
@@ -51,8 +48,7 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
 
     def predict(self, X: Data) -> np.ndarray:
         """f(x) for every sample."""
-        check_is_fitted(self)
-        return self._values(X, self.dual_coef_.T)[:, 0] + self.intercept_[0]
+        return self._values(X)[:, 0, 0] + self.intercept_[0]
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
@@ -121,15 +117,14 @@ class SVR(VectorRegressor):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        if not self.epsilon >= 0:
-            raise ValueError(f"epsilon must be >= 0, got {self.epsilon!r}.")
+        check_number("epsilon", self.epsilon, ">= 0 and finite", lambda e: 0 <= e < np.inf)
 
     def _fit_dual(
         self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
     ) -> tuple[np.ndarray, float]:
         problem = BoxProblem(y, -C, C, np.zeros(len(y)), epsilon=self.epsilon)
         solution = self._solve(blocks.subset(index), problem)
-        self.n_iter_, self.fit_status_ = solution.n_iter, int(not solution.converged)
+        self._certify(solution)
         return solution.beta, -multiplier(problem, solution)
 
 
@@ -197,8 +192,7 @@ class NuSVR(VectorRegressor):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        if not 0 < self.nu <= 1:
-            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}.")
+        check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
 
     def _fit_dual(
         self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
@@ -216,7 +210,7 @@ class NuSVR(VectorRegressor):
             groups=np.repeat([0, 1], n),
         )
         solution = self._solve(blocks.subset(twice), problem)
-        self.n_iter_, self.fit_status_ = solution.n_iter, int(not solution.converged)
+        self._certify(solution)
         above, below = multiplier(problem, solution, 0), multiplier(problem, solution, 1)
         self.epsilon_ = (below - above) / 2
         return solution.beta[:n] + solution.beta[n:], -(above + below) / 2

@@ -34,25 +34,21 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.tiles import one_blas_thread, run, slices
+from ..gram.tiles import one_blas_thread
 from .blocks import Blocks, Product
 from .rows import RowCache
-from .smo_loops import BIG, mirror, refill, slopes, take_steps
+from .smo_loops import BIG, slopes, take_steps
 from .smo_small import solve_small
+from .working_set import WorkingSet
 
-_FIRST = 64  # variables in the working set of the first round
-_LARGEST = 1024  # to which it doubles round by round
-_DIRECT = 4000  # active variables up to which no block is put together
-_SMALLEST = 64  # working set, however small the cache
+_DIRECT = 2500  # active variables up to which no block is put together
 _GOAL = 0.1  # the part of the violation to which a round goes
 _SHRINK_EVERY = 10  # rounds
 _IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
 _ROUNDING = 1e-15  # progress below this part of all progress is none
-_FEW_FEATURES = 128  # up to which the working set's block is sooner computed than gathered
 _FEWEST_FEATURES = 32  # up to which rows are sooner computed again than kept
 _MANY = 16_000  # samples from which on that holds for all of the few
-_REPEATS = 3  # changes of a variable from which on its row is kept nevertheless
-_SHARED = 100_000  # entries of the block worth a second thread
+_REPEATS = 5  # changes of a variable from which on its row is kept nevertheless
 _INNER = 100  # two-variable steps per variable of the working set and round
 _ANEW = 30  # times that the gradient is computed anew at most
 _PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
@@ -142,13 +138,11 @@ class _Decomposition:
         self.n_groups = int(self.groups.max(initial=0)) + 1
         self.stats: dict[str, Any] = {"rounds": 0, "shrunk": 0, "reconstructions": 0}
         rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
-        self.most = int(min(_LARGEST, n, max(_SMALLEST, rows // 2)))
-        self.size = min(_FIRST, self.most)
-        capacity = n if K.matrix is not None else int(min(n, max(2 * self.most, rows)))
+        self.working = WorkingSet(K, rows, workers)
+        capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
         self.rows = RowCache(K, capacity, workers)
-        width = K.factors[0].shape[1] if K.factors is not None else n
-        self.few = K.factors is not None and width <= _FEW_FEATURES
-        self.lean = self.few and (width <= _FEWEST_FEATURES or n >= _MANY)
+        few = K.factors is not None and K.factors[0].shape[1] <= _FEWEST_FEATURES
+        self.lean = few or (self.working.computed and n >= _MANY)
         self.repeats = np.zeros(n, np.int64)  # changes of each variable while it had no row
         # where all rows are kept, setting variables aside saves little
         self.shrinking = shrinking and (self.rows.capacity < n or self.lean)
@@ -161,15 +155,11 @@ class _Decomposition:
         p = self.problem
         self.active, self.g = active, g
         self.direct = len(active) <= _DIRECT
-        if not self.direct:
-            # K of the working set; rows a power of two apart would be slow to transpose
-            self.block = np.empty((self.most, self.most + 16), self.K.dtype)
+        self.working.restart(active)
         self.b, self.lower, self.upper = self.beta[active], p.lower[active], p.upper[active]
         self.group = self.groups[active]
         self.diagonal = self.K.diagonal[active].astype(self.K.dtype)
         self.rise, self.fall = np.empty(len(active)), np.empty(len(active))
-        self.W = np.empty(0, np.int64)  # the working set, as places in the active set
-        self.entered = np.empty(0, np.int64)  # the rounds in which its members came in
 
     # ---- the loop ------------------------------------------------------------------------
     def run(self, max_iter: int | None, watch: Callable[[float], None] | None) -> BoxSolution:
@@ -211,7 +201,7 @@ class _Decomposition:
         return BoxSolution(self.beta, self.g, violation, converged, steps, message, self.stats)
 
     def _limit(self, max_iter: int | None, steps: int) -> int:
-        most = 10**6 if self.direct else _INNER * self.size
+        most = 10**5 if self.direct else _INNER * self.working.size
         return most if max_iter is None else min(most, max_iter - steps)
 
     def _violation(self) -> tuple[float, Extremes]:
@@ -243,36 +233,6 @@ class _Decomposition:
                 chosen.append(violators)
         return np.sort(np.concatenate(chosen))
 
-    def _renew(self, new: np.ndarray) -> np.ndarray:
-        """Put new variables into the working set, for the oldest if it is full; their places."""
-        room = self.size - len(self.W)
-        oldest = np.argsort(self.entered, kind="stable")[: max(0, len(new) - room)]
-        places = np.concatenate([oldest, len(self.W) + np.arange(len(new) - len(oldest))])
-        self.W = np.append(self.W, new[len(oldest) :])
-        self.entered = np.append(self.entered, new[len(oldest) :])
-        self.W[places], self.entered[places] = new, self.stats["rounds"]
-        return places
-
-    def _refill(self, new: np.ndarray, slots: np.ndarray | None) -> None:
-        """Bring the kernel block of the working set up to date at the places that are new.
-
-        Entries are scattered over the rows: with few features they are computed sooner than found.
-        """
-        m, V = len(self.W), self.active[self.W]
-        order = np.argsort(self.W)
-
-        def part(at: slice) -> None:
-            places = new[at]
-            if self.few:
-                self.K.write(V[places], V, self.block, places, 0)
-                mirror(self.block, places, m)
-            else:
-                assert slots is not None
-                refill(self.block, places, self.rows.rows, slots[places], self.W, order)
-
-        work = len(new) * m
-        run(part, slices(len(new), max(64, len(new) // 2)), self.workers if work > _SHARED else 1)
-
     def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """A round: new variables, their rows, and steps among those whose rows are at hand.
 
@@ -280,7 +240,7 @@ class _Decomposition:
         """
         solve = self._solve_all if self.direct else self._solve_block
         steps, gained = solve(violation, extremes, limit)
-        self.size = min(2 * self.size, self.most)
+        self.working.grow()
         self.fallen += gained
         return steps, gained if gained > _ROUNDING * abs(self.fallen) else 0.0
 
@@ -289,7 +249,7 @@ class _Decomposition:
         if self.K.factors is not None and self.rows.capacity == len(self.active) == len(self.beta):
             return self._solve_small(limit)
         missing = self.rows.slot[self.active] < 0
-        new = self._select(extremes, self.size, missing)
+        new = self._select(extremes, self.working.size, missing)
         self._fetch(self.active[new])
         goal = max(self.tol, _GOAL * violation) if len(new) else self.tol
         before = self.b.copy()
@@ -317,17 +277,17 @@ class _Decomposition:
 
     def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """Steps within a working set, for which its block of K is put together."""
-        free = np.ones(len(self.active), bool)
-        free[self.W] = False
-        count = max(self.size - len(self.W), self.size // 3)
-        new = self._renew(self._select(extremes, count, free))
-        W = self.W
+        working = self.working
+        outside = np.ones(len(self.active), bool)
+        outside[working.members] = False
+        new = working.renew(self._select(extremes, working.wanted, outside))
+        W = working.members
         V = self.active[W]
         slots = None if self.lean else self._fetch(V)
-        self._refill(new, slots)
+        working.refill(new, self.rows.rows, slots)
         b = self.b[W]
         steps, gained = take_steps(
-            self.block, np.arange(len(W)), self.diagonal[W], self.g[W], b, self.lower[W],
+            working.block, np.arange(len(W)), self.diagonal[W], self.g[W], b, self.lower[W],
             self.upper[W], self.epsilon, self.group[W], self.n_groups,
             max(self.tol, _GOAL * violation), limit,
         )  # fmt: skip
@@ -361,13 +321,22 @@ class _Decomposition:
             return -self.problem.target[of]
         return product(of, support, self.beta[support]) - self.problem.target[of]
 
+    def _gradient_aside(self, aside: np.ndarray) -> np.ndarray:
+        """The gradient of variables set aside: what it was then, and what has changed since."""
+        beta, g = self.whole
+        changed = np.flatnonzero(self.beta != beta)
+        if len(changed) > np.count_nonzero(self.beta):
+            return self._gradient(aside, self.K.rough_product)
+        change = self.beta[changed] - beta[changed]
+        return g[aside] + self.K.rough_product(aside, changed, change)
+
     def _settled(self, idle: int) -> bool:
         """May the solver stop? If not, the gradient has been computed anew."""
         n = len(self.beta)
         if len(self.active) < n:
             aside = np.setdiff1d(np.arange(n), self.active, assume_unique=True)
             g = np.empty(n)
-            g[self.active], g[aside] = self.g, self._gradient(aside, self.K.rough_product)
+            g[self.active], g[aside] = self.g, self._gradient_aside(aside)
             self.rows.reset()  # rows lack the columns that were set aside
         elif idle >= _IDLE or not self._accurate():
             g = self._gradient(np.arange(n), self.K.product)
@@ -398,6 +367,8 @@ class _Decomposition:
         if keep.sum() > 0.7 * len(keep):
             return False
         self.stats["shrunk"] += 1
+        if len(self.active) == len(self.beta):
+            self.whole = self.beta.copy(), self.g  # when all variables were active
         columns = np.flatnonzero(keep)
         self.rows.restrict(columns)
         self._activate(self.active[columns], self.g[columns])

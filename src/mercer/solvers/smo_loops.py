@@ -12,6 +12,9 @@ from numba.extending import intrinsic
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 BIG = 1e300
 _STRIP = 16  # rows of a block that are mirrored together: a line of the processor's cache
+_FAR = 1e30  # a slope that no variable has
+_SAFE = 2e-5  # goals from here on, as parts of the gradient, are safe from rounding to single
+_WIDE = 10_000  # entries of the gradient added up at a time
 _CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
 
 
@@ -57,21 +60,62 @@ def slopes(g, beta, lower, upper, epsilon, rise, fall):
     return lowest, highest
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True)
 def take_steps(rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_groups, goal, limit):
     """Two-variable steps of second order among the variables whose kernel rows are at hand.
 
     The row of variable k is ``rows[slot[k]]``, or missing if ``slot[k]`` is negative. Stops when
     the violation is below ``goal``; beta and g are updated. Returns the number of steps, and by how
     much the objective fell.
+
+    Where the goal allows it, the gradient that guides the steps is kept in the precision of the
+    rows: half the memory, half the time. What is returned as g is computed from the changes.
     """
+    if not single_suffices(rows, g, goal):
+        return steps_guided_by(
+            g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
+        )
+    before = beta.copy()
+    steps, gained = steps_guided_by(
+        g.astype(rows.dtype), rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups,
+        goal, limit,
+    )  # fmt: skip
+    add_changes(g, rows, slot, beta - before)
+    return steps, gained
+
+
+@njit(cache=True, nogil=True)
+def single_suffices(rows, g, goal):
+    """Are kernel rows in single precision, and the goal no finer than a gradient in it can be?"""
+    size = 1.0
+    for k in range(g.size):
+        size = max(size, abs(g[k]))
+    return rows.itemsize < g.itemsize and goal >= _SAFE * size
+
+
+@njit(cache=True, nogil=True)
+def add_changes(g, rows, slot, change):
+    """g += K @ change."""
+    moved = np.flatnonzero(change)
+    for start in range(0, g.size, _WIDE):
+        stop = min(start + _WIDE, g.size)
+        add_rows(g, rows, slot[moved], change[moved], start, stop)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def steps_guided_by(
+    g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
+):
+    """The same, for a gradient in either precision, which is kept up."""
     n = beta.size
     chunks = (n + _CHUNK - 1) // _CHUNK
+    real = g.dtype.type
     # what to add to the gradient for the slopes upwards and downwards
-    up, down = np.full((n_groups, n), BIG), np.full((n_groups, n), -BIG)
-    lows, highs = np.empty((n_groups, chunks)), np.empty((n_groups, chunks))
-    gains = np.empty(chunks, rows.dtype)
-    tiny, two = rows.dtype.type(1e-12), rows.dtype.type(2.0)
+    up, down = np.full((n_groups, n), real(_FAR)), np.full((n_groups, n), real(-_FAR))
+    lows, highs = np.empty((n_groups, chunks), g.dtype), np.empty((n_groups, chunks), g.dtype)
+    gains, best = np.empty(n, rows.dtype), np.empty(chunks, rows.dtype)
+    two = rows.dtype.type(2.0)
+    tiny = rows.dtype.type(max(np.finfo(rows.dtype).eps, 1e-12))  # curvatures are not below it
     for k in range(n):
         if slot[k] >= 0:
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
@@ -79,32 +123,27 @@ def take_steps(rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_g
     step, steps, gained = 0.0, 0, 0.0
     while True:
         for t in range(n_groups):
-            _move(g, up[t], down[t], Ki, Kj, step, lows[t], highs[t])
+            _move(g, up[t], down[t], Ki, Kj, real(step), lows[t], highs[t])
             step = 0.0  # g has moved once and for all groups
-        violation, low, of = -BIG, 0.0, 0
+        violation, low, of = -_FAR, real(0.0), 0
         for t in range(n_groups):
             smallest, largest = lows[t].min(), highs[t].max()
             if largest - smallest > violation:
-                violation, low, of = largest - smallest, smallest, t
+                violation, low, of = float(largest - smallest), smallest, t
         if violation < goal or steps >= limit:
             return steps, gained
-        c = 0
-        while lows[of, c] != low:
-            c += 1
-        i = c * _CHUNK
+        i = _place(lows[of], low) * _CHUNK
         while g[i] + up[of, i] != low:
             i += 1
         Ki, kii = rows[slot[i]], diagonal[i]
-        _gains(g, down[of], Ki, diagonal, kii, low, gains)
-        j = int(gains.argmax()) * _CHUNK
-        last, best = min(n, j + _CHUNK), -tiny
-        for k in range(j, last):
-            gain = _gain(g[k] + down[of, k], Ki[k], diagonal[k], kii, low)
-            if gain > best:
-                best, j = gain, k
+        _gains(g, down[of], Ki, diagonal, kii, low, tiny, gains, best)
+        most = best.max()
+        j = _place(best, most) * _CHUNK
+        while gains[j] != most:
+            j += 1
         Kj = rows[slot[j]]
-        curvature = max(kii + diagonal[j] - two * Ki[j], tiny)
-        slope = g[j] + down[of, j] - low
+        curvature = float(max(kii + diagonal[j] - two * Ki[j], tiny))
+        slope = float(g[j] + down[of, j] - low)
         room_i = -beta[i] if epsilon > 0 and beta[i] < 0 else upper[i] - beta[i]
         room_j = beta[j] if epsilon > 0 and beta[j] > 0 else beta[j] - lower[j]
         step = min(slope / curvature, min(room_i, room_j))
@@ -121,8 +160,8 @@ def take_steps(rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_g
 @njit(cache=True, nogil=True, inline="always")
 def _set_offsets(k, beta, lower, upper, epsilon, groups, up, down):
     t, b = groups[k], beta[k]
-    up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else BIG
-    down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -BIG
+    up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else _FAR
+    down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -_FAR
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -131,7 +170,7 @@ def _move(g, up, down, Ki, Kj, step, lows, highs):
     n, chunk = np.uint64(g.size), np.uint64(_CHUNK)
     start = np.uint64(0)
     for c in range(lows.size):
-        lowest, highest = BIG, -BIG
+        lowest, highest = g.dtype.type(_FAR), g.dtype.type(-_FAR)
         for k in range(start, min(n, start + chunk)):
             value = g[k] + step * (Ki[k] - Kj[k])
             g[k] = value
@@ -141,26 +180,34 @@ def _move(g, up, down, Ki, Kj, step, lows, highs):
         start += chunk
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _gains(g, down, Ki, diagonal, kii, low, gains):
-    """The largest gain of each chunk."""
+@njit(cache=True, nogil=True, fastmath=_FAST - {"reassoc"})
+def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
+    """Twice the fall of the objective by a step in i and each j without bounds.
+
+    ``best`` has the largest of each chunk. The excess of i over itself has to be 0 exactly, so
+    sums are not reordered.
+    """
     n, chunk = np.uint64(g.size), np.uint64(_CHUNK)
+    real = Ki.dtype.type
     start = np.uint64(0)
-    for c in range(gains.size):
-        best = Ki.dtype.type(-1.0)
+    for c in range(best.size):
+        most = real(-1.0)
         for k in range(start, min(n, start + chunk)):
-            best = _larger(best, _gain(g[k] + down[k], Ki[k], diagonal[k], kii, low))
-        gains[c] = best
+            excess = _larger(real(g[k] + down[k] - low), real(0.0))
+            curvature = _larger(kii + diagonal[k] - real(2.0) * Ki[k], tiny)
+            gains[k] = excess * excess / curvature
+            most = _larger(most, gains[k])
+        best[c] = most
         start += chunk
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, inline="always")
-def _gain(fall, kij, kjj, kii, low):
-    """Twice the fall of the objective by a step in i and j without bounds."""
-    real = type(kij)
-    excess = _larger(real(fall - low), real(0.0))
-    curvature = _larger(kii + kjj - real(2.0) * kij, real(1e-12))
-    return excess * excess / curvature
+@njit(cache=True, nogil=True, inline="always")
+def _place(values, value):
+    """Where the value is."""
+    k = 0
+    while values[k] != value:
+        k += 1
+    return k
 
 
 @njit(cache=True, nogil=True)

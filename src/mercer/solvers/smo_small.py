@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from .exponential import exp_rows
-from .smo_loops import BIG, slopes, take_steps
+from .smo_loops import BIG, add_changes, single_suffices, slopes, steps_guided_by
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _AT_ONCE = 32  # rows at least that are computed together
@@ -42,6 +42,25 @@ def solve_small(
     -------
     steps, rows used, fall of the objective.
     """
+    if not single_suffices(rows, g, tol):
+        return _solve(
+            g, left, right, runs, rows, slot, owner, used, diagonal, beta, lower, upper, epsilon,
+            groups, n_groups, tol, limit,
+        )  # fmt: skip
+    before = beta.copy()
+    result = _solve(
+        g.astype(rows.dtype), left, right, runs, rows, slot, owner, used, diagonal, beta, lower,
+        upper, epsilon, groups, n_groups, tol, limit,
+    )  # fmt: skip
+    add_changes(g, rows, slot, beta - before)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _solve(
+    g, left, right, runs, rows, slot, owner, used, diagonal, beta, lower, upper, epsilon, groups,
+    n_groups, tol, limit,
+):  # fmt: skip
     n = beta.size
     rise, fall = np.empty(n), np.empty(n)
     sample = np.empty(n, np.int64)
@@ -81,8 +100,8 @@ def solve_small(
                 owner[used + r], slot[new[r]] = new[r], used + r
             used += count
         goal = max(tol, _SHARE * violation) if count else tol
-        taken, gain = take_steps(
-            rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_groups, goal,
+        taken, gain = steps_guided_by(
+            g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal,
             limit - steps,
         )  # fmt: skip
         steps += taken

@@ -1,0 +1,114 @@
+"""The working set of a decomposition solver: which variables are in it, and their kernel block."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..gram.tiles import run, slices
+from .blocks import Blocks
+from .smo_loops import mirror, refill
+
+_FIRST = 64  # variables of the first round
+_QUICKLY = 1024  # to which their number doubles round by round
+_SLOWLY = 16  # by which it grows in each round from there
+_LARGEST = 4096
+_SMALLEST = 64  # however small the cache
+_RENEWED = 3  # one variable in so many is replaced in a round
+_FEW_FEATURES = 128  # up to which the block is sooner computed than gathered
+_SHARED = 100_000  # entries of the block worth a second thread
+
+
+class WorkingSet:
+    """Some of the active variables, and K between them.
+
+    It grows from round to round, quickly at first, as few rows are computed before it is known
+    which ones matter; and slowly as long as it takes, since what thousands of variables settle
+    among themselves is not undone by the next ones.
+
+    Parameters
+    ----------
+    K : Blocks
+        The kernel matrix.
+    rows : float
+        Kernel rows for which there is room in memory.
+    workers : int, optional
+        Threads.
+
+    Attributes
+    ----------
+    members : ndarray
+        Places of its variables in the active set.
+    block : ndarray
+        K of the members, in its upper left corner.
+    computed : bool
+        Are its entries computed, not gathered from kernel rows?
+    size, most : int
+        How many members there should be now, and can be.
+    """
+
+    def __init__(self, K: Blocks, rows: float, workers: int | None) -> None:
+        self.K, self.workers = K, workers
+        self.most = int(min(_LARGEST, len(K.diagonal), max(_SMALLEST, rows // 2)))
+        self.size = min(_FIRST, self.most)
+        self.computed = K.factors is not None and K.factors[0].shape[1] <= _FEW_FEATURES
+
+    def restart(self, active: np.ndarray) -> None:
+        """Begin again, without members, among these variables."""
+        self.active = active
+        self.members = np.empty(0, np.int64)
+        self.entered = np.empty(0, np.int64)  # the number of the renewal in which they came in
+        self.renewals = 0
+        self.block = np.empty((0, 0), self.K.dtype)
+
+    def grow(self) -> None:
+        """Be larger in the next round."""
+        larger = min(2 * self.size, _QUICKLY) if self.size < _QUICKLY else self.size + _SLOWLY
+        self.size = min(larger, self.most)
+
+    @property
+    def wanted(self) -> int:
+        """The number of new members in the next renewal."""
+        return max(self.size - len(self.members), self.size // _RENEWED)
+
+    def renew(self, new: np.ndarray) -> np.ndarray:
+        """Put new variables in, for the oldest if it is full; their places in the block."""
+        self.renewals += 1
+        room = self.size - len(self.members)
+        oldest = np.argsort(self.entered, kind="stable")[: max(0, len(new) - room)]
+        places = np.concatenate([oldest, len(self.members) + np.arange(len(new) - len(oldest))])
+        self.members = np.append(self.members, new[len(oldest) :])
+        self.entered = np.append(self.entered, new[len(oldest) :])
+        self.members[places], self.entered[places] = new, self.renewals
+        return places
+
+    def refill(self, places: np.ndarray, rows: np.ndarray, slots: np.ndarray | None) -> None:
+        """Bring the block up to date at these places.
+
+        Entries are scattered over the kernel rows (those of the members are ``rows[slots]``):
+        with few features they are computed sooner than found.
+        """
+        m, V = len(self.members), self.active[self.members]
+        order = np.argsort(self.members)
+        self._make_room(m)
+
+        def part(at: slice) -> None:
+            new = places[at]
+            if self.computed:
+                self.K.write(V[new], V, self.block, new, 0)
+                mirror(self.block, new, m)
+            else:
+                assert slots is not None
+                refill(self.block, new, rows, slots[new], self.members, order)
+
+        work = len(places) * m
+        pieces = slices(len(places), max(64, len(places) // 2))
+        run(part, pieces, self.workers if work > _SHARED else 1)
+
+    def _make_room(self, size: int) -> None:
+        if size <= len(self.block):
+            return
+        room = min(self.most, max(size * 5 // 4, _QUICKLY))
+        before, known = self.block, len(self.block)
+        # rows a power of two apart would be slow to transpose
+        self.block = np.empty((room, room + 16), self.K.dtype)
+        self.block[:known, :known] = before[:, :known]

@@ -1,0 +1,54 @@
+"""The working set of a decomposition solver."""
+
+import numpy as np
+import pytest
+
+from mercer import Gaussian
+from mercer.solvers import working_set
+from mercer.solvers.blocks import Blocks
+from mercer.solvers.working_set import WorkingSet
+
+
+@pytest.fixture
+def K(rng):
+    return Gaussian()(rng.standard_normal((60, 2)))
+
+
+@pytest.mark.parametrize("computed", [True, False])
+def test_block_follows_its_members(rng, monkeypatch, K, computed):
+    monkeypatch.setattr(working_set, "_FIRST", 4)
+    monkeypatch.setattr(working_set, "_QUICKLY", 8)
+    monkeypatch.setattr(working_set, "_SLOWLY", 3)
+    monkeypatch.setattr(working_set, "_SMALLEST", 8)
+    blocks = Blocks(lambda rows, cols: K[rows][:, cols], np.diagonal(K))
+    working = WorkingSet(blocks, 40, None)
+    working.computed = computed
+    active = np.sort(rng.choice(60, 30, replace=False))
+    working.restart(active)
+    rows = np.ascontiguousarray(K[active][:, active])
+    sizes = []
+    for _ in range(8):
+        outside = np.setdiff1d(np.arange(30), working.members)
+        before = working.members.copy()
+        new = np.sort(rng.choice(outside, min(working.wanted, len(outside)), replace=False))
+        places = working.renew(new)
+        assert np.array_equal(working.members[places], new)
+        kept = np.setdiff1d(np.arange(len(before)), places)
+        assert np.array_equal(working.members[kept], before[kept])
+        assert len(np.unique(working.members)) == len(working.members) <= working.size
+        working.refill(places, rows, None if computed else working.members)
+        V, m = active[working.members], len(working.members)
+        np.testing.assert_array_equal(working.block[:m, :m], K[np.ix_(V, V)])
+        sizes.append(working.size)
+        working.grow()
+    assert sizes == [4, 8, 11, 14, 17, 20, 20, 20]  # half of the rows there is room for
+
+
+def test_the_oldest_leave_first(K):
+    working = WorkingSet(Blocks(lambda r, c: K[r][:, c], np.diagonal(K)), 60, None)
+    working.size = 6
+    working.restart(np.arange(60))
+    working.renew(np.arange(6))
+    for k in range(6, 20, 2):
+        working.renew(np.array([k, k + 1]))
+        assert set(working.members) == set(range(k - 4, k + 2))

@@ -122,7 +122,7 @@ PROBLEMS = [
             promised=0.90, published=_of(0.905, 0.945)),
     Problem("mixture, std 0.6, n=500", partial(mixture, 500, 0.6), of_samples,
             promised=0.85, published=_of(0.945, 0.915)),
-    Problem("bumps, d=1, a=.5, n=500", _BUMPY(1, 0.5), of_samples,
+    Problem("bumps, d=1, a=.5, n=500", _BUMPY(1, 0.5), of_samples, 200,
             promised=0.95, published=_of(0.975, 0.985)),
     Problem("bumps, d=2, a=1, n=500", _BUMPY(2, 1.0), of_samples,
             promised=0.97, published=_of(0.995, 0.99)),
@@ -138,13 +138,15 @@ PROBLEMS = [
             published=_of(0.485, 0.395)),
     Problem("HIGGS, four angles, n=1000", partial(higgs_angles, 1000), of_samples, 100),
     Problem("nothing, d=10, n=50", partial(mean_shift, 50, 10, 0.0), of_samples, 1000),
-    Problem("rotated, pi/8, n=100", partial(rotated, 100, np.pi / 8), of_variables),
-    Problem("sinusoid, w=2, n=200", partial(sinusoid, 200, 2), of_variables),
-    Problem("sinusoid, w=3, n=400", partial(sinusoid, 400, 3), of_variables),
-    Problem("dependent bumps, a=1/3, n=1000", partial(dependent_bumps, 1000, 1 / 3), of_variables,
-            published={"HSICAgg": (0.79, 100)}),
-    Problem("dependent bumps, a=1/4, n=1000", partial(dependent_bumps, 1000, 1 / 4), of_variables,
-            published={"HSICAgg": (0.43, 100)}),
+    Problem("rotated, pi/8, n=100", partial(rotated, 100, np.pi / 8), of_variables, 200),
+    Problem("sinusoid, w=2, n=200", partial(sinusoid, 200, 2), of_variables, 200),
+    Problem("sinusoid, w=3, n=400", partial(sinusoid, 400, 3), of_variables, 200),
+    Problem("dependent bump, a=1/3, n=1000", partial(dependent_bumps, 1000, 1 / 3), of_variables,
+            100, published={"HSICAgg": (0.79, 100)}),
+    Problem("dependent bump, a=1/4, n=1000", partial(dependent_bumps, 1000, 1 / 4), of_variables,
+            100, published={"HSICAgg": (0.43, 100)}),
+    Problem("4 dependent bumps, a=1/3, n=1000", partial(dependent_bumps, 1000, 1 / 3, bumps=2),
+            of_variables, 100),
     Problem("nothing, variables, n=50", lambda rng: tuple(rng.standard_normal((2, 50))),
             of_variables, 1000),
 ]  # fmt: skip
@@ -235,12 +237,14 @@ def markdown(rows: Sequence[Row], n_permutations: int) -> str:
             "distance", "best peer", "against it"]  # fmt: skip
     lines = [head, ["---"] * len(head), *(row.cells for row in rows)]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    counts = [row.ours[1] for row in rows]
     return (
-        f"Rejections at the 5 % level ± standard error, {n_permutations} permutations. *mercer*: "
-        "no kernel given. *Best fixed kernel*: the one that turned out best of a grid, and how "
-        "many points the test without a kernel is from it. *Distance*: energy distance or distance "
-        "covariance. *Best peer*: published, or one of the two columns before, which are what "
-        "other packages do. *Against* it: equal means within two standard errors.\n\n"
+        f"Rejections at the 5 % level ± standard error, {n_permutations} permutations, "
+        f"{min(counts)} to {max(counts)} repetitions. *mercer*: no kernel given. *Best fixed "
+        "kernel*: the one that turned out best of a grid, and how many points the test without a "
+        "kernel is from it. *Distance*: energy distance or distance covariance. *Best peer*: "
+        "published, run beside it, or one of the two columns before, which are what other packages "
+        "do. *Against* it: equal means within two standard errors.\n\n"
         f"{table}\n"
     )
 

@@ -150,11 +150,11 @@ def sinusoid(n: int, frequency: int, rng: np.random.Generator) -> Pair:
     return kept[:n, 0], kept[:n, 1]
 
 
-def dependent_bumps(n: int, amplitude: float, rng: np.random.Generator) -> Pair:
+def dependent_bumps(n: int, amplitude: float, rng: np.random.Generator, bumps: int = 1) -> Pair:
     """The coordinates of :func:`perturbed_uniform` in the plane: each alone is uniform.
 
     Schrab, Kim, Guedj & Gretton, *Efficient aggregated kernel tests using incomplete
-    U-statistics*, NeurIPS 2022.
+    U-statistics*, NeurIPS 2022, who have one bump. More of them, of random sign, are harder.
     """
-    x, y = _bumpy(n, 2, amplitude, 2, rng).T
+    x, y = _bumpy(n, 2, amplitude, bumps, rng).T
     return x, y

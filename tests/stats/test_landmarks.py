@@ -12,7 +12,7 @@ from mercer import (
     kernel_grid,
     two_sample_test,
 )
-from mercer.stats import independence, sums
+from mercer.stats import independence_kernels, sums
 from mercer.stats.arrangement import arrange
 from mercer.stats.cyclic_features import shifted_feature_sums
 from mercer.stats.permutations import binned, exchange
@@ -73,7 +73,7 @@ def test_strips_and_groups_change_nothing(rng, n, least):
 
 
 def test_independence_of_many_observations_in_little_memory(rng, monkeypatch):
-    monkeypatch.setattr(independence, "_LARGE", 1e5)  # as if 2000 were very many
+    monkeypatch.setattr(independence_kernels, "_LARGE", 1e5)  # as if 2000 were very many
     X = rng.standard_normal((2000, 2))
     Y = 0.3 * X + rng.standard_normal((2000, 2))
     found = independence_test(X, Y, rng=0, plan=Plan(memory="4 MB"))

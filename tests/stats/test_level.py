@@ -3,9 +3,9 @@
 Rates are held against the band in which those of a test of that level lie with a probability of
 99 %. Of many correct tests one in a hundred is outside, so a case that is outside gets a second
 trial: 4000 new samples, and a band that is half as wide. Discrete data have ties, which can only
-make p-values larger, so there the band has no lower end; nor has it one for the conditional test,
-whose correction errs on the safe side. Distributions that are limits are tested at the sample sizes
-that their documentation names.
+make p-values larger, so there the band has no lower end; nor has it one for the conditional test
+and for the wild bootstrap of short series, which err on the safe side. Distributions that are
+limits are tested at the sample sizes that their documentation names.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from mercer import (
     Custom,
     Distance,
     Gaussian,
+    Linear,
     Spectrum,
     conditional_independence_test,
     goodness_of_fit_test,
@@ -209,15 +210,38 @@ def test_two_samples_by_the_normal_limit(statistic, record_property):
     check(partial(normal, 400, 400), test, record_property, conservative)
 
 
-def test_two_series(record_property):
-    check(partial(series, 200, 200), partial(ONE, blocks=10), record_property)
+SERIES = {
+    "wild, correlation .5": (partial(series, 200, 200), {"null": "wild", "blocks": 5}),
+    "wild, correlation .5, n=400": (partial(series, 400, 400), {"null": "wild", "blocks": 5}),
+}
+SHORT_SERIES = {  # of few times their memory, where the wild bootstrap is on the safe side
+    "wild, n=100": (partial(series, 100, 100), {"null": "wild", "blocks": 5}),
+    "wild, correlation .8": (partial(series, 200, 200, memory=0.8), {"null": "wild", "blocks": 14}),
+}
 
 
-def test_wild_bootstrap_of_two_series_rejects_too_often(record_property):
-    """A known miss, which the guide names: about 9 % instead of 5 %."""
-    count = rejections(partial(series, 200, 200), partial(ONE, null="wild", blocks=5), 1000)
-    record_property("rate", count / 1000)
-    assert band(1000)[1] < count <= 120
+@pytest.mark.parametrize(("n", "correlation", "blocks"), [(200, 0.5, 20), (448, 0.8, 56)])
+def test_two_series_in_blocks_of_four_times_their_memory(n, correlation, blocks, record_property):
+    draw = partial(series, n, n, memory=correlation)
+    check(draw, partial(ONE, blocks=blocks), record_property)
+
+
+@pytest.mark.parametrize("case", SERIES)
+def test_two_series(case, record_property):
+    draw, options = SERIES[case]
+    check(draw, partial(ONE, **options), record_property)
+
+
+@pytest.mark.parametrize("kernel", [MEDIAN, Linear(), Gaussian(0.2)])
+@pytest.mark.parametrize("case", SHORT_SERIES)
+def test_two_short_series(case, kernel, record_property):
+    draw, options = SHORT_SERIES[case]
+    check(draw, partial(DEFAULT, kernel=kernel, **options), record_property, conservative=True)
+
+
+def test_two_series_of_different_lengths(record_property):
+    test = partial(ONE, null="wild", blocks=5)
+    check(partial(series, 80, 240), test, record_property, conservative=True)
 
 
 # ---- independence --------------------------------------------------------------------------
@@ -291,17 +315,51 @@ def test_independence_within_groups(share, record_property):
     check(draw, partial(JOINT, groups=g), record_property)
 
 
-@pytest.mark.parametrize(
-    ("null", "n"),
-    [(null, n) for null in ("pearson", "gamma", "spectrum") for n in (30, 100)] + [("wild", 100)],
-)
+@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("null", ["pearson", "gamma", "spectrum", "wild"])
 def test_independence_without_permutations(null, n, record_property):
     check(partial(pair, n, d=2), partial(PAIR, null=null), record_property)
 
 
-@pytest.mark.parametrize("options", [{"blocks": 10}, {"null": "wild", "blocks": 5}])
-def test_independence_of_series(options, record_property):
-    check(partial(series, 200, 200), partial(PAIR, **options), record_property)
+@pytest.mark.parametrize("null", ["pearson", "spectrum", "wild"])
+def test_independence_by_narrow_kernels(null, record_property):
+    """The limit of the spectrum is far away, on the safe side."""
+    test = partial(JOINT, kernels=Gaussian(0.3), null=null)
+    check(partial(pair, 30, d=2), test, record_property, conservative=True)
+
+
+def test_gamma_distribution_for_narrow_kernels(record_property):
+    """A known miss, which the guide names: 7 % instead of 5 %."""
+    test = partial(JOINT, kernels=Gaussian(0.3), null="gamma")
+    count = rejections(partial(pair, 30, d=2), test, 1000)
+    record_property("rate", count / 1000)
+    assert count <= 90
+
+
+@pytest.mark.parametrize(("n", "correlation", "blocks"), [(200, 0.5, 10), (392, 0.8, 28)])
+def test_independence_in_blocks_of_twice_the_memory(n, correlation, blocks, record_property):
+    draw = partial(series, n, n, memory=correlation)
+    check(draw, partial(PAIR, blocks=blocks), record_property)
+
+
+@pytest.mark.parametrize("case", SERIES)
+def test_independence_of_series(case, record_property):
+    draw, options = SERIES[case]
+    check(draw, partial(PAIR, **options), record_property)
+
+
+@pytest.mark.parametrize("kernel", [MEDIAN, Linear(), Gaussian(0.2)])
+@pytest.mark.parametrize("case", SHORT_SERIES)
+def test_independence_of_short_series(case, kernel, record_property):
+    draw, options = SHORT_SERIES[case]
+    check(draw, partial(JOINT, kernels=kernel, **options), record_property, conservative=True)
+
+
+@pytest.mark.parametrize("statistic", ["coco", "kcca", "nocco"])
+@pytest.mark.parametrize("kernels", [MEDIAN, [[Gaussian(0.5), Gaussian(2.0)], MEDIAN]])
+def test_independence_by_other_measures(statistic, kernels, record_property):
+    options = {"statistic": statistic, "kernels": kernels, "n_permutations": 99}
+    check(partial(pair, 20), partial(independence_test, **options), record_property)
 
 
 # ---- given a third variable, and a density -------------------------------------------------
@@ -337,5 +395,5 @@ def test_goodness_of_fit(case, record_property):
 
 
 def test_goodness_of_fit_of_a_chain(record_property):
-    test = partial(goodness_of_fit_test, score=lambda x: -x, n_draws=199, memory=10.0)
-    check(lambda r: series(200, 200, r)[:1], test, record_property, conservative=True)
+    test = partial(goodness_of_fit_test, score=lambda x: -x, n_draws=199, memory=5.0)
+    check(lambda r: series(200, 200, r)[:1], test, record_property)

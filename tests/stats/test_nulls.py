@@ -4,8 +4,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2
+from scipy.stats import binom, chi2, ttest_1samp
 
+from mercer import Gaussian
+from mercer.stats import independence_nulls, two_sample_nulls
+from mercer.stats.independence_nulls import Pair
 from mercer.stats.mixtures import ChiSquareMixture
 from mercer.stats.moments import permutation_moments
 from mercer.stats.nulls import (
@@ -13,8 +16,10 @@ from mercer.stats.nulls import (
     monte_carlo_interval,
     permutation_pvalue,
     sequential_pvalue,
+    wild_correlations,
     wild_signs,
 )
+from mercer.stats.samples import Samples
 
 
 def centred(A):
@@ -159,9 +164,56 @@ def test_wild_signs_are_signs_or_a_series(rng):
     W = wild_signs(30, 2000, rng)
     assert set(np.unique(W)) == {-1.0, 1.0}
     assert abs(W.mean()) < 0.02
-    S = wild_signs(30, 20_000, rng, memory=4.0)
-    for lag in (0, 1, 3):
-        assert np.mean(S[10] * S[10 + lag]) == pytest.approx(np.exp(-lag / 4), abs=0.04)
-    assert S[0].var() == pytest.approx(1, abs=0.05)
+    S = wild_signs(400, 5000, rng, memory=4.0)
+    rho = wild_correlations(400, 4.0)
+    for lag in (0, 1, 3, 8):
+        assert rho[lag] == pytest.approx(np.exp(-(lag**2) / 32))
+        assert np.mean(S[10] * S[10 + lag]) == pytest.approx(rho[lag], abs=0.06)
+    assert np.linalg.norm(S, axis=0) == pytest.approx(20)
+    assert wild_correlations(400).tolist() == [1.0]
     with pytest.raises(ValueError, match="memory"):
         wild_signs(3, 3, rng, memory=0.0)
+    with pytest.raises(ValueError, match="labels of blocks are for permutations"):
+        wild_signs(3, 3, rng, memory=[0, 0, 1])
+
+
+def test_wild_bootstrap_of_a_line_is_a_t_test(rng):
+    """Signs of norm sqrt(n) make draws of (sum_t u_t)^2 those of the t-test under rotations."""
+    u = rng.standard_normal(12) + 0.4
+    W = wild_signs(12, 100_000, rng, memory=0.2)  # which forgets at once
+    share = np.mean((u @ W) ** 2 >= u.sum() ** 2)
+    assert share == pytest.approx(ttest_1samp(u, 0).pvalue, abs=5e-3)
+
+
+# ---- what the wild bootstrap estimates -----------------------------------------------------
+def test_draws_for_two_samples_have_the_mean_of_the_statistic(rng):
+    """Over samples of one distribution, draws are as large as MMD^2 on average; series too."""
+    for memory, decay in ((None, 0.0), (4.0, 0.3)):
+        values, draws = [], []
+        for _ in range(300):
+            samples = Samples(series(24, decay, rng), series(40, decay, rng))
+            found = two_sample_nulls.wild(Gaussian(), samples, 50, rng, memory)
+            values.append(found.statistic)
+            draws.append(found.null.mean())
+        error = 4 * np.std(values) / np.sqrt(300)
+        assert np.mean(draws) == pytest.approx(np.mean(values), abs=error)
+
+
+def test_draws_for_two_variables_have_the_mean_of_the_statistic(rng):
+    for memory, decay in ((None, 0.0), (4.0, 0.5)):
+        values, draws = [], []
+        for _ in range(300):
+            data = series(40, decay, rng), series(40, decay, rng)
+            found = independence_nulls.wild(Pair([Gaussian()] * 2, data), 50, rng, memory)
+            values.append(found.statistic)
+            draws.append(found.null.mean())
+        error = 4 * np.std(values) / np.sqrt(300)
+        assert np.mean(draws) == pytest.approx(np.mean(values), abs=error)
+
+
+def series(n, decay, rng):
+    """n observations of a stationary series with correlations decay**lag."""
+    from scipy.signal import lfilter
+
+    noise = rng.standard_normal(n + 50) * np.sqrt(1 - decay**2)
+    return lfilter([1.0], [1.0, -decay], noise)[50:, None]

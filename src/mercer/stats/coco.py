@@ -50,7 +50,8 @@ def coco(
               = \frac1n \sqrt{\lambda_{\max}(K_c L_c)}
 
     the operator norm of the empirical cross-covariance. The functions show *how* the variables
-    depend: g(Y) plotted against f(X) is close to a line.
+    depend: g(Y) plotted against f(X) is close to a line. :func:`independence_test` tests with it
+    (``statistic="coco"``).
 
     Parameters
     ----------

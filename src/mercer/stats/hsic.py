@@ -158,7 +158,8 @@ def cka(
     .. math:: \frac{\mathrm{HSIC}(X, Y)}{\sqrt{\mathrm{HSIC}(X, X)\, \mathrm{HSIC}(Y, Y)}}
 
     Between 0 and 1 (or with ``biased=False`` around 0 for independent variables), whatever the
-    scale of the kernels. With linear kernels it is the RV coefficient.
+    scale of the kernels. With linear kernels it is the RV coefficient. Permutations change the
+    numerator only, so the test by :func:`independence_test` with ``statistic="v"`` is its test.
 
     Parameters
     ----------
@@ -212,6 +213,7 @@ def nocco(
     with centred Gram matrices: all canonical correlations, squared and added up. As the
     regularisation epsilon goes to 0 with n, slowly, it converges to the chi-square divergence of
     the joint distribution from the product of its margins, whatever the characteristic kernels.
+    :func:`independence_test` tests with it (``statistic="nocco"``).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Are variables independent? Tests by the Hilbert-Schmidt independence criterion."""
+"""Are variables independent? Tests by HSIC, and by other norms of the cross-covariance."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Data, take
+from ..data import Data
 from ..gram.plan import Plan
-from ..kernels.base import Kernel
-from ..kernels.nystrom import Nystrom
 from . import independence_nulls as without_permutations
 from .aggregate import as_kernels, combine
-from .independence_grid import dependence_grid
+from .independence_grid import wider_combinations
+from .independence_kernels import approximated, blind_spots, candidates_of, rank_of
+from .independence_measures import MEASURES, PermutedMeasure, check_regularization
 from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import exceeds, permutation_pvalue, sequential_pvalue
-from .permutation_test import moments_seen
 from .permutations import exchange
 from .result import TestResult
-from .variables import Variables, dense_features
+from .variables import Variables
 
 NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild")
 PERMUTATIONS = ("auto", "cyclic", "random")
-_LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
-_WORK = 1e11  # products of features, of all pairs of kernels, that landmarks are chosen for
-_LANDMARKS = (10, 200)  # at least, at most
 _LEAST = 6  # observations
 
 
@@ -40,20 +36,21 @@ def independence_test(
     blocks: Any = None,
     permutations: str = "auto",
     landmarks: int | str | None = "auto",
+    regularization: float | None = None,
     stop_after: int | None = None,
     plan: Plan | None = None,
     verbose: bool = False,
 ) -> TestResult:
     """Test whether two or more variables are independent, by their HSIC.
 
-    Without kernels, several Gaussian and Laplacian kernels of different bandwidths are used for
-    each variable at once (:func:`dependence_grid`). P-values from permutations are exact for any
-    sample size: if the variables are independent, P(p <= a) <= a.
+    Without kernels, three Gaussian kernels of different bandwidths are used for each variable at
+    once (:func:`dependence_grid`). P-values from permutations of independent observations are exact
+    for any sample size, kernel and statistic: if the variables are independent, P(p <= a) <= a.
 
     Two variables are permuted by the elements of a *group*, a random conjugate of the cyclic one
     (and of its multiples, if n is small): the statistics of all of them come from Fourier
-    transforms, at the price of a few single ones. More than two variables, or groups of awkward
-    sizes, are permuted at random.
+    transforms, at the price of a few single ones. More than two variables, groups of awkward
+    sizes, and statistics other than HSIC are permuted at random.
 
     Parameters
     ----------
@@ -71,24 +68,33 @@ def independence_test(
         The source of randomness.
     null : {"permutation", "spectrum", "gamma", "pearson", "wild"}
         Where the p-value comes from; all but the first need two variables and one kernel of each,
-        and are approximate. ``"spectrum"`` is the limit sum_ij lambda_i mu_j (z_ij^2 - 1);
-        ``"gamma"`` and ``"pearson"`` are fitted to exact moments over all permutations; ``"wild"``
-        is the wild bootstrap, for series if ``blocks`` is the number of lags they remember.
-    statistic : {"u", "v"}, optional
+        and are approximate: at the 5 % level they hold for samples of 30, with kernels as wide as
+        the data. ``"spectrum"`` is the limit sum_ij lambda_i mu_j (z_ij^2 - 1); ``"gamma"`` and
+        ``"pearson"`` are fitted to exact moments over all permutations; ``"wild"`` is the wild
+        bootstrap, for series if ``blocks`` is their memory: the number of lags after which their
+        autocorrelations are below .05. It holds the level of series of 40 times that length, and
+        rejects less often in shorter ones.
+    statistic : {"u", "v", "coco", "kcca", "nocco"}, optional
         The unbiased or the biased estimate of HSIC; ``"v"`` for the nulls "gamma" and "wild" and
-        for more than two variables, which need it, ``"u"`` otherwise.
+        for more than two variables, which need it, ``"u"`` otherwise. Or, of two variables and with
+        permutations: the constrained covariance (:func:`coco`), the largest canonical correlation
+        (:func:`kernel_canonical_correlation`), the sum of all squared ones (:func:`nocco`). The
+        alignment :func:`cka` is ``"v"`` divided by what no permutation changes.
     groups : array of shape (n,), optional
         Labels; observations are permuted within groups only: a test of independence given the
         group.
     blocks : int or array of shape (n,), optional
         The length of blocks of consecutive observations that are permuted as a whole, or labels of
-        blocks: for series, and for clusters of equal size.
+        blocks: for clusters of equal size, where p-values are exact, and for series, where blocks
+        have to be twice as long as their memory, since neighbouring ones depend on each other.
     permutations : {"auto", "cyclic", "random"}
         How to permute: a group, independent random permutations, or a group where there is one.
     landmarks : int, "auto" or None
         Replace kernels by their Nyström approximation from this many observations. By default up
         to 200 where the exact computation is long (two variables, from about 20,000 observations
         on), fewer from 250,000 on, or where the memory of the plan is small.
+    regularization : float, optional
+        lambda of ``statistic="kcca"`` (by default 0.02), epsilon of ``"nocco"`` (1e-3).
     stop_after : int, optional
         Permute at random, and stop once this many statistics exceed the observed one (one kernel
         per variable only): large p-values are found quickly, with a relative error of about one
@@ -101,33 +107,38 @@ def independence_test(
     Returns
     -------
     TestResult
-        With ``statistic`` (HSIC, or of several kernels the largest of their scores), ``pvalue``,
-        ``null``, ``kernel``, ``notes`` and ``details``.
+        With ``statistic`` (HSIC or the measure asked for; of several kernels the largest of their
+        scores), ``pvalue``, ``null``, ``kernel``, ``notes`` and ``details``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import Categorical, independence_test
+    >>> from mercer import Categorical, Gaussian, independence_test
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-3, 3, 200)
     >>> y = np.cos(2 * x) + rng.normal(0, 0.7, 200)
     >>> print(independence_test(x, y, rng=0))
     independence test, largest score of 9 pairs of kernels (999 permutations, a cyclic group)
-      statistic 7.874, p-value 0.001 (95 % interval 0 to 0.0037)
+      statistic 9.033, p-value 0.001 (95 % interval 0 to 0.0037)
       At the 5 % level: evidence against "the variables are independent".
     >>> colour = np.where(y + rng.normal(size=200) > 0, "red", "blue").tolist()
     >>> independence_test(x, colour, kernels=[None, Categorical()], rng=0).pvalue < 0.01
     True
+    >>> found = independence_test(x, y, kernels=Gaussian(0.7), statistic="kcca", rng=0)
+    >>> round(found.statistic, 2), found.pvalue
+    (0.59, 0.001)
 
     References
     ----------
     Gretton, Fukumizu, Teo, Song, Schölkopf & Smola, *A kernel statistical test of independence*,
     NIPS 2007; Pfister, Bühlmann, Schölkopf & Peters, *Kernel-based tests for joint independence*,
-    JRSS B 2018; Hemerik & Goeman, *Exact testing with random permutations*, TEST 2018 (groups).
+    JRSS B 2018; Hemerik & Goeman, *Exact testing with random permutations*, TEST 2018 (groups);
+    Chwialkowski, Sejdinovic & Gretton, *A wild bootstrap for degenerate kernel tests*, NIPS 2014.
     """
     rng = np.random.default_rng(rng)
     joint = Variables(*variables, least=_LEAST)
     name = _checked(joint, null, statistic, n_permutations, permutations)
+    penalty = check_regularization(name, regularization)
     given = joint.each(kernels)
     several = any(k is None or as_kernels(k) is not None for k in given)
     if null != "permutation":
@@ -139,22 +150,21 @@ def independence_test(
         if groups is not None or (blocks is not None and null != "wild"):
             raise ValueError(f'groups and blocks are permuted; null="{null}" permutes nothing.')
         return _without_permutations(joint, given, null, name, n_permutations, rng, blocks)
-    candidates = [_candidates(joint, place, k) for place, k in enumerate(given)]
+    candidates = [candidates_of(joint, place, k) for place, k in enumerate(given)]
     if several and stop_after is not None:
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
-    notes = _blind_spots(candidates)
-    rank = _rank(candidates, joint, landmarks, n_permutations, memory_of(plan or Plan()))
-    candidates, approximate = _approximated(candidates, joint, rank, rng)
-    statistics = PermutedHSIC(
-        joint,
-        candidates,
-        exchange(joint.n, groups, blocks),
-        biased=name == "v",
-        how="random" if stop_after is not None else permutations,
-        rng=rng,
-        plan=plan,
-        verbose=verbose,
-    )
+    notes = blind_spots(candidates)
+    rank = rank_of(candidates, joint, landmarks, n_permutations, memory_of(plan or Plan()))
+    candidates, approximate = approximated(candidates, joint, rank, rng)
+    options: dict[str, Any] = {"rng": rng, "plan": plan, "verbose": verbose}
+    units = exchange(joint.n, groups, blocks)
+    statistics: PermutedHSIC | PermutedMeasure
+    if name in MEASURES:
+        options |= {"measure": name, "regularization": penalty, "n_permutations": n_permutations}
+        statistics = PermutedMeasure(joint, candidates, units, **options)
+    else:
+        how = "random" if stop_after is not None else permutations
+        statistics = PermutedHSIC(joint, candidates, units, biased=name == "v", how=how, **options)
     details: dict[str, Any] = {}
     if stop_after is not None:
         value = float(statistics.observed()[0])
@@ -163,14 +173,18 @@ def independence_test(
         )
     else:
         all_values = statistics.values(n_permutations)
-        combined = combine(all_values) if several else None
+        combined = None
+        if several:
+            graded = [k is None for k in given]
+            wider = wider_combinations(statistics.combinations, candidates, graded)
+            combined = combine(all_values, wider)
         values = all_values[0] if combined is None else combined.values
         value, found = float(values[0]), permutation_pvalue(float(values[0]), values[1:])
         if combined is not None:
             counts = [exceeds(float(row[0]), row[1:]).sum() for row in all_values]
             best = statistics.combinations[int(np.argmax(combined.scores[:, 0]))]
             details = {
-                "hsic": all_values[:, 0],
+                name if name in MEASURES else "hsic": all_values[:, 0],
                 "scores": combined.scores[:, 0],
                 "pvalues": (1 + np.array(counts)) / all_values.shape[1],
                 "best": tuple(best),
@@ -178,11 +192,12 @@ def independence_test(
     how = statistics.words + (f", features from {rank} landmarks" if rank else "")
     if stop_after is not None and len(found.draws) < n_permutations:
         how += f", stopped after {stop_after} above"
-    what = "HSIC" if len(joint) == 2 else "dHSIC"
+    what = MEASURES.get(name, "HSIC" if len(joint) == 2 else "dHSIC")
     if several:
         count = len(statistics.combinations)
         kind = "pairs" if len(joint) == 2 else "combinations"
-        what = f"largest score of {count} {kind} of kernels"
+        score = f", {what}" if name in MEASURES else ""
+        what = f"largest score of {count} {kind} of kernels{score}"
     return TestResult(
         statistic=value,
         pvalue=found.pvalue,
@@ -226,85 +241,8 @@ def _without_permutations(
         n_permutations=0 if found.null is None else len(found.null),
         pvalue_interval=found.interval,
         kernel=kernels,
-        notes=_blind_spots([[k] for k in kernels]),
+        notes=blind_spots([[k] for k in kernels]),
     )
-
-
-def _candidates(joint: Variables, place: int, kernel: Any) -> list[Kernel]:
-    """The kernels to be used for a variable, with all parameters from its own data."""
-    if kernel is None:
-        return dependence_grid(joint.data[place])
-    return [joint.kernel(place, k) for k in as_kernels(kernel) or [kernel]]
-
-
-def _rank(
-    candidates: list[list[Kernel]],
-    joint: Variables,
-    landmarks: int | str | None,
-    n_permutations: int,
-    memory: float,
-) -> int | None:
-    """How many landmarks stand for the data; None for an exact computation."""
-    n = joint.n
-    pairs = zip(candidates, joint.data, strict=True)
-    infinite = sum(not dense_features(k, X) for kernels, X in pairs for k in kernels)
-    if landmarks == "auto":
-        if len(joint) > 2 or infinite * float(n) ** 2 <= _LARGE:
-            return None
-        work = len(candidates[0]) * len(candidates[1]) * n
-        held = 8.0 * n_permutations * len(candidates[1])  # products of features, and features
-        return int(np.clip(min(np.sqrt(_WORK / work), np.sqrt(memory / held)), *_LANDMARKS))
-    if landmarks is None or not infinite:
-        return None
-    if isinstance(landmarks, str) or int(landmarks) != landmarks or not 1 <= landmarks <= n:
-        raise ValueError(
-            f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
-        )
-    if len(joint) > 2:
-        raise ValueError("landmarks are for two variables; give kernels of type Nystrom instead.")
-    return int(landmarks)
-
-
-def _approximated(
-    candidates: list[list[Kernel]], joint: Variables, rank: int | None, rng: np.random.Generator
-) -> tuple[list[list[Kernel]], tuple[str, ...]]:
-    if rank is None:
-        return candidates, ()
-    note = (
-        f"kernels are approximated from {rank} landmarks: the level is exact, but dependence "
-        f"outside of what these span is not seen."
-    )
-    out = []
-    for kernels, X in zip(candidates, joint.data, strict=True):
-        Z = take(X, np.sort(rng.choice(joint.n, rank, replace=False)))
-        out.append([k if dense_features(k, X) else Nystrom(k, Z) for k in kernels])
-    return out, (note,)
-
-
-def _blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:
-    """What no kernel of a test can see."""
-    notes = []
-    for place, kernels in enumerate(candidates):
-        facts = [k.properties.characteristic for k in kernels]
-        if any(facts):
-            continue
-        which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
-        if len(kernels) == 1 and (seen := moments_seen(kernels[0])):
-            notes.append(
-                f"variable {place}: {kernels[0]!r} sees only how its {seen} depend on the other."
-            )
-        elif all(fact.no for fact in facts):
-            verb = "is not" if len(kernels) == 1 else "is"
-            notes.append(
-                f"variable {place}: {which} {verb} characteristic: some forms of dependence cannot "
-                f"be seen."
-            )
-        else:
-            notes.append(
-                f"variable {place}: it is not known that the kernel is characteristic: some forms "
-                f"of dependence may be missed."
-            )
-    return tuple(notes)
 
 
 def _checked(
@@ -324,10 +262,16 @@ def _checked(
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
     if len(joint) > 2 and null != "permutation":
         raise ValueError(f'null="{null}" is for two variables, got {len(joint)}.')
-    allowed = ("v",) if null in ("gamma", "wild") or len(joint) > 2 else ("u", "v")
+    allowed: tuple[str, ...] = ("u", "v", *MEASURES)
+    if len(joint) > 2 or null in ("gamma", "wild"):
+        allowed = ("v",)
+    elif null != "permutation":
+        allowed = ("u", "v")
     if statistic is not None and statistic not in allowed:
         listed = " or ".join(f'"{name}"' for name in allowed)
         raise ValueError(f"statistic must be {listed} here, got {statistic!r}.")
+    if statistic in MEASURES and permutations == "cyclic":
+        raise ValueError(f'statistic="{statistic}" is permuted at random; use permutations="auto".')
     return statistic or allowed[0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,22 +14,20 @@ from ..data import Data, as_vectors, length, take
 from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from ..kernels.distances import median_distance
-from ..kernels.radial import Gaussian, Laplacian
+from ..kernels.radial import Gaussian
 from .aggregate import column_units
 
 _SAMPLE = 1000  # samples whose distances set the bandwidths, evenly spaced
-_GAUSSIAN = (0.2, 4.0)  # bandwidths as multiples of the median distance
-_LAPLACIAN = (1.5,)
+_WIDTHS = (0.2, 0.7, 4.0)  # bandwidths as multiples of the median distance
 
 
 def dependence_grid(X: Data) -> list[Kernel]:
     """The kernels that :func:`independence_test` uses for a variable by default.
 
-    Gaussian kernels with 0.2 and 4 times the median distance as lengthscale, of which the first
-    sees functions that oscillate, and the second is nearly linear; and a Laplacian kernel with 1.5
-    times the median (city block) distance, which is in between. Distances are between columns
-    divided by their spread (the interquartile range, or the standard deviation where that is 0),
-    so units do not matter.
+    Gaussian kernels with 0.2, 0.7 and 4 times the median distance as lengthscale, of which the
+    first sees functions that oscillate, and the last is nearly linear. Distances are between
+    columns divided by their spread (the interquartile range, or the standard deviation where that
+    is 0), so units do not matter.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def dependence_grid(X: Data) -> list[Kernel]:
     Returns
     -------
     list of Kernel
-        Three kernels.
+        Three kernels, from narrow to wide.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def dependence_grid(X: Data) -> list[Kernel]:
     >>> from mercer import dependence_grid
     >>> x = np.random.default_rng(0).normal(size=200)
     >>> [round(float(k.lengthscale), 2) for k in dependence_grid(x)]
-    [0.19, 3.78, 1.42]
+    [0.19, 0.66, 3.78]
     """
     try:
         V: Any = as_vectors(X, "the default kernel")
@@ -54,20 +54,47 @@ def dependence_grid(X: Data) -> list[Kernel]:
     n = length(V)
     if n > _SAMPLE:
         V = take(V, np.linspace(0, n - 1, _SAMPLE).astype(int))
-    if sp.issparse(V):  # as it is: units and taxicab distances would need dense vectors
+    if sp.issparse(V):  # as it is: units would need dense vectors
         scale: Any = median_distance(V)
-        return _kernels(scale, scale, 2)
-    units = column_units(V)
-    medians = []
-    for metric in ("euclidean", "cityblock"):
-        distances = pdist(V / units, metric)
+    else:
+        units = column_units(V)
+        distances = pdist(V / units)
         distances = distances[distances > 0]
-        medians.append(float(np.median(distances)) if len(distances) else 1.0)
-    return _kernels(medians[0] * units, medians[1] * units, 1)
+        scale = units * (float(np.median(distances)) if len(distances) else 1.0)
+    return [Gaussian(width * scale) for width in _WIDTHS]
 
 
-def _kernels(euclidean: Any, cityblock: Any, p: int) -> list[Kernel]:
-    return [
-        *(Gaussian(factor * euclidean) for factor in _GAUSSIAN),
-        *(Laplacian(factor * cityblock, p=p) for factor in _LAPLACIAN),
-    ]
+def wider_combinations(
+    combinations: Sequence[tuple[Kernel, ...]],
+    candidates: Sequence[Sequence[Kernel]],
+    graded: Sequence[bool],
+) -> list[list[int]]:
+    """For each combination of kernels, the numbers of those with the next wider kernels.
+
+    Parameters
+    ----------
+    combinations : list of tuple of Kernel
+        One kernel for each variable.
+    candidates : list of list of Kernel
+        The kernels of each variable.
+    graded : list of bool
+        Are those of a variable in order, from narrow to wide?
+
+    Examples
+    --------
+    >>> from mercer import Gaussian
+    >>> from mercer.stats.independence_grid import wider_combinations
+    >>> a, b, c, d = map(Gaussian, (1.0, 2.0, 3.0, 4.0))
+    >>> pairs = [(a, c), (a, d), (b, c), (b, d)]
+    >>> wider_combinations(pairs, [[a, b], [c, d]], [True, True])
+    [[1, 2, 3], [3], [3], []]
+    """
+    place = [{id(k): i for i, k in enumerate(kernels)} for kernels in candidates]
+    keys = [tuple(at[id(k)] for at, k in zip(place, ks, strict=True)) for ks in combinations]
+    numbers = {key: number for number, key in enumerate(keys)}
+    last = [len(kernels) - 1 if up else 0 for kernels, up in zip(candidates, graded, strict=True)]
+    out = []
+    for key in keys:
+        steps = [(i, i + 1) if i < end else (i,) for i, end in zip(key, last, strict=True)]
+        out.append([numbers[to] for to in product(*steps) if to != key and to in numbers])
+    return out

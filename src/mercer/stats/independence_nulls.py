@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..data import Data, length, take
@@ -11,7 +13,7 @@ from ..kernels.base import Kernel
 from .hsic import from_centred
 from .mixtures import ChiSquareMixture
 from .moments import permutation_moments
-from .nulls import gamma_null, permutation_pvalue, wild_signs
+from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs
 from .pearson import pearson_curve
 from .smoothers import centre_in_place
 from .two_sample_nulls import Outcome
@@ -75,16 +77,37 @@ def pearson(pair: Pair, biased: bool) -> Outcome:
     return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
 
 
-def wild(pair: Pair, n_draws: int, rng: np.random.Generator, memory: float | None) -> Outcome:
-    """The wild bootstrap: sum_ij w_i w_j K_ij L_ij with random, centred signs w."""
-    W = wild_signs(pair.n, n_draws, rng, memory)
-    W -= W.mean(axis=0)
+def wild(pair: Pair, n_draws: int, rng: np.random.Generator, memory: Any) -> Outcome:
+    r"""The wild bootstrap: sum_ts w_t w_s K_ts L_ts with random signs, or a series, w.
+
+    If the variables are independent, the terms of the statistic have the mean (1 + b) times that of
+    the draws, because both kernels are centred on the sample; with the correlations rho of w,
+
+    .. math:: b = \frac{\sum \rho_{ts} K_{ts} \sum \rho_{ts} L_{ts}}
+                        {n^2 \sum \rho_{ts} K_{ts} L_{ts}}
+
+    which is about 1 / n for independent observations. Draws are multiplied by 1 + b. Products of
+    two independent series forget faster than each of them, so w needs no longer memory than theirs.
+    """
+    n = pair.n
+    memory = None if memory is None else check_memory(memory)
+    rho = wild_correlations(n, memory)
+    W = wild_signs(n, n_draws, rng, memory)
+    apart = _lagged_sum(pair.K, rho) * _lagged_sum(pair.L, rho)
     pair.K *= pair.L
-    value = float(pair.K.sum()) / pair.n**2
-    draws = np.einsum("ij,ij->j", W, pair.K @ W) / pair.n**2
+    together = _lagged_sum(pair.K, rho)
+    value = float(pair.K.sum()) / n**2
+    b = apart / (n**2 * together) if together > 0 else 0.0
+    draws = (1 + b) * np.einsum("ij,ij->j", W, pair.K @ W) / n**2
     found = permutation_pvalue(value, draws)
     how = f"wild bootstrap, {n_draws} draws"
     return Outcome(value, found.pvalue, how, found.draws, interval=found.interval)
+
+
+def _lagged_sum(K: np.ndarray, rho: np.ndarray) -> float:
+    """sum_ts rho(t - s) K_ts of a symmetric matrix."""
+    lags = enumerate(rho[1:], start=1)
+    return float(np.trace(K) + 2 * sum(r * np.trace(K, offset=h) for h, r in lags))
 
 
 def centred_matrix(kernel: Kernel, X: Data) -> np.ndarray:

@@ -81,8 +81,7 @@ class PermutedHSIC:
         self.words = ""
         self.notes: tuple[str, ...] = ()
         self._matrices: dict[tuple[int, int], np.ndarray] = {}
-        if sum(len(members) > 1 for members in units.classes) == 0:
-            raise ValueError("nothing can be permuted: every block or group has one member.")
+        units.check_movable()
         parts = enumerate(zip(candidates, joint.data, strict=True))
         self.constant = [v for v, (ks, X) in parts if all(is_constant(k, X) for k in ks)]
         if self.constant:

@@ -16,7 +16,7 @@ from ..kernels.distances import SquaredDistances
 from ..kernels.radial import Gaussian, Radial, RationalQuadratic
 from ..kernels.vectors import VectorKernel
 from ..params import parameter
-from .nulls import permutation_pvalue, wild_signs
+from .nulls import STRETCH, check_memory, permutation_pvalue, wild_signs
 from .result import TestResult
 
 Score = Callable[[np.ndarray], Any]
@@ -170,7 +170,8 @@ def goodness_of_fit_test(
     """Test whether a sample comes from a density that is known up to a constant.
 
     The statistic is the (biased) kernel Stein discrepancy; its null distribution is drawn by the
-    wild bootstrap, with random signs as weights of the samples.
+    wild bootstrap, with random signs as weights of the samples. It is approximate: at the 5 % level
+    it holds for 30 independent samples, and for chains of 40 times their memory.
 
     Parameters
     ----------
@@ -185,8 +186,8 @@ def goodness_of_fit_test(
     rng : None, int or Generator
         The source of randomness.
     memory : float, optional
-        For the output of a Markov chain: the number of lags over which it forgets. By default
-        samples are taken to be independent.
+        For the output of a Markov chain: the number of lags after which its autocorrelations are
+        below .05. By default samples are taken to be independent.
 
     Returns
     -------
@@ -216,7 +217,8 @@ def goodness_of_fit_test(
     k, P, n = _prepared(X, score, kernel)
     if n < 2:
         raise ValueError(f"a goodness-of-fit test needs at least 2 samples, got {n}.")
-    W = np.column_stack([np.ones(n), wild_signs(n, n_draws, rng, memory)])
+    lags = None if memory is None else STRETCH * check_memory(memory)
+    W = np.column_stack([np.ones(n), wild_signs(n, n_draws, rng, lags)])
     values = np.einsum("ij,ij->j", W, multiply(k, P, P, W)) / n**2
     found = permutation_pvalue(float(values[0]), values[1:])
     return TestResult(

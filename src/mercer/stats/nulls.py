@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 _TIE = 1e-4  # of the spread of the null: statistics closer than this are equal but for rounding
+STRETCH = 1.5  # lags of multipliers for a lag of the series, of whose variance 4 % are then lost
 _BATCH = 250  # draws between two looks at the count of a sequential test
 
 
@@ -159,7 +160,17 @@ def gamma_null(mean: float, variance: float) -> Any:
 def wild_signs(
     n: int, n_draws: int, rng: np.random.Generator, memory: float | None = None
 ) -> np.ndarray:
-    """Multipliers of the wild bootstrap, shape (n, n_draws): signs, or a stationary series.
+    r"""Multipliers of the wild bootstrap, shape (n, n_draws): signs, or a stationary series.
+
+    A draw w replaces the sum of features u_t by the sum of w_t u_t, whose variance is the sum of
+    all autocovariances of u_t, each times the correlation of w at its lag
+
+    .. math:: \rho(h) = \exp\left(-\frac{h^2}{2\, \text{memory}^2}\right)
+
+    which is flat at 0: the share that gets lost is of the order of one over the squared memory.
+    Every draw has the squared norm n, like random signs. So a draw and the observed sum, which has
+    w = 1, are two points of one sphere, and their ratio is that of a t-test where the u_t lie on a
+    line, instead of that of a normal limit, which rejects too often when n / memory is small.
 
     Parameters
     ----------
@@ -168,8 +179,7 @@ def wild_signs(
     rng : Generator
         The source of randomness.
     memory : float, optional
-        Lags over which the series forgets; W_t = exp(-1/memory) W_{t-1} + noise has unit variance.
-        None for independent random signs.
+        Lags over which the multipliers forget. None for independent random signs.
 
     Examples
     --------
@@ -180,15 +190,42 @@ def wild_signs(
 
     References
     ----------
-    Chwialkowski, Sejdinovic & Gretton, *A wild bootstrap for degenerate kernel tests*, NIPS 2014.
+    Chwialkowski, Sejdinovic & Gretton, *A wild bootstrap for degenerate kernel tests*, NIPS 2014;
+    Shao, *The dependent wild bootstrap*, JASA 2010 (which correlations).
     """
     if memory is None:
         return 1.0 - 2.0 * (rng.random((n, n_draws)) < 0.5)
-    if not memory > 0:
-        raise ValueError(f"memory must be a positive number of lags, got {memory!r}.")
-    from scipy.signal import lfilter
+    from scipy.signal import oaconvolve
 
-    keep = float(np.exp(-1 / memory))
-    noise = rng.standard_normal((n, n_draws)) * np.sqrt(1 - keep**2)
-    noise[0] /= np.sqrt(1 - keep**2)  # the stationary start
-    return np.asarray(lfilter([1.0], [1.0, -keep], noise, axis=0))
+    memory = check_memory(memory)
+    reach = int(np.ceil(3 * memory))
+    weights = np.exp(-((np.arange(-reach, reach + 1) / memory) ** 2))
+    noise = rng.standard_normal((n + 2 * reach, n_draws))
+    W = np.asarray(oaconvolve(noise, weights[:, None], mode="valid", axes=0))
+    W *= np.sqrt(n) / np.linalg.norm(W, axis=0)
+    return W
+
+
+def wild_correlations(n: int, memory: float | None = None) -> np.ndarray:
+    """The correlations of :func:`wild_signs` at lags 0, 1, ..., up to where they vanish.
+
+    Examples
+    --------
+    >>> from mercer.stats.nulls import wild_correlations
+    >>> wild_correlations(4, memory=2.0).round(3)
+    array([1.   , 0.882, 0.607, 0.325])
+    """
+    if memory is None:
+        return np.ones(1)
+    lags = np.arange(min(n, int(np.ceil(6 * memory)) + 1))
+    return np.asarray(np.exp(-0.5 * (lags / memory) ** 2))
+
+
+def check_memory(memory: Any) -> float:
+    """The number of lags that a series remembers, as a float."""
+    if np.ndim(memory) or isinstance(memory, str) or not memory > 0:
+        raise ValueError(
+            f"the wild bootstrap needs the memory of a series, a positive number of lags, got "
+            f"{memory!r}; labels of blocks are for permutations."
+        )
+    return float(memory)

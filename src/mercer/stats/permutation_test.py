@@ -13,7 +13,7 @@ from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.dot import Linear, Polynomial
 from ..kernels.nystrom import Nystrom
-from .aggregate import as_kernels, combine, kernel_grid
+from .aggregate import as_kernels, combine, kernel_grid, wider_kernels
 from .nulls import MonteCarlo, exceeds, permutation_pvalue, sequential_pvalue
 from .permutations import Units, binned, exchange_samples
 from .result import TestResult
@@ -72,7 +72,8 @@ def permutation_test(
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
     else:
         statistics = draw(n_permutations, first=True)
-        combined = combine(statistics) if given is not None else None
+        wider = wider_kernels(len(kernels) // 2) if kernel is None else None
+        combined = combine(statistics, wider) if given is not None else None
         values = statistics[0] if combined is None else combined.values
         value, found = float(values[0]), permutation_pvalue(float(values[0]), values[1:])
         if combined is not None:

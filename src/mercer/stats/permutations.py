@@ -2,7 +2,8 @@
 
 Positions of a sample are put together in *units* that stay together, and units of the same size
 in the same group are exchanged with each other. Such rearrangements form a group, so a
-permutation test over them has exactly its level; units that are alone in their class stay.
+permutation test over them has exactly its level if units are exchangeable; neighbouring blocks of
+a series are so only nearly. Units that are alone in their class stay.
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ class Units:
     def single(self) -> bool:
         """Is every position its own unit?"""
         return len(self.size) == len(self.place)
+
+    def check_movable(self) -> None:
+        """Is there anything to permute?"""
+        if not any(len(members) > 1 for members in self.classes):
+            raise ValueError("nothing can be permuted: every block or group has one member.")
 
     def of_units(self, values: np.ndarray, name: str) -> np.ndarray:
         """One value per unit, where all positions of a unit have the same."""

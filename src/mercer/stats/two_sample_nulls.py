@@ -13,7 +13,14 @@ from ..kernels.base import Kernel
 from .mixtures import ChiSquareMixture
 from .mmd import block_terms, group_sums, linear_terms
 from .moments import permutation_moments
-from .nulls import gamma_null, permutation_pvalue, wild_signs
+from .nulls import (
+    STRETCH,
+    check_memory,
+    gamma_null,
+    permutation_pvalue,
+    wild_correlations,
+    wild_signs,
+)
 from .pearson import pearson_curve
 from .samples import Samples
 
@@ -70,18 +77,24 @@ def wild(
     samples: Samples,
     n_draws: int,
     rng: np.random.Generator,
-    memory: float | None,
+    memory: Any,
 ) -> Outcome:
-    """The wild bootstrap of the biased MMD^2: embeddings with random, centred signs as weights."""
-    P = kernel.prepare(samples.data)
-    columns = []
+    """The wild bootstrap of the biased MMD^2: centred embeddings with random signs as weights.
+
+    Features are centred on the mean of both samples together, which takes from the variance of
+    each sample its share of that mean. It is given back: on average, draws are as large as the
+    statistic is if both distributions are the same.
+    """
+    P, columns = kernel.prepare(samples.data), []
+    lags = None if memory is None else STRETCH * check_memory(memory)
     for size in samples.sizes:
-        W = wild_signs(size, n_draws, rng, memory)
-        W -= W.mean(axis=0)  # which takes one of n degrees of freedom
-        columns.append(W / np.sqrt(size * (size - 1)))
-    observed = np.concatenate([np.full(size, 1 / size) for size in samples.sizes])
-    U = np.column_stack([observed, np.concatenate(columns)])
-    U[samples.sizes[0] :] *= -1
+        W = wild_signs(size, n_draws, rng, lags)
+        lost = _variance_of_mean(wild_correlations(size, lags), size) * size / len(samples)
+        columns.append(W / (size * np.sqrt(1 - lost)))
+    draws = np.concatenate([columns[0], -columns[1]])
+    draws -= draws.mean(axis=0)
+    observed = np.where(samples.labels == 0, 1 / samples.sizes[0], -1 / samples.sizes[1])
+    U = np.column_stack([observed, draws])
     values = np.einsum("ij,ij->j", U, multiply(kernel, P, P, U))
     found = permutation_pvalue(float(values[0]), values[1:])
     how = f"wild bootstrap, {n_draws} draws"
@@ -104,6 +117,12 @@ def normal(kernel: Kernel, samples: Samples, estimator: str) -> Outcome:
     limit = norm(0, error)
     how = f"the normal limit of a mean of {len(terms)} independent terms"
     return Outcome(value, float(limit.sf(value)), how, distribution=limit)
+
+
+def _variance_of_mean(correlations: np.ndarray, n: int) -> float:
+    """The variance of the mean of n terms of a stationary series of variance 1."""
+    lags = np.arange(1, len(correlations))
+    return float(n + 2 * np.sum((n - lags) * correlations[1:])) / n**2
 
 
 class _Scaled:

@@ -1,0 +1,98 @@
+"""The kernels of a test of independence: which, from how many landmarks, and what they miss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data import take
+from ..kernels.base import Kernel
+from ..kernels.nystrom import Nystrom
+from .aggregate import as_kernels
+from .independence_grid import dependence_grid
+from .permutation_test import moments_seen
+from .variables import Variables, dense_features
+
+_LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
+_WORK = 1e11  # products of features, of all pairs of kernels, that landmarks are chosen for
+_LANDMARKS = (10, 200)  # at least, at most
+
+
+def candidates_of(joint: Variables, place: int, kernel: Any) -> list[Kernel]:
+    """The kernels to be used for a variable, with all parameters from its own data."""
+    if kernel is None:
+        return dependence_grid(joint.data[place])
+    return [joint.kernel(place, k) for k in as_kernels(kernel) or [kernel]]
+
+
+def rank_of(
+    candidates: list[list[Kernel]],
+    joint: Variables,
+    landmarks: int | str | None,
+    n_permutations: int,
+    memory: float,
+) -> int | None:
+    """How many landmarks stand for the data; None for an exact computation."""
+    n = joint.n
+    pairs = zip(candidates, joint.data, strict=True)
+    infinite = sum(not dense_features(k, X) for kernels, X in pairs for k in kernels)
+    if landmarks == "auto":
+        if len(joint) > 2 or infinite * float(n) ** 2 <= _LARGE:
+            return None
+        work = len(candidates[0]) * len(candidates[1]) * n
+        held = 8.0 * n_permutations * len(candidates[1])  # products of features, and features
+        return int(np.clip(min(np.sqrt(_WORK / work), np.sqrt(memory / held)), *_LANDMARKS))
+    if landmarks is None or not infinite:
+        return None
+    if isinstance(landmarks, str) or int(landmarks) != landmarks or not 1 <= landmarks <= n:
+        raise ValueError(
+            f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
+        )
+    if len(joint) > 2:
+        raise ValueError("landmarks are for two variables; give kernels of type Nystrom instead.")
+    return int(landmarks)
+
+
+def approximated(
+    candidates: list[list[Kernel]], joint: Variables, rank: int | None, rng: np.random.Generator
+) -> tuple[list[list[Kernel]], tuple[str, ...]]:
+    """The kernels as landmarks see them, and a note that says so."""
+    if rank is None:
+        return candidates, ()
+    note = (
+        f"kernels are approximated from {rank} landmarks: the level is exact, but dependence "
+        f"outside of what these span is not seen."
+    )
+    out = []
+    for kernels, X in zip(candidates, joint.data, strict=True):
+        Z = take(X, np.sort(rng.choice(joint.n, rank, replace=False)))
+        out.append([k if dense_features(k, X) else Nystrom(k, Z) for k in kernels])
+    return out, (note,)
+
+
+def blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:
+    """What no kernel of a test can see, in words."""
+    notes = []
+    for place, kernels in enumerate(candidates):
+        facts = [k.properties.characteristic for k in kernels]
+        if any(facts):
+            continue
+        which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
+        if len(kernels) == 1 and (seen := moments_seen(kernels[0])):
+            notes.append(
+                f"variable {place}: {kernels[0]!r} sees only how its {seen} depend on the other."
+            )
+        elif all(fact.no for fact in facts):
+            verb = "is not" if len(kernels) == 1 else "is"
+            notes.append(
+                f"variable {place}: {which} {verb} characteristic: some forms of dependence cannot "
+                f"be seen."
+            )
+        else:
+            notes.append(
+                f"variable {place}: it is not known that the kernel is characteristic: some forms "
+                f"of dependence may be missed."
+            )
+    return tuple(notes)

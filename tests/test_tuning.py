@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,12 +23,9 @@ from mercer import (
     MultiOutputKernelRidge,
     Spectrum,
 )
-from mercer.descent import _Objective
 from mercer.exceptions import BoundWarning
-from mercer.kernels.distances import SquaredDistances
 from mercer.outcome import ends
-from mercer.solvers import criteria
-from mercer.tuning import per_feature, tune
+from mercer.tuning import tune
 
 
 def wave(rng, n=120):
@@ -104,6 +103,62 @@ def test_weights_of_samples_are_like_repetitions(rng):
     assert one.alpha == pytest.approx(two.alpha)
     weighted = tune(start, X, y, by="loo", sample_weight=repeat.astype(float))
     assert weighted.tuning_.converged
+
+
+@pytest.mark.parametrize("by", ["marginal_likelihood", "loo", "gcv", "validation"])
+def test_samples_of_weight_zero_are_absent(rng, by):
+    X, y = wave(rng, 60)
+    w = rng.uniform(0.5, 2, 60)
+    w[rng.permutation(60)[:15]] = 0
+    on = w > 0
+    models = [KernelRidge(0.1, kernel=Gaussian("median"))]
+    models += [] if by == "validation" else [LSSVR(kernel=Gaussian("median"))]
+    for start in models:
+        zero = tune(start, X, y, by=by, sample_weight=w, random_state=0)
+        none = tune(start, X[on], y[on], by=by, sample_weight=w[on], random_state=0)
+        assert repr(zero.tuning_) == repr(none.tuning_)
+        assert np.array_equal(zero.predict(X), none.predict(X))
+
+
+@pytest.mark.parametrize("by", ["marginal_likelihood", "loo", "validation"])
+def test_labels_of_weight_zero_are_absent(rng, by):
+    X, y = classes(rng, 90, 3)
+    w = rng.uniform(0.5, 2, 90)
+    w[y == 2] = 0  # a class that is not there
+    w[rng.permutation(90)[:10]] = 0
+    on = w > 0
+    models = [KernelLogisticRegression(0.1, kernel=Gaussian("median"))]
+    models += [] if by == "validation" else [LSSVC(kernel=Gaussian("median"))]
+    for start in models:
+        zero = tune(start, X, y, by=by, sample_weight=list(w), random_state=0)
+        none = tune(start, X[on], y[on], by=by, sample_weight=w[on], random_state=0)
+        assert repr(zero.tuning_) == repr(none.tuning_)
+        assert np.array_equal(zero.predict(X), none.predict(X))
+        assert list(zero.classes_) == [0, 1]
+    with pytest.raises(ValueError, match="class_weight must be > 0"):
+        tune(LSSVC(class_weight={0: 1.0, 1: 1.0, 2: 0.0}), X, y)
+
+
+def test_a_matrix_with_samples_of_weight_zero_still_meets_all_of_them(rng):
+    X, y = wave(rng, 50)
+    w = np.where(np.arange(50) % 4, 1.0, 0.0)
+    on = w > 0
+    K = Gaussian(0.5)(X)
+    start = KernelRidge(0.1, kernel="precomputed")
+    zero = tune(start, K, y, by="loo", sample_weight=w)
+    none = tune(start, K[np.ix_(on, on)], y[on], by="loo")
+    assert zero.alpha == none.alpha
+    np.testing.assert_allclose(zero.predict(K), none.predict(K[:, on]), rtol=1e-7, atol=1e-9)
+
+
+def test_single_precision_is_tuned_in_double(rng):
+    X, y = wave(rng, 60)
+    X = np.hstack([1e3 * X, X]).astype(np.float32)
+    kernel = Gaussian("median")
+    tables = (X, pd.DataFrame(X, columns=["a", "b"]), sp.csr_matrix(X))
+    values = [tune(KernelRidge(0.1, kernel=kernel), Z, y, by="loo").tuning_.value for Z in tables]
+    exact = tune(KernelRidge(0.1, kernel=kernel), X.astype(float), y, by="loo").tuning_.value
+    assert values == pytest.approx([exact] * 3, rel=1e-6)
 
 
 def test_many_samples_begin_with_some_of_them(rng):
@@ -207,33 +262,6 @@ def test_a_lengthscale_for_each_feature_finds_the_one_that_matters(rng):
         tuned = tune(model, X * [1.0, 100.0, 0.01], y, ard=True, random_state=0)
         scales = tuned.kernel.lengthscale / [1.0, 100.0, 0.01]
         assert scales[0] < 0.2 * scales[1:].min()
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_lengthscales_begin_with_the_same_mean_distance(rng, sparse):
-    X = rng.standard_normal((40, 3)) * [1.0, 5.0, 0.0]
-    X = sp.csr_matrix(X) if sparse else X
-    one = Gaussian(0.5)
-    many = per_feature(one, X)
-    assert many.lengthscale[2] == 0.5
-    assert many.lengthscale[1] / many.lengthscale[0] > 2
-
-    def mean(kernel):
-        P = kernel.prepare(X)
-        return SquaredDistances(P, P)(slice(None), slice(None)).mean()
-
-    assert mean(many) == pytest.approx(mean(one))
-
-
-def test_lengthscales_of_columns_and_parts():
-    table = pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": [1.0, 1.5, 0.0], "text": ["x", "xy", "y"]})
-    kernel = 2 * Gaussian().on(["a", "b"]) + Matern(1.5).on("a") * Spectrum(1).on("text") + 1
-    spread = per_feature(kernel, table)
-    names = [(h.name, np.size(h.value)) for h in spread.hyperparameters()]
-    assert ("left__left__right__kernel__lengthscale", 2) in names
-    assert ("left__right__left__kernel__lengthscale", 1) in names
-    logs = Gaussian().pullback(np.log)
-    assert len(per_feature(logs, np.array([[1.0, 2.0], [3.0, 5.0]])).theta) == 2
 
 
 def test_lengthscales_need_features(rng):
@@ -419,20 +447,14 @@ def test_what_is_not_needed_is_no_warning(rng):
     assert f"not needed: {found.unneeded[0]}" in str(found)
 
 
-def test_a_search_on_a_part_does_not_strand_lengthscales(rng):
-    """Features that hardly matter run off on 500 samples; all of them bring them back."""
-    X = rng.standard_normal((1000, 4))
-    y = np.sin(2 * X[:, 0]) + 0.07 * X[:, 1] + 0.5 * rng.standard_normal(1000)
-    part = _Objective(Gaussian(np.ones(4)), X[:500], y[:500, None], 0.1, criteria.evidence,
-                      np.ones(500), (), 1e-10)  # fmt: skip
-    stranded = np.array([0.0, 11.5, 11.5, 11.5, -1.0])
-    near = part.closer(stranded)
-    assert np.abs(near[1:4]).max() <= 8
-    whole = _Objective(Gaussian(np.ones(4)), X, y[:, None], 0.1, criteria.evidence, np.ones(1000),
-                       (), 1e-10)  # fmt: skip
-    slopes = whole(near)[1]
-    mixed = whole.off_plateaus(stranded, near)
-    assert mixed[1] == near[1]  # it matters
-    for j in (2, 3):
-        assert mixed[j] == (stranded[j] if slopes[j] <= 0 else near[j])
-    assert whole.off_plateaus(stranded, stranded) is stranded
+def test_an_alpha_near_zero_is_a_warning_where_features_hide_each_other(rng):
+    X = rng.uniform(-1, 1, (80, 2))
+    y = np.sin(2 * X[:, 0]) * np.cos(2 * X[:, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exact = tune(KernelRidge(0.1, kernel=Gaussian()), X, y).tuning_
+    assert exact.unneeded == ("alpha = 1e-10",)
+    start = KernelRidge(0.1, kernel=Gaussian(200.0))
+    with pytest.warns(BoundWarning, match="no feature is lost beside larger ones"):
+        hidden = tune(start, X * [200.0, 1.0], np.sin(2 * X[:, 0])).tuning_
+    assert hidden.at_bounds == ("alpha = 1e-10",)

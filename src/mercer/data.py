@@ -124,6 +124,14 @@ def columns(X: Data, key: Any) -> Data:
     return np.array(values, dtype=float)[:, None] if _all_numbers(values) else values
 
 
+def in_double(X: Data) -> Data:
+    """Arrays, sparse matrices and columns of single precision in double; all else as it is."""
+    if is_frame(X):
+        single = [c for c in X.columns if X[c].dtype == np.float32]
+        return X.astype(dict.fromkeys(single, np.float64)) if single else X
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+
+
 def _is_numeric(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") in "biuf"
 

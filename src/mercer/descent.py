@@ -13,9 +13,12 @@ from .data import Data, length, take
 from .exceptions import DomainError
 from .gram.memory import free_memory, require_memory
 from .gram.tiles import contract, evaluate
-from .kernels.algebra import Binary, Constant, Power
+from .kernels.algebra import Binary
 from .kernels.base import Kernel
+from .kernels.constant import Constant
+from .kernels.power import Power
 from .kernels.precomputed import Precomputed
+from .lengthscales import disparity
 from .outcome import Tuning, ends
 from .params import parameter
 from .solvers.criteria import Criterion
@@ -24,13 +27,16 @@ _ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
 SAMPLE = 500  # samples with which a search begins, if there are many more
 _DIFFERENCE = 1e-3  # of logarithms, for curvatures
 _FLATTEST = 1e-2  # curvature, as a part of the largest one, below which directions are alike
+_FLAT = 1e-4  # curvature, as a part of the largest one, on a plateau
 _RETRIES = 5
 _AROUND = float(np.log(100))  # the start, where restarts are drawn: bounds are ten orders apart
 _PRECISION = 1e-10  # relative improvement of a step at which a search ends
-_PRECISION_DIRECTED = 1e-8  # the same along good directions, where steps are as good as their goal
+_PRECISION_DIRECTED = 1e-6  # the same along good directions, where steps are as good as their goal
+_PROMISE = 1e-7  # relative improvement that slopes have to promise there
 _NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
 _RADII = (3, 4, 5, 6, 8)  # of logarithms, around the start, in which a part of the data says enough
 _GIVEN_UP = 1e-3  # of what the search on a part gained may be lost by staying within them
+_UNLIKE = 100.0  # spreads of features with one lengthscale: the small ones need an alpha near zero
 _REMEMBERED = 0.25  # of the free memory may hold matrices of kernels without free numbers
 
 Measure = Callable[[np.ndarray, np.ndarray], Criterion]
@@ -69,8 +75,7 @@ def search(
         few = rows_of(kernel, X, some)
         part = _Objective(kernel, few, Y[some], alpha, measure, scale[some], fixed, least)
         found = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
-        start = whole.off_plateaus(found, part.closer(found))
-        best = whole.descend(start, part.directions(start))
+        best = whole.go_on(part, found)
     else:
         best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
     kernel, alpha = whole.at(best.x)
@@ -79,7 +84,11 @@ def search(
     if "alpha" not in fixed and alpha >= 0.999 * _ALPHA[1]:
         bounds = (*bounds, f"alpha = {_ALPHA[1]:g}")
     if "alpha" not in fixed and alpha <= 1.001 * least:
-        unneeded = (*unneeded, f"alpha = {least:g}")
+        smallest = (f"alpha = {least:g}",)
+        if disparity(kernel, X) >= _UNLIKE:
+            bounds += smallest
+        else:
+            unneeded += smallest
     outcome = float(best.fun), whole.count, converged, str(best.message)
     return Tuning(kernel, alpha, *outcome, bounds, unneeded)
 
@@ -134,32 +143,65 @@ class _Objective:
                 return near
         return point
 
+    def go_on(self, part: _Objective, found: np.ndarray) -> Any:
+        """A minimum near ``found``, the one on a part of the samples.
+
+        What stays on a plateau is left alone, unless the sign of its slope, small as that is, says
+        that it has to come back: at the start, or when all else has come to rest.
+        """
+        near = part.closer(found)
+        start = self.off_plateaus(found, near)
+        H = part.curvature(start)
+        own = np.abs(np.diagonal(H))
+        alone = (start != near) & (own < _FLAT * own.max())
+        edge = np.clip(start, self.start - _RADII[-1], self.start + _RADII[-1])
+        returns = alone & (self(start)[1] * (start - near) > 0)
+        alone &= ~returns
+        best = self._along(np.where(returns, edge, start), H, alone)
+        returns = alone & (self(best.x)[1] * (best.x - near) > 0)
+        if returns.any():
+            again = self._along(np.where(returns, edge, best.x), H, alone & ~returns)
+            best = min(best, again, key=lambda r: r.fun)
+        return best
+
+    def _along(self, start: np.ndarray, H: np.ndarray, held: np.ndarray) -> Any:
+        """A minimum near ``start``, looked for along good directions; what is held stays.
+
+        A search along directions that are not the axes cannot slide along a bound. Where it would
+        go beyond one it stops, and begins again from that bound, on which it stays.
+        """
+        best = found = self._descend(start, _directions(H, held))
+        while found.beyond.any() and np.isfinite(found.fun):
+            held = held | found.beyond
+            start = np.where(found.beyond, found.bound, found.x)
+            if held.all():
+                break
+            found = self._descend(start, _directions(H, held))
+            best = min(best, found, key=lambda r: r.fun)
+        return best if best.success else self.descend(best.x)
+
     def off_plateaus(self, far: np.ndarray, near: np.ndarray) -> np.ndarray:
         """``far``, but for coordinates in which the way from ``near`` to there leads uphill."""
         if np.array_equal(far, near):
             return far
         return np.where(self(near)[1] * (far - near) <= 0, far, near)
 
-    def directions(self, point: np.ndarray) -> np.ndarray:
-        """Directions, as columns, along which the slope changes equally fast at a minimum."""
+    def curvature(self, point: np.ndarray) -> np.ndarray:
+        """Second derivatives, from differences of slopes; 1 on the diagonal if there are none."""
         slope = self(point)[1]
         steps = _DIFFERENCE * np.eye(len(point))
         H = np.array([self(point + step)[1] - slope for step in steps]) / _DIFFERENCE
-        if not np.all(np.isfinite(H)):
-            return np.eye(len(point))
-        curvatures, directions = np.linalg.eigh((H + H.T) / 2)
-        least = _FLATTEST * np.abs(curvatures).max() or 1.0
-        return directions / np.sqrt(np.maximum(curvatures, least))
+        return (H + H.T) / 2 if np.all(np.isfinite(H)) else np.eye(len(point))
 
-    def descend(self, start: np.ndarray, directions: np.ndarray | None = None) -> Any:
-        """A minimum near ``start``, looked for along the axes or along ``directions``.
+    def descend(self, start: np.ndarray) -> Any:
+        """A minimum near ``start``, looked for along the axes.
 
         Next to where a matrix becomes singular a line search may fail. Then the search begins
         again from where it got to, until that leads no further.
         """
         if not len(start):
             raise ValueError("no hyper-parameter is left to tune: all are fixed.")
-        best = self._descend(start, directions)
+        best = self._descend(start, None)
         for _ in range(_RETRIES):
             if best.success or not np.isfinite(best.fun):
                 break
@@ -177,34 +219,49 @@ class _Objective:
         """
         D = np.eye(len(start)) if directions is None else directions
         worst, slope = self(start)
+        bound, beyond = start, np.zeros(len(start), dtype=bool)
         unit = float(np.linalg.norm(slope @ D)) or 1.0
         if not np.isfinite(worst):
             message = "the matrix is singular at the start"
-            return OptimizeResult(x=start, fun=np.inf, success=False, message=message)
+            failed = {"x": start, "fun": np.inf, "success": False, "message": message}
+            return OptimizeResult(**failed, bound=bound, beyond=beyond)
+
+        options = {"ftol": _PRECISION}
+        if directions is not None:  # along them, curvatures are 1: a slope g gains g^2 / 2
+            promising = np.sqrt(2 * _PROMISE * max(1.0, abs(worst)))
+            options = {"ftol": _PRECISION_DIRECTED, "gtol": float(promising) / unit}
 
         def place(z: np.ndarray) -> np.ndarray:
             return np.clip(start + D @ z, *self.bounds.T)
 
         def scaled(z: np.ndarray) -> tuple[float, np.ndarray]:
-            nonlocal worst
+            nonlocal worst, bound, beyond
             free = place(z)
             value, slope = self(free)
+            inside = free == start + D @ z  # nothing changes beyond a bound
+            if not inside.all():
+                bound, beyond = free, ~inside
             if not np.isfinite(value):  # worse than all, but not so much as to mislead the search
                 return worst / unit + 10, slope @ D
             worst = max(worst, value)
-            inside = free == start + D @ z  # nothing changes beyond a bound
             return value / unit, (slope * inside) @ D / unit
+
+        def stop_on_bound(z: np.ndarray) -> None:
+            if directions is not None and beyond.any():
+                raise StopIteration
 
         found = minimize(
             scaled,
-            np.zeros(len(start)),
+            np.zeros(D.shape[1]),
             jac=True,
             method="L-BFGS-B",
             bounds=self.bounds - start[:, None] if directions is None else None,
-            options={"ftol": _PRECISION if directions is None else _PRECISION_DIRECTED},
+            callback=stop_on_bound,
+            options=options,
         )
         found.x = place(found.x)
         found.fun *= unit
+        found.bound, found.beyond = bound, beyond
         return found
 
     def __call__(self, free: np.ndarray) -> tuple[float, np.ndarray]:
@@ -233,6 +290,16 @@ class _Objective:
             return np.inf, np.zeros(len(free))
         slope = np.append(contract(kernel, P, found.tile), alpha * (self.scale @ found.diagonal))
         return found.value, slope[self.free]
+
+
+def _directions(H: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Directions, as columns, along which slopes change equally fast; what is held stays."""
+    free = np.flatnonzero(~held)
+    curvatures, directions = np.linalg.eigh(H[np.ix_(free, free)])
+    least = _FLATTEST * np.abs(curvatures).max() or 1.0
+    found = np.zeros((len(H), len(free)))
+    found[free] = directions / np.sqrt(np.maximum(curvatures, least))
+    return found
 
 
 def check_names(fixed: tuple[str, ...], kernel: Kernel) -> None:
@@ -279,8 +346,15 @@ def _remember(kernel: Kernel, X: Data) -> Kernel:
     return kernel.replace(base=_remember(kernel.base, X)) if isinstance(kernel, Power) else kernel
 
 
-def rows_of(kernel: Kernel, X: Data, rows: np.ndarray) -> Data:
-    """Some samples; those of a given matrix are rows and columns of it."""
+def is_matrix(kernel: Any) -> bool:
+    """Is the kernel, but for factors and summands, a matrix of the user?"""
     while isinstance(kernel, Binary):
         kernel = kernel.left if isinstance(kernel.right, Constant) else kernel.right
-    return X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else take(X, rows)
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
+
+
+def rows_of(kernel: Any, X: Data, rows: np.ndarray) -> Data:
+    """Some samples; those of a given matrix are rows and columns of it."""
+    if not is_matrix(kernel):
+        return take(X, rows)
+    return (X if hasattr(X, "dtype") else np.asarray(X))[np.ix_(rows, rows)]

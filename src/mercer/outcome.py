@@ -39,7 +39,8 @@ class Tuning:
         Hyper-parameters that would have gone further, with the bound at which they ended.
     unneeded : tuple of str
         What the data do not ask for: summands whose weight became as small as it may, features or
-        kernels whose lengthscale became as large, and alpha where targets are taken as exact.
+        kernels whose lengthscale became as large, and alpha where targets are taken as exact
+        (though not because of features that a shared lengthscale hides: see ``at_bounds``).
 
     Examples
     --------
@@ -69,9 +70,10 @@ class Tuning:
         if self.at_bounds:
             warnings.warn(
                 f"the search for hyper-parameters ended on a bound: {', '.join(self.at_bounds)}. "
-                f"Standardise X and y, so that bounds are further away, or ask for restarts; if it "
-                f"stays, the kernel tends to a simpler one (Linear, a constant, no kernel at all): "
-                f"use that, or name the parameter in fixed.",
+                f"Standardise X and y, so that bounds are further away and no feature is lost "
+                f"beside larger ones (ard=True gives each a lengthscale), or ask for restarts; if "
+                f"it stays, the kernel tends to a simpler one (Linear, a constant, no kernel at "
+                f"all): use that, or name the parameter in fixed.",
                 BoundWarning,
                 stacklevel=3,
             )

@@ -8,17 +8,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .data import Data, as_vectors, columns, length
-from .descent import SAMPLE, Measure, check_names, rows_of, search
-from .kernels.algebra import Constant, Product
+from .data import Data, in_double, length, take
+from .descent import SAMPLE, Measure, check_names, is_matrix, rows_of, search
+from .kernels.algebra import Product
 from .kernels.base import Kernel
+from .kernels.constant import Constant
 from .kernels.named import as_kernel
-from .kernels.radial import Radial
-from .kernels.transforms import On, Pullback
+from .lengthscales import per_feature
 from .models.common import check_data, covariance
 from .outcome import Candidate, Tuning, ends
 from .solvers import criteria
@@ -69,7 +68,8 @@ def tune(
     model : KernelRidge, KernelLogisticRegression, GaussianProcessRegressor, ...
         The model; its kernel and alpha are where the search begins.
     X, y : data
-        Samples, and targets or labels.
+        Samples, and targets or labels. Single precision becomes double: the criteria tell values of
+        alpha apart that are far below the rounding errors of a matrix in single precision.
     kernels : list of kernels, optional
         Tried one after the other in place of that of the model; the best by the criterion stays.
     by : {"marginal_likelihood", "loo", "gcv", "validation"}
@@ -87,7 +87,7 @@ def tune(
     test_size : float
         The part of the samples held out for ``by="validation"``.
     sample_weight : array, optional
-        Weights of the samples.
+        Weights of the samples; those of weight 0 count as absent.
     random_state : int, RandomState or None
         Draws starts and parts of the data.
 
@@ -102,9 +102,11 @@ def tune(
     Warns
     -----
     BoundWarning
-        Where a hyper-parameter ends on a bound of its range. Weights of a sum that go to zero, and
-        lengthscales of single features that grow as far as they may, are none of these: they are
-        named in ``tuning_.unneeded``.
+        Where a hyper-parameter ends on a bound of its range. Weights of a sum that go to zero,
+        lengthscales of single features that grow as far as they may, and an alpha as small as it
+        may be are none of these: they are named in ``tuning_.unneeded``. But alpha is one of these
+        where features share a lengthscale that differ by a factor of 100 or more: then small
+        features count only as far as alpha is tiny, noise or not.
 
     Examples
     --------
@@ -139,9 +141,24 @@ def tune(
     if by not in criteria_of:
         raise ValueError(f"by must be one of {', '.join(criteria_of)} for {name}, got {by!r}.")
     wish = _Wish(by, ard, tuple(fixed), n_restarts, test_size, sample_weight, random_state)
+    X = in_double(X)
     if kernels is None:
-        return tuned(clone(model), X, y, wish)
-    return _best_of(kernels, model, lambda each, same: tuned(each, X, y, same), wish)
+        return _of_present(tuned, clone(model), X, y, wish)
+    return _best_of(kernels, model, lambda each, same: _of_present(tuned, each, X, y, same), wish)
+
+
+def _of_present(
+    tuned: Callable[[Any, Data, Any, _Wish], Any], model: Any, X: Data, y: Any, wish: _Wish
+) -> Any:
+    """The tuned model of the samples whose weight is not 0."""
+    weights = np.asarray(1.0 if wish.sample_weight is None else wish.sample_weight)
+    present = np.flatnonzero(weights)
+    if weights.shape != (length(X),) or len(present) in (0, length(X)):
+        return tuned(model, X, y, wish)
+    few = replace(wish, sample_weight=weights[present])
+    model = tuned(model, rows_of(model.kernel, X, present), take(y, present), few)
+    # new samples come with their values at all samples of a matrix of the user
+    return model.fit(X, y, wish.sample_weight) if is_matrix(model.kernel) else model
 
 
 def _best_of(
@@ -233,6 +250,8 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
 def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     """Ridge regression with alpha = 1 / C beside a free intercept."""
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
+    if weights is not None and not weights.all():
+        raise ValueError("class_weight must be > 0 for every class; drop the samples of others.")
     found = search(
         wish.start(model._make_gram(X).kernel, X),
         X,
@@ -336,31 +355,3 @@ def _some_of_each(codes: np.ndarray, size: float, rng: np.random.RandomState) ->
     if not out.any():
         raise ValueError('by="validation" needs a class with two samples at least; use "loo".')
     return out
-
-
-def per_feature(kernel: Kernel, X: Data) -> Kernel:
-    """The kernel with a lengthscale for each feature wherever it has one for several.
-
-    They are in proportion to the spread of the features, and leave the mean squared distance of
-    the samples as it was.
-    """
-    if isinstance(kernel, Radial):
-        V: Any = as_vectors(X, type(kernel).__name__)
-        if np.ndim(kernel.lengthscale) or V.shape[1] == 1:
-            return kernel
-        squares = V.multiply(V) if sp.issparse(V) else V * V
-        mean = np.ravel(V.mean(axis=0, dtype=float))
-        spread = np.sqrt(np.maximum(np.ravel(squares.mean(axis=0, dtype=float)) - mean**2, 0))
-        varies = spread > 0
-        size = np.sqrt(np.mean(spread[varies] ** 2)) if varies.any() else 1.0
-        scales = kernel.lengthscale * np.where(varies, spread / size, 1.0)
-        return kernel.replace(lengthscale=scales)
-    if isinstance(kernel, On):
-        X = columns(X, kernel.columns)
-    if isinstance(kernel, Pullback):
-        X = kernel.map(X)
-    return kernel.replace(**{
-        name: per_feature(value, X)
-        for name, value in kernel.get_params(deep=False).items()
-        if isinstance(value, Kernel)
-    })  # fmt: skip

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.algebra import Constant
 from ..kernels.base import Kernel
 from ..kernels.categorical import Categorical
+from ..kernels.constant import Constant
 from ..kernels.dot import Linear
 from ..kernels.matern import Matern
 from ..kernels.radial import Gaussian, Laplacian

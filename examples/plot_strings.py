@@ -90,7 +90,7 @@ def starts(x):
 
 
 shown = [sequence(1) for _ in range(10)]
-weights = np.array([position_weights(model, x) for x in shown])
+weights = np.array(position_weights(model, list(shown)))
 fig, ax = plt.subplots(figsize=(9.6, 3.2), layout="constrained")
 limit = np.abs(weights).max()
 image = ax.imshow(weights, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
@@ -110,8 +110,8 @@ plt.show()
 # be shifted by up to four letters.
 
 aligned = SVC(C=10, kernel=WeightedDegree(4, shift=4)).fit(X, y)
-profile = np.mean([position_weights(aligned, x) for x in X[:100]], axis=0)
-other = np.mean([position_weights(aligned, x) for x in X[100:]], axis=0)
+profile = np.mean(position_weights(aligned, X[:100]), axis=0)
+other = np.mean(position_weights(aligned, X[100:]), axis=0)
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 ax.plot(profile, color="#cc6677", label="with the signal")
 ax.plot(other, color="#4477aa", label="without")

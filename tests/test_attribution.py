@@ -20,6 +20,8 @@ from mercer import (
     kmer_weights,
     position_weights,
 )
+from mercer.attribution import _Windows
+from mercer.terms import terms_of
 
 KERNELS = [
     Spectrum(3),
@@ -60,6 +62,35 @@ def test_places_add_up_to_the_decision(kernel, data):
             assert weights.shape == (len(x),)
             wanted = decide([x])[0] - np.ravel(getattr(model, "intercept_", 0.0))[0]
             assert weights.sum() == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_many_sequences_are_explained_like_each_of_them(kernel, data, monkeypatch):
+    X, y = data
+    new = ["GATTACAGGA", "", "ACACTTGA", "A", "NNGATTNN"]
+    model = KernelRidge(0.1, kernel=kernel).fit(X, y)
+    each = [position_weights(model, x) for x in new]
+    calls, weights = [], _Windows.weights
+    monkeypatch.setattr(_Windows, "weights", lambda term: calls.append(1) or weights(term))
+    many = position_weights(model, new)
+    assert len(calls) == len(list(terms_of(model.rkhs_function_)))
+    assert len(many) == len(new)
+    for got, wanted in zip(many, each, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-14)
+
+
+def test_places_by_brute_force(data):
+    X, y = data
+    model = KernelRidge(0.1, kernel=Spectrum(3)).fit(X, y)
+    counted = {}
+    for x, c in zip(X, model.dual_coef_, strict=True):
+        for i in range(len(x) - 2):
+            counted[x[i : i + 3]] = counted.get(x[i : i + 3], 0.0) + c
+    for x, got in zip(X[:5], position_weights(model, X[:5]), strict=True):
+        wanted = np.zeros(len(x))
+        for i in range(len(x) - 2):
+            wanted[i : i + 3] += counted[x[i : i + 3]] / 3
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_constants_belong_to_no_place(data):
@@ -130,6 +161,9 @@ def test_columns_of_tables(data):
     alone = KernelRidge(0.1, kernel=Spectrum(2).normalize()).fit(X, y)
     row = table.iloc[[3]]
     np.testing.assert_allclose(position_weights(model, row), position_weights(alone, X[3]))
+    three = position_weights(model, table.iloc[[3, 5, 7]])
+    assert [len(each) for each in three] == [len(X[i]) for i in (3, 5, 7)]
+    np.testing.assert_allclose(three[0], position_weights(alone, X[3]))
     assert kmer_weights(model, 3)[0].text == kmer_weights(alone, 3)[0].text
     two = KernelRidge(0.1, kernel=kernel + Spectrum(2).on("rest")).fit(table, y)
     uneven = pd.DataFrame({"dna": ["ACGT"], "rest": ["AC"]})
@@ -142,12 +176,16 @@ def test_bytes_integers_and_profiles(rng):
     y = np.array([float(np.sum(x == 2)) for x in raw])
     model = KernelRidge(0.1, kernel=Spectrum(2)).fit([x.tolist() for x in raw], y)
     assert position_weights(model, [2, 2, 1]).sum() == pytest.approx(model.predict([[2, 2, 1]])[0])
+    two = position_weights(model, [[2, 2, 1], [0, 1]])
+    np.testing.assert_allclose(two[0], position_weights(model, [2, 2, 1]))
+    assert len(two[1]) == 2
     assert all(len(text) == 2 for text, _, _ in kmer_weights(model))
     profiles = [np.eye(4)[x] * 0.9 + 0.025 for x in raw]
     model = KernelRidge(0.1, kernel=Profile(2, 4.5)).fit(profiles, y)
     weights = position_weights(model, profiles[0])
     assert weights.shape == (12,)
     assert weights.sum() == pytest.approx(model.predict(profiles[:1])[0])
+    np.testing.assert_allclose(position_weights(model, profiles[:2])[0], weights)
     with pytest.raises(TypeError, match="position_weights"):
         kmer_weights(model)
 

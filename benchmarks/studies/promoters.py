@@ -79,7 +79,7 @@ def held_out_weights(X: list[str], y: np.ndarray, model: Any) -> np.ndarray:
     out = np.zeros((len(X), len(X[0])))
     for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(out, y):
         model.fit([X[i] for i in train], y[train])
-        out[test] = [position_weights(model, X[i]) for i in test]
+        out[test] = position_weights(model, [X[i] for i in test])
     return out
 
 

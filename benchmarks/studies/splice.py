@@ -84,7 +84,7 @@ def picture(path: Path) -> None:
     for ax, label in zip(axes, titles, strict=True):
         output = 1 if label == "ei" else 2  # of the pairs (ei, ie), (ei, n), (ie, n)
         of = [i for i in test if y[i] == label][:_SHOWN]
-        weights = np.mean([position_weights(model, X[i], output=output) for i in of], axis=0)
+        weights = np.mean(position_weights(model, [X[i] for i in of], output=output), axis=0)
         ax.bar(drawn, weights, width=0.9, color="C0")
         ax.axvline(0, color="0.5", lw=0.8, ls="--")
         best = [w for w in kmer_weights(model, None, output=output) if len(w.text) == 2][:6]

@@ -6,12 +6,12 @@ divided among the places that it looks at, so that the weights of the places add
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .data import Data, is_frame
+from .data import Data, is_frame, length
 from .kernels.base import Kernel
 from .kernels.strings.base import Substrings
 from .kernels.tfidf import TfIdf
@@ -76,23 +76,27 @@ def kmer_weights(model: Any, n: int | None = 20, *, output: int = 0) -> list[Kme
     return [KmerWeight(text, found[text, position], position) for text, position in best]
 
 
-def position_weights(model: Any, x: Any, *, output: int = 0) -> np.ndarray:
+def position_weights(model: Any, x: Any, *, output: int = 0) -> Any:
     """How much each place of a sequence adds to the decision of a model.
+
+    The weights of all features come from one pass over the training sequences, whether one
+    sequence is explained or many.
 
     Parameters
     ----------
     model : estimator or RKHSFunction
         As for :func:`kmer_weights`.
-    x : str, bytes, sequence of int, or table of one row
-        The sequence, or the row of a table that holds it.
+    x : str, bytes, sequence of int, or table; or a list of sequences
+        One sequence, of the kind of the training sequences, or several; in a table, the rows that
+        hold them.
     output : int
         As for :func:`kmer_weights`.
 
     Returns
     -------
-    ndarray of shape (len(x),)
-        Its sum is the decision minus the intercept, and minus the value of constants that were
-        added to the kernel, which belong to no place.
+    ndarray of shape (len(x),), or a list of such arrays
+        The sum of each is the decision minus the intercept, and minus the value of constants that
+        were added to the kernel, which belong to no place. A list for several sequences.
 
     Examples
     --------
@@ -106,15 +110,37 @@ def position_weights(model: Any, x: Any, *, output: int = 0) -> np.ndarray:
     >>> sum_ = weights.sum() + model.intercept_
     >>> np.allclose(sum_, model.decision_function(["tccgatacc"]))
     True
+    >>> [len(each) for each in position_weights(model, ["gata", "cc"])]
+    [4, 2]
     """
-    X = x if is_frame(x) else [x]
-    parts = [term.places(X) for term in _terms(function_of(model, output))]
+    f = function_of(model, output)
+    table = is_frame(x)
+    one = length(x) == 1 if table else _depth(x) == _depth(f.points) - 1
+    X = [x] if one and not table else x
+    parts = [term.places(X) for term in _terms(f)]
+    sums = [_added_up(of_terms) for of_terms in zip(*parts, strict=True)]
+    return sums[0] if one else sums
+
+
+def _added_up(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of what several kernels add at the places of one sequence."""
     if len({len(part) for part in parts}) != 1:
         raise ValueError(
             "position_weights: the kernel looks at sequences of different lengths in several "
             "columns; explain a model of one of them."
         )
     return np.sum(parts, axis=0)
+
+
+def _depth(x: Any) -> int:
+    """How many indices lead to a number or a text: 0 for a string, 1 for a list of them."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return x.ndim
+    if is_frame(x):
+        return 1
+    if isinstance(x, str | bytes | Mapping) or not hasattr(x, "__len__"):
+        return 0
+    return 1 + (_depth(x[0]) if len(x) else 0)
 
 
 class _Windows(Term):
@@ -143,14 +169,16 @@ class _Windows(Term):
                 gains = np.zeros(part.codes.shape)
             yield part.starts, gains.sum(axis=1) if gains.ndim == 2 else gains, part.seen
 
-    def places(self, X: Data) -> np.ndarray:
-        """What the places of the only sample of X add."""
+    def places(self, X: Data) -> list[np.ndarray]:
+        """What the places of each sample of X add."""
         X, scale = self.seen(X)
-        out = np.zeros(len(self.kernel.read(X).symbols))
+        sequences = self.kernel.read(X)
+        out = np.zeros(len(sequences.symbols))
         for starts, gains, places in self.added(X):
             for place in places:
-                np.add.at(out, starts + place, scale * gains / len(places))
-        return out
+                out += np.bincount(starts + place, gains / len(places), minlength=len(out))
+        out *= np.repeat(np.broadcast_to(scale, len(sequences)), sequences.lengths)
+        return np.split(out, sequences.ends[1:-1])
 
     def windows(self) -> Iterator[tuple[Any, int | None, float]]:
         """The windows of the training sequences, each once: text, position, weight."""

@@ -30,7 +30,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from . import __version__
+from . import __version__, _codecs_data, _codecs_objects  # noqa: F401 (they register what they can write)
 from ._codecs import Node, Unreadable, decode, encode
 
 FORMAT = 1

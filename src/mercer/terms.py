@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .data import Data, columns
-from .kernels.algebra import Constant, Product, Sum
+from .kernels.algebra import Product, Sum
 from .kernels.base import Kernel
+from .kernels.constant import Constant
 from .kernels.tfidf import TfIdf
 from .kernels.transforms import Normalized, On
 from .rkhs.function import RKHSFunction

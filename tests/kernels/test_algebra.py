@@ -20,7 +20,6 @@ from mercer import (
     tensor,
 )
 from mercer.features.products import MAX_COLUMNS
-from mercer.kernels.algebra import _power
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
@@ -50,12 +49,6 @@ def test_values(kernel, wanted):
     K = kernel(X)
     assert np.allclose(kernel.diag(kernel.prepare(X)), np.diag(kernel(X, X.copy())), rtol=1e-12)
     assert np.array_equal(K, K.T)
-
-
-def test_powers_by_squaring():
-    T = rng.normal(size=(3, 4))
-    for p in range(1, 20):
-        assert np.allclose(_power(T.copy(), p), T**p, rtol=1e-12)
 
 
 def test_parts_are_not_overwritten():

@@ -35,12 +35,12 @@ from mercer.kernels.properties import (
     Smoothness,
     close,
     no,
-    of_centered,
     of_product,
     of_scaled,
     of_sum,
     yes,
 )
+from mercer.kernels.transformed_properties import of_centered
 
 ORDER = (
     "bounded",

@@ -1,4 +1,4 @@
-"""Sums, products and powers of kernels: the closure rules that are written as operators."""
+"""Sums and products of kernels: the closure rules that are written as operators."""
 
 from __future__ import annotations
 
@@ -10,102 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Zipped, length, take
-from ..exceptions import NotAKernelError
+from ..data import Data, Zipped, take
 from ..features.products import MAX_COLUMNS, MAX_DENSE, khatri_rao, side_by_side
-from ..params import integer, nonnegative, parameter
+from ..params import parameter
 from . import properties as prop
-from .base import _NEGATIVE, Kernel, Tile
-from .domains import EVERYTHING, Domain
-
-
-def as_operand(other: Any) -> Kernel | None:
-    """A kernel as it is, a non-negative number as a constant kernel, else None."""
-    if isinstance(other, Kernel):
-        return other
-    if isinstance(other, Real) and not isinstance(other, bool):
-        if float(other) < 0:
-            raise NotAKernelError(_NEGATIVE.format(other))
-        return Constant(other)  # type: ignore[arg-type]
-    return None
-
-
-def _is_kernel(value: Any) -> str | None:
-    return None if isinstance(value, Kernel) else "a kernel"
-
-
-@dataclass(eq=False, repr=False)
-class Constant(Kernel):
-    """k(x, y) = c, the kernel of the constant functions.
-
-    Written as a number in an expression: ``Gaussian() + 1`` is ``Gaussian() + Constant(1)`` and
-    ``2 * Gaussian()`` is ``Constant(2) * Gaussian()``.
-
-    Parameters
-    ----------
-    value : float
-        The constant c >= 0.
-
-    Examples
-    --------
-    >>> from mercer import Constant, Linear
-    >>> (Linear() + 1)([[1.0], [2.0]])
-    array([[2., 3.],
-           [3., 5.]])
-    """
-
-    value: float = nonnegative(1.0)
-    because = "c = <sqrt(c), sqrt(c)>"
-
-    def prepare(self, X: Data) -> np.ndarray:
-        return np.empty((length(super().prepare(X)), 0), np.float32)
-
-    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
-        return np.full((len(X), len(Y)), self.value, dtype=np.float64)
-
-    def diag(self, X: Data) -> np.ndarray:
-        return np.full(len(X), self.value, dtype=np.float64)
-
-    def features(self, X: Data) -> np.ndarray:
-        return np.full((len(X), 1), np.sqrt(self.value))
-
-    def n_features(self, X: Data) -> int:
-        return 1
-
-    def grad_input(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        return np.zeros((len(X), 1))
-
-    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        return self.grad_theta_diag(X, np.sum(W, axis=1))
-
-    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
-        return np.array([self.value * np.sum(w)]) if self.value else np.zeros(0)
-
-    @property
-    def domain(self) -> Domain:
-        return EVERYTHING
-
-    @property
-    def properties(self) -> prop.Properties:
-        base = self._stated(
-            bounded=prop.yes("constant"),
-            analytic=prop.yes("constant"),
-            stationary=prop.yes("constant"),
-            strictly_pd=prop.no("constant: two points already have a singular Gram matrix"),
-            universal=prop.no("H_k holds constant functions only"),
-            characteristic=prop.no("every distribution has the same embedding"),
-            finite_dim=prop.yes("dimension 1"),
-            positive_diag=prop.yes("c > 0"),
-        )
-        return prop.of_scaled(base, self.value)
+from .base import Kernel, Tile
+from .constant import Constant, is_kernel, number
+from .domains import Domain
 
 
 @dataclass(eq=False, repr=False)
 class Binary(Kernel):
     """What sums and products share: two kernels on the same samples."""
 
-    left: Kernel = parameter(check=_is_kernel)
-    right: Kernel = parameter(check=_is_kernel)
+    left: Kernel = parameter(check=is_kernel)
+    right: Kernel = parameter(check=is_kernel)
 
     symbol: ClassVar[str] = ""
     combine: ClassVar[np.ufunc]
@@ -147,9 +66,9 @@ class Binary(Kernel):
         left, right = self.left, self.right
         shown = [left._wrapped(self.binding), right._wrapped(self.binding + 1)]
         if isinstance(left, Constant) and not isinstance(right, Constant):
-            shown[0] = _number(left, self.symbol)
+            shown[0] = number(left, self.symbol)
         elif isinstance(right, Constant):
-            shown[1] = _number(right, self.symbol)
+            shown[1] = number(right, self.symbol)
         return f"{shown[0]} {self.symbol} {shown[1]}"
 
 
@@ -287,79 +206,6 @@ class Product(Binary):
         return prop.of_product(self.left.properties, self.right.properties)
 
 
-@dataclass(eq=False, repr=False)
-class Power(Kernel):
-    """k(x, y)^p for an integer p >= 1: a repeated product.
-
-    Parameters
-    ----------
-    base : Kernel
-        The kernel k.
-    exponent : int
-        The integer p; written ``base ** p``.
-
-    Examples
-    --------
-    >>> from mercer import Linear
-    >>> (Linear() + 1) ** 2
-    (Linear() + 1) ** 2
-    """
-
-    base: Kernel = parameter(check=_is_kernel)
-    exponent: int = integer(2, low=1)
-    because = "an integer power is a repeated product of kernels"
-    binding = 3
-
-    def prepare(self, X: Data) -> Data:
-        return self.base.prepare(X)
-
-    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
-        return _power(self.base.pairwise(X, Y), self.exponent)
-
-    def tiles(self, X: Data, Y: Data) -> Tile:
-        base = self.base.tiles(X, Y)
-        return lambda rows, cols: _power(base(rows, cols), self.exponent)
-
-    def diag(self, X: Data) -> np.ndarray:
-        return self.base.diag(X) ** self.exponent
-
-    def features(self, X: Data) -> Any | None:
-        if self.n_features(X) is None:
-            return None
-        phi = self.base.features(X)
-        return reduce(khatri_rao, [phi] * self.exponent)
-
-    def n_features(self, X: Data) -> int | None:
-        count = self.base.n_features(X)
-        total = None if count is None else count**self.exponent
-        return total if total is not None and total <= MAX_DENSE else None
-
-    def grad_input(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        p = self.exponent
-        return self.base.grad_input(X, Y, W * p * self.base.pairwise(X, Y) ** (p - 1))
-
-    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        if not self.hyperparameters():
-            return np.zeros(0)
-        p = self.exponent
-        return self.base.grad_theta(X, Y, W * p * self.base.pairwise(X, Y) ** (p - 1))
-
-    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
-        p = self.exponent
-        return self.base.grad_theta_diag(X, w * p * self.base.diag(X) ** (p - 1))
-
-    @property
-    def domain(self) -> Domain:
-        return self.base.domain
-
-    @property
-    def properties(self) -> prop.Properties:
-        return prop.of_power(self.base.properties, self.exponent)
-
-    def __repr__(self) -> str:
-        return f"{self.base._wrapped(self.binding + 1)} ** {self.exponent}"
-
-
 def tensor(*kernels: Kernel) -> Kernel:
     """k1(x1, y1) * ... * kM(xM, yM) on samples that are tuples (x1, ..., xM).
 
@@ -384,15 +230,6 @@ def direct_sum(*kernels: Kernel) -> Kernel:
     return reduce(Sum, [k.on(i) for i, k in enumerate(kernels)])
 
 
-def _number(constant: Constant, symbol: str) -> str:
-    """A constant as the number it was written as; ``k + 0`` would read back as ``k``."""
-    value = float(constant.value)
-    short = f"{value:g}"
-    if value == 0 and symbol == "+":
-        return repr(constant)
-    return short if float(short) == value else repr(value)
-
-
 # ---- blocks -------------------------------------------------------------------------------
 def _into(combine: np.ufunc, block: np.ndarray, other: Any) -> np.ndarray:
     """combine(block, other), reusing the memory of the block where the type allows."""
@@ -405,16 +242,3 @@ def _times(W: np.ndarray, kernel: Kernel, X: Data, Y: Data) -> np.ndarray:
     if isinstance(kernel, Constant):
         return W * kernel.value
     return _into(np.multiply, kernel.pairwise(X, Y), W)
-
-
-def _power(block: np.ndarray, exponent: int) -> np.ndarray:
-    """Integer power by repeated squaring."""
-    result = None
-    while True:
-        if exponent & 1:
-            result = block if result is None else np.multiply(result, block, out=result)
-        exponent >>= 1
-        if not exponent:
-            assert result is not None
-            return result
-        block = np.multiply(block, block, out=None if result is block else block)

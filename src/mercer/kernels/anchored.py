@@ -12,6 +12,7 @@ from ..data import Data, Zipped, length, take
 from ..exceptions import UnresolvedError
 from . import properties as prop
 from .base import Kernel, Tile
+from .transformed_properties import of_centered, of_through
 from .transforms import Transform
 
 
@@ -146,14 +147,35 @@ class Centered(Anchored):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_centered(self.kernel.properties)
+        return of_centered(self.kernel.properties)
 
     def __repr__(self) -> str:
         return self._call("center", self.reference)
 
 
 @dataclass(eq=False, repr=False)
-class Through(Anchored):
+class AnchoredFeatures(Anchored):
+    """Features from the values of k at the points z; prepared samples come with theirs."""
+
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        return X.parts[1] @ Y.parts[1].T
+
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        A, B = X.parts[1], Y.parts[1]
+        return lambda rows, cols: A[rows] @ B[cols].T
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        return np.einsum("ij,ij->i", X.parts[1], X.parts[1])
+
+    def features(self, X: Zipped) -> np.ndarray:
+        return X.parts[1]
+
+    def n_features(self, X: Zipped) -> int:
+        return X.parts[1].shape[1]
+
+
+@dataclass(eq=False, repr=False)
+class Through(AnchoredFeatures):
     r"""The pairwise kernel over points z: written ``k.through(points)``.
 
     .. math:: \sum_{z} k(x, z)\,k(z, y)
@@ -181,22 +203,6 @@ class Through(Anchored):
         P = self.kernel.prepare(X)
         return Zipped(P, self.kernel.pairwise(P, self._anchors()))
 
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return X.parts[1] @ Y.parts[1].T
-
-    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        A, B = X.parts[1], Y.parts[1]
-        return lambda rows, cols: A[rows] @ B[cols].T
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        return np.einsum("ij,ij->i", X.parts[1], X.parts[1])
-
-    def features(self, X: Zipped) -> np.ndarray:
-        return X.parts[1]
-
-    def n_features(self, X: Zipped) -> int:
-        return X.parts[1].shape[1]
-
     def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
         (x, A), (y, B), Z = X.parts, Y.parts, self._anchors()
         return self.kernel.grad_theta(x, Z, W @ B) + self.kernel.grad_theta(y, Z, W.T @ A)
@@ -207,7 +213,7 @@ class Through(Anchored):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_through(self.kernel.properties)
+        return of_through(self.kernel.properties)
 
     def __repr__(self) -> str:
         return self._call("through", self.reference)

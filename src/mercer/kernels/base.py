@@ -213,7 +213,8 @@ class Kernel(Params, ABC):
 
     # ---- the algebra ---------------------------------------------------------------------
     def __add__(self, other: Any) -> Kernel:
-        from .algebra import Sum, as_operand
+        from .algebra import Sum
+        from .constant import as_operand
 
         if isinstance(other, Real) and other == 0:
             return self
@@ -221,7 +222,8 @@ class Kernel(Params, ABC):
         return NotImplemented if right is None else Sum(self, right)
 
     def __radd__(self, other: Any) -> Kernel:
-        from .algebra import Sum, as_operand
+        from .algebra import Sum
+        from .constant import as_operand
 
         if isinstance(other, Real) and other == 0:  # sum([...]) starts at 0
             return self
@@ -229,13 +231,15 @@ class Kernel(Params, ABC):
         return NotImplemented if left is None else Sum(left, self)
 
     def __mul__(self, other: Any) -> Kernel:
-        from .algebra import Product, as_operand
+        from .algebra import Product
+        from .constant import as_operand
 
         right = as_operand(other)
         return NotImplemented if right is None else Product(self, right)
 
     def __rmul__(self, other: Any) -> Kernel:
-        from .algebra import Product, as_operand
+        from .algebra import Product
+        from .constant import as_operand
 
         left = as_operand(other)
         return NotImplemented if left is None else Product(left, self)
@@ -244,7 +248,8 @@ class Kernel(Params, ABC):
         return NotImplemented if not isinstance(other, Real) else (1 / other) * self
 
     def __pow__(self, exponent: Any) -> Kernel:
-        from .algebra import Constant, Power
+        from .constant import Constant
+        from .power import Power
 
         if not isinstance(exponent, Integral) or exponent < 0:
             raise NotAKernelError(

@@ -13,6 +13,7 @@ from ..params import parameter, show
 from . import properties as prop
 from .anchored import Anchored
 from .base import Tile
+from .transformed_properties import of_conditioned
 
 
 def _is_noise(value: Any) -> str | None:
@@ -84,7 +85,7 @@ class Conditioned(Anchored):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_conditioned(self.kernel.properties, bool(np.all(np.asarray(self.noise) > 0)))
+        return of_conditioned(self.kernel.properties, bool(np.all(np.asarray(self.noise) > 0)))
 
     def __repr__(self) -> str:
         given = [] if self.reference is None else [show(self.reference)]

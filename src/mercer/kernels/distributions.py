@@ -13,9 +13,9 @@ from ..exceptions import UnresolvedError
 from ..features.sparse import compress
 from ..params import parameter, positive
 from . import properties as prop
-from .algebra import _is_kernel
 from .bags import Bags, bounds_of, pieces, read
 from .base import Kernel, Tile
+from .constant import is_kernel
 from .domains import Domain, bags
 from .facts import UNKNOWN
 
@@ -26,7 +26,7 @@ _MEDIAN_BAGS = 200
 class OnBags(Kernel):
     """What kernels on bags share: a kernel on the points, and how bags are read."""
 
-    kernel: Kernel = parameter(check=_is_kernel)
+    kernel: Kernel = parameter(check=is_kernel)
 
     def resolve(self, X: Data) -> Self:
         return replace(self, kernel=self.kernel.resolve(join(*read(X, type(self).__name__))))

@@ -19,9 +19,9 @@ from ..exceptions import DomainError
 from ..features.products import MAX_DENSE
 from ..params import integer, nonnegative, positive
 from . import properties as prop
-from .algebra import _power
 from .base import Tile, no_gradient, weigh
 from .domains import VECTORS, Domain, ball
+from .power import power
 from .vectors import VectorKernel, Vectors, inner_products, squared_norms
 
 _UNBOUNDED = "k(x, x) grows with ||x||"
@@ -162,7 +162,7 @@ class Polynomial(Dot):
             T *= self.scale
         if self.offset:
             T += self.offset
-        return _power(T, int(self.degree))
+        return power(T, int(self.degree))
 
     def slope(self, T: np.ndarray) -> np.ndarray:
         return self.degree * self.scale * (self.scale * T + self.offset) ** (self.degree - 1)

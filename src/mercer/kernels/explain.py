@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import fill
 
-from .algebra import Binary, Constant, _number
+from .algebra import Binary
 from .base import Kernel
+from .constant import Constant, number
 from .properties import Fact, Properties
 
 WIDTH = 100
@@ -79,7 +80,7 @@ def _derivation(kernel: Kernel, depth: int = 0) -> Iterator[tuple[str, ...]]:
     """The expression tree: every sub-expression with the rule that makes it a kernel."""
     formula = repr(kernel)
     if isinstance(kernel, Constant) and depth:
-        formula = _number(kernel, "")
+        formula = number(kernel, "")
     if not depth and len(formula) > _LEFT:
         formula = "k"
     yield "  " * depth + formula, kernel.because

@@ -12,9 +12,10 @@ from scipy.linalg import get_lapack_funcs, solve_triangular
 from ..data import Data, Zipped, length, take
 from ..params import copy_params, parameter
 from . import properties as prop
-from .anchored import Anchored
-from .base import Kernel, Tile
+from .anchored import AnchoredFeatures
+from .base import Kernel
 from .precomputed import Precomputed
+from .transformed_properties import of_through
 
 if TYPE_CHECKING:
     from ..rkhs.function import RKHSFunction
@@ -38,7 +39,7 @@ class Basis(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Nystrom(Anchored):
+class Nystrom(AnchoredFeatures):
     r"""A kernel seen through landmarks z_1..z_m: its Gram matrices have rank m at most.
 
     .. math:: k_m(x, y) = k(x, Z)\, k(Z, Z)^{+}\, k(Z, y)
@@ -103,22 +104,6 @@ class Nystrom(Anchored):
         run(strip, slices(len(phi), _STRIP))
         return Zipped(P, phi)
 
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return X.parts[1] @ Y.parts[1].T
-
-    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        A, B = X.parts[1], Y.parts[1]
-        return lambda rows, cols: A[rows] @ B[cols].T
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        return np.einsum("ij,ij->i", X.parts[1], X.parts[1])
-
-    def features(self, X: Zipped) -> np.ndarray:
-        return X.parts[1]
-
-    def n_features(self, X: Zipped) -> int:
-        return X.parts[1].shape[1]
-
     def combine(self, weights: np.ndarray) -> RKHSFunction:
         """The function <w, phi(.)> of k itself, with the landmarks as its centres.
 
@@ -152,7 +137,7 @@ class Nystrom(Anchored):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_through(self.kernel.properties)
+        return of_through(self.kernel.properties)
 
     def _dual(self, X: Zipped) -> np.ndarray:
         """k(x, Z) k(Z, Z)^+, one row per sample."""

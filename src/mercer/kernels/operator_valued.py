@@ -16,8 +16,8 @@ import numpy as np
 
 from ..data import Data, join, length
 from ..params import Params, parameter
-from .algebra import _is_kernel
 from .base import Kernel
+from .constant import is_kernel
 
 if TYPE_CHECKING:
     from ..gram.base import Gram
@@ -200,7 +200,7 @@ class Separable(OperatorKernel):
            [0.61, 0.61, 1.  , 2.  ]])
     """
 
-    kernel: Kernel = parameter(check=_is_kernel)
+    kernel: Kernel = parameter(check=is_kernel)
     B: Any = parameter(check=not_psd)
 
     @property
@@ -244,7 +244,7 @@ class Transformable(OperatorKernel):
     Caponnetto, Micchelli, Pontil & Ying, *Universal multi-task kernels*, JMLR 2008.
     """
 
-    kernel: Kernel = parameter(check=_is_kernel)
+    kernel: Kernel = parameter(check=is_kernel)
     maps: Sequence[Callable[[Data], Data]] = parameter(
         check=lambda maps: (
             None

@@ -17,8 +17,8 @@ from typing import Any
 
 from ..exceptions import NotAKernelError
 from ..params import Params
-from .algebra import Power
 from .base import Kernel
+from .power import Power
 
 _LONGEST = 10_000  # characters
 _DEEPEST = 100  # brackets within brackets

@@ -1,124 +1,24 @@
 """Kernels on the circle: functions of x - y with a period, and their Fourier coefficients.
 
-Samples are numbers; numbers that differ by the period are the same point. With the frequency
-w = 2 pi / period, such a kernel is
-
-    k(x, y) = sum_l khat_|l| exp(i l w (x - y)) = khat_0 + 2 sum_{l >= 1} khat_l cos(l w (x - y))
-
-and it is positive definite exactly when every khat_l >= 0. The space itself, with the inner
-product sum_l fhat_l conj(ghat_l) / khat_l, is :class:`mercer.FourierSpace`.
+The series is that of :mod:`mercer.kernels.circle`. The space itself, with the inner product
+sum_l fhat_l conj(ghat_l) / khat_l, is :class:`mercer.FourierSpace`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..data import Data
 from ..exceptions import NotAKernelError
 from ..params import parameter
 from . import properties as prop
-from .base import Tile
-from .domains import Domain, circle
-from .line import LineKernel, positive_number
+from .circle import TURN, Circular, angles_between, waves
+from .line import positive_number
 
-_TURN = 2 * np.pi
 _NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
-
-
-class Circular(LineKernel):
-    """A stationary kernel on the circle; prepared samples are angles in [0, 2 pi], and turns.
-
-    The kernel is a function of the angles; how many whole turns lie before them matters only to
-    the derivative with respect to the period.
-
-    Not a dataclass itself, so that subclasses may declare ``period`` after their own parameters.
-    """
-
-    period: float
-
-    @abstractmethod
-    def fourier_coefficients(self, L: int) -> np.ndarray:
-        """[khat_0, ..., khat_L]."""
-
-    def series(self) -> np.ndarray | None:
-        """A short list of coefficients that gives k to rounding, or None: then profile is used."""
-        return None
-
-    def profile(self, T: np.ndarray) -> np.ndarray:
-        """K as a function of the angle w (x - y) between two points."""
-        raise NotImplementedError
-
-    def slope(self, T: np.ndarray) -> np.ndarray:
-        """The derivative of the profile."""
-        raise NotImplementedError
-
-    def prepare(self, X: Data) -> np.ndarray:
-        x = super().prepare(X)
-        # In float64 also for float32 samples: many turns times a rounded period would drift.
-        turns, rest = np.divmod(x.astype(np.float64), self.period)
-        return np.stack([rest * (_TURN / self.period), turns], axis=1).astype(x.dtype, copy=False)
-
-    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
-
-    def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
-        weights = self.series()
-        if weights is None:
-            return lambda rows, cols: self.profile(_angles(X[rows], Y[cols]))
-        A = waves(X[:, 0], weights)
-        B = A if Y is X else waves(Y[:, 0], weights)
-        return lambda rows, cols: A[rows] @ B[cols].T
-
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        weights = self.series()
-        if weights is None:
-            return np.full(len(X), self.profile(np.zeros(1, X.dtype))[0])
-        return np.full(len(X), weights[0] + 2 * weights[1:].sum(), dtype=X.dtype)
-
-    def grad_input(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
-        return (self._turning(X, Y, W) * (_TURN / self.period))[:, None]
-
-    def _turning(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
-        """sum_j W_ij dk(x_i, y_j)/dt_i with the angle t_i of x_i."""
-        weights = self.series()
-        if weights is None:
-            return np.sum(W * self.slope(_angles(X, Y)), axis=1)
-        slopes, others = wave_slopes(X[:, 0], weights), waves(Y[:, 0], weights)
-        return np.sum(slopes * (W @ others), axis=1)
-
-    def _grad_period(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> float:
-        """The gradient with respect to log(period), as far as it moves the angles.
-
-        An angle t with all its turns is proportional to 1 / period, so its derivative is -t.
-        """
-        s, t = (Z.astype(np.float64) @ [1, _TURN] for Z in (X, Y))
-        origin = t.mean()  # k does not depend on it, but differences of large numbers do
-        moved = (s - origin) @ self._turning(X, Y, W) + (t - origin) @ self._turning(Y, X, W.T)
-        return -float(moved)
-
-    def grad_theta_diag(self, X: np.ndarray, w: np.ndarray) -> np.ndarray:
-        return np.sum(w) * self.grad_theta(X[:1], X[:1], np.ones((1, 1)))
-
-    @property
-    def domain(self) -> Domain:
-        return circle(self.period)
-
-    def _full_spectrum(self, reason: str) -> prop.Properties:
-        return self._stated(
-            bounded=prop.yes("stationary: k(x, x) is the same number everywhere"),
-            analytic=prop.yes("an analytic function of x - y"),
-            stationary=prop.yes("a function of x - y"),
-            universal=prop.yes(
-                f"every Fourier coefficient is positive ({reason}), and trigonometric polynomials "
-                f"are dense"
-            ),
-        )
 
 
 def _spectrum(value: Any) -> str | None:
@@ -169,7 +69,7 @@ class Fourier(Circular):
     """
 
     coefficients: Any = parameter(check=_spectrum)
-    period: float = positive_number(_TURN)
+    period: float = positive_number(TURN)
     because = "its Fourier coefficients are >= 0: a sum of kernels cos(l w (x - y))"
 
     def series(self) -> np.ndarray:
@@ -241,15 +141,15 @@ class Theta(Circular):
     """
 
     lengthscale: float = positive_number(1.0)
-    period: float = positive_number(_TURN)
+    period: float = positive_number(TURN)
     because = "its Fourier coefficients exp(-sigma^2 l^2 / 2) / (2 pi) are positive"
 
     @property
     def _sigma(self) -> float:
-        return float(self.lengthscale) * _TURN / float(self.period)
+        return float(self.lengthscale) * TURN / float(self.period)
 
     def fourier_coefficients(self, L: int) -> np.ndarray:
-        return np.exp(-0.5 * (self._sigma * np.arange(L + 1)) ** 2) / _TURN
+        return np.exp(-0.5 * (self._sigma * np.arange(L + 1)) ** 2) / TURN
 
     def series(self) -> np.ndarray | None:
         if self._sigma < 1:
@@ -272,7 +172,7 @@ class Theta(Circular):
         """The gradient with respect to log(sigma)."""
         weights = self.series()
         if weights is None:
-            spread = self._wrapped_sum(_fold(_angles(X, Y)), lambda z: z * z - 1)
+            spread = self._wrapped_sum(_fold(angles_between(X, Y)), lambda z: z * z - 1)
             return float(np.vdot(W, spread))
         loss = (self._sigma * np.arange(len(weights))) ** 2 * weights
         return -float(np.vdot(waves(X[:, 0], loss), W @ waves(Y[:, 0], loss)))
@@ -282,15 +182,15 @@ class Theta(Circular):
     ) -> np.ndarray:
         """The sum over whole turns at angles in [0, pi], each term times a factor of z."""
         sigma = self._sigma
-        reach = 2 * _NEGLIGIBLE * (sigma / _TURN) ** 2
+        reach = 2 * _NEGLIGIBLE * (sigma / TURN) ** 2
         ahead = max(0, int(np.ceil(np.sqrt(reach))) - 1)
         behind = int(np.ceil((np.sqrt(1 + 4 * reach) - 1) / 2))
         total = np.zeros_like(T)
         for n in range(-behind, ahead + 1):
-            z = (T + n * _TURN) / sigma
+            z = (T + n * TURN) / sigma
             term = np.exp(-0.5 * z * z)
             total += term if factor is None else term * factor(z)
-        total /= np.sqrt(_TURN) * sigma
+        total /= np.sqrt(TURN) * sigma
         return total
 
     @property
@@ -329,7 +229,7 @@ class Periodic(Circular):
     """
 
     lengthscale: float = positive_number(1.0)
-    period: float = positive_number(_TURN)
+    period: float = positive_number(TURN)
     because = "the Gaussian kernel of (cos w x, sin w x), a pullback"
 
     def fourier_coefficients(self, L: int) -> np.ndarray:
@@ -348,7 +248,7 @@ class Periodic(Circular):
         return -np.sin(T) / self.lengthscale**2 * self.profile(T.copy())
 
     def grad_theta(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
-        exponent = (np.sin(_angles(X, Y) / 2) * (np.sqrt(2) / self.lengthscale)) ** 2
+        exponent = (np.sin(angles_between(X, Y) / 2) * (np.sqrt(2) / self.lengthscale)) ** 2
         widened = np.vdot(W, 2 * exponent * np.exp(-exponent))
         return np.array([widened, self._grad_period(X, Y, W)])
 
@@ -357,36 +257,10 @@ class Periodic(Circular):
         return self._full_spectrum("modified Bessel functions are")
 
 
-# ---- trigonometric features ----------------------------------------------------------------
-def waves(angles: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Features sqrt(khat_0), sqrt(2 khat_l) cos(l t), sqrt(2 khat_l) sin(l t) where khat_l > 0."""
-    l, size, phase = _phases(angles, weights)
-    columns = [np.cos(phase) * size, np.sin(phase[:, l > 0]) * size[l > 0]]
-    return np.hstack(columns).astype(angles.dtype, copy=False)
-
-
-def wave_slopes(angles: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The derivatives of :func:`waves` with respect to the angle."""
-    l, size, phase = _phases(angles, weights)
-    columns = [-np.sin(phase) * (l * size), np.cos(phase[:, l > 0]) * (l * size)[l > 0]]
-    return np.hstack(columns).astype(angles.dtype, copy=False)
-
-
-def _phases(angles: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    l = np.flatnonzero(weights)
-    size = np.sqrt(np.where(l > 0, 2, 1) * weights[l])
-    return l, size, angles.astype(np.float64)[:, None] * l
-
-
-def _angles(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """The differences of the angles of prepared X and Y, whole turns left out."""
-    return np.subtract.outer(X[:, 0], Y[:, 0])
-
-
 def _fold(T: np.ndarray) -> np.ndarray:
     """The unsigned angle in [0, pi] of differences of angles in [-2 pi, 2 pi]."""
     T = np.abs(T)
-    return np.maximum(np.minimum(T, _TURN - T), 0)
+    return np.maximum(np.minimum(T, TURN - T), 0)
 
 
 def _orientation(T: np.ndarray) -> np.ndarray:

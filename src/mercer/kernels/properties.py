@@ -1,7 +1,8 @@
 """What is known of a kernel, and why: a three-valued calculus over its construction.
 
 Every property is a :class:`Fact`: yes, no or unknown, with the reason. Leaves state theirs;
-:func:`of_sum`, :func:`of_product` and the other rules below derive those of composite kernels;
+:func:`of_sum`, :func:`of_product` and the other rules, here and in
+:mod:`mercer.kernels.transformed_properties`, derive those of composite kernels;
 and :func:`close` adds what the theorems imply. No rule answers yes or no without a proof, and a
 proof that is not in the references is sketched beside the rule.
 
@@ -32,7 +33,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from .domains import certain, disjoint, joint, separates, subset
+from .domains import certain, disjoint, joint, separates
 from .facts import SEPARATING, UNKNOWN, Fact, Properties, Smoothness, close, lift, no, yes
 
 __all__ = [
@@ -44,16 +45,10 @@ __all__ = [
     "close",
     "lift",
     "no",
-    "of_centered",
-    "of_modulated",
-    "of_normalized",
     "of_power",
     "of_product",
-    "of_pullback",
-    "of_restricted",
     "of_scaled",
     "of_sum",
-    "of_through",
     "yes",
 ]
 
@@ -69,20 +64,22 @@ def _any(facts: list[Fact], because: str) -> Fact:
     return yes(because) if any(facts) else UNKNOWN
 
 
-def _kept(fact: Fact, because: str) -> Fact:
+def kept(fact: Fact, because: str) -> Fact:
     """The same answer for another reason."""
     return fact if fact.unknown else replace(fact, because=because)
 
 
-def _if_yes(fact: Fact, because: str) -> Fact:
+def if_yes(fact: Fact, because: str) -> Fact:
+    """Yes for this reason where the fact is one, else unknown."""
     return yes(because) if fact else UNKNOWN
 
 
-def _psd(*parts: Properties) -> Fact:
+def psd_of(*parts: Properties) -> Fact:
+    """Positive definite by the closure rules, where all parts are."""
     return _BUILT if all(p.psd for p in parts) else _DOUBTFUL
 
 
-def _close(p: Properties) -> Properties:
+def close_hilbert(p: Properties) -> Properties:
     """What follows; refutations below rest on the Hilbert space, so they need one."""
     if not p.psd:
         refuted: dict[str, Any] = {n: UNKNOWN for n, fact in p.facts().items() if fact.no}
@@ -144,11 +141,11 @@ def of_sum(left: Properties, right: Properties) -> Properties:
         # the corners of a box with alternating signs, or P on the even ones and Q on the odd
         blind = no("a sum of functions of fewer columns: it sees no interaction of all of them")
         apart = {"strictly_pd": blind, "characteristic": blind}
-    return _close(
+    return close_hilbert(
         Properties(
             domain,
             margins=margins,
-            psd=_psd(left, right),
+            psd=psd_of(left, right),
             bounded=bounded,
             continuous=continuous,
             smooth=Smoothness(
@@ -220,10 +217,10 @@ def of_product(left: Properties, right: Properties) -> Properties:
     for name in ("strictly_pd", "characteristic"):
         if apart and (getattr(left, name).no or getattr(right, name).no):
             facts[name] = no("with the columns of one factor fixed, it is a multiple of the other")
-    return _close(
+    return close_hilbert(
         Properties(
             domain,
-            psd=_psd(left, right),
+            psd=psd_of(left, right),
             bounded=bounded,
             continuous=continuous,
             smooth=Smoothness(lo, hi, "the rougher factor decides"),
@@ -247,10 +244,10 @@ def of_power(p: Properties, exponent: int) -> Properties:
         replace(
             twice,
             domain=p.domain,
-            bounded=_kept(p.bounded, "k(x, x)^p is bounded exactly if k(x, x) is"),
+            bounded=kept(p.bounded, "k(x, x)^p is bounded exactly if k(x, x) is"),
             smooth=replace(twice.smooth, at_most=p.smooth.at_most if rooted else inf),
             analytic=p.analytic if rooted else twice.analytic,
-            finite_dim=_kept(
+            finite_dim=kept(
                 p.finite_dim, "the rank of a Gram matrix does not fall under powers by element"
             )
             if p.finite_dim.no
@@ -276,133 +273,5 @@ def of_scaled(p: Properties, weight: float) -> Properties:
             characteristic=no(zero),
             finite_dim=yes(zero),
             positive_diag=no(zero),
-        )
-    )
-
-
-def of_normalized(p: Properties) -> Properties:
-    """k(x, y) / sqrt(k(x, x) k(y, y)), and 0 where k(x, x) = 0."""
-    one = yes("k(x, x) is 1 (or 0)")
-    fine = bool(p.positive_diag)
-    if p.stationary and fine and p.psd:
-        return close(replace(p, bounded=one))
-    regular = fine and bool(p.continuous)
-    same = "dividing by a function without zeros keeps it"
-    return close(
-        Properties(
-            p.domain,
-            psd=_psd(p),
-            bounded=one,
-            continuous=yes(same) if regular else UNKNOWN,
-            smooth=Smoothness(p.smooth.at_least, inf, same) if fine else Smoothness(),
-            analytic=_if_yes(p.analytic, same) if fine else UNKNOWN,
-            strictly_pd=_kept(p.strictly_pd, same),
-            integrally_pd=_if_yes(p.integrally_pd, same),
-            universal=_kept(p.universal, same) if regular else UNKNOWN,
-            finite_dim=_kept(p.finite_dim, "the functions are those of k, divided by one function"),
-            positive_diag=_kept(p.positive_diag, "k(x, x) is 1, and 0 only where it was 0"),
-        )
-    )
-
-
-def of_centered(p: Properties) -> Properties:
-    """k centred on a reference sample z: features phi(x) - mean phi(z).
-
-    A constant vector is subtracted from phi, so phi is as continuous, smooth and bounded as before.
-    """
-    zero_mean = no("every f in H_k sums to zero over the reference sample")
-    shift = "centring subtracts one vector from all features"
-    return _close(
-        Properties(
-            p.domain,
-            psd=_psd(p),
-            bounded=_kept(p.bounded, shift),
-            continuous=_kept(p.continuous, shift),
-            smooth=p.smooth,
-            analytic=_kept(p.analytic, shift),
-            strictly_pd=zero_mean,
-            universal=zero_mean,
-            characteristic=_kept(p.characteristic, "a common shift cancels in the MMD"),
-            finite_dim=_kept(p.finite_dim, "centring takes away at most one dimension"),
-        )
-    )
-
-
-def of_conditioned(p: Properties, noisy: bool) -> Properties:
-    """k(x, y) - k(x, z) (K_zz + N)^-1 k(z, y): what a sample z, seen with noise N, leaves of k.
-
-    In feature space this is <phi(x), (I - T) phi(y)> with T of finite rank and 0 <= T <= I. With
-    noise T < I, so the space is H_k with an equivalent norm. Without, it is the closed subspace of
-    the functions that vanish at z.
-    """
-    same = "H_k with an equivalent norm"
-    part = "a closed subspace of H_k"
-    if noisy:
-        return _close(
-            Properties(
-                p.domain,
-                psd=_psd(p),
-                bounded=_kept(p.bounded, same),
-                continuous=_kept(p.continuous, same),
-                smooth=p.smooth,
-                analytic=_kept(p.analytic, same),
-                strictly_pd=_kept(p.strictly_pd, same),
-                universal=_kept(p.universal, same),
-                characteristic=_kept(p.characteristic, same),
-                finite_dim=_kept(p.finite_dim, same),
-            )
-        )
-    zero = no("every f in H_k vanishes at the reference sample")
-    return _close(
-        Properties(
-            p.domain,
-            psd=_psd(p),
-            bounded=_if_yes(p.bounded, part),
-            continuous=_if_yes(p.continuous, part),
-            smooth=p.smooth,
-            analytic=_if_yes(p.analytic, part),
-            strictly_pd=zero,
-            universal=zero,
-            finite_dim=_if_yes(p.finite_dim, part),
-        )
-    )
-
-
-def of_modulated(p: Properties) -> Properties:
-    """f(x) k(x, y) f(y) for a function f about which nothing is known."""
-    times = "the functions are those of k times f"
-    return close(Properties(p.domain, psd=_psd(p), finite_dim=_if_yes(p.finite_dim, times)))
-
-
-def of_pullback(p: Properties) -> Properties:
-    """k(A(x), A(y)) for a map about which nothing is known."""
-    through = "k is evaluated at A(x)"
-    return close(
-        Properties(
-            psd=_psd(p),
-            bounded=_if_yes(p.bounded, through),
-            finite_dim=_if_yes(p.finite_dim, through),
-            positive_diag=_if_yes(p.positive_diag, through),
-        )
-    )
-
-
-def of_restricted(p: Properties) -> Properties:
-    """k on a subset about which nothing is known: what holds everywhere holds there."""
-    return lift(p, subset(p.domain))
-
-
-def of_through(p: Properties) -> Properties:
-    """sum_z k(x, z) k(z, y) over finitely many points z."""
-    through = "a finite sum of products of functions k(., z)"
-    return close(
-        Properties(
-            p.domain,
-            psd=yes("an inner product of explicit features"),
-            bounded=_if_yes(p.bounded, through) if p.psd else UNKNOWN,
-            continuous=_if_yes(p.continuous, through),
-            smooth=Smoothness(p.smooth.at_least, inf, through),
-            analytic=_if_yes(p.analytic, through),
-            finite_dim=yes("spanned by the functions k(., z)"),
         )
     )

@@ -18,8 +18,8 @@ from ..data import Data
 from ..exceptions import DomainError
 from ..params import integer, parameter
 from . import properties as prop
-from .algebra import _is_kernel
 from .base import Kernel
+from .constant import is_kernel
 from .domains import SERIES, Domain
 from .ragged import Ragged, ragged, same_channels, segments
 
@@ -61,7 +61,7 @@ class LagEmbedding(Kernel):
     Dortmund 2001; Gärtner et al., *Multi-instance kernels*, ICML 2002 (means over sets).
     """
 
-    kernel: Kernel = parameter(check=_is_kernel)
+    kernel: Kernel = parameter(check=is_kernel)
     window: int = integer(low=1)
     stride: int = integer(1, low=1)
     because = "an inner product of mean embeddings of the windows"

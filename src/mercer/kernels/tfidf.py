@@ -12,8 +12,8 @@ from ..data import Data
 from ..exceptions import UnresolvedError
 from ..params import parameter
 from . import properties as prop
-from .algebra import _is_kernel
 from .base import Kernel
+from .constant import is_kernel
 from .domains import Domain
 from .explicit import Explicit
 
@@ -52,7 +52,7 @@ class TfIdf(Explicit):
     retrieval*, 1972.
     """
 
-    kernel: Kernel = parameter(check=_is_kernel)
+    kernel: Kernel = parameter(check=is_kernel)
     columns: Any = parameter(None)
     weights: Any = parameter(None)
     because = "an inner product of explicit features, each multiplied by a weight"

@@ -13,16 +13,17 @@ from ..data import Data, Zipped, columns, length
 from ..exceptions import DomainError
 from ..params import integer, parameter, positive, show
 from . import properties as prop
-from .algebra import _is_kernel
 from .base import Kernel, Tile
+from .constant import is_kernel
 from .domains import Domain, on_columns
+from .transformed_properties import of_modulated, of_normalized, of_pullback, of_restricted
 
 
 @dataclass(eq=False, repr=False)
 class Transform(Kernel):
     """What all transforms share: one kernel inside, printed as a method call on it."""
 
-    kernel: Kernel = parameter(check=_is_kernel)
+    kernel: Kernel = parameter(check=is_kernel)
 
     def prepare(self, X: Data) -> Data:
         return self.kernel.prepare(X)
@@ -168,7 +169,7 @@ class Normalized(Rescaled):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_normalized(self.kernel.properties)
+        return of_normalized(self.kernel.properties)
 
     def __repr__(self) -> str:
         return self._call("normalize")
@@ -217,7 +218,7 @@ class Modulated(Rescaled):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_modulated(self.kernel.properties)
+        return of_modulated(self.kernel.properties)
 
     def __repr__(self) -> str:
         return self._call("modulate", self.factor)
@@ -264,7 +265,7 @@ class Pullback(Transform):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_pullback(self.kernel.properties)
+        return of_pullback(self.kernel.properties)
 
     def __repr__(self) -> str:
         return self._call("pullback", self.map)
@@ -309,7 +310,7 @@ class Restricted(Transform):
 
     @property
     def properties(self) -> prop.Properties:
-        return prop.of_restricted(self.kernel.properties)
+        return of_restricted(self.kernel.properties)
 
     def __repr__(self) -> str:
         return self._call("restrict", self.condition)

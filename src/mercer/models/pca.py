@@ -6,31 +6,26 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
-from ..data import Data, as_vectors, length, take
+from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
 from ..kernels.nystrom import Nystrom
-from ..rkhs.function import RKHSFunction
-from ..rkhs.preimage import preimage
 from ..rkhs.subspace import Subspace
-from ..solvers.auto import solve_ridge
 from ..solvers.components import Spectrum, principal
 from .common import check_data
 from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
-from .preimage import lengthened
+from .pca_subspace import PrincipalSubspace, in_precision_of
 from .ridge import _seed
 
 _LANDMARKS = 500
 SOLVERS = ("auto", "dense", "arpack", "randomized", "krylov", "nystrom")
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelPCA(PrincipalSubspace):
     r"""Kernel principal component analysis.
 
     The directions of largest variance among the features phi(x_i) = k(x_i, .), about their mean
@@ -142,7 +137,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "feature_names_in_",
     )
 
-    kernel_: Any
     gram_: Any
     _stream: tuple[Any, ...]
     _affine: tuple[Any, ...]
@@ -201,7 +195,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def fit_transform(self, X: Data, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Find the components, and return the coordinates of X, shape (n, n_components)."""
-        return _in_precision_of(X, self._fit(X, sample_weight))
+        return in_precision_of(X, self._fit(X, sample_weight))
 
     @available_if(lambda self: not self.fit_inverse_transform)
     def partial_fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
@@ -293,127 +287,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._affine, self._totals = tuple(found.affine), (found.mass, found.trace)
         self._place()
 
-    def _learn_inverse(self, scores: np.ndarray, weights: np.ndarray | None) -> None:
-        X = as_vectors(self.X_fit_, "fit_inverse_transform")
-        if sp.issparse(X):
-            raise ValueError("fit_inverse_transform: sparse input is not supported.")
-        self.X_transformed_fit_ = scores
-        self._inverse = self._inverse_gram()
-        solution = solve_ridge(self._inverse, X, float(self.alpha), weights)
-        self.dual_coef_ = solution.warn().coef
-
-    # ---- use -----------------------------------------------------------------------------
-    def transform(self, X: Data) -> np.ndarray:
-        """The coordinates <phi(x) - mu, v_j> of every sample, shape (m, n_components)."""
-        X = self._check_new(X)
-        return _in_precision_of(X, self.subspace_.coordinates(X))
-
-    def project(self, X: Data) -> RKHSFunction:
-        """The projections P phi(x) = mu + sum_j <phi(x) - mu, v_j> v_j as functions in H_k.
-
-        One function for each sample, all with the same centres: the training samples, or the
-        landmarks. ``project(X).coef`` has one column per sample.
-        """
-        return self.subspace_.project(self._check_new(X))
-
-    def reconstruction_error(self, X: Data) -> np.ndarray:
-        """||phi(x) - P phi(x)||^2 for every sample: large for what the components do not explain.
-
-        The (weighted) mean over the training samples is the variance that is not explained.
-        """
-        X = self._check_new(X)
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "reconstruction_error needs k(x, x) of new samples, which a precomputed matrix "
-                "does not hold; give the kernel itself."
-            )
-        return self.subspace_.squared_distances(X)
-
-    def score_samples(self, X: Data) -> np.ndarray:
-        """Minus the reconstruction error: small for novelties."""
-        return -self.reconstruction_error(X)
-
-    def inverse_transform(self, X: Any, **options: Any) -> Any:
-        """Samples whose coordinates are close to X, shape (m, n_components).
-
-        By :func:`mercer.preimage` of the functions with these coordinates, which takes the
-        options; with ``fit_inverse_transform`` by the regression learned in ``fit``, as in
-        scikit-learn. A better regression is :class:`~mercer.LearnedPreImage`.
-        """
-        check_is_fitted(self)
-        X = check_array(X, dtype=(np.float64, np.float32))
-        if self.fit_inverse_transform:
-            return _in_precision_of(X, self._inverse.cross(X) @ self.dual_coef_)
-        if X.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has {X.shape[1]} coordinates, but there are {self._n_features_out} components."
-            )
-        return self._preimages(X, **options)
-
-    def denoise(self, X: Data, *, lengthen: bool | None = None, **options: Any) -> Any:
-        """What is left of samples when everything outside of the components is removed.
-
-        The pre-image of the projection P phi(x), by :func:`mercer.preimage`: iterative methods
-        start at x itself. Samples that are not vectors become the nearest training samples.
-
-        Parameters
-        ----------
-        X : data
-            Noisy samples.
-        lengthen : bool, optional
-            Noise draws P phi(x) towards the mean; undo that by giving P phi(x) the mean norm it
-            has on the training samples, where it is shorter. By default for stationary kernels,
-            whose features all have one norm. For clean samples set it to False.
-        **options
-            ``method``, ``tol``, ``max_iter``, ... of :func:`mercer.preimage`.
-        """
-        X = self._check_new(X)
-        scores = self.subspace_.coordinates(X)
-        if lengthen is None:
-            lengthen = self.subspace_.kernel.properties.stationary.value is True
-        if lengthen:
-            variance = float(np.sum(self.explained_variance_))
-            scores = lengthened(scores, self.subspace_.offset, variance)
-        found = self._preimages(scores, **{"start": X, **options})
-        return _in_precision_of(X, found) if isinstance(found, np.ndarray) else found
-
-    def _preimages(self, scores: np.ndarray, **options: Any) -> Any:
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "a precomputed matrix holds no samples to go back to; give the kernel itself, or "
-                "call mercer.preimage(model.project(K_new)).index for the nearest of them."
-            )
-        return preimage(self.subspace_.combine(scores), **options).x
-
-    @property
-    def components_(self) -> RKHSFunction:
-        """The functions v_1, v_2, ..., of norm one and orthogonal to each other."""
-        check_is_fitted(self)
-        return self.subspace_.axes
-
-    @property
-    def mean_(self) -> RKHSFunction:
-        """The mean mu of the features."""
-        check_is_fitted(self)
-        return self.subspace_.center
-
-    @property
-    def explained_variance_(self) -> np.ndarray:
-        """The variance of each coordinate."""
-        check_is_fitted(self)
-        return self.eigenvalues_ / self._totals[0]
-
-    @property
-    def explained_variance_ratio_(self) -> np.ndarray:
-        """The share of each component in the variance of the features."""
-        check_is_fitted(self)
-        total = self._totals[1]
-        return self.eigenvalues_ / total if total > 0 else np.zeros_like(self.eigenvalues_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.eigenvalues_)
-
     # ---- parts ---------------------------------------------------------------------------
     def _check_parameters(self) -> None:
         if self.eigen_solver not in SOLVERS:
@@ -435,10 +308,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if np.any(weights < 0) or not np.any(weights > 0):
             raise ValueError("sample_weight must be >= 0, and not all zero.")
         return None if np.all(weights == 1) else weights
-
-    def _check_new(self, X: Data) -> Data:
-        check_is_fitted(self)
-        return check_data(self, X, self.kernel, reset=False)
 
     def _make_kernel(self, X: Data) -> Kernel:
         return as_kernel(
@@ -477,10 +346,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             kernel, points, gram = self.kernel_, self.X_fit_, self.gram_
         self.subspace_ = Subspace(kernel, points, axes, center, offset, norm, gram)
 
-    def _inverse_gram(self) -> Any:
-        kernel = self.kernel_.kernel if isinstance(self.kernel_, Nystrom) else self.kernel_
-        return kernel.gram(self.X_transformed_fit_, self._plan().replace(rank=None))
-
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: operators are made again, not stored."""
         if hasattr(self, "X_fit_"):
@@ -488,8 +353,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if hasattr(self, "X_transformed_fit_"):
             self._inverse = self._inverse_gram()
         self._place()
-
-
-def _in_precision_of(X: Data, values: np.ndarray) -> np.ndarray:
-    single = getattr(X, "dtype", None) == np.float32
-    return values.astype(np.float32) if single else values

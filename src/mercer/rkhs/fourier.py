@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.periodic import Circular, Fourier
+from ..kernels.circle import Circular
+from ..kernels.periodic import Fourier
 
 _TURN = 2 * np.pi
 _MOST_TERMS = 2**20

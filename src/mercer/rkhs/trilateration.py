@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..kernels.algebra import Constant, Product
+from ..kernels.algebra import Product
 from ..kernels.base import Kernel
+from ..kernels.constant import Constant
 from ..kernels.dot import Dot
 from ..kernels.radial import Radial
 from ..kernels.vectors import squared_norms

@@ -12,6 +12,7 @@ from ...params import integer, parameter, positive
 from .. import properties as prop
 from ..base import Kernel
 from ..domains import STRINGS, Domain
+from ..pairs import weighted_pairs
 from .sequences import (
     Alphabet,
     Sequences,
@@ -105,10 +106,12 @@ class ContextTree(Kernel):
     """
 
     depth: int = integer(3, low=0)
-    scale: float = positive(10.0, tuned=False)
-    prior: float = positive(0.5, tuned=False)
+    scale: float = positive(10.0)
+    prior: float = positive(0.5)
     branch: float = parameter(
-        0.5, check=lambda b: None if _is_probability(b) else "a number between 0 and 1"
+        0.5,
+        check=lambda b: None if _is_probability(b) else "a number between 0 and 1",
+        bounds=(1e-3, 1 - 1e-3),
     )
     alphabet: Alphabet | None = parameter(None, check=check_alphabet)
     because = "an integral of P(x) P(y) over models: the features of x are its likelihoods"
@@ -156,6 +159,24 @@ class ContextTree(Kernel):
 
         sides = (part for P in (X, Y) for part in (P.before, P.letter, P.ends, P.alone))
         return np.exp(together(*sides, i, j, *self._numbers()))
+
+    def grad_theta(self, X: Contexts, Y: Contexts, W: np.ndarray) -> np.ndarray:
+        i, j, weights = weighted_pairs(W, X is Y)
+        return weights @ self._slopes(X, Y, i, j)
+
+    def grad_theta_diag(self, X: Contexts, w: np.ndarray) -> np.ndarray:
+        i = np.arange(len(X))
+        return np.asarray(w) @ self._slopes(X, X, i, i)
+
+    def _slopes(self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """dk/dtheta of pairs, with a column each for log scale, log prior and branch."""
+        from .context_slopes import alone, together
+
+        numbers = self._numbers()
+        parts = [(P.before, P.letter, P.ends) for P in ((X,) if X is Y else (X, Y))]
+        sides = [(*part, alone(*part, *numbers)) for part in parts]
+        rows = together(*sides[0], *sides[-1], i, j, *numbers)
+        return np.exp(rows[:, :1]) * rows[:, 1:]
 
     @property
     def domain(self) -> Domain:

@@ -9,7 +9,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _either(a, b):
+def either(a, b):
     """log(e^a + e^b)."""
     high, low = max(a, b), min(a, b)
     return high if low == -inf else high + log1p(exp(low - high))
@@ -45,6 +45,20 @@ def _run(before, start, end, level):
 
 
 @njit(cache=True, nogil=True)
+def next_context(bx, i, i_end, by, j, j_end, level):
+    """Where the next child of a node begins in both samples, and which of them have it.
+
+    The places ``i`` and ``j`` move on to the end of that child.
+    """
+    p, p_end, q, q_end = i[level], i_end[level], j[level], j_end[level]
+    here = p < p_end and (q == q_end or bx[p, level] <= by[q, level])
+    there = q < q_end and (p == p_end or by[q, level] <= bx[p, level])
+    i[level] = _run(bx, p, p_end, level) if here else p
+    j[level] = _run(by, q, q_end, level) if there else q
+    return p, q, here, there
+
+
+@njit(cache=True, nogil=True)
 def _walk(
     bx, x, ax, i0, i1, wx, by, y, ay, j0, j1, wy, letters, prior, branch, counts, store
 ):  # fmt: skip
@@ -64,7 +78,7 @@ def _walk(
             if level < depth:
                 value = below[level]
                 if branch < 1:
-                    value = _either(log(1 - branch) + leaf[level], log(branch) + below[level])
+                    value = either(log(1 - branch) + leaf[level], log(branch) + below[level])
             if store:
                 ax[first[level], level] = value
             if level == 0:
@@ -72,11 +86,7 @@ def _walk(
             level -= 1
             below[level] += value
             continue
-        p, p_end, q, q_end = i[level], i_end[level], j[level], j_end[level]
-        here = p < p_end and (q == q_end or bx[p, level] <= by[q, level])
-        there = q < q_end and (p == p_end or by[q, level] <= bx[p, level])
-        i[level] = _run(bx, p, p_end, level) if here else p
-        j[level] = _run(by, q, q_end, level) if there else q
+        p, q, here, there = next_context(bx, i, i_end, by, j, j_end, level)
         if here and not there and not store:
             below[level] += ax[p, level + 1]
         elif there and not here:

@@ -1,0 +1,147 @@
+"""Pairs of functions that write and read what the library itself makes: kernels, models, ..."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from importlib import import_module
+from inspect import isabstract, signature
+from typing import Any
+
+from ._codecs import ESTIMATOR, Node, Reader, Unreadable, Writer, decodes, encodes
+from .params import Params
+
+_ELSEWHERE = {  # savable, but not a name of the package
+    "RidgeClassifier": "mercer.cli.ridge",
+    "TableClassifier": "mercer.cli.classifier",
+    "TableRegressor": "mercer.cli.model",
+}
+_SPLITTERS = ("GroupKFold", "KFold", "LeaveOneOut", "StratifiedKFold")
+
+
+@encodes("mercer.Params")
+def _params(value: Params, write: Writer, place: str) -> Node:
+    name = type(value).__name__
+    if _params_class(name) is not type(value):
+        raise ValueError(
+            f"cannot save {place}: {name!r} is not the name of a class of mercer, or it is that of "
+            f"another class too."
+        )
+    named = {f.name: write(getattr(value, f.name), f"{place}.{f.name}") for f in fields(value)}
+    return {"type": "params", "class": name, "fields": named}
+
+
+@decodes("params")
+def _(node: dict, read: Reader) -> Params:
+    found = _params_class(node["class"])
+    if found is None:
+        raise Unreadable(
+            f"holds a {node['class']!r}, which is not a kernel or plan of this version of mercer; "
+            f"if it is your own class, import the module that defines it first."
+        )
+    return found(**{name: read(value) for name, value in node["fields"].items()})
+
+
+@encodes("mercer.RKHSFunction")
+def _function(value: Any, write: Writer, place: str) -> Node:
+    parts = {n: write(getattr(value, n), f"{place}.{n}") for n in ("kernel", "points", "coef")}
+    return {"type": "function", **parts}
+
+
+@decodes("function")
+def _(node: dict, read: Reader) -> Any:
+    from .rkhs.function import RKHSFunction
+
+    return RKHSFunction(read(node["kernel"]), read(node["points"]), read(node["coef"]))
+
+
+@encodes("mercer.DualReport")
+def _report(value: Any, write: Writer, place: str) -> Node:
+    named = {f.name: write(getattr(value, f.name), f"{place}.{f.name}") for f in fields(value)}
+    return {"type": "report", "fields": named}
+
+
+@decodes("report")
+def _(node: dict, read: Reader) -> Any:
+    from .models.svm_pairs import DualReport
+
+    return DualReport(**{name: read(value) for name, value in node["fields"].items()})
+
+
+@encodes("mercer.Calibration")
+def _calibration(value: Any, write: Writer, place: str) -> Node:
+    return {"type": "calibration", "slopes": write(value.slopes, f"{place}.slopes")}
+
+
+@decodes("calibration")
+def _(node: dict, read: Reader) -> Any:
+    from .models.calibration import Calibration
+
+    found = Calibration()
+    found.slopes = read(node["slopes"])
+    return found
+
+
+@encodes(ESTIMATOR)
+def _estimator(value: Any, write: Writer, place: str) -> Node:
+    name = type(value).__name__
+    if _shipped(name) is not type(value):
+        raise ValueError(f"cannot save {place}: {name} is not one of mercer's own estimators.")
+    params = value.get_params(deep=False)
+    state = {n: getattr(value, n) for n in value.saved_state if hasattr(value, n)}
+    return {
+        "type": "estimator",
+        "class": name,
+        "params": {n: write(v, f"{place}.{n}") for n, v in params.items()},
+        "state": {n: write(v, f"{place}.{n}") for n, v in state.items()},
+    }
+
+
+@decodes("estimator")
+def _(node: dict, read: Reader) -> Any:
+    found = _shipped(node["class"])
+    known = getattr(found, "saved_state", None)
+    if found is None or known is None:
+        raise Unreadable(f"holds a {node['class']!r}, which is no estimator of this version.")
+    model = found(**{name: read(value) for name, value in node["params"].items()})
+    for name, value in node["state"].items():
+        if name not in known:
+            raise Unreadable(f"gives {node['class']} a {name!r}, which it does not have.")
+        setattr(model, name, read(value))
+    if node["state"]:
+        model._restore()
+    return model
+
+
+@encodes(*(f"sklearn.{name}" for name in _SPLITTERS))
+def _splitter(value: Any, write: Writer, place: str) -> Node:
+    names = [n for n in signature(type(value)).parameters if hasattr(value, n)]
+    named = {n: write(getattr(value, n), f"{place}.{n}") for n in names}
+    return {"type": "splitter", "class": type(value).__name__, "params": named}
+
+
+@decodes("splitter")
+def _(node: dict, read: Reader) -> Any:
+    from sklearn import model_selection
+
+    if node["class"] not in _SPLITTERS:
+        raise Unreadable(f"holds a splitter {node['class']!r}, which this version does not know.")
+    found = getattr(model_selection, node["class"])
+    return found(**{name: read(value) for name, value in node["params"].items()})
+
+
+def _shipped(name: str) -> Any:
+    """A class of mercer by its public name: the file picks from our list, it imports nothing."""
+    import mercer
+
+    if name in _ELSEWHERE:
+        return getattr(import_module(_ELSEWHERE[name]), name)
+    return getattr(mercer, name) if name in mercer.__all__ else None
+
+
+def _params_class(name: str) -> type[Params] | None:
+    """Ours first, then what the running program has defined; no base class of ours."""
+    found = _shipped(name) or Params.registry.get(name)
+    if not isinstance(found, type) or not issubclass(found, Params) or isabstract(found):
+        return None
+    ours = found.__module__.partition(".")[0] == "mercer"
+    return None if ours and _shipped(name) is not found else found

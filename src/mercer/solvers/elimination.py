@@ -1,0 +1,62 @@
+"""Free functions eliminated from a least-squares problem by reflections."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg as sla
+
+_EPS = float(np.finfo(float).eps)
+
+
+class Elimination:
+    """P = Q1 T for an n x m matrix P, with Q = [Q1 Z] orthogonal and kept as m reflections.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, m)
+        Values of the free functions; refused if its columns are linearly dependent.
+    """
+
+    def __init__(self, P: np.ndarray) -> None:
+        n, self.m = P.shape
+        norms = np.linalg.norm(P, axis=0)
+        self._norms = np.where(norms > 0, norms, 1.0)
+        rank = n
+        if n >= self.m:
+            scaled = P / self._norms
+            (self._raw, self._tau), self._T, self._order = sla.qr(scaled, mode="raw", pivoting=True)
+            rank = int(np.sum(np.abs(np.diagonal(self._T)) > 8 * n * _EPS))
+        if rank < self.m:
+            raise ValueError(
+                f"the {self.m} free functions are not determined by the data: at least {self.m} "
+                f"distinct points of positive weight, on which they are linearly independent, are "
+                f"needed; n_samples = {n}, of rank {rank}. Add samples or drop functions."
+            )
+
+    def rotate(self, B: np.ndarray, *, back: bool = False, right: bool = False) -> np.ndarray:
+        """Q'B; with ``back`` QB, with ``right`` BQ. An F-ordered B is overwritten."""
+        (ormqr,) = sla.get_lapack_funcs(("ormqr",), (self._raw, B))
+        side, trans = ("R", "N") if right else ("L", "N" if back else "T")
+        lwork = 64 * max(B.shape)
+        return ormqr(side, trans, self._raw, self._tau, B, lwork, overwrite_c=True)[0]
+
+    def orthogonal(self, G: np.ndarray) -> np.ndarray:
+        """Z G."""
+        padded = np.zeros((self.m + len(G), G.shape[1]), order="F")
+        padded[self.m :] = G
+        return self.rotate(padded, back=True)
+
+    def coefficients(self, R: np.ndarray) -> np.ndarray:
+        """d with P d closest to R."""
+        rotated = self.rotate(np.array(R, order="F"))[: self.m]
+        d = np.empty_like(rotated)
+        d[self._order] = sla.solve_triangular(self._T, rotated)
+        return d / self._norms[:, None]
+
+    @cached_property
+    def leverage(self) -> np.ndarray:
+        """The diagonal of Q1 Q1', shape (n,)."""
+        first = np.eye(len(self._raw), self.m, order="F")
+        return np.sum(self.rotate(first, back=True) ** 2, axis=1)

@@ -101,8 +101,8 @@ class Kernel(Params, ABC):
         """
         return None
 
-    def as_exponential(self, X: Data) -> SquaredDistances | None:
-        """What the kernel of dense, *prepared* X is the exponential of, if it is of distances."""
+    def as_exponential(self, X: Data, Y: Data) -> SquaredDistances | None:
+        """What k of dense, *prepared* X and Y is the exponential of, if it is of distances."""
         return None
 
     def n_features(self, X: Data) -> int | None:

@@ -194,8 +194,9 @@ class Gaussian(Radial):
     def profile(self, D: np.ndarray) -> np.ndarray:
         return np.exp(D, out=D)
 
-    def as_exponential(self, X: Vectors) -> SquaredDistances | None:
-        return None if sp.issparse(X) else SquaredDistances(X, X, weight=self.stretch)
+    def as_exponential(self, X: Vectors, Y: Vectors) -> SquaredDistances | None:
+        distances = SquaredDistances(X, Y, weight=self.stretch)
+        return None if distances.sparse else distances
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return -0.5 * np.exp(-0.5 * R2)

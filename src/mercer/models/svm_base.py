@@ -95,7 +95,7 @@ def _in_single(
     def product(rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return multiply(kernel, exact(rows), exact(cols), weights[:, None])[:, 0]
 
-    distances = kernel.as_exponential(rounded)
+    distances = kernel.as_exponential(rounded, rounded)
     block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
     some = np.linspace(0, len(diagonal) - 1, _PROBES).astype(int)
     with one_blas_thread():  # not worth a second one
@@ -235,7 +235,9 @@ class SupportVectorMachine(BaseEstimator):
         if isinstance(K, LowRankGram):
             weights = [K.psi[of].T @ coef[of] for of in groups(self.n_support_)]
             return np.asarray(K.phi @ np.hstack(weights)).reshape(m, len(weights), -1)
-        return sum_groups(self.kernel_.tiles(K.X, K.Y), m, coef, self.n_support_)
+        distances = self.kernel_.as_exponential(K.X, K.Y)
+        block = self.kernel_.tiles(K.X, K.Y) if distances is None else distances.exp
+        return sum_groups(block, m, coef, self.n_support_)
 
     def _functions(self) -> np.ndarray:
         """Coefficients of the support vectors, one row per function."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..data import Data
+from ..data import Data, as_vectors
 from ..params import copy_params
 from .base import Kernel
 from .custom import Custom
@@ -65,9 +65,9 @@ def as_kernel(
 def _gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
     """scikit-learn's gamma as a number: "scale" is 1 / (d var(X)), "auto" and None 1 / d."""
     if gamma == "scale":
-        return 1 / (2 * variance_scale(X) ** 2)
+        return 1 / (2 * variance_scale(as_vectors(X, f"kernel={kernel!r}")) ** 2)
     if gamma == "auto" or (gamma is None and kernel != "chi2"):
-        return 1.0 / X.shape[1]
+        return 1.0 / as_vectors(X, f"kernel={kernel!r}").shape[1]
     if isinstance(gamma, str) or (gamma is not None and not gamma > 0):
         raise ValueError(f'gamma must be a positive number, "scale" or "auto", got {gamma!r}.')
     return gamma

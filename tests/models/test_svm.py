@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, Gaussian, Linear, NuSVC, Polynomial, Spectrum
-from mercer.exceptions import ConvergenceWarning, NumericalWarning
+from mercer.exceptions import ConvergenceWarning, DomainError, NumericalWarning
 from mercer.gram.stored import LowRankGram
 from mercer.models import svm_base
 from mercer.models.svm_pairs import count_votes
@@ -69,6 +69,21 @@ def test_drop_in_for_scikit_learn(request, data, options):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
     if options.get("kernel") == "linear":
         np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1200, 4000])  # all rows at hand, and a working set
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_vectors_of_two_values(rng, n, kind):
+    """Kernel values come from bits; the solution is that of other coordinates, turned."""
+    X = (rng.random((n, 40)) < 0.4).astype(float)
+    y = (X[:, :3].sum(axis=1) + rng.normal(0, 0.5, n) > 1).astype(int)
+    turn = np.linalg.qr(rng.normal(size=(40, 40)))[0]  # keeps all distances
+    ours = SVC(C=3, gamma=0.05).fit(kind(X), y)
+    turned = SVC(C=3, gamma=0.05).fit(X @ turn, y)
+    assert ours.decision_path()[0].dual == pytest.approx(turned.decision_path()[0].dual, rel=1e-6)
+    values = ours.decision_function(kind(X[:50]))
+    np.testing.assert_allclose(values, turned.decision_function(X[:50] @ turn), atol=5e-3)
+    np.testing.assert_allclose(values, ours.decision_function(X[:50] + 1e-13), atol=1e-9)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -418,3 +433,9 @@ def test_calibration_leaves_samples_of_weight_zero_out(binary):
 def test_violation_of_a_solution_with_slack_is_zero(iris):
     reports = NuSVC(kernel="linear", nu=0.3).fit(*iris).decision_path()
     assert min(report.violation for report in reports) == 0
+
+
+@pytest.mark.parametrize("words", [["ab", "ba", "cd"], [b"ab", b"ba", b"cd"], ["1", "2", "3"]])
+def test_strings_need_a_kernel_of_their_own(words):
+    with pytest.raises(DomainError, match=r"kernel='rbf' works on vectors.*Spectrum"):
+        SVC().fit(words, [0, 1, 1])

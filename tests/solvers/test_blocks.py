@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mercer.solvers.blocks import Blocks, FeatureBlocks
+from mercer.solvers.exponential import Factors
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_a_part_of_a_part(K):
 
 
 def test_runs_of_parts_name_samples_of_the_whole(K):
-    whole = Blocks(lambda r, c: K[r][:, c], np.diag(K), factors=(K, K))
+    whole = Blocks(lambda r, c: K[r][:, c], np.diag(K), factors=Factors(K, K, np.float32(1)))
     part = whole.subset(np.r_[5:20, 30:50])
     np.testing.assert_array_equal(part.runs, [[5, 20], [30, 50]])
     np.testing.assert_array_equal(whole.subset(np.arange(7, 30)).subset(np.r_[1:3]).runs, [[8, 10]])
@@ -67,7 +68,7 @@ def test_rows_are_written_where_they_belong(rng, index, exponential):
     whole = Blocks(
         lambda rows, cols: K[rows][:, cols],
         np.diag(K),
-        factors=(left, right) if exponential else None,
+        factors=Factors(left, right, np.float32(1)) if exponential else None,
         dtype=np.float32,
     )
     part, exact = whole.subset(index), K[np.ix_(index, index)]

@@ -5,6 +5,7 @@ from mercer import Gaussian
 from mercer.kernels.distances import SquaredDistances
 from mercer.solvers import smo, working_set
 from mercer.solvers.blocks import Blocks
+from mercer.solvers.exponential import Factors
 from mercer.solvers.smo import BoxProblem, solve_box
 
 
@@ -18,7 +19,11 @@ def forms(X):
         "dtype": np.float32,
     }
     plain = Blocks(lambda rows, cols: K[rows][:, cols].astype(np.float32), np.diag(K), **how)
-    return K, plain, Blocks(plain.block, np.diag(K), factors=(D.left, D.right), **how)
+    return (
+        K,
+        plain,
+        Blocks(plain.block, np.diag(K), factors=Factors(D.left, D.right, np.float32(1)), **how),
+    )
 
 
 def problem(name, rng, X):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..gram.base import Gram
     from ..gram.plan import Plan
     from ..rkhs.function import RKHSFunction
+    from .bits import DifferingBits
     from .distances import SquaredDistances
 
 Tile = Callable[[slice, slice], np.ndarray]
@@ -101,8 +102,8 @@ class Kernel(Params, ABC):
         """
         return None
 
-    def as_exponential(self, X: Data, Y: Data) -> SquaredDistances | None:
-        """What k of dense, *prepared* X and Y is the exponential of, if it is of distances."""
+    def as_exponential(self, X: Data, Y: Data) -> SquaredDistances | DifferingBits | None:
+        """What k of *prepared* X and Y is the exponential of, if it is of distances at hand."""
         return None
 
     def n_features(self, X: Data) -> int | None:

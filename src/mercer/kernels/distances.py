@@ -21,6 +21,8 @@ class SquaredDistances:
     cancellation would show are computed again from the differences.
     """
 
+    unit = 1.0  # the products are the distances already
+
     def __init__(self, X: Vectors, Y: Vectors, weight: float = 1.0, exact: bool = False) -> None:
         self.weight, self.exact = weight, exact
         self.sparse = sp.issparse(X) or sp.issparse(Y)

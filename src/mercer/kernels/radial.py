@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,9 @@ from .base import Kernel, Tile, no_gradient, weigh
 from .bessel import matern_slope
 from .distances import SquaredDistances, median_distance, variance_scale
 from .vectors import VectorKernel, Vectors, inner_products
+
+if TYPE_CHECKING:
+    from .bits import DifferingBits
 
 
 @dataclass(eq=False, repr=False)
@@ -194,7 +197,12 @@ class Gaussian(Radial):
     def profile(self, D: np.ndarray) -> np.ndarray:
         return np.exp(D, out=D)
 
-    def as_exponential(self, X: Vectors, Y: Vectors) -> SquaredDistances | None:
+    def as_exponential(self, X: Vectors, Y: Vectors) -> SquaredDistances | DifferingBits | None:
+        from .bits import DifferingBits, two_values
+
+        values = two_values(X) if Y is X else two_values(X, Y)
+        if values is not None:
+            return DifferingBits(X, Y, values, self.stretch)
         distances = SquaredDistances(X, Y, weight=self.stretch)
         return None if distances.sparse else distances
 

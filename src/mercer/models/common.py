@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..data import Data, is_frame, length
+from ..data import Data, as_vectors, is_frame, length
 from ..kernels.base import Kernel
 from ..kernels.radial import Gaussian
 
@@ -24,6 +24,8 @@ def covariance(kernel: Any) -> Any:
 
 def check_data(estimator: BaseEstimator, X: Data, kernel: Any, *, reset: bool) -> Data:
     """X as the kernel wants it: checked by scikit-learn if it is vectors, else by the kernel."""
+    if isinstance(kernel, str) and isinstance(X, list) and _is_structured(X):
+        as_vectors(X, f"kernel={kernel!r}")  # raises, with kernels for such data
     if not isinstance(kernel, Kernel) or (on_vectors(kernel) and not _is_structured(X)):
         X = validate_data(
             estimator, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), reset=reset

@@ -19,10 +19,12 @@ from ..gram.memory import parse_memory
 from ..gram.stored import LowRankGram
 from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
+from ..kernels.bits import two_values
 from ..kernels.named import as_kernel
 from ..progress import ticker
 from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.coordinate import warm_start
+from ..solvers.exponential import Factors
 from ..solvers.smo import BoxProblem, BoxSolution, solve_box
 from .common import check_data, check_number, on_vectors
 
@@ -76,8 +78,9 @@ def _shifted(X: np.ndarray, order: np.ndarray) -> np.ndarray:
     """X[order] in single precision, less its mean.
 
     A shift, which a stationary kernel does not see, saves the digits that single precision has.
+    Two values have no digits to save, and stay as they are to be recognised.
     """
-    mean = X.mean(axis=0, dtype=np.float64)
+    mean = X.mean(axis=0, dtype=np.float64) if two_values(X) is None else 0.0
     out = np.empty((len(order), X.shape[1]), np.float32)
 
     def part(at: slice) -> None:
@@ -97,6 +100,9 @@ def _in_single(
 
     distances = kernel.as_exponential(rounded, rounded)
     block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
+    factors = None
+    if distances is not None:
+        factors = Factors(distances.left, distances.right, np.float32(distances.unit))
     some = np.linspace(0, len(diagonal) - 1, _PROBES).astype(int)
     with one_blas_thread():  # not worth a second one
         errors = block(some, some).astype(np.float32) - kernel.pairwise(exact(some), exact(some))
@@ -104,7 +110,7 @@ def _in_single(
         block,
         diagonal,
         product=product,
-        factors=None if distances is None else (distances.left, distances.right),
+        factors=factors,
         dtype=np.float32,
         error=float(np.abs(errors).max()),
     )

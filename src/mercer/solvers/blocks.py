@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..gram.tiles import run, slices
-from .exponential import exp_product, exp_scatter
+from .exponential import Factors, exp_product, exp_scatter
 from .smo_loops import add_rows, runs_of, scatter
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
@@ -33,8 +33,8 @@ class Blocks:
         way than by blocks.
     matrix : array, optional
         K itself, where it is in memory.
-    factors : tuple of two arrays, optional
-        Single-precision matrices with K = exp(left @ right').
+    factors : Factors, optional
+        What K is the exponential of, in single precision.
     dtype : numpy dtype
         The precision in which rows are worth keeping.
     error : float
@@ -53,7 +53,7 @@ class Blocks:
         *,
         product: Product | None = None,
         matrix: np.ndarray | None = None,
-        factors: tuple[np.ndarray, np.ndarray] | None = None,
+        factors: Factors | None = None,
         dtype: Any = np.float64,
         error: float = np.inf,
     ) -> None:
@@ -105,9 +105,9 @@ class Blocks:
         if self.factors is None:
             scatter(self.block(rows, cols), cache, slots, start)
         else:
-            left, right = self.factors
-            exponent = left[self._samples(rows)] @ right[self._samples(cols)].T
-            exp_scatter(exponent, cache, slots, start)
+            left, right, unit = self.factors
+            left, right = left[self._samples(rows)], right[self._samples(cols)]
+            exp_scatter(left, right, unit, cache, slots, start)
 
     def _samples(self, index: Any) -> Any:
         """Where the samples of these indices are in ``factors``."""
@@ -145,10 +145,10 @@ class Blocks:
 
         def exponential(at: slice) -> None:
             for of in slices(len(cols), 500):
-                exp_product(left[cols[of]], right[rows[at]], weights[of], out[at])
+                exp_product(left[cols[of]], right[rows[at]], unit, weights[of], out[at])
 
         if self.factors is not None:
-            left, right = self.factors
+            left, right, unit = self.factors
             rows, cols = self._samples(rows), self._samples(cols)
             run(exponential, slices(len(rows), 1000))
         else:

@@ -1,23 +1,68 @@
-"""K = exp(left @ right') in single precision, compiled: rows of it, and products with it."""
+"""K = exp(exponents) in single precision, compiled: rows of it, and products with it.
+
+Exponents are inner products of rows of ``left`` and ``right``; or, if these are words of bits, the
+numbers of bits that differ, times ``unit``.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
+
+from ..kernels.bits import differing
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _TILE = 256  # columns of K at a time, which stay in the processor's cache
 
 
+class Factors(NamedTuple):
+    """Exponents of all pairs of samples: inner products of coordinates, or bits that differ.
+
+    Attributes
+    ----------
+    left, right : arrays of shape (n, d)
+        Coordinates in single precision, or words of 32 bits.
+    unit : float32
+        What each bit that differs adds.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    unit: np.float32
+
+
+def exponents(left, right, unit):
+    """What K is the exponential of, for rows of both factors."""
+
+
+@overload(exponents)
+def _exponents(left, right, unit):
+    def of_bits(left, right, unit):
+        columns, count = right.T.copy(), np.empty(right.shape[0], np.int32)
+        out = np.empty((left.shape[0], count.size), np.float32)
+        for r in range(left.shape[0]):
+            differing(left[r], columns, count)
+            for t in range(count.size):
+                out[r, t] = np.float32(count[t]) * unit
+        return out
+
+    def of_coordinates(left, right, unit):
+        return np.dot(left, right.T)
+
+    return of_coordinates if isinstance(left.dtype, types.Float) else of_bits
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def exp_product(left, right, weights, out):
-    """out += weights @ exp(left @ right'), of which no more than a tile is ever there."""
-    values, total = np.empty(_TILE, left.dtype), np.empty(_TILE)
+def exp_product(left, right, unit, weights, out):
+    """out += weights @ K, of which no more than a tile is ever there."""
+    values, total = np.empty(_TILE, np.float32), np.empty(_TILE)
     for start in range(0, right.shape[0], _TILE):
         width = min(_TILE, right.shape[0] - start)
-        exponent = np.dot(left, right[start : start + width].T)
+        exponent = exponents(left, right[start : start + width], unit)
         total[:] = 0.0
         for r in range(left.shape[0]):
             exp(exponent[r], values[:width])
@@ -28,7 +73,7 @@ def exp_product(left, right, weights, out):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def exp_rows(left, right, runs, sample, new, rows, used):
+def exp_rows(left, right, unit, runs, sample, new, rows, used):
     """rows[used:] = the kernel rows of these variables."""
     some = np.empty((new.size, left.shape[1]), left.dtype)
     for r in range(new.size):
@@ -36,17 +81,20 @@ def exp_rows(left, right, runs, sample, new, rows, used):
     start = 0
     for r in range(runs.shape[0]):
         width = runs[r, 1] - runs[r, 0]
-        exponent = np.dot(some, right[runs[r, 0] : runs[r, 1]].T)
+        exponent = exponents(some, right[runs[r, 0] : runs[r, 1]], unit)
         for a in range(new.size):
             exp(exponent[a], rows[used + a, start : start + width])
         start += width
 
 
 @njit(cache=True, nogil=True)
-def exp_scatter(exponent, cache, slots, start):
-    """cache[slots, start : start + width] = exp(exponent)."""
-    for r in range(slots.size):
-        exp(exponent[r], cache[slots[r], start : start + exponent.shape[1]])
+def exp_scatter(left, right, unit, cache, slots, start):
+    """cache[slots, start : start + width] = K, tile by tile."""
+    for first in range(0, right.shape[0], _TILE):
+        exponent = exponents(left, right[first : first + _TILE], unit)
+        begin, width = start + first, exponent.shape[1]
+        for r in range(slots.size):
+            exp(exponent[r], cache[slots[r], begin : begin + width])
 
 
 @intrinsic

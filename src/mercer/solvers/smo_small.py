@@ -20,15 +20,17 @@ _BISECTIONS = 12
 
 @njit(cache=True, nogil=True)
 def solve_small(
-    left, right, runs, rows, slot, owner, used, diagonal, g, beta, lower, upper, epsilon, groups,
-    n_groups, tol, limit,
+    left, right, unit, runs, rows, slot, owner, used, diagonal, g, beta, lower, upper, epsilon,
+    groups, n_groups, tol, limit,
 ):  # fmt: skip
-    """Two-variable steps with K = exp(left @ right') until the violation is below tol.
+    """Two-variable steps with K = exp(exponents) until the violation is below tol.
 
     Parameters
     ----------
     left, right : arrays
-        Factors of the exponent, of all samples.
+        Factors of the exponents, of all samples.
+    unit : float
+        What a bit that differs adds, if factors are words of bits.
     runs : array of shape (r, 2)
         The samples of this problem: start and end of runs of them.
     rows : array
@@ -44,13 +46,13 @@ def solve_small(
     """
     if not single_suffices(rows, g, tol):
         return _solve(
-            g, left, right, runs, rows, slot, owner, used, diagonal, beta, lower, upper, epsilon,
-            groups, n_groups, tol, limit,
+            g, left, right, unit, runs, rows, slot, owner, used, diagonal, beta, lower, upper,
+            epsilon, groups, n_groups, tol, limit,
         )  # fmt: skip
     before = beta.copy()
     result = _solve(
-        g.astype(rows.dtype), left, right, runs, rows, slot, owner, used, diagonal, beta, lower,
-        upper, epsilon, groups, n_groups, tol, limit,
+        g.astype(rows.dtype), left, right, unit, runs, rows, slot, owner, used, diagonal, beta,
+        lower, upper, epsilon, groups, n_groups, tol, limit,
     )  # fmt: skip
     add_changes(g, rows, slot, beta - before)
     return result
@@ -58,8 +60,8 @@ def solve_small(
 
 @njit(cache=True, nogil=True)
 def _solve(
-    g, left, right, runs, rows, slot, owner, used, diagonal, beta, lower, upper, epsilon, groups,
-    n_groups, tol, limit,
+    g, left, right, unit, runs, rows, slot, owner, used, diagonal, beta, lower, upper, epsilon,
+    groups, n_groups, tol, limit,
 ):  # fmt: skip
     n = beta.size
     rise, fall = np.empty(n), np.empty(n)
@@ -95,7 +97,7 @@ def _solve(
         if violation < tol or steps >= limit:
             return steps, used, gained
         if count:
-            exp_rows(left, right, runs, sample, new[:count], rows, used)
+            exp_rows(left, right, unit, runs, sample, new[:count], rows, used)
             for r in range(count):
                 owner[used + r], slot[new[r]] = new[r], used + r
             used += count

@@ -70,10 +70,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What ``Contest.errors`` measures, in words, and how large it may be for mercer."""
+    """What ``Contest.errors`` measures, in words, and how large it may be for mercer.
+
+    What is found from times is for benchmarks alone: no test may depend on it.
+    """
 
     what: str
     most: float
+    from_times: bool = False
 
 
 @dataclass(frozen=True)

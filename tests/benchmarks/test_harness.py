@@ -266,7 +266,8 @@ def test_every_case_runs_and_is_accurate_on_a_tiny_problem(name):
             assert contender != "mercer"
     errors = contest.errors(outputs)
     alone = len(contest.calls) > 1 == len(outputs)
-    assert case.accuracy is None or alone or errors["mercer"] <= case.accuracy.most
+    if case.accuracy is not None and not case.accuracy.from_times and not alone:
+        assert errors["mercer"] <= case.accuracy.most
 
 
 def test_names_and_titles():

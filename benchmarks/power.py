@@ -1,14 +1,14 @@
 """The power of tests on the problems of the literature.
 
 ``python -m benchmarks.power`` draws each problem many times, counts how often the hypothesis is
-rejected at the 5 % level, and writes benchmarks/results/power.md. Beside the test as it is without
-a kernel stand the best fixed kernel of a grid (which nobody knows beforehand), the median
-heuristic, the energy distance or distance covariance, and the best peer.
+rejected at the 5 % level, and writes power.md and power_measures.md in benchmarks/results. Beside
+the test as it is without a kernel stand the best fixed kernel of a grid (which nobody knows
+beforehand), the median heuristic, the energy distance or distance covariance, and the best peer.
 
-Figures of peers are published ones (MMD-FUSE, MMDAgg, HSICAgg: the authors' saved results), those
-that peers reached on other samples of the same problem, or are found here on the same samples: with
-the median heuristic (hyppo, alibi-detect), with distances (dcor, hyppo), or with a package itself
-where it is installed.
+Peers are tried on the same samples: the rules of MMD-FUSE and MMDAgg (:mod:`.power_rules`), the
+median heuristic (hyppo, alibi-detect), distances (dcor, hyppo), and packages that are installed. Of
+a package that is not, the counts of an earlier run are kept if it had the same samples. Published
+figures (the authors' saved results) are of other samples, and stand beside them.
 """
 
 from __future__ import annotations
@@ -16,160 +16,78 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-
-from mercer import Distance, Gaussian, Laplacian, independence_test, two_sample_test
+from threadpoolctl import threadpool_limits
 
 from .harness import ROOT, Unavailable
-from .two_sample_data import (
-    Pair,
-    blobs,
-    dependent_bumps,
-    higgs_angles,
-    mean_shift,
-    mixture,
-    perturbed_uniform,
-    rotated,
-    sinusoid,
-    variance_shift,
+from .power_problems import (
+    MEASURES,
+    PACKAGES,
+    PROBLEMS,
+    RULES,
+    SINGLE,
+    Problem,
+    PValues,
+    Rate,
 )
 
 LEVEL = 0.05
 RESULTS = ROOT / "benchmarks" / "results"
-_WIDTHS = (0.1, 0.2, 0.4, 1.0, 3.0)  # of the fixed kernels of variables, in median distances
-_SINGLE = ("median", "distance")  # fixed kernels with a column of their own
+_OURS = "mercer"
 
-PValues = dict[str, float]
-Rate = tuple[float, int]  # a share, and of how many
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Two samples or variables, what is promised, and what others reach (rate, repetitions)."""
-
-    name: str
-    draw: Callable[[np.random.Generator], Pair]
-    pvalues: Callable[..., PValues]
-    repetitions: int = 400
-    promised: float | None = None
-    published: dict[str, Rate] = field(default_factory=dict)
+Found = dict[str, Any]  # what is stored of a problem
+Map = Callable[[Callable[[int], PValues], Iterable[int]], Iterable[PValues]]
 
 
-# ---- tests ---------------------------------------------------------------------------------------
-def of_samples(X: Any, Y: Any, n_permutations: int, seed: Sequence[int]) -> PValues:
-    """P-values of the test without a kernel, of each kernel of its grid, and of two others."""
-    options: dict[str, Any] = {"n_permutations": n_permutations, "rng": seed}
-    ours = two_sample_test(X, Y, **options)
-    others = two_sample_test(X, Y, [Gaussian("median"), Distance()], **options)
-    found = {"mercer": ours.pvalue}
-    for k, p in zip(range(len(ours.kernel)), ours.details["pvalues"], strict=True):
-        found[f"{type(ours.kernel[k]).__name__} {k % 10 + 1}"] = float(p)
-    return found | dict(zip(_SINGLE, map(float, others.details["pvalues"]), strict=True))
-
-
-def of_variables(x: Any, y: Any, n_permutations: int, seed: Sequence[int]) -> PValues:
-    """P-values of the test without kernels, of pairs of kernels, and of the peers at hand."""
-    options: dict[str, Any] = {"n_permutations": n_permutations, "rng": seed}
-    grids = []
-    for v in (x, y):
-        median = float(Gaussian("median").resolve(v.reshape(-1, 1)).lengthscale)
-        grids.append([*(Gaussian(w * median) for w in _WIDTHS), Laplacian(median), Distance()])
-    names = [*(f"{w:g}" for w in _WIDTHS), "Laplacian", "distance"]
-    found = {"mercer": independence_test(x, y, **options).pvalue}
-    pairs = independence_test(x, y, kernels=grids, **options).details["pvalues"]
-    for k, p in enumerate(pairs):
-        i, j = divmod(k, len(names))
-        found[f"{names[i]}, {names[j]}"] = float(p)
-    found["median"] = found["1, 1"]
-    found["distance"] = found.pop("distance, distance")
-    return found | {name: float(test(x[:, None], y[:, None])) for name, test in peers().items()}
-
-
-def peers() -> dict[str, Callable[[Any, Any], float]]:
-    """Tests of independence of other packages with their own defaults, where installed."""
-    found: dict[str, Callable[[Any, Any], float]] = {}
-    if find_spec("causallearn"):
-        from causallearn.utils.KCI.KCI import KCI_UInd
-
-        found["causal-learn"] = lambda x, y: KCI_UInd().compute_pvalue(x, y)[0]
-    if find_spec("hyppo"):
-        from hyppo.independence import Hsic
-
-        found["hyppo"] = lambda x, y: Hsic().test(x, y)[1]
-    if find_spec("dcor"):
-        from dcor.independence import distance_correlation_t_test
-
-        found["dcor"] = lambda x, y: distance_correlation_t_test(x, y).pvalue
-    return found
-
-
-# ---- problems ------------------------------------------------------------------------------------
-def _of(fuse: float, agg: float) -> dict[str, Rate]:
-    return {"MMD-FUSE": (fuse, 200), "MMDAgg": (agg, 200)}
-
-
-_SHIFTS = {"hyppo": (0.615, 200), "dcor": (0.61, 200), "MMDAgg": (0.43, 200)}
-_BLOBS = {"MMD-FUSE": (0.69, 51), "AggInc": (0.645, 200), "MMDAgg": (0.63, 200)}
-_BUMPY = partial(partial, perturbed_uniform, 500)
-PROBLEMS = [
-    Problem("mixture, std 2.0, n=500", partial(mixture, 500, 2.0), of_samples,
-            promised=0.90, published=_of(0.905, 0.945)),
-    Problem("mixture, std 0.6, n=500", partial(mixture, 500, 0.6), of_samples,
-            promised=0.85, published=_of(0.945, 0.915)),
-    Problem("bumps, d=1, a=.5, n=500", _BUMPY(1, 0.5), of_samples, 200,
-            promised=0.95, published=_of(0.975, 0.985)),
-    Problem("bumps, d=2, a=1, n=500", _BUMPY(2, 1.0), of_samples,
-            promised=0.97, published=_of(0.995, 0.99)),
-    Problem("blobs, n=250", partial(blobs, 250), of_samples, published=_BLOBS),
-    Problem("mean + .5 in 1 of 10, n=100", partial(mean_shift, 100, 10, 0.5), of_samples,
-            published=_SHIFTS),
-    Problem("variance x 4 in 1 of 10, n=100", partial(variance_shift, 100, 10, 2.0), of_samples),
-    Problem("mixture, std 1.6, n=500", partial(mixture, 500, 1.6), of_samples, 200,
-            published=_of(0.635, 0.675)),
-    Problem("bumps, d=1, a=.3, n=500", _BUMPY(1, 0.3), of_samples, 200,
-            published=_of(0.505, 0.605)),
-    Problem("bumps, d=2, a=.6, n=500", _BUMPY(2, 0.6), of_samples, 200,
-            published=_of(0.485, 0.395)),
-    Problem("HIGGS, four angles, n=1000", partial(higgs_angles, 1000), of_samples, 100),
-    Problem("nothing, d=10, n=50", partial(mean_shift, 50, 10, 0.0), of_samples, 1000),
-    Problem("rotated, pi/8, n=100", partial(rotated, 100, np.pi / 8), of_variables, 200),
-    Problem("sinusoid, w=2, n=200", partial(sinusoid, 200, 2), of_variables, 200),
-    Problem("sinusoid, w=3, n=400", partial(sinusoid, 400, 3), of_variables, 200),
-    Problem("dependent bump, a=1/3, n=1000", partial(dependent_bumps, 1000, 1 / 3), of_variables,
-            100, published={"HSICAgg": (0.79, 100)}),
-    Problem("dependent bump, a=1/4, n=1000", partial(dependent_bumps, 1000, 1 / 4), of_variables,
-            100, published={"HSICAgg": (0.43, 100)}),
-    Problem("4 dependent bumps, a=1/3, n=1000", partial(dependent_bumps, 1000, 1 / 3, bumps=2),
-            of_variables, 100),
-    Problem("nothing, variables, n=50", lambda rng: tuple(rng.standard_normal((2, 50))),
-            of_variables, 1000),
-]  # fmt: skip
+# ---- repetitions ---------------------------------------------------------------------------------
+def repetition(problem: Problem, n_permutations: int, seed: int, i: int) -> PValues:
+    """All tests on the i-th sample, on one thread."""
+    X, Y = problem.draw(np.random.default_rng([seed, i]))
+    np.random.seed([seed, i])  # noqa: NPY002  packages may draw from it
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")  # of packages
+        return problem.pvalues(X, Y, n_permutations, [seed, i])
 
 
 def rejections(
-    problem: Problem, repetitions: int, n_permutations: int, seed: int
-) -> dict[str, Any]:
-    """How often each test rejects."""
+    problem: Problem, repetitions: int, n_permutations: int, seed: int, run: Map = map
+) -> Found:
+    """How often each test rejects, and how often together with ours."""
     counts: dict[str, int] = {}
-    for i in range(repetitions):
-        X, Y = problem.draw(np.random.default_rng([seed, i]))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of peers
-            for name, p in problem.pvalues(X, Y, n_permutations, [seed, i]).items():
-                counts[name] = counts.get(name, 0) + (p <= LEVEL)
-    return {"repetitions": repetitions, "permutations": n_permutations, "counts": counts}
+    both: dict[str, int] = {}
+    for pvalues in run(partial(repetition, problem, n_permutations, seed), range(repetitions)):
+        for name, p in pvalues.items():
+            rejected = p <= LEVEL
+            counts[name] = counts.get(name, 0) + rejected
+            both[name] = both.get(name, 0) + (rejected and pvalues[_OURS] <= LEVEL)
+    setting = {"repetitions": repetitions, "permutations": n_permutations, "seed": seed}
+    return {**setting, "counts": counts, "both": both}
+
+
+def with_packages(new: Found, old: Found | None) -> Found:
+    """Counts, and those of packages that were at hand only when the same samples were drawn."""
+    if old is None or any(new[key] != old.get(key, 0) for key in ("repetitions", "seed")):
+        return new
+    missing = [name for name in PACKAGES if name in old["counts"] and name not in new["counts"]]
+    out = dict(new)
+    for part in ("counts", "both"):
+        kept = {name: old[part][name] for name in missing if name in old.get(part, {})}
+        out[part] = new[part] | kept
+    return out
 
 
 # ---- the table -----------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Row:
-    """What was found on a problem."""
+    """What was found on a problem: rates, those of peers with how often both rejected."""
 
     problem: Problem
     ours: Rate
@@ -177,23 +95,25 @@ class Row:
     median: Rate
     distance: Rate
     peer: tuple[str, Rate]
+    both: int | None
 
     @classmethod
-    def of(cls, problem: Problem, found: dict[str, Any]) -> Row:
+    def of(cls, problem: Problem, found: Found) -> Row:
         """The row from counts."""
-        n = found["repetitions"]
-        rates = {name: (count / n, n) for name, count in found["counts"].items()}
-        run = {name: rates.pop(name) for name in ("causal-learn", "hyppo", "dcor") if name in rates}
-        ours = rates.pop("mercer")
-        best = max(rates.items(), key=_share)
-        usual = {name: rates[name] for name in _SINGLE}  # what hyppo, alibi-detect and dcor do
-        peer = max((problem.published | run | usual).items(), key=_share)
-        return cls(problem, ours, best, rates["median"], rates["distance"], peer)
+        n, counts = found["repetitions"], found["counts"]
+        rates = {name: (count / n, n) for name, count in counts.items()}
+        adaptive = (_OURS, *RULES, *MEASURES, *PACKAGES)
+        fixed = {name: rate for name, rate in rates.items() if name not in adaptive}
+        peers = {name: rates[name] for name in (*RULES, *PACKAGES, *SINGLE) if name in rates}
+        peer = max(peers.items(), key=_share)
+        best = max(fixed.items(), key=_share)
+        both = found.get("both", {}).get(peer[0])
+        return cls(problem, rates[_OURS], best, rates["median"], rates["distance"], peer, both)
 
     @property
     def cells(self) -> list[str]:
         name, best = self.best
-        promised = self.problem.promised
+        promised, published = self.problem.promised, self.problem.published
         if promised is not None:
             kept = "" if self.ours[0] >= promised else ", not kept"
         return [
@@ -204,8 +124,9 @@ class Row:
             f"{100 * (self.ours[0] - best[0]):+.1f}",
             _shown(self.median),
             _shown(self.distance),
-            f"{_shown(self.peer[1])} ({self.peer[0]})",
+            _named(*self.peer),
             self.verdict,
+            _named(*max(published.items(), key=_share)) if published else "",
         ]
 
     @property
@@ -213,9 +134,20 @@ class Row:
         """Is the rate at least that of the best peer, up to two standard errors?"""
         if self.problem.name.startswith("nothing"):
             return ""
-        gap = self.ours[0] - self.peer[1][0]
-        margin = 2 * np.hypot(_error(self.ours), _error(self.peer[1]))
+        gap, margin = self.ours[0] - self.peer[1][0], 2 * self.error
         return "more" if gap > margin else "less" if gap < -margin else "equal"
+
+    @property
+    def error(self) -> float:
+        """The standard error of the difference to the best peer, if both have the same power.
+
+        McNemar: only samples on which one test rejects and the other does not count, and each is
+        as likely to be one's as the other's. Without them that of independent samples.
+        """
+        (share, n), (other, _) = self.ours, self.peer[1]
+        if self.both is None:
+            return float(np.hypot(_error(self.ours), _error(self.peer[1])))
+        return float(np.sqrt(max(0.0, share + other - 2 * self.both / n) / n))
 
 
 def _share(named: tuple[str, Rate]) -> float:
@@ -231,22 +163,42 @@ def _shown(rate: Rate) -> str:
     return f"{rate[0]:.3f} ± {_error(rate):.3f}"
 
 
-def markdown(rows: Sequence[Row], n_permutations: int) -> str:
+def _named(name: str, rate: Rate) -> str:
+    return f"{_shown(rate)} ({name})"
+
+
+def markdown(rows: Sequence[Row], permutations: Iterable[int]) -> str:
     """The table, and what its columns are."""
     head = ["problem", "mercer", "promised", "best fixed kernel", "points", "median width",
-            "distance", "best peer", "against it"]  # fmt: skip
+            "distance", "best peer", "against it", "published"]  # fmt: skip
     lines = [head, ["---"] * len(head), *(row.cells for row in rows)]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     counts = [row.ours[1] for row in rows]
+    drawn = " or ".join(map(str, sorted(set(permutations))))
     return (
-        f"Rejections at the 5 % level ± standard error, {n_permutations} permutations, "
+        f"Rejections at the 5 % level ± standard error, {drawn} permutations, "
         f"{min(counts)} to {max(counts)} repetitions. *mercer*: no kernel given. *Best fixed "
         "kernel*: the one that turned out best of a grid, and how many points the test without a "
-        "kernel is from it. *Distance*: energy distance or distance covariance. *Best peer*: "
-        "published, run beside it, or one of the two columns before, which are what other packages "
-        "do. *Against* it: equal means within two standard errors.\n\n"
+        "kernel is from it. *Distance*: energy distance or distance covariance. *Best peer*: the "
+        "one that turned out best on the same samples, of the rules of MMD-FUSE and MMDAgg with "
+        "the kernels of our grid, packages, and the two columns before, which are what other "
+        "packages do. *Against it*: tests are compared sample by sample, and equal means within "
+        "two standard errors of the paired difference (of independent rates, where only the rate "
+        "of a package was kept). *Published*: the best rate of a peer on other samples of the "
+        "problem.\n\n"
         f"{table}\n"
     )
+
+
+def measures_markdown(found: dict[str, Found]) -> str:
+    """The power of the measures of dependence, all with the default kernels."""
+    head = ["problem", "HSIC", *(name.upper() for name in MEASURES)]
+    lines = [head, ["---"] * len(head)]
+    for name, counts in found.items():
+        n, count = counts["repetitions"], counts["counts"]
+        if set(MEASURES) <= set(count):
+            lines.append([name, *(_shown((count[key] / n, n)) for key in (_OURS, *MEASURES))])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def main() -> None:
@@ -254,26 +206,41 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, help="of each problem")
     parser.add_argument("--permutations", type=int, default=199)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="a part of the names of problems")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of problems")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share repetitions")
     parser.add_argument("--quick", action="store_true", help="print, and write nothing")
     args = parser.parse_args()
     store = RESULTS / "power.json"
     found = json.loads(store.read_text()) if store.exists() and not args.quick else {}
-    for problem in PROBLEMS:
-        if args.only not in problem.name:
-            continue
-        repetitions = args.repetitions or problem.repetitions
-        try:
-            new = rejections(problem, repetitions, args.permutations, args.seed)
-        except Unavailable as reason:
-            print(f"{problem.name}: {reason}")
-            continue
-        found[problem.name] = new
-        print(" | ".join(Row.of(problem, new).cells), flush=True)
-        if not args.quick:
-            store.write_text(json.dumps(found, indent=1) + "\n")
-            rows = [Row.of(p, found[p.name]) for p in PROBLEMS if p.name in found]
-            (RESULTS / "power.md").write_text(markdown(rows, args.permutations), encoding="utf-8")
+    with ExitStack() as stack:
+        run: Map = map
+        if args.jobs > 1:
+            pool = ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn"))
+            run = stack.enter_context(pool).map
+        for problem in PROBLEMS:
+            if not any(part in problem.name for part in args.only):
+                continue
+            repetitions = args.repetitions or problem.repetitions
+            try:
+                new = rejections(problem, repetitions, args.permutations, args.seed, run)
+            except Unavailable as reason:
+                print(f"{problem.name}: {reason}")
+                continue
+            found[problem.name] = with_packages(new, found.get(problem.name))
+            print(" | ".join(Row.of(problem, found[problem.name]).cells), flush=True)
+            if not args.quick:
+                write(found)
+
+
+def write(found: dict[str, Found]) -> None:
+    """Counts as JSON, and their table."""
+    (RESULTS / "power.json").write_text(json.dumps(found, indent=1) + "\n")
+    kept = [(problem, found[problem.name]) for problem in PROBLEMS if problem.name in found]
+    rows = [Row.of(problem, counts) for problem, counts in kept]
+    text = markdown(rows, [counts["permutations"] for _, counts in kept])
+    (RESULTS / "power.md").write_text(text, encoding="utf-8")
+    measures = measures_markdown({problem.name: counts for problem, counts in kept})
+    (RESULTS / "power_measures.md").write_text(measures, encoding="utf-8")
 
 
 if __name__ == "__main__":

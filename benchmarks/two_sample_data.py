@@ -1,6 +1,6 @@
 """Samples on which the power of tests is compared in the literature.
 
-Of two samples, which may differ; and of two variables (the last three), which may be dependent.
+Of two samples, which may differ; and of two variables (the last four), which may be dependent.
 """
 
 from __future__ import annotations
@@ -157,4 +157,10 @@ def dependent_bumps(n: int, amplitude: float, rng: np.random.Generator, bumps: i
     U-statistics*, NeurIPS 2022, who have one bump. More of them, of random sign, are harder.
     """
     x, y = _bumpy(n, 2, amplitude, bumps, rng).T
+    return x, y
+
+
+def independent(n: int, rng: np.random.Generator) -> Pair:
+    """Two independent standard normal variables."""
+    x, y = rng.standard_normal((2, n))
     return x, y

@@ -62,24 +62,72 @@ def test_variables_are_uncorrelated_but_dependent(rng):
     assert abs(np.corrcoef(x**2, y**2)[0, 1]) > 0.1
 
 
-def test_rows_know_the_best_kernel_and_the_best_peer():
-    from benchmarks.power import Problem, Row, markdown, of_samples
+def _row(counts, both, published=None):
+    from benchmarks.power import Row
+    from benchmarks.power_problems import Problem, of_samples
 
-    problem = Problem("p", lambda rng: None, of_samples, promised=0.9, published={"A": (0.4, 100)})
-    counts = {"mercer": 80, "Gaussian 1": 85, "median": 20, "distance": 10, "dcor": 30}
-    row = Row.of(problem, {"repetitions": 100, "counts": counts})
+    published = {"A": (0.95, 100)} if published is None else published
+    problem = Problem("p", lambda rng: None, of_samples, promised=0.9, published=published)
+    return Row.of(problem, {"repetitions": 100, "counts": counts, "both": both})
+
+
+def test_rows_know_the_best_kernel_and_the_best_peer():
+    from benchmarks.power import markdown
+
+    counts = {"mercer": 80, "Gaussian 1": 85, "median": 20, "distance": 10, "dcor": 30,
+              "MMD-FUSE": 86, "MMDAgg": 60}  # fmt: skip
+    row = _row(counts, {"MMD-FUSE": 78})
     assert row.best == ("Gaussian 1", (0.85, 100))
-    assert row.peer == ("A", (0.4, 100))
-    assert row.verdict == "more"
+    assert row.peer == ("MMD-FUSE", (0.86, 100))
     assert row.cells[1:5] == [
         "0.800 ± 0.040",
         "0.90, not kept",
         "0.850 ± 0.036 (Gaussian 1)",
         "-5.0",
     ]
-    assert len(markdown([row], 199).splitlines()) == 5
-    counts["dcor"] = 81
-    assert Row.of(problem, {"repetitions": 100, "counts": counts}).verdict == "equal"
+    assert row.cells[7:] == ["0.860 ± 0.035 (MMD-FUSE)", "equal", "0.950 ± 0.022 (A)"]
+    assert _row(counts, {}, {}).cells[-1] == ""
+    text = markdown([row], [199, 199])
+    assert len(text.splitlines()) == 5
+    assert "199 permutations, 100 to 100" in text
+
+
+def test_rows_compare_sample_by_sample():
+    """Only samples on which one test rejects count: 1 against 7 is no even split."""
+    counts = {"mercer": 80, "median": 86, "distance": 10}
+    row = _row(counts, {"median": 79})  # 1 against 7
+    assert row.error == pytest.approx(np.sqrt(8) / 100)
+    assert row.verdict == "less"
+    assert _row(counts, {"median": 75}).verdict == "equal"  # 5 against 11
+    assert _row(counts, {}).verdict == "equal"  # as if samples were others
+    assert _row(counts | {"mercer": 86}, {"median": 86}).verdict == "equal"
+    assert _row(counts | {"mercer": 95}, {"median": 86}).verdict == "more"
+
+
+def test_counts_of_packages_are_kept_for_the_same_samples():
+    from benchmarks.power import with_packages
+
+    new = {"repetitions": 9, "seed": 0, "counts": {"mercer": 5}, "both": {"mercer": 5}}
+    old = {"repetitions": 9, "counts": {"mercer": 4, "dcor": 3, "median": 1}}
+    assert with_packages(new, old)["counts"] == {"mercer": 5, "dcor": 3}
+    assert with_packages(new, old)["both"] == {"mercer": 5}
+    assert with_packages(new, old | {"both": {"dcor": 2}})["both"] == {"mercer": 5, "dcor": 2}
+    assert with_packages(new, old | {"seed": 1}) == new
+    assert with_packages(new, None) == new
+
+
+def test_any_number_of_processes():
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    from benchmarks.power import rejections
+    from benchmarks.power_problems import PROBLEMS
+
+    problem = next(p for p in PROBLEMS if p.name.startswith("nothing, d=10"))
+    alone = rejections(problem, 6, 19, 0)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        assert rejections(problem, 6, 19, 0, pool.map) == alone
+    assert alone["both"]["mercer"] == alone["counts"]["mercer"]
 
 
 @pytest.mark.parametrize("name", ["nothing, d=10", "nothing, variables"])
@@ -91,4 +139,28 @@ def test_command_prints_rows(capsys, monkeypatch, name):
     power.main()
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(name)
-    assert line.count("|") == 8
+    assert line.count("|") == 9
+
+
+def test_command_keeps_rows_without_data(capsys, monkeypatch, tmp_path):
+    import json
+
+    from benchmarks import power
+
+    older = {"repetitions": 3, "permutations": 9,
+             "counts": {"mercer": 2, "median": 1, "distance": 0}}  # fmt: skip
+    (tmp_path / "power.json").write_text(json.dumps({"HIGGS, four angles, n=1000": older}))
+    monkeypatch.setattr(power, "RESULTS", tmp_path)
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["power", "--repetitions", "2", "--permutations", "19",
+                                     "--only", "HIGGS", "nothing, d=10"])  # fmt: skip
+    power.main()
+    skipped, line = capsys.readouterr().out.splitlines()
+    assert "not at hand" in skipped
+    assert line.startswith("nothing, d=10")
+    found = json.loads((tmp_path / "power.json").read_text())
+    assert found["HIGGS, four angles, n=1000"] == older
+    assert len(found) == 2
+    table = (tmp_path / "power.md").read_text(encoding="utf-8")
+    assert "9 or 19 permutations" in table
+    assert "| HIGGS, four angles, n=1000 | 0.667" in table

@@ -49,6 +49,11 @@ def test_rows_are_those_of_the_matrix(factors):
     assert not rows[4:].any()
 
 
+def test_bits_are_less_work_than_coordinates(factors):
+    (left, _, _), _ = factors
+    assert factors[0].work == {6: 6, 3: 9}[left.shape[1]]
+
+
 def test_scattered_rows_are_those_of_the_matrix(factors):
     (left, right, unit), K = factors
     slots, cache = np.array([2, 0]), np.zeros((3, 710), np.float32)

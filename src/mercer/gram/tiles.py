@@ -1,7 +1,7 @@
 """Kernel matrices tile by tile, on all cores: the one engine every Gram operator uses.
 
 A tile is small enough to stay in cache between the matrix product and the elementwise function
-that follows it. Tiles are handed to one pool of threads; BLAS is held to a single thread inside,
+that follows it. Tiles are shared by this thread and a pool of others; BLAS is held to a single thread inside,
 because two layers of threads fight for the same cores. Which numbers are added in which order
 does not depend on the number of threads.
 """
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,7 @@ TILE = 500  # not a power of two: rows of a tile would fall on the same lines of
 _THREADS = "mercer-tiles"
 _GROUPS = 16  # independent accumulators of a symmetric product
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, a product does not use symmetry
+_here = threading.local()
 
 
 def evaluate(
@@ -162,30 +164,64 @@ def _multiply_symmetric(
 
 
 def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = None) -> None:
-    """Call ``job`` on every item, on the pool, with BLAS held to one thread.
+    """Call ``job`` on every item, here and on the pool, with BLAS held to one thread.
 
-    A job that itself calls ``run`` goes on in its own thread: waiting for the pool from inside
-    the pool would never end.
+    This thread does its share: it is awake already, on a core of its own. A job that itself calls
+    ``run`` goes on in its own thread: waiting for the pool from inside would never end.
     """
     items = list(items)
     workers = min(workers or cores(), len(items))
     if workers <= 1 or on_pool():
-        for item in items:
-            job(item)
+        with one_blas_thread():
+            for item in items:
+                job(item)
         return
+    waiting = deque(items)
+
+    def work() -> None:
+        _here.working = True
+        try:
+            while True:
+                try:
+                    item = waiting.popleft()
+                except IndexError:  # the others have taken all
+                    return
+                job(item)
+        except BaseException:
+            waiting.clear()  # nobody begins another one
+            raise
+        finally:
+            _here.working = False
+
     with one_blas_thread():
-        for _ in _pool(workers).map(job, items):
-            pass
+        others = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
+        try:
+            work()
+        finally:
+            begun = [other for other in others if not other.cancel()]
+            wait(begun)
+        for other in begun:
+            other.result()
 
 
 def one_blas_thread() -> Any:
-    """A context in which BLAS and LAPACK use one thread; on the pool they do so anyway."""
-    return nullcontext() if on_pool() else _blas().limit(limits=1, user_api="blas")
+    """A context in which BLAS and LAPACK use one thread; inside another one they do so anyway."""
+    return nullcontext() if on_pool() or getattr(_here, "held", False) else _held()
+
+
+@contextmanager
+def _held() -> Iterator[None]:
+    with _blas().limit(limits=1, user_api="blas"):
+        _here.held = True
+        try:
+            yield
+        finally:
+            _here.held = False
 
 
 def on_pool() -> bool:
-    """Is this one of the threads that jobs run on?"""
-    return threading.current_thread().name.startswith(_THREADS)
+    """Is this thread at work on a job?"""
+    return getattr(_here, "working", False)
 
 
 @cache

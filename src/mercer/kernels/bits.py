@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 _FIRST = 8  # rows that tell most other vectors apart
 _WORD = 32  # bits
 _ROWS = 1000  # of sparse vectors that are written out at a time
-_MOST = 4096  # columns of sparse vectors that are written out
+_MOST = 2048  # columns of sparse vectors that are written out
 
 
 class DifferingBits:

@@ -16,6 +16,7 @@ from numba.extending import intrinsic, overload
 from ..kernels.bits import differing
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
+_WORD = 3  # coordinates that take as long as a word of bits
 _TILE = 256  # columns of K at a time, which stay in the processor's cache
 
 
@@ -33,6 +34,11 @@ class Factors(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     unit: np.float32
+
+    @property
+    def work(self) -> int:
+        """The number of coordinates whose products take as long."""
+        return self.left.shape[1] * (1 if self.left.dtype.kind == "f" else _WORD)
 
 
 def exponents(left, right, unit):

@@ -141,7 +141,7 @@ class _Decomposition:
         self.working = WorkingSet(K, rows, workers)
         capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
         self.rows = RowCache(K, capacity, workers)
-        few = K.factors is not None and K.factors[0].shape[1] <= _FEWEST_FEATURES
+        few = K.factors is not None and K.factors.work <= _FEWEST_FEATURES
         self.lean = few or (self.working.computed and n >= _MANY)
         self.repeats = np.zeros(n, np.int64)  # changes of each variable while it had no row
         # where all rows are kept, setting variables aside saves little

@@ -50,7 +50,7 @@ class WorkingSet:
         self.K, self.workers = K, workers
         self.most = int(min(_LARGEST, len(K.diagonal), max(_SMALLEST, rows // 2)))
         self.size = min(_FIRST, self.most)
-        self.computed = K.factors is not None and K.factors[0].shape[1] <= _FEW_FEATURES
+        self.computed = K.factors is not None and K.factors.work <= _FEW_FEATURES
 
     def restart(self, active: np.ndarray) -> None:
         """Begin again, without members, among these variables."""

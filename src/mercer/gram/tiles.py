@@ -1,9 +1,9 @@
 """Kernel matrices tile by tile, on all cores: the one engine every Gram operator uses.
 
 A tile is small enough to stay in cache between the matrix product and the elementwise function
-that follows it. Tiles are shared by this thread and a pool of others; BLAS is held to a single thread inside,
-because two layers of threads fight for the same cores. Which numbers are added in which order
-does not depend on the number of threads.
+that follows it. Tiles are shared by the calling thread and a pool of others; BLAS is held to a
+single thread inside, because two layers of threads fight for the same cores. Which numbers are
+added in which order does not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -164,3 +164,19 @@ def test_command_keeps_rows_without_data(capsys, monkeypatch, tmp_path):
     table = (tmp_path / "power.md").read_text(encoding="utf-8")
     assert "9 or 19 permutations" in table
     assert "| HIGGS, four angles, n=1000 | 0.667" in table
+
+
+def test_table_of_measures():
+    """Problems of variables alone, each measure in a column of its own."""
+    from benchmarks.power import measures_markdown
+
+    counts = {"mercer": 50, "coco": 40, "kcca": 30, "nocco": 100, "median": 7}
+    found = {
+        "of samples": {"repetitions": 100, "counts": {"mercer": 1}},
+        "of variables": {"repetitions": 100, "counts": counts},
+    }
+    head, _, *rows = measures_markdown(found).splitlines()
+    assert head == "| problem | HSIC | COCO | KCCA | NOCCO |"
+    assert rows == [
+        "| of variables | 0.500 ± 0.050 | 0.400 ± 0.049 | 0.300 ± 0.046 | 1.000 ± 0.000 |"
+    ]

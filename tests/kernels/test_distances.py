@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
 from sklearn.svm import SVC
 
+from mercer import Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.distances import SquaredDistances, median_distance, variance_scale
 
 rng = np.random.default_rng(0)
@@ -114,3 +115,88 @@ def test_close_pairs_by_column_come_from_their_differences():
     distances = SquaredDistances(X, near, exact=True)
     wanted = np.einsum("ii,id->d", V, (X - near) ** 2)
     assert np.allclose(distances.by_column(V, distances(ALL, ALL)), wanted, rtol=1e-6)
+
+
+# ---- data on which products cancel ----------------------------------------------------------
+def enemies():
+    """Samples with outliers, sentinels, distant groups, offsets, mixed units, duplicates."""
+    base = np.random.default_rng(1).normal(size=(120, 3))
+    for size in (1e3, 1e6, 1e9, 1e18, 1e30, 1e150, 1e300):
+        one, half = base.copy(), base.copy()
+        one[7, 1] = size
+        half[::2, 2] += size
+        yield f"one entry of {size:g}", one
+        yield f"two groups {size:g} apart", half
+        yield f"an offset of {size:g}", base + size
+    spread = np.random.default_rng(2)
+    yield "a sentinel", np.where(spread.random(base.shape) < 0.2, -99999, base)
+    starts = np.repeat(spread.uniform(0, 3e7, 12), 10)
+    yield "times in bursts", np.c_[1.7e9 + starts + spread.exponential(5, 120), base[:, 0]]
+    yield "duplicates", np.repeat(base[:12], 10, axis=0) + 1e5
+    yield "mixed units", base * [1e-3, 1e3, 1e6]
+    yield "groups", np.repeat(1e7 * base[:6], 20, axis=0) + base
+
+
+ENEMIES = dict(enemies())
+
+
+def brute_force(left, right, profile):
+    left, right = left.astype(np.longdouble), right.astype(np.longdouble)
+    with np.errstate(over="ignore"):
+        squared = ((left[:, None] - right[None]) ** 2).sum(axis=2)
+        return profile(squared).astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", ENEMIES)
+def test_kernel_values_do_not_depend_on_where_samples_are(name, dtype):
+    V = ENEMIES[name]
+    if np.abs(V).max() > np.finfo(dtype).max:
+        pytest.skip("no numbers of this precision")
+    V = V.astype(dtype)
+    allowed = 64 * float(np.finfo(dtype).eps)
+    profiles = [
+        (Gaussian(), lambda r2: np.exp(-r2 / 2)),
+        (Laplacian(), lambda r2: np.exp(-np.sqrt(r2))),
+        (Matern(), lambda r2: (1 + np.sqrt(3 * r2)) * np.exp(-np.minimum(np.sqrt(3 * r2), 1e4))),
+        (RationalQuadratic(alpha=2), lambda r2: (1 + r2 / 4) ** -2),
+    ]
+    for kernel, profile in profiles:
+        wanted = brute_force(V, V, profile)
+        wanted = np.where(np.isfinite(wanted), wanted, 0)
+        for sample in (V, sp.csr_matrix(V)):
+            assert np.allclose(kernel(sample), wanted, rtol=0, atol=allowed)
+            across = kernel(sample[:50], sample[40:])
+            assert np.allclose(across, wanted[:50, 40:], rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize("name", ENEMIES)
+@pytest.mark.parametrize("exact", [False, True])
+def test_weighted_squares_by_column_of_distant_groups(name, exact):
+    V = ENEMIES[name]
+    if np.abs(V).max() > 1e100:
+        pytest.skip("squares overflow")
+    distances = SquaredDistances(V, V, exact=exact)
+    D = distances(ALL, ALL)
+    W = np.exp(-D / 2)
+    exactly = (V.astype(np.longdouble)[:, None] - V[None]) ** 2
+    wanted = np.einsum("ij,ijd->d", W, exactly).astype(float)
+    assert np.allclose(distances.by_column(W, D), wanted, rtol=1e-7, atol=1e-9)
+
+
+def test_wide_sparse_vectors_are_not_written_out_to_be_compared():
+    wide = sp.random_array((40, 300_000), density=1e-4, rng=3, format="csr")
+    wide = sp.csr_matrix(wide + sp.csr_matrix(([1e9] * 40, (range(40), [5] * 40)), wide.shape))
+    part = wide[:, np.unique(wide.indices)].toarray()
+    wanted = cdist(part, part, "sqeuclidean")
+    assert np.allclose(SquaredDistances(wide, wide)(ALL, ALL), wanted, rtol=1e-12)
+
+
+def test_lengthscales_of_enormous_numbers_are_finite():
+    V = X.copy()
+    V[2, 1] = 1e200
+    assert median_distance(V) == pytest.approx(median_distance(X), rel=0.5)
+    assert median_distance(1e200 * X) == pytest.approx(1e200 * median_distance(X))
+    assert variance_scale(1e200 * X) == pytest.approx(1e200 * variance_scale(X))
+    sparse = sp.csr_matrix(np.abs(X) + 1e6)
+    assert variance_scale(sparse) == pytest.approx(variance_scale(np.abs(X) + 1e6), rel=1e-9)

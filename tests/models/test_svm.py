@@ -4,13 +4,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn import svm as sk
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_moons
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import SVC, Gaussian, Linear, NuSVC, Polynomial, Spectrum
+from mercer import SVC, Gaussian, Linear, Matern, NuSVC, Polynomial, Spectrum
 from mercer.exceptions import ConvergenceWarning, DomainError, NumericalWarning
 from mercer.gram.stored import LowRankGram
 from mercer.models import svm_base
@@ -439,3 +440,31 @@ def test_violation_of_a_solution_with_slack_is_zero(iris):
 def test_strings_need_a_kernel_of_their_own(words):
     with pytest.raises(DomainError, match=r"kernel='rbf' works on vectors.*Spectrum"):
         SVC().fit(words, [0, 1, 1])
+
+
+@pytest.mark.parametrize("value", [1e4, 1e9, 1e12, 1e30, 1e300])
+def test_one_entry_out_of_range_changes_nothing_else(value):
+    """The sample that it belongs to is similar to none: the machine is that of the others."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1200, 4))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=1200) > 0, 1, -1)
+    moved = X.copy()
+    moved[700, 3] = value
+    far = X.copy()
+    far[700, 3] = 1e3  # no kernel value is left of it
+    got = SVC(gamma=0.2, C=10, tol=1e-5).fit(moved, y).decision_function(X)
+    wanted = sk.SVC(gamma=0.2, C=10, tol=1e-5).fit(far, y).decision_function(X)
+    assert np.allclose(got, wanted, atol=1e-4)
+
+
+def test_samples_in_bursts_are_told_apart():
+    """Single precision cannot: the machine notices, and does without."""
+    rng = np.random.default_rng(6)
+    starts = np.repeat(rng.uniform(0, 1e8, 120), 10)
+    X = np.c_[starts + rng.normal(size=1200), rng.normal(size=1200)]
+    y = np.where(X[:, 0] - starts + X[:, 1] > 0, 1, -1)
+    for kernel in ("rbf", Matern(1.0)):
+        machine = SVC(kernel, gamma=0.5, C=10, tol=1e-4).fit(X, y)
+        K = np.exp(-0.5 * cdist(X, X, "sqeuclidean")) if kernel == "rbf" else Matern(1.0)(X)
+        wanted = sk.SVC(kernel="precomputed", C=10, tol=1e-4).fit(K, y)
+        assert np.allclose(machine.decision_function(X), wanted.decision_function(K), atol=1e-3)

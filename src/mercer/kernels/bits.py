@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 _FIRST = 8  # rows that tell most other vectors apart
 _WORD = 32  # bits
 _ROWS = 1000  # of sparse vectors that are written out at a time
+_FAR = 1e30  # more than any exponent needs, and finite in single precision, times any count
 _MOST = 2048  # columns of sparse vectors that are written out
 
 
@@ -36,6 +37,8 @@ class DifferingBits:
         The entries as bits.
     unit : float
         What each bit that differs adds to the exponent.
+    error, in_doubt : 0.0, False
+        Counts are exact (see :class:`~mercer.kernels.distances.SquaredDistances`).
 
     Examples
     --------
@@ -47,9 +50,11 @@ class DifferingBits:
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
 
+    error, in_doubt = 0.0, False
+
     def __init__(self, X: Any, Y: Any, values: tuple[float, float], weight: float) -> None:
         low, high = values
-        self.unit = weight * (high - low) ** 2
+        self.unit = max(weight * min(high - low, _FAR) ** 2, -_FAR)
         self.left = _pack(X, high)
         self.right = self.left if Y is X else _pack(Y, high)
         self._table = np.exp(self.unit * np.arange(X.shape[1] + 1))

@@ -32,7 +32,7 @@ from ..params import one_of, positive
 from . import properties as prop
 from .base import Kernel, Tile, no_gradient, weigh
 from .bessel import matern_slope
-from .distances import SquaredDistances, median_distance, variance_scale
+from .distances import SquaredDistances, centre, median_distance, variance_scale
 from .vectors import VectorKernel, Vectors, inner_products
 
 if TYPE_CHECKING:
@@ -113,6 +113,9 @@ class Radial(VectorKernel):
         R2 = SquaredDistances(X, Y, exact=True)(slice(None), slice(None))
         V = 2 * W * self.slope(R2)
         X = X.toarray() if sp.issparse(X) else X
+        if not sp.issparse(Y):  # from a point amid them, a common offset does not cancel
+            origin = centre(Y)
+            X, Y = X - origin, Y - origin
         direction = V.sum(axis=1)[:, None] * X - V @ Y
         return np.asarray(direction) / np.asarray(self.lengthscale, dtype=float)
 
@@ -329,15 +332,15 @@ class RationalQuadratic(Radial):
         return 1 / (2 * float(self.alpha))
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        D += 1
         if self.alpha == 1:
+            D += 1
             return np.reciprocal(D, out=D)
-        np.log(D, out=D)
+        np.log1p(D, out=D)
         D *= -self.alpha
         return np.exp(D, out=D)
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
-        return -0.5 * (1 + R2 / (2 * self.alpha)) ** (-self.alpha - 1)
+        return -0.5 * np.exp((-self.alpha - 1) * np.log1p(R2 / (2 * self.alpha)))
 
     def theta_slopes(self, R2: np.ndarray) -> Iterable[np.ndarray]:
         S = R2 / (2 * self.alpha)

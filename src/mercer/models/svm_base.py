@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Data, length, take
+from ..data import Data, in_double, length, take
 from ..exceptions import ConvergenceWarning, NumericalWarning
 from ..features.sparse import compress
 from ..gram.memory import parse_memory
@@ -20,6 +20,7 @@ from ..gram.stored import LowRankGram
 from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
 from ..kernels.bits import two_values
+from ..kernels.distances import centre
 from ..kernels.named import as_kernel
 from ..progress import ticker
 from ..solvers.blocks import Blocks, FeatureBlocks
@@ -31,7 +32,9 @@ from .common import check_data, check_number, on_vectors
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
+_BLURRED = 1e-3  # an error of kernel values, of 1, beyond which single precision does not do
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
+_SINGLE_RANGE = 1e18  # and of numbers whose squares do not overflow
 _MOST_FEATURES = 2000  # of a dense feature map
 _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
 
@@ -39,24 +42,33 @@ _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked
 def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | None = None) -> Blocks:
     """K of the training samples, in this order: by features if there are few, else by blocks.
 
-    Where the problem is large enough for that to pay, rows are computed and kept in single
-    precision, and products, by which the solver checks its results, in double.
+    Where the problem is large enough for that to pay, and single precision good enough for these
+    samples, rows are computed and kept in it, and products, by which the solver checks its
+    results, in double.
     """
     order = np.arange(length(X)) if order is None else order
     n = len(order)
     single = n > _FEW and tol >= _FINE
     vectors = isinstance(X, np.ndarray) and on_vectors(kernel)
+    if vectors and single:
+        single = max(X.max(), -X.min()) < _SINGLE_RANGE
     if single and vectors and kernel.properties.stationary:
         one = kernel.prepare(X[:1])
         height = float(kernel.diag(one)[0])
         if kernel.n_features(one) is None and height <= _SINGLE_LIMIT:
-            return _in_single(
+            # a shift, which a stationary kernel does not see, saves the digits that there are;
+            # two values have none to save, and stay as they are to be recognised
+            origin = centre(X).astype(np.float64) if two_values(X) is None else 0.0
+            K = _in_single(
                 kernel,
-                kernel.prepare(_shifted(X, order)),
+                kernel.prepare(_shifted(X, order, origin)),
                 lambda index: kernel.prepare(X[order[index]].astype(np.float64)),
                 np.full(n, height),
             )
-    X = take(X, order)
+            if K.error <= _BLURRED * height and (K.factors or not _moved(kernel, X, origin)):
+                return K
+            single = False
+    X = in_double(take(X, order))
     X = np.asarray(X, dtype=np.float64) if vectors else X
     P = kernel.prepare(X)
     count = kernel.n_features(P)
@@ -68,26 +80,40 @@ def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | Non
         if count <= min(n / 4, _MOST_FEATURES):
             return FeatureBlocks(kernel.features(P), dtype=dtype)
     diagonal = np.asarray(kernel.diag(P), dtype=np.float64)
-    if not single or diagonal.max(initial=0) > _SINGLE_LIMIT:
-        return Blocks(kernel.tiles(P, P), diagonal)
-    rounded = kernel.prepare(X.astype(np.float32)) if vectors else P
-    return _in_single(kernel, rounded, partial(take, P), diagonal)
+    height = diagonal.max(initial=0)
+    if single and height <= _SINGLE_LIMIT and not (vectors and _moved(kernel, X, 0.0)):
+        rounded = kernel.prepare(X.astype(np.float32)) if vectors else P
+        K = _in_single(kernel, rounded, partial(take, P), diagonal)
+        if K.error <= _BLURRED * height:
+            return K
+    return Blocks(kernel.tiles(P, P), diagonal)
 
 
-def _shifted(X: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """X[order] in single precision, less its mean.
-
-    A shift, which a stationary kernel does not see, saves the digits that single precision has.
-    Two values have no digits to save, and stay as they are to be recognised.
-    """
-    mean = X.mean(axis=0, dtype=np.float64) if two_values(X) is None else 0.0
+def _shifted(X: np.ndarray, order: np.ndarray, origin: Any) -> np.ndarray:
+    """X[order] - origin in single precision."""
     out = np.empty((len(order), X.shape[1]), np.float32)
 
     def part(at: slice) -> None:
-        np.subtract(X[order[at]], mean, out=out[at], casting="same_kind")
+        np.subtract(X[order[at]], origin, out=out[at], casting="same_kind")
 
     run(part, slices(len(order), 500))
     return out
+
+
+def _moved(kernel: Kernel, X: np.ndarray, origin: Any) -> bool:
+    """Do samples, less the origin, move visibly when they are rounded to single precision?
+
+    Told by the samples with the largest and smallest entries. By the inequality of Cauchy and
+    Schwarz, kernel values change by no more than samples are moved in feature space.
+    """
+    far = np.unique(np.append(X.argmax(axis=0), X.argmin(axis=0)))
+    Z = X[far].astype(np.float64) - origin
+    P, Q = kernel.prepare(Z), kernel.prepare(Z * (1 + np.finfo(np.float32).eps))
+    own, other = kernel.diag(P), kernel.diag(Q)
+    parts = slices(len(far), _PROBES)
+    both = np.concatenate([np.diag(kernel.pairwise(take(P, s), take(Q, s))) for s in parts])
+    squared = np.maximum(own + other - 2 * both, 0)
+    return not np.sqrt(squared.max() * own.max()) <= _BLURRED * own.max()
 
 
 def _in_single(
@@ -100,20 +126,17 @@ def _in_single(
 
     distances = kernel.as_exponential(rounded, rounded)
     block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
-    factors = None
+    factors, error = None, 0.0
     if distances is not None:
         factors = Factors(distances.left, distances.right, np.float32(distances.unit))
-    some = np.linspace(0, len(diagonal) - 1, _PROBES).astype(int)
-    with one_blas_thread():  # not worth a second one
-        errors = block(some, some).astype(np.float32) - kernel.pairwise(exact(some), exact(some))
-    return Blocks(
-        block,
-        diagonal,
-        product=product,
-        factors=factors,
-        dtype=np.float32,
-        error=float(np.abs(errors).max()),
-    )
+        error = distances.error
+    if error <= _BLURRED:
+        some = np.linspace(0, len(diagonal) - 1, _PROBES).astype(int)
+        with one_blas_thread():  # not worth a second one
+            near = block(some, some).astype(np.float32)
+            found = np.abs(near - kernel.pairwise(exact(some), exact(some))).max()
+        error = float(found) if np.isfinite(found) else np.inf
+    return Blocks(block, diagonal, product=product, factors=factors, dtype=np.float32, error=error)
 
 
 class SupportVectorMachine(BaseEstimator):
@@ -242,7 +265,10 @@ class SupportVectorMachine(BaseEstimator):
             weights = [K.psi[of].T @ coef[of] for of in groups(self.n_support_)]
             return np.asarray(K.phi @ np.hstack(weights)).reshape(m, len(weights), -1)
         distances = self.kernel_.as_exponential(K.X, K.Y)
-        block = self.kernel_.tiles(K.X, K.Y) if distances is None else distances.exp
+        if distances is None or distances.in_doubt:
+            block: Any = self.kernel_.tiles(K.X, K.Y)
+        else:
+            block = distances.exp
         return sum_groups(block, m, coef, self.n_support_)
 
     def _functions(self) -> np.ndarray:

@@ -138,7 +138,8 @@ class _Family:
 
     def _squared(self) -> Distance:
         kinked = any(kernel.kinked for _, kernel, _ in self.members)
-        return SquaredDistances(self.X, self.X, exact=kinked)
+        finest = max(abs(kernel.stretch) * factor**2 for _, kernel, factor in self.members)
+        return SquaredDistances(self.X, self.X, exact=kinked, scale=1 / finest)
 
 
 def _key(kernel: Kernel) -> Any:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..data import Data, Zipped, as_vectors
 from ..gram.tiles import multiply
 from ..kernels.base import Kernel, Tile
-from ..kernels.distances import SquaredDistances
+from ..kernels.distances import SquaredDistances, centre
 from ..kernels.radial import Gaussian, Radial, RationalQuadratic
 from ..kernels.vectors import VectorKernel
 from ..params import parameter
@@ -70,7 +70,7 @@ class Stein(VectorKernel):
         (V, S), (W, T) = X.parts, Y.parts
         k = self.kernel
         scale = np.broadcast_to(np.asarray(k.lengthscale, dtype=np.float64), V.shape[1])
-        origin = W.mean(axis=0)
+        origin = centre(W)
         V, W = (V - origin) / scale, (W - origin) / scale  # in units of the lengthscale
         S, T = S * scale, T * scale
         weight = 1 / scale**2

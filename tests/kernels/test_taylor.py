@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import factorial
 
 import numpy as np
@@ -104,3 +105,37 @@ def test_radius_is_needed():
 
 def test_tolerance_is_not_tuned():
     assert len(Taylor([1, 2]).theta) == 0
+
+
+# ---- large inner products --------------------------------------------------------------------
+def _exponential(n):
+    return Fraction(1, factorial(n))
+
+
+@pytest.mark.parametrize("t", [0.5, 30.0, 200.0, 700.0])
+def test_large_powers_meet_small_coefficients(t):
+    X = np.array([[0.0], [np.sqrt(t)]])
+    got = Taylor(_exponential, radius=np.inf)(X)
+    assert np.allclose(got, np.exp(X @ X.T), rtol=1e-12)
+
+
+def test_coefficients_that_become_zero_too_soon_are_noticed():
+    def rounded(n):
+        return 1 / factorial(n) if n <= 170 else 0.0
+
+    def even(n):
+        return 0.0 if n % 2 else rounded(n)
+
+    for coefficients, value in ((rounded, np.exp), (even, np.cosh)):
+        kernel = Taylor(coefficients, radius=np.inf)
+        assert kernel([[5.0]])[0, 0] == pytest.approx(value(25.0), rel=1e-12)
+        with pytest.raises(DomainError, match="too small for a float"):
+            kernel([[10.0]])
+
+
+@pytest.mark.parametrize("coefficients", [_exponential, [1, 0, 2]])
+def test_values_beyond_floating_point_numbers_are_refused(coefficients):
+    with pytest.raises(DomainError, match="too large to be represented"):
+        Taylor(coefficients, radius=np.inf)([[1e90]])
+    with pytest.raises(DomainError, match="too large to be represented"):
+        Taylor(coefficients, radius=np.inf)(np.array([[1e18]], dtype="f4"))

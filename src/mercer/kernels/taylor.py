@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from math import log
+from numbers import Rational, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from . import properties as prop
 from .domains import VECTORS, Domain, ball
 from .dot import _UNBOUNDED, Dot
 from .vectors import VectorKernel, Vectors, squared_norms
+
+_GAP = 1000  # coefficients of 0 in a row that are the end of a series
 
 
 def _series(coefficients: Any) -> str | None:
@@ -36,6 +39,13 @@ def _series(coefficients: Any) -> str | None:
     return None
 
 
+def _log(a: Any) -> float:
+    """log a; of a fraction also if it is too small for a float."""
+    if isinstance(a, Rational):
+        return log(a.numerator) - log(a.denominator)
+    return log(a)
+
+
 @dataclass(eq=False, repr=False)
 class Taylor(Dot):
     r"""A power series in the inner product.
@@ -47,7 +57,8 @@ class Taylor(Dot):
     ----------
     coefficients : list of float, or callable
         a_0, a_1, ...; a finite list is a polynomial. A callable gives a_n for every n, and then
-        the radius of convergence has to be given.
+        the radius of convergence has to be given; as a :class:`fractions.Fraction` where a float
+        would be 0, as 1 / n! is from n = 178 on.
     radius : float, optional
         The series is used for ||x||^2 < radius. Infinite for a finite list.
     tol : float
@@ -100,27 +111,51 @@ class Taylor(Dot):
                 )
         return X
 
-    def _coefficient(self, n: int) -> float:
+    def _coefficient(self, n: int) -> Any:
         if callable(self.coefficients):
-            a = float(self.coefficients(n))
+            a = self.coefficients(n)
             if not a >= 0:
-                raise NotAKernelError(f"Taylor: coefficient a_{n} = {a:g} must be >= 0.")
+                raise NotAKernelError(f"Taylor: coefficient a_{n} = {float(a):g} must be >= 0.")
             return a
         return float(self.coefficients[n]) if n < len(self.coefficients) else 0.0
 
-    def _series(self, T: np.ndarray, weight: Callable[[int], float]) -> np.ndarray:
-        """sum_n weight(n) T^n, until it settles."""
+    def _series(self, T: np.ndarray, weight: Callable[[int], Any]) -> np.ndarray:
+        """sum_n weight(n) T^n, until it settles.
+
+        Powers are those of T / max |T|, and the rest of each term, weight(n) max |T|^n, comes from
+        logarithms: a large power times a small coefficient is neither infinite nor 0.
+        """
+        largest = float(np.abs(T).max(initial=0))
+        ratio = T / largest if largest > 0 else T
+        rate = np.log(largest) if largest > 0 else 0.0
+        most = np.log(np.finfo(T.dtype).max)
         total, power = np.zeros_like(T), np.ones_like(T)
         finite = None if callable(self.coefficients) else len(self.coefficients)
-        quiet = 0
+        quiet = zeros = 0
         for n in range(self._most_terms if finite is None else finite):
-            term = weight(n) * power
-            total += term
-            settled = np.all(np.abs(term) <= self.tol * np.abs(total))
-            quiet = quiet + 1 if settled and weight(n) else (quiet if not weight(n) else 0)
-            if finite is None and quiet >= 3:
+            a = weight(n)
+            if a:
+                exponent = _log(a) + n * rate
+                if not exponent < most:
+                    raise DomainError(
+                        f"Taylor: the values of the kernel are too large to be represented, since "
+                        f"some |<x, y>| is {largest:.3g}; rescale X."
+                    )
+                term = np.exp(exponent) * power
+                total += term
+                settled = np.all(np.abs(term) <= self.tol * np.abs(total))
+                quiet, zeros = quiet + 1 if settled else 0, 0
+            else:
+                zeros += 1
+            if finite is None and (quiet >= 3 or (zeros >= _GAP and quiet)):
                 return total
-            power = power * T
+            if finite is None and zeros >= _GAP and n > _GAP:
+                raise DomainError(
+                    f"Taylor: coefficients from a_{n - zeros + 1} on are 0, or too small for "
+                    f"a float, but terms still matter where |<x, y>| is {largest:.3g}; rescale "
+                    f"X, or let coefficients be fractions.Fraction."
+                )
+            power = power * ratio
         if finite is None:
             raise DomainError(
                 f"Taylor: the series has not settled to tol={self.tol:g} after {self._most_terms} "

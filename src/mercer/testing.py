@@ -25,6 +25,7 @@ import numpy as np
 
 from . import _checks as promise
 from ._checks import agree, require
+from ._difficult import difficult_samples
 from .data import Data, Rows, length, take
 from .gram.base import Gram
 from .kernels.base import Kernel
@@ -36,7 +37,14 @@ _IMPLIES = (
     ("integrally_pd", "strictly_pd"),
     ("strictly_pd", "positive_diag"),
 )
-__all__ = ["PSDCheck", "check_gram", "check_kernel", "check_properties", "check_psd"]
+__all__ = [
+    "PSDCheck",
+    "check_gram",
+    "check_kernel",
+    "check_properties",
+    "check_psd",
+    "difficult_samples",
+]
 
 
 @dataclass(frozen=True)

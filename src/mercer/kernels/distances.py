@@ -140,8 +140,8 @@ class SquaredDistances:
             bad = ~(np.sign(self.weight) * D >= x[:, None] + y)
             if bad.any():
                 D = self._again(D, bad, rows, cols)
-        largest = np.finfo(self.dtype).max
-        if limit > np.finfo(self.dtype).eps * largest:  # no infinity, which times 0 is no number
+        largest = 1e-6 * np.finfo(self.dtype).max  # what is multiplied by 0 must not be infinite
+        if limit > np.finfo(self.dtype).eps * largest:
             np.clip(D, -largest, largest, out=D)
         return D if limit >= 0 else self._signed(D)
 
@@ -159,6 +159,19 @@ class SquaredDistances:
         for some in _some(len(i), X.shape[1]):
             D[i[some], j[some]] = self.weight * squared_norms(X[i[some]] - Y[j[some]])
         return D
+
+    def pull(self, V: np.ndarray) -> np.ndarray:
+        """[sum_j V_ij (x_i - y_j)] for every i, by one product with V."""
+        X, Y = _dense(self.X), self.Y
+        if self.in_doubt:
+            Y = _dense(Y)
+            with np.errstate(over="ignore", invalid="ignore"):
+                columns = (np.subtract.outer(x, y) for x, y in zip(X.T, Y.T, strict=True))
+                return np.stack([np.where(V, V * by, 0).sum(axis=1) for by in columns], axis=1)
+        if not sp.issparse(Y):
+            origin = centre(Y)
+            X, Y = X - origin, Y - origin
+        return np.asarray(V.sum(axis=1)[:, None] * X - V @ Y)
 
     def by_column(self, V: np.ndarray, D: np.ndarray) -> np.ndarray:
         """[sum_ij V_ij (x_id - y_jd)^2] for every column d, by one product with V.
@@ -211,7 +224,7 @@ def median_distance(X: Vectors) -> float:
     between = D[np.triu_indices(len(D), 1)]
     between = between[between > 0]
     median = float(np.median(np.sqrt(between))) if len(between) else 1.0
-    if median < np.sqrt(np.finfo(D.dtype).max) / 2:
+    if median < 1e-4 * np.sqrt(np.finfo(D.dtype).max):
         return median
     largest = float(abs(X).max())  # most squares overflow
     return largest * median_distance(X / largest)

@@ -32,7 +32,7 @@ from ..params import one_of, positive
 from . import properties as prop
 from .base import Kernel, Tile, no_gradient, weigh
 from .bessel import matern_slope
-from .distances import SquaredDistances, centre, median_distance, variance_scale
+from .distances import SquaredDistances, median_distance, variance_scale
 from .vectors import VectorKernel, Vectors, inner_products
 
 if TYPE_CHECKING:
@@ -111,13 +111,8 @@ class Radial(VectorKernel):
         if self.cusped:
             raise NotImplementedError(f"{self!r} is not differentiable where x = y.")
         R2 = SquaredDistances(X, Y, exact=True)(slice(None), slice(None))
-        V = 2 * W * self.slope(R2)
-        X = X.toarray() if sp.issparse(X) else X
-        if not sp.issparse(Y):  # from a point amid them, a common offset does not cancel
-            origin = centre(Y)
-            X, Y = X - origin, Y - origin
-        direction = V.sum(axis=1)[:, None] * X - V @ Y
-        return np.asarray(direction) / np.asarray(self.lengthscale, dtype=float)
+        direction = SquaredDistances(X, Y).pull(2 * W * self.slope(R2))
+        return direction / np.asarray(self.lengthscale, dtype=float)
 
     def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         """By d(r^2)/d(log l_d) = -2 (x_d - y_d)^2 / l_d^2."""

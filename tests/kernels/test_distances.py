@@ -167,6 +167,18 @@ def test_weighted_squares_by_column_of_distant_groups(name, exact):
     assert np.allclose(distances.by_column(W, D), wanted, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", DIFFICULT)
+def test_pulls_of_distant_groups(name):
+    V = DIFFICULT[name]
+    D = SquaredDistances(V, V[:40], exact=True)(ALL, slice(0, 40))
+    W = np.exp(-D / 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        by = V.astype(np.longdouble)[:, None] - V[None, :40]
+        wanted = np.where(W[:, :, None] > 0, W[:, :, None] * by, 0).sum(axis=1).astype(float)
+    for right in (V[:40], sp.csr_matrix(V[:40])):
+        assert np.allclose(SquaredDistances(V, right).pull(W), wanted, rtol=1e-9, atol=1e-10)
+
+
 def test_wide_sparse_vectors_are_not_written_out_to_be_compared():
     wide = sp.random_array((40, 300_000), density=1e-4, rng=3, format="csr")
     wide = sp.csr_matrix(wide + sp.csr_matrix(([1e9] * 40, (range(40), [5] * 40)), wide.shape))

@@ -20,6 +20,7 @@ _NUMBERS = 2**22  # at most, that are written out at a time to take differences
 _SMOOTH = {np.dtype(np.float64): 2.0**-40, np.dtype(np.float32): 2.0**-16}
 _KINKED = {np.dtype(np.float64): 2.0**-30, np.dtype(np.float32): 2.0**-13}
 _SQUARABLE = 1e18  # numbers whose squares do not overflow, not even in single precision
+_ALL = slice(None)
 _RELATIVE = 256  # rounding errors that a squared distance has to exceed if its root is taken
 
 
@@ -135,29 +136,35 @@ class SquaredDistances:
         """A tile with the right sign, in which what cancels has been computed again."""
         x, y = self.doubt_x[rows], self.doubt_y[cols]
         limit = x.max(initial=-np.inf) + y.max(initial=-np.inf)
-        least = D.min(initial=np.inf) if self.weight > 0 else -D.max(initial=-np.inf)
-        if not least >= limit:  # also if it is not a number
-            bad = ~(np.sign(self.weight) * D >= x[:, None] + y)
-            if bad.any():
-                D = self._again(D, bad, rows, cols)
+        trusted = D >= limit if self.weight > 0 else D <= -limit
+        if not trusted.all():  # also where D is not a number
+            bad = np.flatnonzero(~trusted)
+            size = np.abs(D.ravel()[bad])
+            i, j = np.divmod(bad, D.shape[1])
+            again = ~(size >= x[i] + y[j])
+            D = self._again(D, i[again], j[again], rows, cols)
         largest = 1e-6 * np.finfo(self.dtype).max  # what is multiplied by 0 must not be infinite
         if limit > np.finfo(self.dtype).eps * largest:
             np.clip(D, -largest, largest, out=D)
         return D if limit >= 0 else self._signed(D)
 
-    def _again(self, D: np.ndarray, bad: np.ndarray, rows: Any, cols: Any) -> np.ndarray:
+    def _again(
+        self, D: np.ndarray, i: np.ndarray, j: np.ndarray, rows: Any, cols: Any
+    ) -> np.ndarray:
+        """The tile with these entries computed from differences, or all, if these are many."""
         X, Y = self.X[rows], self.Y[cols]
-        if self.dtype == np.float32:
+        if len(i) > _MOST * D.size and self.dtype == np.float32:
             X, Y = X.astype(np.float64), Y.astype(np.float64)
-            double = SquaredDistances(X, Y, self.weight, self.exact, self.scale)
-            D[:] = double(slice(None), slice(None))
+            D[:] = SquaredDistances(X, Y, self.weight, self.exact, self.scale)(_ALL, _ALL)
             return D
         small = X.shape[1] * sum(D.shape) <= _NUMBERS
-        if bad.mean() > _MOST and (small or not self.sparse):
+        if len(i) > _MOST * D.size and (small or not self.sparse):
             return np.multiply(cdist(_dense(X), _dense(Y), "sqeuclidean"), self.weight, out=D)
-        i, j = np.nonzero(bad)
         for some in _some(len(i), X.shape[1]):
-            D[i[some], j[some]] = self.weight * squared_norms(X[i[some]] - Y[j[some]])
+            a, b = X[i[some]], Y[j[some]]
+            if self.dtype == np.float32:
+                a, b = a.astype(np.float64), b.astype(np.float64)
+            D[i[some], j[some]] = self.weight * squared_norms(a - b)
         return D
 
     def pull(self, V: np.ndarray) -> np.ndarray:
@@ -219,8 +226,7 @@ def median_distance(X: Vectors) -> float:
     n = length(X)
     if n > _MEDIAN_SAMPLES:
         X = take(X, np.linspace(0, n - 1, _MEDIAN_SAMPLES).astype(int))
-    everything = slice(None)
-    D = SquaredDistances(X, X, exact=True)(everything, everything)
+    D = SquaredDistances(X, X, exact=True)(_ALL, _ALL)
     between = D[np.triu_indices(len(D), 1)]
     between = between[between > 0]
     median = float(np.median(np.sqrt(between))) if len(between) else 1.0

@@ -136,10 +136,10 @@ class SquaredDistances:
         """A tile with the right sign, in which what cancels has been computed again."""
         x, y = self.doubt_x[rows], self.doubt_y[cols]
         limit = x.max(initial=-np.inf) + y.max(initial=-np.inf)
-        trusted = D >= limit if self.weight > 0 else D <= -limit
+        trusted = limit <= D if self.weight > 0 else -limit >= D
         if not trusted.all():  # also where D is not a number
             bad = np.flatnonzero(~trusted)
-            size = np.abs(D.ravel()[bad])
+            size = np.sign(self.weight) * D.ravel()[bad]
             i, j = np.divmod(bad, D.shape[1])
             again = ~(size >= x[i] + y[j])
             D = self._again(D, i[again], j[again], rows, cols)

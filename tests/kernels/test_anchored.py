@@ -116,3 +116,18 @@ def test_float32_keeps_its_type_and_digits():
     K = Linear().center()(shifted)
     assert K.dtype == np.float32
     assert np.abs(K - Linear().center()(shifted.astype(float))).max() < 0.05  # of about 20000
+
+
+def test_slopes_of_a_centred_kernel_with_more_anchors_than_a_tile(monkeypatch):
+    rng = np.random.default_rng(3)
+    X, Z, W = rng.normal(size=(5, 2)), rng.normal(size=(23, 2)), rng.normal(size=(5, 5))
+    k = Gaussian(1.3).center(Z)
+    P = k.prepare(X)
+    whole = k.grad_theta(P, P, W), k.grad_theta_diag(P, W[0])
+    monkeypatch.setattr("mercer.gram.tiles.TILE", 4)
+    assert np.allclose(k.grad_theta(P, P, W), whole[0], rtol=1e-12)
+    assert np.allclose(k.grad_theta_diag(P, W[0]), whole[1], rtol=1e-12)
+    H = np.r_[np.eye(5), np.zeros((23, 5))] - np.r_[np.zeros((5, 5)), np.ones((23, 5))] / 23
+    both = np.r_[X, Z]
+    up, down = (H.T @ Gaussian(1.3 * np.exp(h))(both) @ H for h in (1e-5, -1e-5))
+    assert np.sum(W * (up - down)) / 2e-5 == pytest.approx(whole[0][0], rel=1e-6)

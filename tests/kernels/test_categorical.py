@@ -152,3 +152,14 @@ def test_mmd_is_the_distance_of_probabilities():
 def test_bad_data(X, message):
     with pytest.raises(DomainError, match=message):
         Categorical()(X)
+
+
+def test_no_word_is_a_number():
+    """Codes of whole numbers, and of everything else, lie in two ranges that do not meet."""
+    numbers = [0, 1, -1, 112, 2**54, -(2**54), 12345]
+    words = [f"label {i}" for i in range(2000)] + [2.5, -0.25]
+    k = Categorical()
+    codes = k.prepare(words)
+    assert codes.min() > k.prepare(numbers).max()
+    assert len(np.unique(codes)) == len(words)
+    assert k.n_features(codes) > codes.max()

@@ -195,3 +195,12 @@ def test_lengthscales_of_enormous_numbers_are_finite():
     assert variance_scale(1e200 * X) == pytest.approx(1e200 * variance_scale(X))
     sparse = sp.csr_matrix(np.abs(X) + 1e6)
     assert variance_scale(sparse) == pytest.approx(variance_scale(np.abs(X) + 1e6), rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_the_error_that_is_announced_is_that_of_the_product(dtype):
+    far = (50 * X + 3).astype(dtype)
+    distances = SquaredDistances(far, far, weight=-0.5)
+    found = np.abs(distances.left @ distances.right.T + cdist(far, far, "sqeuclidean") / 2).max()
+    assert found <= 4 * distances.error
+    assert distances.error <= 2000 * np.finfo(dtype).eps * 50

@@ -1,8 +1,9 @@
 """Polynomials on the plane; what all explicit kernels promise is in test_explicit.py."""
 
 import numpy as np
+import pytest
 
-from mercer import XOR, Conic, Polynomial
+from mercer import XOR, Conic, Polynomial, RKHSFunction
 
 PLANE = np.random.default_rng(0).normal(size=(8, 2))
 
@@ -27,3 +28,11 @@ def test_conic():
     phi = Conic().features(Conic().prepare(np.vstack([ellipse, c, c + 3])))
     np.testing.assert_allclose(phi[:9] @ w, 0, atol=1e-12)
     assert phi[9] @ w < 0 < phi[10] @ w
+
+
+@pytest.mark.parametrize("kernel", [XOR(), Conic()])
+def test_slopes(kernel):
+    f = RKHSFunction(kernel, PLANE[:5], np.arange(1.0, 6.0))
+    step = 1e-6 * np.eye(2)
+    wanted = np.stack([(f(PLANE + e) - f(PLANE - e)) / 2e-6 for e in step], axis=1)
+    np.testing.assert_allclose(f.gradient(PLANE), wanted, rtol=1e-7)

@@ -51,3 +51,13 @@ def test_regularized_fourier(rng):
         RegularizedFourier()(X, X[:, :3])
     with pytest.raises(ValueError, match="between 0 and 1"):
         RegularizedFourier(1.0)
+
+
+def test_slopes_in_several_blocks_of_windows(monkeypatch):
+    rng = np.random.default_rng(8)
+    series = [rng.normal(size=n) for n in (9, 12, 10)]
+    k, W = LagEmbedding(Gaussian(1.2), 3), rng.normal(size=(3, 3))
+    P = k.prepare(series)
+    up, down = (LagEmbedding(Gaussian(1.2 * np.exp(h)), 3)(series) for h in (1e-5, -1e-5))
+    monkeypatch.setattr(series_vectors, "_WINDOWS", 4)
+    assert k.grad_theta(P, P, W) == pytest.approx(np.sum(W * (up - down)) / 2e-5, rel=1e-6)

@@ -406,3 +406,9 @@ def test_repr():
     assert repr(k.at(0.0)) == "RKHSFunction(1 point, k = 2 * Gaussian())"
     family = RKHSFunction(k, [0.0, 1.0], np.eye(2))
     assert repr(family) == "RKHSFunction(2 functions, 2 points, k = 2 * Gaussian())"
+
+
+def test_negligible_terms_are_those_of_small_norm():
+    """a k(x, .) has the norm |a| sqrt(k(x, x)): a small coefficient of a large sample counts."""
+    f = RKHSFunction(Linear(), np.array([[0.001], [100.0]]), np.array([1.0, 0.01]))
+    assert f.simplify(tol=0.1).points.tolist() == [[100.0]]

@@ -12,7 +12,7 @@ from mercer import (
     kernel_grid,
     two_sample_test,
 )
-from mercer.stats import independence_kernels, sums
+from mercer.stats import independence_kernels, landmarks, sums
 from mercer.stats.arrangement import arrange
 from mercer.stats.cyclic_features import shifted_feature_sums
 from mercer.stats.permutations import binned, exchange
@@ -93,3 +93,16 @@ def test_progress_is_shown(rng, capsys):
     assert "observations" in shown
     two_sample_test(X, Y, n_permutations=19, rng=0)
     assert not capsys.readouterr().err
+
+
+def test_sums_over_units_begin_where_the_units_do(rng, monkeypatch):
+    """In chunks that begin within a unit, and at units other than the first."""
+    X, Z = rng.standard_normal((60, 2)), rng.standard_normal((5, 2))
+    units = binned(np.repeat([0, 1], 30), 12, rng)
+    order = np.argsort(units.place, kind="stable")
+    monkeypatch.setattr(landmarks, "_ROWS", 7)
+    (features,), _ = landmarks.landmark_sums([Nystrom(Gaussian(1.0), Z)], X, units, order)
+    k = Nystrom(Gaussian(1.0), Z)
+    phi = k.features(k.prepare(X))
+    wanted = np.stack([phi[units.place == unit].sum(axis=0) for unit in range(len(units))])
+    assert np.allclose(features @ features.T, wanted @ wanted.T, atol=1e-4)

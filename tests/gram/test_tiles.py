@@ -1,10 +1,6 @@
-import threading
-import time
-
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
-from threadpoolctl import threadpool_info
 
 from mercer import Gaussian, Linear, Matern
 from mercer.gram import tiles
@@ -58,71 +54,6 @@ def test_results_do_not_depend_on_the_number_of_threads(X, rng):
     np.testing.assert_array_equal(one, many)
 
 
-def test_errors_in_a_worker_reach_the_caller():
-    def fail(item):
-        raise RuntimeError(f"item {item}")
-
-    with pytest.raises(RuntimeError, match="item"):
-        tiles.run(fail, range(4), workers=2)
-
-
-def test_after_an_error_no_item_is_begun():
-    begun, barrier = [], threading.Barrier(2, timeout=5)
-
-    def job(i):
-        begun.append(i)
-        barrier.wait()
-        if i == 0:
-            raise KeyError("no such thing")
-        time.sleep(0.1)
-
-    with pytest.raises(KeyError, match="no such thing"):
-        tiles.run(job, range(50), workers=2)
-    assert sorted(begun) == [0, 1]
-    done = []
-    tiles.run(done.append, range(3), workers=2)  # the pool is as it was
-    assert sorted(done) == [0, 1, 2]
-
-
-def test_the_caller_takes_part():
-    barrier, names = threading.Barrier(2, timeout=5), set()
-
-    def job(i):
-        names.add(threading.current_thread().name)
-        assert tiles.on_pool()
-        barrier.wait()  # two threads are here at once
-
-    tiles.run(job, range(4), workers=2)
-    assert threading.current_thread().name in names
-    assert len(names) == 2
-    assert not tiles.on_pool()
-
-
-def test_a_busy_pool_is_not_waited_for():
-    """The caller does all of the work if the other threads have other things to do."""
-    go = threading.Event()
-    busy = tiles._pool(1).submit(go.wait, 10)
-    done = []
-    tiles.run(done.append, range(5), workers=2)
-    assert sorted(done) == list(range(5))
-    assert not busy.done()
-    go.set()
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_blas_is_held_to_one_thread(workers):
-    def blas_threads():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    before, inside = blas_threads(), []
-    tiles.run(lambda i: inside.append(blas_threads()), range(2), workers=workers)
-    assert inside == [{1}, {1}]
-    assert blas_threads() == before
-    with tiles.one_blas_thread(), tiles.one_blas_thread():
-        assert blas_threads() == {1}
-    assert blas_threads() == before
-
-
 def test_float32_products_accumulate_in_float64(rng):
     X = rng.standard_normal((3000, 3)).astype(np.float32)
     v = np.ones((3000, 1))
@@ -130,16 +61,6 @@ def test_float32_products_accumulate_in_float64(rng):
     P = k.prepare(X)
     exact = rbf_kernel(X.astype(float), gamma=0.5) @ v
     np.testing.assert_allclose(tiles.multiply(k, P, P, v), exact, rtol=2e-6)
-
-
-def test_nested_runs_do_not_wait_for_each_other():
-    done = []
-
-    def outer(i):
-        tiles.run(lambda j: done.append((i, j)), range(3), workers=2)
-
-    tiles.run(outer, range(4), workers=2)
-    assert sorted(done) == [(i, j) for i in range(4) for j in range(3)]
 
 
 # ---- contractions of derivatives ----------------------------------------------------------

@@ -1,20 +1,13 @@
 """Kernel matrices tile by tile, on all cores: the one engine every Gram operator uses.
 
 A tile is small enough to stay in cache between the matrix product and the elementwise function
-that follows it. Tiles are shared by the calling thread and a pool of others; BLAS is held to a
-single thread inside, because two layers of threads fight for the same cores. Which numbers are
+that follows it. Tiles are shared by the calling thread and a pool of others. Which numbers are
 added in which order does not depend on the number of threads.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,12 +15,25 @@ import numpy as np
 from ..data import Data, length, take
 from ..kernels.base import Kernel
 from .memory import require_memory
+from .threads import cores, go_on, on_pool, one_blas_thread, run
+
+__all__ = [
+    "TILE",
+    "contract",
+    "cores",
+    "evaluate",
+    "go_on",
+    "multiply",
+    "on_pool",
+    "one_blas_thread",
+    "row_means",
+    "run",
+    "slices",
+]
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
-_THREADS = "mercer-tiles"
 _GROUPS = 16  # independent accumulators of a symmetric product
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, a product does not use symmetry
-_here = threading.local()
 
 
 def evaluate(
@@ -87,6 +93,7 @@ def multiply(
 
     def strip(rows: slice) -> None:
         for cols in slices(m, size):
+            go_on()
             out[rows] += block(rows, cols) @ V[cols]
 
     run(strip, slices(n, size), workers)
@@ -151,6 +158,7 @@ def _multiply_symmetric(
             for cols in slices(n, size):
                 if cols.start < rows.start:
                     continue
+                go_on()
                 T = block(rows, cols)
                 if rows == cols:
                     np.fill_diagonal(T, exact[rows])
@@ -161,88 +169,6 @@ def _multiply_symmetric(
 
     run(group, range(groups), workers)
     return partial.sum(axis=0)
-
-
-def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = None) -> None:
-    """Call ``job`` on every item, here and on the pool, with BLAS held to one thread.
-
-    This thread does its share: it is awake already, on a core of its own. A job that itself calls
-    ``run`` goes on in its own thread: waiting for the pool from inside would never end.
-    """
-    items = list(items)
-    workers = min(workers or cores(), len(items))
-    if workers <= 1 or on_pool():
-        with one_blas_thread():
-            for item in items:
-                job(item)
-        return
-    waiting = deque(items)
-
-    def work() -> None:
-        _here.working = True
-        try:
-            while True:
-                try:
-                    item = waiting.popleft()
-                except IndexError:  # the others have taken all
-                    return
-                job(item)
-        except BaseException:
-            waiting.clear()  # nobody begins another one
-            raise
-        finally:
-            _here.working = False
-
-    with one_blas_thread():
-        others = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
-        try:
-            work()
-        finally:
-            begun = [other for other in others if not other.cancel()]
-            wait(begun)
-        for other in begun:
-            other.result()
-
-
-def one_blas_thread() -> Any:
-    """A context in which BLAS and LAPACK use one thread; inside another one they do so anyway."""
-    return nullcontext() if on_pool() or getattr(_here, "held", False) else _held()
-
-
-@contextmanager
-def _held() -> Iterator[None]:
-    with _blas().limit(limits=1, user_api="blas"):
-        _here.held = True
-        try:
-            yield
-        finally:
-            _here.held = False
-
-
-def on_pool() -> bool:
-    """Is this thread at work on a job?"""
-    return getattr(_here, "working", False)
-
-
-@cache
-def cores() -> int:
-    """The number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@cache
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix=_THREADS)
-
-
-@cache
-def _blas() -> Any:
-    import scipy.linalg  # noqa: F401  (its BLAS has to be loaded to be held)
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def _tile_size(n: int, m: int) -> int:

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mercer.data import Zipped, as_vectors, columns, is_frame, join, length, take
+from mercer import Gaussian, KernelRidge, Spectrum, two_sample_test
+from mercer.data import Zipped, as_vectors, column_key, columns, is_frame, join, length, take
 from mercer.exceptions import DomainError
 
 FRAME = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5], "s": ["x", "y", "x"]})
@@ -192,3 +193,107 @@ def test_as_vectors_refuses(X, message):
 def test_huge_numbers_are_not_taken_for_infinity():
     X = np.full((4, 2), 1e308)
     assert as_vectors(X, "k") is X
+
+
+# ---- how columns are named -------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        (FRAME.columns[:2], ["a", "b"]),
+        (np.array([0, 1]), [0, 1]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.array([True, False, True]), [0, 2]),
+        (range(2), [0, 1]),
+        (pd.Series(["a", "b"]), ["a", "b"]),
+        (np.int64(1), 1),
+        (["a"], ["a"]),
+        ("a", "a"),
+        (slice(0, 2), slice(0, 2)),
+    ],
+)
+def test_several_columns_are_a_list(given, key):
+    assert column_key(given) == key
+    assert type(column_key(given)) is type(key)
+    assert Gaussian().on(given) == Gaussian().on(key)
+    assert repr(Gaussian().on(given)) == repr(Gaussian().on(key))
+
+
+def test_arrays_of_columns():
+    X = np.arange(6.0).reshape(2, 3) / 5
+    expected = Gaussian()(X[:, :2])
+    for key in ([0, 1], np.array([0, 1]), range(2), (0, 1), np.array([True, True, False])):
+        np.testing.assert_array_equal(Gaussian().on(key)(X), expected)
+    np.testing.assert_array_equal(
+        Gaussian().on(FRAME.columns[:2])(FRAME), Gaussian()(FRAME[["a", "b"]])
+    )
+    pairs = pd.DataFrame(X, columns=pd.MultiIndex.from_tuples([("u", 1), ("u", 2), ("v", 1)]))
+    np.testing.assert_array_equal(Gaussian().on(("v", 1))(pairs), Gaussian()(X[:, 2:]))
+
+
+# ---- what holds no samples -------------------------------------------------------------------
+@pytest.mark.parametrize("x", ["abc", b"abc"])
+def test_one_string_is_no_list_of_samples(x):
+    kernel, f = Spectrum(2), Spectrum(2).at("abc")
+    model = KernelRidge(kernel=kernel).fit(["abc", "abd"], [0.0, 1.0])
+    for use in (
+        lambda: kernel(x),
+        lambda: kernel(["abc"], x),
+        lambda: Gaussian()(x),
+        lambda: f(x),
+        lambda: model.predict(x),
+        lambda: KernelRidge(kernel=kernel).fit(x, [0.0, 1.0, 2.0]),
+    ):
+        with pytest.raises(DomainError, match=r"a single (str|bytes); wrap it: \[x\]"):
+            use()
+
+
+MASKED = np.ma.masked_greater(np.arange(8.0).reshape(4, 2), 6)
+
+
+def test_masked_values_are_refused():
+    full = np.ma.array(np.arange(8.0).reshape(4, 2))
+    plain = np.arange(8.0).reshape(4, 2)
+    y = np.arange(4.0)
+    model = KernelRidge(kernel="rbf").fit(full, y)
+    for use in (
+        lambda X: Gaussian()(X),
+        lambda X: Gaussian()(plain, X),
+        lambda X: Gaussian().on(1)(X),
+        lambda X: Gaussian().at(plain[0])(X),
+        lambda X: model.predict(X),
+        lambda X: KernelRidge(kernel="rbf").fit(X, y).predict(plain),
+        lambda X: KernelRidge(kernel=Gaussian()).fit(X, y).predict(plain),
+        lambda X: two_sample_test(X, plain + 1, rng=0).pvalue,
+    ):
+        np.testing.assert_array_equal(use(full), use(plain))
+        with pytest.raises(DomainError, match=r"1 masked value.*X.filled"):
+            use(MASKED)
+
+
+def test_arrays_of_strings_of_numpy():
+    words = ["abc", "abd", "xyz"]
+    X = np.array(words, dtype=np.dtypes.StringDType())
+    table = np.column_stack([X, X])
+    np.testing.assert_array_equal(Spectrum(2)(X), Spectrum(2)(words))
+    np.testing.assert_array_equal(Spectrum(2).on(1)(table), Spectrum(2)(words))
+    assert columns(table, 0) == words
+    with pytest.raises(DomainError, match="For strings use Spectrum"):
+        Gaussian()(X)
+    model = KernelRidge(kernel=Spectrum(2)).fit(X, np.arange(3.0))
+    expected = KernelRidge(kernel=Spectrum(2)).fit(words, np.arange(3.0)).predict(words)
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_numbers_of_any_class():
+    expected = np.array([[1.0], [2.5]])
+    for X in (
+        np.array([[1], [2.5]], dtype=object),
+        [[np.float32(1)], [2.5]],
+        np.array([[True], [2.5]], dtype=object),
+    ):
+        np.testing.assert_array_equal(as_vectors(X, ""), expected)
+    assert as_vectors(np.eye(2, dtype=bool), "").tolist() == [[1, 0], [0, 1]]
+    flags, numbers = np.array([[True], [False]]), np.array([[0.5], [1.5]])
+    assert join(flags, numbers).tolist() == [[1], [0], [0.5], [1.5]]
+    with pytest.raises(DomainError, match="array of numbers"):
+        as_vectors(np.ones((2, 2)) + 1j, "Gaussian")

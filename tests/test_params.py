@@ -199,6 +199,21 @@ def test_show():
     assert show(pd.DataFrame({"a": [1, 2]})) == "<data of shape (2, 1)>"
     assert show([1, "a", None]) == "[1, 'a', None]"
     assert show(np.int64(3)) == "3"
+    assert show((np.float64(0.5), 1)) == "(0.5, 1)"
+    assert show(("a",)) == "('a',)"
+
+
+def test_parameters_are_printed_whole_and_data_in_brief():
+    assert repr(Gaussian(np.arange(1, 101))) == f"Gaussian(lengthscale={list(range(1, 101))})"
+    assert repr(Gaussian(list(range(1, 101)))) == f"Gaussian(lengthscale={list(range(1, 101))})"
+    assert repr(Gaussian().on(list(range(100)))) == f"Gaussian().on({list(range(100))})"
+    assert repr(Gaussian().center(np.zeros(100))).endswith(".center(<array of shape (100,)>)")
+
+
+def test_same_dicts():
+    assert same([{"x": np.arange(2)}], [{"x": np.arange(2)}])
+    assert not same({"x": np.arange(2)}, {"x": np.arange(3)})
+    assert not same({"x": 1}, {"y": 1})
 
 
 # ---- tuning -------------------------------------------------------------------------------

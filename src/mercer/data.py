@@ -1,6 +1,6 @@
 """Data is an ordered thing with a length: arrays, sparse matrices, tables, lists of anything.
 
-Nothing outside this file and the vector kernels knows what a sample looks like.
+Nothing outside this file, ``frames.py`` and the vector kernels knows what a sample looks like.
 """
 
 from __future__ import annotations
@@ -11,7 +11,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from . import frames
 from .exceptions import DomainError
+from .frames import is_frame
+
+__all__ = [
+    "Data",
+    "Rows",
+    "Zipped",
+    "as_samples",
+    "as_vectors",
+    "column_key",
+    "columns",
+    "holds_numbers",
+    "in_double",
+    "is_frame",
+    "join",
+    "length",
+    "take",
+]
 
 Data = Any
 Rows = Any  # a slice, or integers as an array or list
@@ -30,9 +48,23 @@ class Zipped:
         return Zipped(*(take(part, rows) for part in self.parts))
 
 
-def is_frame(X: Data) -> bool:
-    """Is X a pandas DataFrame? (Told by its attributes: pandas stays optional.)"""
-    return hasattr(X, "iloc") and hasattr(X, "columns")
+def as_samples(X: Data, owner: str | None = None) -> Data:
+    """X itself; refuses masked values, tables not computed yet and, for ``owner``, one string."""
+    if owner is not None and isinstance(X, str | bytes):
+        raise DomainError(
+            f"{owner} works on a list of samples, got a single {type(X).__name__}; wrap it: [x]."
+        )
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
+        raise DomainError("X is a lazy table, which holds no samples yet; pass X.collect().")
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            raise DomainError(
+                f"X has {np.ma.count_masked(X)} masked values, which are not numbers to compute "
+                f"with; fill them with X.filled(...), or drop their rows with "
+                f"np.ma.compress_rows(X)."
+            )
+        return X.data
+    return X
 
 
 def length(X: Data) -> int:
@@ -53,12 +85,15 @@ def join(*parts: Data) -> Data:
     """Concatenate data sets of the same kind."""
     if len(parts) == 1:
         return parts[0]
+    parts = tuple(map(as_samples, parts))
     if any(sp.issparse(part) for part in parts):
         return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
+    if any(is_frame(part) for part in parts):
+        return frames.concat(list(parts))
     if hasattr(parts[0], "iloc"):
         import pandas as pd
 
-        return pd.concat(parts, ignore_index=True)
+        return pd.concat([pd.Series(part) for part in parts], ignore_index=True)
     dtypes = [part.dtype for part in parts if isinstance(part, np.ndarray)]
     if dtypes:
         kind = float if _is_numeric(dtypes[0]) else object
@@ -70,41 +105,38 @@ def join(*parts: Data) -> Data:
     return [x for part in parts for x in part]
 
 
+def column_key(key: Any) -> Any:
+    """Which columns: several as a list, whatever holds them (a pandas index, an array, a range)."""
+    if isinstance(key, np.ndarray):
+        return (np.flatnonzero(key) if key.dtype == bool else key).tolist()
+    if isinstance(key, range) or hasattr(key, "get_indexer") or hasattr(key, "to_list"):
+        return list(key)
+    return key.item() if isinstance(key, np.generic) else key
+
+
 def columns(X: Data, key: Any) -> Data:
     """The columns ``key`` of a table, array or list of tuples or dicts.
 
     One column of numbers becomes an (n, 1) array, one of anything else a list; several
     columns become an (n, d) array of numbers.
     """
+    key, X = column_key(key), as_samples(X, f".on({key!r})")
     many = isinstance(key, list | slice)
     if is_frame(X):
-        names = X.columns[key].tolist() if isinstance(key, slice) else key
-        missing = [c for c in (names if many else [names]) if c not in X.columns]
-        if missing:
-            known = ", ".join(map(repr, X.columns))
-            raise DomainError(f"the table has no column {missing[0]!r}; it has: {known}.")
-        if many:
-            bad = [c for c in names if not _is_numeric(X[c].dtype)]
-            if bad:
-                raise DomainError(
-                    f"column {bad[0]!r} does not hold numbers; give it a kernel of its own, "
-                    f"for example Categorical().on({bad[0]!r})."
-                )
-            return X[names].to_numpy(dtype=float)
-        values = X[key]
-        return values.to_numpy(dtype=float)[:, None] if _is_numeric(values.dtype) else list(values)
+        return _of_frame(X, key)
     if isinstance(X, np.ndarray) or sp.issparse(X):
         X = X.tocsr() if sp.issparse(X) else X
         if X.ndim != 2:
             raise DomainError(f".on({key!r}) needs a 2-d array, got {X.ndim}-d.")
+        if isinstance(key, tuple):
+            key, many = list(key), True
         try:
             chosen = X[:, key] if many else X[:, [key]]
         except (IndexError, ValueError) as error:
             raise DomainError(f".on({key!r}): X has {X.shape[1]} columns ({error}).") from None
         if many or _is_numeric(X.dtype):
             return chosen
-        values = chosen[:, 0].tolist()
-        return np.array(values, dtype=float)[:, None] if _all_numbers(values) else values
+        return _column(chosen[:, 0].tolist())
     try:
         if many:
             keys = range(*key.indices(len(X[0]))) if isinstance(key, slice) else key
@@ -121,23 +153,14 @@ def columns(X: Data, key: Any) -> Data:
                 f".on({key!r}): these entries do not all hold numbers; give those that do not a "
                 f"kernel of their own, for example Spectrum(3).on(key)."
             ) from None
-    return np.array(values, dtype=float)[:, None] if _all_numbers(values) else values
+    return _column(values)
 
 
 def in_double(X: Data) -> Data:
     """Arrays, sparse matrices and columns of single precision in double; all else as it is."""
     if is_frame(X):
-        single = [c for c in X.columns if X[c].dtype == np.float32]
-        return X.astype(dict.fromkeys(single, np.float64)) if single else X
+        return frames.in_double(X)
     return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
-
-
-def _is_numeric(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "biuf"
-
-
-def _all_numbers(values: list) -> bool:
-    return bool(values) and all(isinstance(v, int | float | np.number) for v in values)
 
 
 def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
@@ -145,39 +168,8 @@ def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
 
     float32 stays float32, everything else becomes float64; a 1-d array is n points on the line.
     """
-    if sp.issparse(X):
-        X = X.tocsr()
-        if X.dtype.kind not in "biuf":
-            raise DomainError(f"{owner} works on real numbers, got a matrix of {X.dtype}.")
-        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-        values = X.data
-    else:
-        kind = type(X).__name__
-        if is_frame(X):
-            bad = [c for c in X.columns if not _is_numeric(X[c].dtype)]
-            if bad:
-                raise DomainError(
-                    f"{owner} works on vectors, but column {bad[0]!r} does not hold numbers; "
-                    f"pick columns with .on([...]) and give the others their own kernels."
-                )
-            X = X.to_numpy()
-        try:
-            X = np.asarray(X)
-            if X.dtype == object or X.dtype.kind in "US":
-                X = np.array(X.tolist(), dtype=np.float64) if X.dtype == object else None
-            if X is None or X.dtype.kind not in "biuf":
-                raise TypeError
-        except (TypeError, ValueError):
-            raise DomainError(
-                f"{owner} works on vectors: an (n, d) array of numbers, got a {kind} of "
-                f"something else. For strings use Spectrum(k), for labels Categorical(), for "
-                f"series GlobalAlignment()."
-            ) from None
-        X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
-        X = X[:, None] if X.ndim == 1 else X
-        if X.ndim != 2:
-            raise DomainError(f"{owner} works on (n, d) arrays, got {X.ndim} dimensions.")
-        values = X
+    X = _numbers(as_samples(X, owner), owner)
+    values = X.data if sp.issparse(X) else X
     if X.shape[0] == 0:
         raise DomainError(f"{owner}: X has no samples (shape {X.shape}).")
     if X.shape[1] == 0:
@@ -190,3 +182,70 @@ def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
             f"(sklearn.impute.SimpleImputer does)."
         )
     return X
+
+
+def holds_numbers(X: Data) -> bool:
+    """Is X an array or table of numbers, or a list that makes one?"""
+    try:
+        _numbers(X, "")
+    except DomainError:
+        return False
+    return True
+
+
+def _numbers(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
+    """X as an (n, d) array of floats or a CSR matrix, which may still hold NaN or be empty."""
+    if sp.issparse(X):
+        X = X.tocsr()
+        if X.dtype.kind not in "biuf":
+            raise DomainError(f"{owner} works on real numbers, got a matrix of {X.dtype}.")
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    kind = type(X).__name__
+    X = frames.matrix(X, owner) if is_frame(X) else X
+    try:
+        X = np.asarray(X)
+        numbers = np.array(X.tolist(), dtype=np.float64) if X.dtype == object else X
+        if numbers.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError):
+        if frames.holds_dates(X):
+            raise frames.dates(owner, f"the {kind}") from None
+        raise DomainError(
+            f"{owner} works on vectors: an (n, d) array of numbers, got a {kind} of "
+            f"something else. For strings use Spectrum(k), for labels Categorical(), for "
+            f"series GlobalAlignment()."
+        ) from None
+    single = numbers.dtype == np.float32
+    X = np.ascontiguousarray(numbers, dtype=np.float32 if single else np.float64)
+    X = X[:, None] if X.ndim == 1 else X
+    if X.ndim != 2:
+        raise DomainError(f"{owner} works on (n, d) arrays, got {X.ndim} dimensions.")
+    return X
+
+
+def _of_frame(X: Data, key: Any) -> Data:
+    if isinstance(key, tuple) and key not in list(X.columns):
+        key = list(key)
+    if not isinstance(key, list | slice):
+        values = frames.column(X, key)
+        return values if isinstance(values, list) else values[:, None]
+    wanted = frames.names(X, key) if isinstance(key, slice) else key
+    found = [frames.column(X, name) for name in wanted]
+    for name, values in zip(wanted, found, strict=True):
+        if isinstance(values, list):
+            if frames.holds_dates(values):
+                raise frames.dates(f".on({key!r})", f"column {name!r}")
+            raise DomainError(
+                f"column {name!r} does not hold numbers; give it a kernel of its own, "
+                f"for example Categorical().on({name!r})."
+            )
+    return np.column_stack(found) if found else np.empty((length(X), 0))
+
+
+def _column(values: list) -> Data:
+    """Numbers as an (n, 1) array, anything else as it is."""
+    return np.array(values, dtype=float)[:, None] if frames.all_numbers(values) else values
+
+
+def _is_numeric(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "biuf"

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+_MOST_SHOWN = 10_000  # numbers of one parameter that are printed
 Check = Callable[[Any], str | None]
 """Returns what a value must be (``"positive"``) when it is not, else None."""
 
@@ -194,7 +195,8 @@ class Params:
         for f in fields(self):
             value = getattr(self, f.name)
             if f.default is MISSING or not same(value, f.default):
-                shown.append(f"{f.name}={show(value)}")
+                whole = f.metadata.get("check") is not None  # a parameter, not data
+                shown.append(f"{f.name}={show(value, whole=whole)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _items(self) -> Iterator[tuple[str, Any]]:
@@ -251,6 +253,8 @@ def same(a: Any, b: Any) -> bool:
         return type(a) is type(b) and a == b
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if hasattr(a, "tocsr") and hasattr(b, "tocsr"):
         return a.shape == b.shape and (a != b).nnz == 0
     if hasattr(a, "equals") and hasattr(b, "equals"):
@@ -261,20 +265,23 @@ def same(a: Any, b: Any) -> bool:
     return (type(a) is type(b) and bool(a == b)) or (_is_number(a) and _is_number(b) and a == b)
 
 
-def show(value: Any) -> str:
-    """A value as it would be written in source."""
+def show(value: Any, *, whole: bool = False) -> str:
+    """A value as it would be written in source; long data in brief, unless ``whole``."""
+    most = _MOST_SHOWN if whole else 64
     if isinstance(value, np.ndarray):
-        return repr(value.tolist()) if value.size <= 64 else f"<array of shape {value.shape}>"
+        return repr(value.tolist()) if value.size <= most else f"<array of shape {value.shape}>"
     if isinstance(value, np.generic):
         return repr(value.item())
     if isinstance(value, np.ufunc):
         return f"np.{value.__name__}"
     if isinstance(value, Params | str | int | float | type(None)):
         return repr(value)
-    if isinstance(value, list | tuple) and len(value) > 64:
+    if isinstance(value, list | tuple) and len(value) > most:
         return f"<{len(value)} samples>"
     if isinstance(value, list):
         return f"[{', '.join(map(show, value))}]"
+    if type(value) is tuple:
+        return f"({', '.join(map(show, value))}{',' * (len(value) == 1)})"
     if callable(value) and hasattr(value, "__qualname__"):
         return value.__qualname__
     if hasattr(value, "shape"):

@@ -107,6 +107,19 @@ def test_arrays_and_zeros_are_read_back():
     assert parse(repr(sum([Gaussian(i + 1.0) for i in range(150)]))).left.right == Gaussian(149.0)
 
 
+@pytest.mark.parametrize("count", [65, 784, 5000])
+def test_many_lengthscales_and_columns_are_read_back(count):
+    scales = np.linspace(0.1, 10, count)
+    for kernel in (
+        Gaussian(scales),
+        Gaussian(scales.tolist()),
+        Gaussian(tuple(scales)),
+        Gaussian().on(list(range(count))),
+        Gaussian().on([f"x{i}" for i in range(count)]),
+    ):
+        assert parse(repr(kernel)) == kernel
+
+
 def test_every_shipped_kernel_is_known():
     with pytest.raises(ValueError, match="Known kernels") as caught:
         parse("Nothing()")

@@ -20,15 +20,16 @@ array([[5., 3.],
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..data import Data, is_frame, length, take
+from ..data import Data, as_samples, column_key, is_frame, length, take
 from ..exceptions import NotAKernelError, UnresolvedError
+from ..frames import align
 from ..params import Params
 from .domains import ANY, Domain
 from .properties import Fact, Properties
@@ -78,6 +79,7 @@ class Kernel(Params, ABC):
 
         Pure and sample by sample: the result for a subset is the subset of the result.
         """
+        X = as_samples(X, type(self).__name__)
         if length(X) == 0:
             raise ValueError(f"{type(self).__name__}: X has no samples.")
         return X
@@ -166,19 +168,36 @@ class Kernel(Params, ABC):
 
     # ---- use -----------------------------------------------------------------------------
     def __call__(self, X: Data, Y: Data | None = None) -> np.ndarray:
-        """The Gram matrix of X, or the block of kernel values between X and Y, as an array."""
+        """The Gram matrix of X, or the block of kernel values between X and Y, as an array.
+
+        Columns of two tables are matched by their names.
+        """
         from ..gram.tiles import evaluate
 
+        alone = Y is None or Y is X
+        X = as_samples(X)
+        Y = X if alone else self.match(Y, X)
         kernel = self
         if self.unresolved:
-            if Y is not None and Y is not X:
+            if not alone:
                 raise UnresolvedError(
                     f"{self!r}: {self.unresolved} depends on data; fix it first with "
                     f"kernel.resolve(X_train)."
                 )
             kernel = self.resolve(X)
         P = kernel.prepare(X)
-        return evaluate(kernel, P, P if Y is None or Y is X else kernel.prepare(Y))
+        return evaluate(kernel, P, P if alone else kernel.prepare(Y))
+
+    def match(self, X: Data, reference: Data) -> Data:
+        """X with its columns in the order of those of a reference, if both are tables.
+
+        Where this kernel reads rows as a whole, tables with other columns are refused.
+        """
+        X = as_samples(X)
+        if not (is_frame(X) and is_frame(reference)):
+            return X
+        whole = self.domain.whole.kind in ("vectors", "ball", "interval", "circle")
+        return align(X, reference, whole=whole)
 
     def gram(self, X: Data, plan: Plan | None = None) -> Gram:
         """The Gram matrix of X as an operator, stored as the plan decides."""
@@ -269,11 +288,14 @@ class Kernel(Params, ABC):
     def __neg__(self) -> Kernel:
         raise NotAKernelError(_NEGATIVE.format(-1))
 
-    def on(self, columns: Hashable | list | slice) -> Kernel:
-        """This kernel on some columns of a table, or one entry of tuples."""
+    def on(self, columns: Any) -> Kernel:
+        """This kernel on some columns of a table, or one entry of tuples.
+
+        One label, or several: as a list, a slice, an array, or a part of ``df.columns``.
+        """
         from .transforms import On
 
-        return On(self, columns)
+        return On(self, column_key(columns))
 
     def normalize(self) -> Kernel:
         """k(x, y) / sqrt(k(x, x) k(y, y)): the cosine of the angle between the features."""

@@ -86,7 +86,7 @@ def _column(X: Data) -> Data:
         raise DomainError("Categorical: X has no samples.")
     width = X.shape[1] if len(getattr(X, "shape", ())) > 1 else 1
     if is_frame(X) and width == 1:
-        return X.iloc[:, 0].tolist()
+        return X[X.columns[0]].to_list()
     if isinstance(X, np.ndarray) and width == 1:
         X = X.reshape(len(X))
         return X if X.dtype.kind in "biuf" else X.tolist()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, is_frame, length
+from ..frames import records
 from ..params import one_of, parameter
 from .base import Kernel
 from .properties import Fact, Properties
@@ -27,7 +28,7 @@ class Custom(Kernel):
     function : callable
         From two samples to a number; with ``batch=True`` from two data sets to the block of
         all values. Samples are the items of a list, the rows of an array (numbers if it is
-        one-dimensional), or dicts, one per row of a DataFrame. It should be pure: blocks are
+        one-dimensional), or dicts, one per row of a table. It should be pure: blocks are
         computed on several threads.
     batch : bool
         Is the function called once per block (fast) instead of once per pair (simple)?
@@ -56,7 +57,7 @@ class Custom(Kernel):
         X = super().prepare(X)
         if self.batch:
             return X
-        return X.to_dict("records") if is_frame(X) else list(X)
+        return records(X) if is_frame(X) else list(X)
 
     def pairwise(self, X: Data, Y: Data) -> np.ndarray:
         values = self.function(X, Y) if self.batch else self._loop(X, Y)

@@ -20,7 +20,7 @@ from ..params import Params
 from .base import Kernel
 from .power import Power
 
-_LONGEST = 10_000  # characters
+_LONGEST = 300_000  # characters: some thousand lengthscales
 _DEEPEST = 100  # brackets within brackets
 _MOST_TERMS = 200  # in one sum or product: the kernel nests as deeply
 _METHODS = ("normalize", "center", "given", "on", "through")

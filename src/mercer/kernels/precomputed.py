@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Rows
+from ..data import Data, Rows, as_samples
 from ..exceptions import DomainError
 from .base import Kernel
 from .properties import Fact, Properties
@@ -100,6 +100,7 @@ class Precomputed(Kernel):
 
 
 def _checked(X: Data) -> np.ndarray:
+    X = as_samples(X)
     try:
         values = np.asarray(X.toarray() if sp.issparse(X) else X)
         values = values.astype(np.float32 if values.dtype == np.float32 else np.float64, copy=False)

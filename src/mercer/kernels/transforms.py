@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Zipped, columns, length
+from ..data import Data, Zipped, column_key, columns, length
 from ..exceptions import DomainError
 from ..params import integer, parameter, positive, show
 from . import properties as prop
@@ -70,7 +70,7 @@ class On(Transform):
     kernel : Kernel
         The kernel on the columns.
     columns : label, list of labels or slice
-        DataFrame columns, array columns, or an entry of tuples or dicts.
+        Columns of a table (of pandas or polars) or array, or an entry of tuples or dicts.
 
     Examples
     --------
@@ -93,10 +93,10 @@ class On(Transform):
     @property
     def properties(self) -> prop.Properties:
         inner = self.kernel.properties
-        return replace(inner, domain=on_columns(inner.domain, self.columns))
+        return replace(inner, domain=on_columns(inner.domain, column_key(self.columns)))
 
     def __repr__(self) -> str:
-        return self._call("on", self.columns)
+        return f"{self.kernel._wrapped(9)}.on({show(column_key(self.columns), whole=True)})"
 
 
 @dataclass(eq=False, repr=False)

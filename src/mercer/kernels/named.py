@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any
 
 from ..data import Data, as_vectors
-from ..params import copy_params
+from ..ownership import owned
+from ..params import Params
 from .base import Kernel
 from .custom import Custom
 from .distances import variance_scale
 from .dot import Linear, Polynomial
+from .foreign import from_function, from_sklearn, is_foreign
 from .precomputed import Precomputed
 from .radial import Gaussian, Laplacian
 
@@ -37,11 +39,13 @@ def as_kernel(
     coef0: float = 1,
     kernel_params: dict[str, Any] | None = None,
 ) -> Kernel:
-    """A kernel from a kernel, one of scikit-learn's names, or a function of two samples."""
+    """A kernel from a kernel, ours or scikit-learn's, from one of its names, or from a function."""
     if isinstance(kernel, Kernel):
-        return copy_params(kernel)  # a fitted model must not change when set_params is called
+        return _kept(kernel)
+    if is_foreign(kernel):
+        return from_sklearn(kernel, as_vectors(X, f"kernel={kernel!r}").shape[1])
     if callable(kernel):
-        return Custom(partial(kernel, **kernel_params) if kernel_params else kernel)
+        return from_function(partial(kernel, **kernel_params) if kernel_params else kernel, X)
     if kernel not in NAMES:
         listed = ", ".join(map(repr, NAMES))
         raise ValueError(f"kernel must be a mercer kernel, a function or one of {listed}; "
@@ -52,7 +56,7 @@ def as_kernel(
         return Linear()
     if kernel == "cosine":
         return Linear().normalize()
-    gamma = _gamma(gamma, kernel, X)
+    gamma = as_gamma(gamma, kernel, X)
     if kernel == "rbf":
         return Gaussian.from_gamma(gamma)
     if kernel == "laplacian":
@@ -62,13 +66,25 @@ def as_kernel(
     return _borrowed(kernel, gamma, coef0)
 
 
-def _gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
-    """scikit-learn's gamma as a number: "scale" is 1 / (d var(X)), "auto" and None 1 / d."""
+def _kept(kernel: Any) -> Any:
+    """A copy for a fitted model, which must not change when the user sets parameters of theirs."""
+    return kernel.replace(
+        **{
+            name: _kept(value) if isinstance(value, Params) else owned(value)
+            for name, value in kernel._items()
+        }
+    )
+
+
+def as_gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
+    """scikit-learn's gamma as a number: 1 / (d var(X)) for "scale", 1 / d for "auto" and None."""
     if gamma == "scale":
         return 1 / (2 * variance_scale(as_vectors(X, f"kernel={kernel!r}")) ** 2)
-    if gamma == "auto" or (gamma is None and kernel != "chi2"):
+    if gamma is None and kernel == "chi2":
+        return 1.0
+    if gamma is None or gamma == "auto":
         return 1.0 / as_vectors(X, f"kernel={kernel!r}").shape[1]
-    if isinstance(gamma, str) or (gamma is not None and not gamma > 0):
+    if isinstance(gamma, str) or not gamma > 0:
         raise ValueError(f'gamma must be a positive number, "scale" or "auto", got {gamma!r}.')
     return gamma
 
@@ -79,7 +95,7 @@ def _borrowed(name: str, gamma: float | None, coef0: float) -> Kernel:
 
     options: dict[str, dict[str, Any]] = {
         "sigmoid": {"gamma": gamma, "coef0": coef0},
-        "chi2": {"gamma": 1.0 if gamma is None else gamma},
+        "chi2": {"gamma": gamma},
         "additive_chi2": {},
     }
     function = getattr(pairwise, f"{name}_kernel")

@@ -12,9 +12,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..data import Data, as_vectors, is_frame, length
+from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length
+from ..frames import matrix
 from ..kernels.base import Kernel
 from ..kernels.radial import Gaussian
+from ..ownership import owned
 
 
 def covariance(kernel: Any) -> Any:
@@ -22,18 +24,37 @@ def covariance(kernel: Any) -> Any:
     return 1 * Gaussian("median") if kernel is None else kernel
 
 
-def check_data(estimator: BaseEstimator, X: Data, kernel: Any, *, reset: bool) -> Data:
-    """X as the kernel wants it: checked by scikit-learn if it is vectors, else by the kernel."""
+def check_data(
+    estimator: BaseEstimator, X: Data, kernel: Any, *, reset: bool, keep: bool = True
+) -> Data:
+    """X as the kernel wants it: checked by scikit-learn if it is vectors, else by the kernel.
+
+    With ``reset`` these are the data of a fit, and what is returned is the model's own: it stays
+    as it is when the caller's X changes, unless the model does not ``keep`` it.
+    """
+    given, X = X, as_samples(X, type(estimator).__name__)
+    X = _checked(estimator, X, kernel, reset)
+    return owned(X, given) if reset and keep else X
+
+
+def _checked(estimator: BaseEstimator, X: Data, kernel: Any, reset: bool) -> Data:
     if isinstance(kernel, str) and isinstance(X, list) and _is_structured(X):
         as_vectors(X, f"kernel={kernel!r}")  # raises, with kernels for such data
-    if not isinstance(kernel, Kernel) or (on_vectors(kernel) and not _is_structured(X)):
+    function = callable(kernel) and not isinstance(kernel, Kernel)
+    if isinstance(kernel, Kernel):
+        vectors = on_vectors(kernel) and not _is_structured(X)
+    else:
+        vectors = not function or holds_numbers(X)
+    if vectors:
+        if is_frame(X):
+            matrix(X, f"kernel={kernel!r}")  # raises where a column does not hold numbers
         X = validate_data(
             estimator, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), reset=reset
         )
         return X.tocsr() if sp.issparse(X) else X
     if length(X) == 0:
         raise ValueError("X has no samples: at least one is needed.")
-    series = kernel.domain.whole.kind == "series"  # the number of times is none of features
+    series = not function and kernel.domain.whole.kind == "series"  # times are no features
     if is_frame(X) or sp.issparse(X) or (isinstance(X, np.ndarray) and not series):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     return X
@@ -51,7 +72,7 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
     """Weights of samples times those of their classes; None if all are 1."""
     weights = np.ones(len(y))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+        weights = owned(_check_sample_weight(sample_weight, y, dtype=np.float64), sample_weight)
         if np.any(weights < 0) or not np.any(weights > 0):
             raise ValueError("sample_weight must be >= 0, and not all zero.")
     if class_weight is not None:

@@ -17,6 +17,7 @@ from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
 from ..kernels.radial import Gaussian
+from ..ownership import owned
 from ..rkhs.compress import herd
 from ..rkhs.function import RKHSFunction
 from ..solvers.auto import choose, solve_ridge
@@ -126,7 +127,7 @@ class ConditionalEmbedding(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X: Data, y: Data, sample_weight: Any = None) -> Self:
         """Fit the embedding to samples X and outputs y, each of any kind."""
         X = check_data(self, X, _given(self.kernel_x), reset=True)
-        Y = self._check_outputs(y)
+        Y = owned(self._check_outputs(y), y)
         check_consistent_length(X, Y)
         self._sample_weight = _check_weights(sample_weight, length(X))
         self.X_fit_, self.Y_fit_ = X, Y
@@ -288,4 +289,4 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
     weights = _check_sample_weight(sample_weight, np.empty(n), dtype=np.float64)
     if np.any(weights < 0) or not np.any(weights > 0):
         raise ValueError("sample_weight must be >= 0, and not all zero.")
-    return None if np.all(weights == 1) else weights
+    return None if np.all(weights == 1) else owned(weights, sample_weight)

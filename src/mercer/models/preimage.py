@@ -14,6 +14,7 @@ from ..kernels.base import Kernel
 from ..kernels.distances import median_distance
 from ..kernels.named import as_kernel
 from ..kernels.radial import Gaussian
+from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
 
@@ -139,7 +140,7 @@ class LearnedPreImage(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 missed = held_out - spectrum.leave_one_out(held_out, float(alpha))
                 tried.append((float(np.mean(missed**2)), float(alpha), kernel))
         self.leave_one_out_error_, self.alpha_, self.kernel_ = min(tried, key=lambda t: t[0])
-        self.X_fit_ = scores
+        self.X_fit_ = owned(scores, X)
         self._restore()
         solution = solve_ridge(self.gram_, Y - self.mean_, self.alpha_)
         self.dual_coef_ = solution.warn().coef

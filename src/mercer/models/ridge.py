@@ -13,6 +13,7 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
+from ..ownership import owned
 from ..rkhs.function import RKHSFunction
 from ..solvers.auto import solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
@@ -209,7 +210,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_consistent_length(X, Y)
         if sample_weight is None:
             return X, Y, None
-        weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
+        weights = owned(_check_sample_weight(sample_weight, Y, dtype=np.float64), sample_weight)
         if np.any(weights < 0) or not np.any(weights > 0):
             raise ValueError("sample_weight must be >= 0, and not all zero.")
         return X, Y, None if np.all(weights == 1) else weights

@@ -30,7 +30,7 @@ class SVC(VectorClassifier):
         Weight of the loss, > 0. ``numpy.inf`` is the hard margin: an error says so if the classes
         cannot be separated.
     kernel : Kernel, str or callable
-        A kernel, a name known to scikit-learn, or a function of two samples.
+        A kernel, a name known to scikit-learn, or a function of two samples or data sets.
     degree, gamma, coef0
         Parameters of kernels given by name.
     shrinking : bool

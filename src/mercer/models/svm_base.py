@@ -22,6 +22,7 @@ from ..kernels.base import Kernel
 from ..kernels.bits import two_values
 from ..kernels.distances import centre
 from ..kernels.named import as_kernel
+from ..ownership import owned
 from ..progress import ticker
 from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.coordinate import warm_start
@@ -182,7 +183,7 @@ class SupportVectorMachine(BaseEstimator):
             lambda most: most >= -1 and most % 1 == 0,
         )
         self._cache_bytes()
-        X = check_data(self, X, self.kernel, reset=True)
+        X = check_data(self, X, self.kernel, reset=True, keep=False)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
         return X
 
@@ -243,7 +244,7 @@ class SupportVectorMachine(BaseEstimator):
         """Remember the support vectors, and how to meet new data."""
         self.support_ = support.astype(np.int32)
         known = self.kernel == "precomputed"
-        self.support_vectors_ = np.empty((0, 0)) if known else take(X, support)
+        self.support_vectors_ = np.empty((0, 0)) if known else owned(take(X, support), X)
         self._restore()
 
     def _restore(self) -> None:

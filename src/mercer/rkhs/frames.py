@@ -13,6 +13,7 @@ import scipy.linalg as sla
 from ..data import Data, length
 from ..gram.tiles import TILE, row_means, run, slices
 from ..kernels.base import Kernel, Tile
+from ..ownership import owned
 from .function import RKHSFunction, require_same_space
 
 
@@ -41,14 +42,13 @@ class Family(Frame):
     def __init__(self, functions: RKHSFunction) -> None:
         coef = functions.coef.reshape(len(functions.coef), -1)
         self.kernel, self.size = functions.kernel, coef.shape[1]
-        self.functions = RKHSFunction(functions.kernel, functions.points, coef)
+        self.functions = functions.with_coef(coef)
 
     def along(self, f: RKHSFunction) -> np.ndarray:
         return self.functions.inner(f)
 
     def combine(self, coef: np.ndarray) -> RKHSFunction:
-        f = self.functions
-        return RKHSFunction(f.kernel, f.points, f.coef @ coef)
+        return self.functions.with_coef(self.functions.coef @ coef)
 
     def products(self, other: Frame) -> Tile:
         matrix = other.along(self.functions).T
@@ -65,7 +65,7 @@ class Features(Frame):
         if length(X) == 0:
             raise ValueError("a covariance needs at least one sample, X has none.")
         self.kernel = kernel.resolve(X) if kernel.unresolved else kernel
-        self.X, self.size, self.center = X, length(X), center
+        self.X, self.size, self.center = owned(X), length(X), center
 
     @cached_property
     def prepared(self) -> Data:

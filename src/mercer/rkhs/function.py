@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import copy
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -12,9 +13,12 @@ import scipy.sparse as sp
 
 from ..data import Data, is_frame, join, length, take
 from ..exceptions import UnresolvedError
+from ..frames import rows as rows_of
 from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..ownership import owned
+from ..params import same
 
 _LEAN = Plan(memory=1)  # one byte: K is a product of features or computed in tiles, never stored
 _BLOCK = 2**22  # entries of k(X, points) held at once by a gradient
@@ -35,7 +39,7 @@ class RKHSFunction:
     kernel : Kernel
         The kernel k, with every parameter a number (see :meth:`Kernel.resolve`).
     points : data
-        The centres x_1..x_n: an array, a table, a list of strings, ...
+        The centres x_1..x_n: an array, a table, a list of strings, ...; a copy is kept.
     coef : array of shape (n,) or (n, T)
         The coefficients a; two dimensions stand for T functions with the same centres, and then
         ``f[t]`` is one of them.
@@ -79,8 +83,14 @@ class RKHSFunction:
         if not np.all(np.isfinite(coef)):
             raise ValueError("RKHSFunction: coef contains NaN or infinity.")
         self.kernel = kernel
-        self.points = points
-        self.coef = coef
+        self.points = owned(points)
+        self.coef = owned(coef)
+
+    def with_coef(self, coef: np.ndarray) -> RKHSFunction:
+        """The function, or the functions, with other coefficients of the same points."""
+        new = copy(self)
+        new.coef = coef
+        return new
 
     @cached_property
     def _gram(self) -> Gram:
@@ -88,12 +98,16 @@ class RKHSFunction:
 
     # ---- a function ----------------------------------------------------------------------
     def __call__(self, X: Data) -> np.ndarray:
-        """f at each sample of X: shape (m,), or (m, T) for T functions."""
-        return self._gram.cross(X) @ self.coef
+        """f at each sample of X: shape (m,), or (m, T) for T functions.
+
+        Columns of a table are matched with those of the centres by their names.
+        """
+        return self._gram.cross(self.kernel.match(X, self.points)) @ self.coef
 
     def gradient(self, X: Data) -> np.ndarray:
         """The gradient of f at each sample of X: shape (m, d), or (m, T, d) for T functions."""
-        kernel, P, Q = self.kernel, self.kernel.prepare(X), self.kernel.prepare(self.points)
+        kernel, X = self.kernel, self.kernel.match(X, self.points)
+        P, Q = kernel.prepare(X), kernel.prepare(self.points)
         m, n = length(P), length(Q)
         step = max(1, _BLOCK // n)
         columns = []
@@ -106,7 +120,8 @@ class RKHSFunction:
 
     def bound(self, X: Data) -> np.ndarray:
         """The bound ||f|| sqrt(k(x, x)) of the size of f(x) (Cauchy-Schwarz), at each sample."""
-        roots = np.sqrt(np.maximum(self.kernel.diag(self.kernel.prepare(X)), 0))
+        P = self.kernel.prepare(self.kernel.match(X, self.points))
+        roots = np.sqrt(np.maximum(self.kernel.diag(P), 0))
         return np.multiply.outer(roots.astype(np.float64), self.norm())
 
     def weights(self) -> np.ndarray | None:
@@ -123,7 +138,8 @@ class RKHSFunction:
     def inner(self, other: RKHSFunction) -> Any:
         """The inner product <f, g>: a number, or a matrix of them for families of functions."""
         require_same_space(self.kernel, other.kernel)
-        values = self._gram @ self.coef if self.points is other.points else self(other.points)
+        alike = same(self.points, other.points)
+        values = self._gram @ self.coef if alike else self(other.points)
         products = values.T @ other.coef
         return float(products) if products.ndim == 0 else products
 
@@ -155,8 +171,8 @@ class RKHSFunction:
                 f"cannot add {self!r} and {other!r}: the numbers of functions differ; pick one of "
                 f"a family with f[t]."
             )
-        if self.points is other.points:
-            return RKHSFunction(self.kernel, self.points, self.coef + other.coef)
+        if same(self.points, other.points):
+            return self.with_coef(self.coef + other.coef)
         coef = np.concatenate([self.coef, other.coef])
         return RKHSFunction(self.kernel, join(self.points, other.points), coef)
 
@@ -165,7 +181,7 @@ class RKHSFunction:
     def __mul__(self, scalar: Any) -> RKHSFunction:
         if not isinstance(scalar, Real):
             return NotImplemented
-        return RKHSFunction(self.kernel, self.points, self.coef * float(scalar))
+        return self.with_coef(self.coef * float(scalar))
 
     __rmul__ = __mul__
 
@@ -182,7 +198,7 @@ class RKHSFunction:
         """Function t of a family."""
         if self.coef.ndim == 1:
             raise TypeError("f[t] picks one of several functions, but this is a single one.")
-        return RKHSFunction(self.kernel, self.points, self.coef[:, t])
+        return self.with_coef(self.coef[:, t])
 
     def simplify(self, tol: float = 0.0) -> RKHSFunction:
         """The same function with equal centres merged and negligible terms dropped.
@@ -224,7 +240,7 @@ def _keys(points: Data) -> list[Hashable]:
         rows = points.tocsr().sorted_indices()
         ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
         return [(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in ends]
-    return [_key(x) for x in (points.itertuples(index=False) if is_frame(points) else points)]
+    return [_key(x) for x in (rows_of(points) if is_frame(points) else points)]
 
 
 def _key(x: Any) -> Hashable:

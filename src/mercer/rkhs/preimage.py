@@ -284,7 +284,7 @@ def _at_centres(family: RKHSFunction) -> Iterator[tuple[slice, np.ndarray]]:
     """The values of the functions at their own centres, some functions at a time."""
     n, m = family.coef.shape
     for columns in slices(m, max(1, _VALUES // n)):
-        part = RKHSFunction(family.kernel, family.points, family.coef[:, columns])
+        part = family.with_coef(family.coef[:, columns])
         yield columns, part(family.points)
 
 
@@ -308,8 +308,7 @@ def _report(found: Found, method: str, max_iter: int) -> PreImages:
 # ---- functions and samples -------------------------------------------------------------------
 def _family(functions: RKHSFunction) -> RKHSFunction:
     """One function as a family of one."""
-    coef = functions.coef.reshape(len(functions.coef), -1)
-    return RKHSFunction(functions.kernel, functions.points, coef)
+    return functions.with_coef(functions.coef.reshape(len(functions.coef), -1))
 
 
 def _as_data(x: Any) -> Data:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, as_vectors
-from ..gram.tiles import run, slices
+from ..gram.tiles import go_on, run, slices
 from ..kernels.base import Kernel
 from ..solvers.lbfgs import minimise_rows
 from .attraction import attraction
@@ -81,6 +81,7 @@ class Goal:
 
     def descent(self, Z: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E / unit and its gradient; infinite outside of the domain of the kernel."""
+        go_on()
         f, g = np.full(len(Z), np.inf), np.zeros(Z.shape)
         inside = np.flatnonzero(self._inside(Z))
         if not len(inside):
@@ -120,6 +121,7 @@ def fixed_point(goal: Goal, rows: np.ndarray, Z: np.ndarray, tol: float, max_ite
     converged, lost = np.zeros(len(Z), dtype=bool), np.zeros(len(Z), dtype=bool)
     active = np.arange(len(Z))
     for _ in range(max_iter + 1):
+        go_on()
         trial = Z[active] + step[active]
         P = goal.kernel.prepare(trial)
         K, A = attraction(goal.kernel, P, goal.prepared)

@@ -108,7 +108,7 @@ def coco(
 
 
 def _first(functions: RKHSFunction, count: int) -> RKHSFunction:
-    return RKHSFunction(functions.kernel, functions.points, functions.coef[:, :count])
+    return functions.with_coef(functions.coef[:, :count])
 
 
 def _low_rank(pair: Variables, kernels: list[Nystrom]) -> tuple[Any, np.ndarray, Any]:

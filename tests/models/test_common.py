@@ -1,0 +1,233 @@
+"""What all estimators promise: data of their own, copies, threads."""
+
+import copy
+import inspect
+import pickle
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import BaseEstimator, clone, is_classifier
+
+import mercer
+from mercer import (
+    CCA,
+    SVC,
+    ConditionalEmbedding,
+    ConformalRegressor,
+    Gaussian,
+    GaussianProcessRegressor,
+    GlobalAlignment,
+    KernelCCA,
+    KernelPCA,
+    KernelRidge,
+    Linear,
+    Nystrom,
+    Spectrum,
+)
+from mercer.models.common import check_data
+
+PREDICTIONS = ("predict", "transform", "decision_function", "predict_proba", "score_samples")
+
+
+def estimators():
+    """One of each class, with kernels that do not prepare arrays of their own where possible."""
+    made = []
+    for name in mercer.__all__:
+        found = getattr(mercer, name)
+        if not (inspect.isclass(found) and issubclass(found, BaseEstimator)):
+            continue
+        known = inspect.signature(found).parameters
+        if name == "ConformalRegressor":
+            made.append(ConformalRegressor(KernelRidge(kernel="linear")))
+        elif name == "CCA":
+            made.append(CCA(1))
+        elif "kernels" in known:
+            made.append(found(kernels=Linear()))
+        elif "kernel_x" in known:
+            made.append(found(kernel_x=Linear(), kernel_y=Linear()))
+        elif "kernel" in known and name not in ("MultiOutputKernelRidge", "LearnedPreImage"):
+            made.append(found(kernel=Linear()))
+        else:
+            made.append(found())
+    return made
+
+
+@pytest.fixture(params=estimators(), ids=lambda model: type(model).__name__)
+def model(request):
+    return clone(request.param)
+
+
+@pytest.fixture
+def data(model, rng):
+    X = rng.normal(size=(30, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    if is_classifier(model):
+        y = (y > np.median(y)).astype(int)
+    if type(model).__name__ == "SmoothingSpline":
+        X = X[:, 0].copy()
+    return X, y
+
+
+def outputs(model, X):
+    found = {}
+    for name in PREDICTIONS:
+        if hasattr(model, name):
+            values = getattr(model, name)(X)
+            found[name] = np.asarray(values[0] if isinstance(values, tuple) else values, float)
+    if hasattr(model, "leave_one_out"):
+        found["leave_one_out"] = np.asarray(model.leave_one_out(), float)
+    assert found
+    return found
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+# ---- data of its own ---------------------------------------------------------------------------
+def test_a_fitted_model_does_not_change_with_the_data(model, data, rng):
+    X, y = data
+    given = {"X": X, "y": y}
+    if "sample_weight" in inspect.signature(model.fit).parameters:
+        given["sample_weight"] = rng.uniform(0.5, 1.5, size=30)
+    new = X[:5] + 0.5
+    model.fit(*given.values())
+    before = outputs(model, new)
+    for array in given.values():
+        array[...] = array[::-1] * 7 + 1
+    assert_same(outputs(model, new), before)
+    assert_same(outputs(pickle.loads(pickle.dumps(model)), new), before)
+
+
+def test_nor_with_the_kernel(rng):
+    X = rng.normal(size=(20, 2))
+    y, scales, marks = X[:, 0], np.array([0.5, 2.0]), X[:5].copy()
+    model = KernelRidge(kernel=Nystrom(Gaussian(scales), marks), alpha=0.1).fit(X, y)
+    before = model.predict(X)
+    scales *= 10
+    marks += 5
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def data_of_all_kinds(rng):
+    X = rng.normal(size=(12, 3))
+    cells = np.empty(12, dtype=object)
+    for i in range(12):
+        cells[i] = rng.normal(size=3 + i)
+    series = [rng.normal(size=(4 + i % 3, 2)) for i in range(12)]
+
+    def spoil_array(A):
+        A[...] = A[::-1] * 3
+
+    def spoil_items(A):
+        for item in A:
+            item[...] = item[::-1] * 3
+
+    def spoil_csr(A):
+        A.data *= 3
+        A.indices[:] = A.indices[::-1].copy()
+
+    def spoil_frame(A):
+        A.iloc[:, :] = A.to_numpy()[::-1] * 3
+
+    def spoil_list(A):
+        A[0], A[1] = A[1], A[0]
+
+    return {
+        "array": (X, Linear(), spoil_array),
+        "float32": (X.astype(np.float32), Linear(), spoil_array),
+        "view": (np.hstack([X, X])[:, ::2], Linear(), spoil_array),
+        "csr": (sp.csr_matrix(np.where(X > 0, X, 0)), Linear(), spoil_csr),
+        "frame": (pd.DataFrame(X, columns=list("abc")), Linear(), spoil_frame),
+        "columns": (pd.DataFrame(X, columns=list("abc")), Linear().on("a"), spoil_frame),
+        "named": (X, "linear", spoil_array),
+        "strings": (["abc", "abd", "bcd", "cda"] * 3, Spectrum(2), spoil_list),
+        "tuples": ([(x, "abc") for x in X], Gaussian().on(0) * Spectrum(2).on(1), None),
+        "series": (series, GlobalAlignment(1.0), spoil_items),
+        "cells": (cells, GlobalAlignment(1.0), spoil_items),
+    }
+
+
+@pytest.mark.parametrize("kind", data_of_all_kinds(np.random.default_rng(0)))
+@pytest.mark.parametrize(
+    "model",
+    [KernelRidge(), GaussianProcessRegressor(optimizer=None), KernelPCA(2), SVC()],
+    ids=lambda model: type(model).__name__,
+)
+def test_data_of_any_kind_are_owned(kind, model, rng):
+    X, kernel, spoil = data_of_all_kinds(rng)[kind]
+    new = copy.deepcopy(X)
+    model = clone(model).set_params(kernel=kernel).fit(X, np.arange(12) % 2)
+    before = outputs(model, new)
+    if spoil is None:
+        for x, _ in X:
+            x *= 3
+    else:
+        spoil(X)
+    assert_same(outputs(model, new), before)
+
+
+def test_kernels_and_outputs_of_other_models_are_owned(rng):
+    X, Y = rng.normal(size=(20, 2)), [f"{'ab' * (i % 3)}c" for i in range(20)]
+    model = ConditionalEmbedding(Gaussian(), Spectrum(2)).fit(X, Y)
+    before = model.predict(X)
+    Y[:] = ["zzz"] * 20
+    assert model.predict(X) == before
+
+
+def test_nothing_is_copied_without_need(rng, tmp_path):
+    X = rng.normal(size=(10, 2))
+    assert check_data(BaseEstimator(), X, "rbf", reset=False) is X
+    assert check_data(BaseEstimator(), X, "rbf", reset=True, keep=False) is X
+    np.save(tmp_path / "X.npy", X)
+    stored = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert np.shares_memory(check_data(BaseEstimator(), stored, "rbf", reset=True), stored)
+
+
+# ---- copies, threads, tables -------------------------------------------------------------------
+def test_copies_of_a_fitted_model(model, data):
+    X, y = data
+    model.fit(X, y)
+    expected = outputs(model, X)
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model)):
+        assert_same(outputs(again, X), expected)
+
+
+def test_one_kernel_in_many_threads(rng):
+    X = rng.normal(size=(300, 3))
+    kernel = (2 * Gaussian("median") + Linear()).normalize()
+    expected, barrier, found = kernel(X), threading.Barrier(4, timeout=10), [None] * 4
+
+    def work(i):
+        barrier.wait()
+        found[i] = kernel(X)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for K in found:
+        np.testing.assert_array_equal(K, expected)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_scores_as_tables(container, rng):
+    library = pytest.importorskip(container)
+    X = pd.DataFrame(rng.normal(size=(12, 3)), columns=list("abc"), index=range(5, 17))
+    Y = rng.normal(size=(12, 2))
+    with sklearn.config_context(transform_output=container):
+        for model in (KernelPCA(2), CCA(2), KernelCCA(2)):
+            name = type(model).__name__.lower()
+            scores = model.fit(X, Y).transform(X)
+            assert isinstance(scores, library.DataFrame)
+            assert list(scores.columns) == [f"{name}0", f"{name}1"]
+            assert container == "polars" or list(scores.index) == list(X.index)
+        for scores in (KernelCCA(2).fit_transform(X, Y), KernelCCA(2).fit(X, Y).transform([X, Y])):
+            assert [type(s) for s in scores] == [library.DataFrame] * 2

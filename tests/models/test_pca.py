@@ -77,6 +77,24 @@ def test_drop_in_for_scikit_learn(X, new, options, solver):
     np.testing.assert_allclose(ours.transform(new), theirs.transform(new), atol=1e-7)
 
 
+@pytest.mark.parametrize("gamma", [None, 0.3])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "cosine"])
+def test_gamma_as_in_scikit_learn(X, tmp_path, kernel, gamma):
+    ours, theirs = (make(3, kernel=kernel, gamma=gamma).fit(X) for make in (KernelPCA, Peer))
+    assert ours.gamma_ == theirs.gamma_
+    np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-9)
+    save(ours, tmp_path / "model.mercer")
+    assert load(tmp_path / "model.mercer").gamma_ == ours.gamma_
+    assert not hasattr(KernelPCA(2, kernel=Gaussian()).fit(X), "gamma_")
+
+
+def test_copy_X(X, new):
+    for kept in (True, False):
+        model = KernelPCA(2, kernel=Linear(), copy_X=kept).fit(X)
+        assert np.shares_memory(model.X_fit_, X) is not kept
+        np.testing.assert_array_equal(model.X_fit_, X)
+
+
 def test_drop_in_for_functions_and_matrices(X, new):
     K, cross = Gaussian()(X), Gaussian()(new, X)
     ours = KernelPCA(3, kernel="precomputed").fit(K)
@@ -219,7 +237,7 @@ def test_nystrom_is_pca_of_the_landmark_features(X, new, rng):
     np.testing.assert_allclose(model.eigenvalues_ / (len(X) - 1), theirs.explained_variance_)
     np.testing.assert_allclose(model.eigenvectors_.T @ model.eigenvectors_, np.eye(3), atol=1e-10)
     v = model.components_
-    assert v.points is Z
+    np.testing.assert_array_equal(v.points, Z)
     np.testing.assert_allclose(v.inner(v), np.eye(3), atol=1e-10)
     whole = 1 - model.mean_.norm() ** 2  # k(x, x) = 1
     np.testing.assert_allclose(model.explained_variance_ratio_, model.explained_variance_ / whole)

@@ -196,19 +196,19 @@ class KernelCCA(MultiViewModel):
         self.plan = plan
         self.random_state = random_state
 
-    def fit(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
         """Find the canonical functions.
 
         Parameters
         ----------
-        views : list of data
+        X : list of data
             Two or more data sets with one row per sample; or the first of two.
-        Y : data, optional
+        y : data, optional
             The second view.
         sample_weight : array of shape (n,), optional
             Weights >= 0; a sample of weight two counts as two samples.
         """
-        found = as_views(views, Y)
+        found = as_views(X, y)
         regularization = self._check_parameters(found, self.regularization, self.form)
         parts = self._make_views(found, sample_weight, float(regularization.min()))
         return self._solve(parts, regularization)

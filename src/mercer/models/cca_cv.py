@@ -105,15 +105,15 @@ class KernelCCACV(KernelCCA):
         """The regularization of the final fit."""
         return self.regularization_
 
-    def fit(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
         """Choose by cross-validation, then fit to all samples with the best setting.
 
         Parameters
         ----------
-        views, Y, sample_weight
+        X, y, sample_weight
             As in :meth:`KernelCCA.fit`; held-out correlations are not weighted.
         """
-        found = as_views(views, Y)
+        found = as_views(X, y)
         given = (
             [self.regularizations] if np.ndim(self.regularizations) == 0 else self.regularizations
         )

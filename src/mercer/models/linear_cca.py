@@ -110,19 +110,19 @@ class CCA(MultiViewModel):
         self.form = form
         self.scale = scale
 
-    def fit(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
         """Find the canonical projections.
 
         Parameters
         ----------
-        views : list of arrays of shape (n, d_m)
+        X : list of arrays of shape (n, d_m)
             Two or more; or the first of two.
-        Y : array of shape (n, d_2) or (n,), optional
+        y : array of shape (n, d_2) or (n,), optional
             The second view.
         sample_weight : array of shape (n,), optional
             Weights >= 0; a sample of weight two counts as two samples.
         """
-        found = as_views(views, Y)
+        found = as_views(X, y)
         regularization = self._check_parameters(found, self.regularization, self.form)
         self._columns = [{} for _ in found]
         arrays = [self._dense(X, m, reset=True) for m, X in enumerate(found)]

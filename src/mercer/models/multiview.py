@@ -6,33 +6,39 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import combinations
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length
 from ..exceptions import NumericalWarning
+from ..frames import all_numbers
 from ..solvers.views import FORMS
 from .common import check_data
 
 
-class OneView(BaseEstimator):
-    """Remembers number and names of the columns of one view, for scikit-learn's checks."""
+@cache
+def one_view(model: str) -> type[BaseEstimator]:
+    """What remembers number and names of the columns of one view, for scikit-learn's checks."""
+    return type(model, (BaseEstimator,), {})
 
 
-class MultiViewModel(BaseEstimator, ABC):
-    """A model with the same number of scores in every view of paired samples."""
+class ViewMethods(ABC):
+    """What can be done with several views; apart from the mixins, which would wrap its outputs."""
 
     n_components: int
     correlations_: np.ndarray
     _columns: list[dict[str, Any]]
 
     @abstractmethod
-    def fit(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
         """Fit to a list of views, or to two of them."""
 
     @abstractmethod
@@ -43,37 +49,38 @@ class MultiViewModel(BaseEstimator, ABC):
     def _shares(self, X: Data, view: int, Q: np.ndarray) -> np.ndarray:
         """The share of the variance of a view along each column of an orthonormal Q."""
 
-    def transform(self, views: Any, Y: Data = None) -> Any:
+    def transform(self, X: Any, y: Data = None) -> Any:
         """Scores of new samples, centred as in training.
 
         Parameters
         ----------
-        views : list of data
+        X : list of data
             One data set per view; or the first of two.
-        Y : data, optional
+        y : data, optional
             The second view.
 
         Returns
         -------
-        list of ndarray of shape (m, n_components)
+        tuple of ndarray of shape (m, n_components)
             One array per view. An array or table on its own is taken for the first view, and its
-            scores are returned as one array, so that the model can be a step of a pipeline.
+            scores are returned as one array.
         """
         check_is_fitted(self)
-        if Y is None and not isinstance(views, list | tuple):
-            return self.project(views)
-        return [self.project(X, m) for m, X in enumerate(self._new_views(views, Y))]
+        if y is None and not isinstance(X, list | tuple):
+            return self._table(self.project(X), X)
+        found = self._new_views(X, y)
+        return tuple(self._table(self.project(view, m), view) for m, view in enumerate(found))
 
-    def fit_transform(self, views: Any, Y: Data = None, sample_weight: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Data = None, sample_weight: Any = None) -> Any:
         """Fit, and return the scores of the training samples."""
-        return self.fit(views, Y, sample_weight).transform(views, Y)
+        return self.fit(X, y, sample_weight).transform(X, y)
 
-    def correlations(self, views: Any, Y: Data = None, *, pairwise: bool = False) -> np.ndarray:
+    def correlations(self, X: Any, y: Data = None, *, pairwise: bool = False) -> np.ndarray:
         """Correlations between the scores of the views, on any samples.
 
         Parameters
         ----------
-        views, Y
+        X, y
             As in :meth:`transform`.
         pairwise : bool
             Return the correlations of all pairs of views instead of their mean.
@@ -83,14 +90,15 @@ class MultiViewModel(BaseEstimator, ABC):
         ndarray of shape (n_components,), or (n_components, M, M) if ``pairwise``
         """
         check_is_fitted(self)
-        R = correlate([self.project(X, m) for m, X in enumerate(self._new_views(views, Y))])
+        found = self._new_views(X, y)
+        R = correlate([self.project(view, m) for m, view in enumerate(found)])
         return R if pairwise else mean_correlation(R)
 
-    def score(self, views: Any, Y: Data = None) -> float:
+    def score(self, X: Any, y: Data = None) -> float:
         """The mean of :meth:`correlations` over pairs of views and components."""
-        return float(self.correlations(views, Y).mean())
+        return float(self.correlations(X, y).mean())
 
-    def explained_variance(self, views: Any, Y: Data = None) -> list[np.ndarray]:
+    def explained_variance(self, X: Any, y: Data = None) -> list[np.ndarray]:
         """The share of the variance of each view that its scores explain, on any samples.
 
         Each component gets what it adds to those before it, in a least-squares regression of the
@@ -102,15 +110,19 @@ class MultiViewModel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         shares = []
-        for m, X in enumerate(self._new_views(views, Y)):
-            scores = self.project(X, m)
+        for m, view in enumerate(self._new_views(X, y)):
+            scores = self.project(view, m)
             Q, _ = np.linalg.qr(scores - scores.mean(axis=0))
-            shares.append(self._shares(X, m, Q))
+            shares.append(self._shares(view, m, Q))
         return shares
 
     # ---- checks ----------------------------------------------------------------------------
-    def _new_views(self, views: Any, Y: Data) -> list[Data]:
-        found = as_views(views, Y)
+    def _table(self, scores: np.ndarray, X: Data) -> Any:
+        """Scores as the kind of table that ``set_output`` asks for."""
+        return _wrap_data_with_container("transform", scores, X, self)
+
+    def _new_views(self, X: Any, y: Data) -> list[Data]:
+        found = as_views(X, y)
         if len(found) != len(self._columns):
             raise ValueError(
                 f"the model was fitted to {len(self._columns)} views, got {len(found)}; "
@@ -125,12 +137,18 @@ class MultiViewModel(BaseEstimator, ABC):
 
     def _check_view(self, X: Data, m: int, kernel: Any, *, reset: bool) -> Data:
         """One view as its kernel wants it; errors say which view it is."""
-        one = OneView()
+        one = one_view(type(self).__name__)()
         if not reset:
             one.__dict__.update(self._columns[m])
+            if getattr(X, "ndim", 0) == 1 and self._columns[m].get("n_features_in_", 1) > 1:
+                raise ValueError(
+                    f"view {m}: expected a 2D array, got a 1D array, which is one column. Reshape "
+                    f"your data with X.reshape(1, -1) if it is one sample."
+                )
         with in_view(m):
             X = check_data(one, as_column(X), kernel, reset=reset)
-        self._columns[m] = dict(one.__dict__)
+        if reset:
+            self._columns[m] = dict(one.__dict__)
         return X
 
     def _check_parameters(self, views: list[Data], regularization: Any, form: str) -> np.ndarray:
@@ -157,6 +175,36 @@ class MultiViewModel(BaseEstimator, ABC):
         return np.broadcast_to(r, (M,))
 
 
+class MultiViewModel(ViewMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A model with the same number of scores in every view of paired samples."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True  # the second view
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns of the first view, if it has any."""
+        return self._of_first_view("n_features_in_")
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns of the first view, if they have some."""
+        return self._of_first_view("feature_names_in_")
+
+    def _of_first_view(self, name: str) -> Any:
+        columns = self.__dict__.get("_columns") or [{}]
+        if name not in columns[0]:
+            raise AttributeError(f"{type(self).__name__} has no {name}.")
+        return columns[0][name]
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.correlations_)
+
+
 @contextmanager
 def in_view(m: int) -> Iterator[None]:
     """Errors of what is done with a view say which one it is."""
@@ -166,13 +214,19 @@ def in_view(m: int) -> Iterator[None]:
         raise type(error)(f"view {m}: {error}") from None
 
 
-def as_views(views: Any, Y: Data = None) -> list[Data]:
+def as_views(X: Any, y: Data = None) -> list[Data]:
     """The list of views, from such a list or from two data sets; at least two, of one length."""
-    found = list(views) if Y is None and isinstance(views, list | tuple) else [views, Y]
+    if y is None and not isinstance(X, list | tuple):
+        raise ValueError(
+            "two views are needed: X alone requires y to be passed, but the target y is None; else "
+            "X must be a list of two or more data sets with one row per sample."
+        )
+    found = list(X) if y is None else [X, y]
+    found = [np.asarray(view) if _is_array_like(view) else view for view in found]
     if len(found) < 2 or not all(map(_is_sample, found)):
         raise ValueError(
             "views must be a list of two or more data sets with one row per sample; two of them "
-            "can also be given as X, Y."
+            "can also be given as X, y."
         )
     lengths = [length(X) for X in found]
     if len(set(lengths)) > 1:
@@ -182,13 +236,18 @@ def as_views(views: Any, Y: Data = None) -> list[Data]:
     return found
 
 
+def _is_array_like(X: Any) -> bool:
+    return hasattr(X, "__array__") and not hasattr(X, "__len__")
+
+
 def _is_sample(X: Data) -> bool:
-    return hasattr(X, "__len__") and not isinstance(X, str | bytes | dict)
+    return sp.issparse(X) or (hasattr(X, "__len__") and not isinstance(X, str | bytes | dict))
 
 
 def as_column(X: Data) -> Data:
     """Numbers in one dimension as a column; everything else as it is."""
-    if getattr(X, "ndim", 0) == 1 and getattr(X.dtype, "kind", "O") in "biuf":
+    line = getattr(X, "ndim", 0) == 1 and not sp.issparse(X)
+    if line and (getattr(X.dtype, "kind", "O") in "biuf" or all_numbers(list(X))):
         return np.asarray(X)[:, None]
     return X
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
-from ..kernels.named import as_kernel
+from ..kernels.named import as_gamma, as_kernel
 from ..kernels.nystrom import Nystrom
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
@@ -48,7 +48,7 @@ class KernelPCA(PrincipalSubspace):
     n_components : int, optional
         The number of components; by default all whose variance is not zero.
     kernel : Kernel, str or callable
-        A kernel; a name known to scikit-learn; or a function of two samples.
+        A kernel; a name known to scikit-learn; or a function of two samples or data sets.
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     alpha : float
@@ -74,7 +74,8 @@ class KernelPCA(PrincipalSubspace):
     random_state : int, RandomState or None
         Draws starting vectors.
     copy_X : bool
-        Without effect: X is never changed.
+        Keep a copy of X as ``X_fit_``. Otherwise X itself is kept, which saves memory, but then it
+        must not change as long as the model is in use.
     n_jobs : int, optional
         The number of threads, unless the plan says it; by default all cores.
     plan : Plan, optional
@@ -98,6 +99,8 @@ class KernelPCA(PrincipalSubspace):
         The training samples; not after ``partial_fit``.
     kernel_ : Kernel
         The kernel with every data-dependent parameter as a number.
+    gamma_ : float
+        ``gamma`` as a number, of kernels given by name: 1 / n_features for None.
     gram_ : Gram
         The operator the model was trained with; not after ``partial_fit``.
     solution_ : Spectrum
@@ -128,6 +131,7 @@ class KernelPCA(PrincipalSubspace):
         "eigenvalues_",
         "eigenvectors_",
         "n_samples_seen_",
+        "gamma_",
         "dual_coef_",
         "X_transformed_fit_",
         "_affine",
@@ -232,7 +236,7 @@ class KernelPCA(PrincipalSubspace):
     def _fit(self, X: Data, sample_weight: Any) -> np.ndarray:
         """Everything; returns the coordinates of the training samples."""
         self._check_parameters()
-        X = check_data(self, X, self.kernel, reset=True)
+        X = check_data(self, X, self.kernel, reset=True, keep=bool(self.copy_X))
         weights = self._check_weights(X, sample_weight)
         self._forget()
         plan = self._landmark_plan() if self.eigen_solver == "nystrom" else self._plan()
@@ -310,10 +314,13 @@ class KernelPCA(PrincipalSubspace):
         return None if np.all(weights == 1) else weights
 
     def _make_kernel(self, X: Data) -> Kernel:
+        gamma = self.gamma
+        if isinstance(self.kernel, str):
+            gamma = self.gamma_ = as_gamma(gamma, self.kernel, X)
         return as_kernel(
             self.kernel,
             X,
-            gamma=self.gamma,
+            gamma=gamma,
             degree=self.degree,
             coef0=self.coef0,
             kernel_params=self.kernel_params,

@@ -154,3 +154,10 @@ def test_printing_and_files(X, tmp_path):
     chosen = Nystrom(Gaussian(), rank=5).resolve(X)
     save(chosen, tmp_path / "k.mercer")
     np.testing.assert_array_equal(load(tmp_path / "k.mercer")(X), chosen(X))
+
+
+def test_one_landmark_and_all_that_matter(rng):
+    X = rng.normal(size=(30, 1))
+    one, more = (Nystrom(Gaussian(2.0), rank=r).resolve(X)(X) for r in (1, 1e-3))
+    assert np.linalg.matrix_rank(one) == 1
+    assert np.linalg.matrix_rank(more, tol=1e-6) > 2

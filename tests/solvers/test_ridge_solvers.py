@@ -190,3 +190,10 @@ class TestRidgeSpectrum:
         X, Y, _ = problem
         with pytest.raises(ValueError, match="alpha must be > 0"):
             RidgeSpectrum(Linear().gram(X)).coef(Y, 0.0)
+
+    def test_singular_is_relative_to_the_largest_eigenvalue(self):
+        Y = np.ones((2, 1))
+        with pytest.raises(ValueError, match="alpha must be > 0"):
+            RidgeSpectrum(Linear().gram(np.diag([1e4, 1e-4]))).coef(Y, 0.0)
+        small = np.diag([1e-8, 1e-9])
+        assert np.allclose(RidgeSpectrum(Gaussian().gram(1e9 * small)).coef(Y, 0.0), 1)

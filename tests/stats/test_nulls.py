@@ -134,6 +134,8 @@ def test_mixture_of_equal_weights_is_chi_square(degrees):
     x = np.array([0.3, 1.0, 4.0, 12.0, 30.0])
     found = ChiSquareMixture(np.full(degrees, 2.0), shift=1.0).sf(2 * x + 1)
     assert found == pytest.approx(chi2.sf(x, degrees), abs=3e-6)
+    skewness = ChiSquareMixture(np.full(degrees, 2.0)).skewness
+    assert skewness == pytest.approx(float(chi2.stats(degrees, moments="s")))
 
 
 def test_mixture_agrees_with_its_draws(rng):

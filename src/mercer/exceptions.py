@@ -15,6 +15,10 @@ class NumericalWarning(MercerWarning):
     """A computation needed help (jitter, a higher precision) to finish."""
 
 
+class IndefiniteKernelWarning(NumericalWarning):
+    """A kernel that is not positive definite, where a positive definite one is needed."""
+
+
 class BoundWarning(MercerWarning):
     """A search for hyper-parameters ended on a bound of one of them."""
 

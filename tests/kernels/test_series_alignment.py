@@ -166,8 +166,8 @@ def test_warping_is_the_smallest_alignment(rng):
 def test_warping_is_not_said_to_be_a_kernel(rng):
     walks = [rng.normal(size=(n, 2)).cumsum(axis=0) for n in rng.integers(4, 40, 24)]
     kernel = DynamicTimeWarping()
-    assert kernel.properties.psd.unknown
-    assert "not known to be a kernel" in kernel.explain()
+    assert kernel.properties.psd.no
+    assert "is not a kernel" in kernel.explain()
     far = kernel.distances(walks)
     assert kernel.resolve(walks).gamma == pytest.approx(1 / np.median(far[far > 0]))
     assert not (kernel + GlobalAlignment(1.0)).properties.psd

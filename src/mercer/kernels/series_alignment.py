@@ -167,7 +167,9 @@ class DynamicTimeWarping(SeriesKernel):
               \operatorname{dtw}(x, y) = \min_{\pi} \sum_{(i, j) \in \pi} \|x_i - y_j\|^2
 
     over all alignments pi. The square root of this dtw is what most libraries call by that name.
-    Gram matrices can have negative eigenvalues: prefer :class:`GlobalAlignment`, which is a kernel.
+    Gram matrices can have negative eigenvalues: prefer :class:`GlobalAlignment`, which is a kernel,
+    or ``DynamicTimeWarping().through()``, whose features are the similarities to the training
+    series. Models warn of it (:doc:`/guide/properties`).
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ class DynamicTimeWarping(SeriesKernel):
     array([[0., 0., 8.],
            [0., 0., 8.],
            [8., 8., 0.]])
-    >>> k.properties.psd.value is None
+    >>> k.properties.psd.no
     True
 
     References
@@ -240,8 +242,11 @@ class DynamicTimeWarping(SeriesKernel):
 
     @property
     def properties(self) -> prop.Properties:
-        doubt = "the best alignment changes from pair to pair, and eigenvalues may be negative"
-        return self._stated(
-            psd=prop.Fact(None, doubt),
-            continuous=prop.yes("a minimum of continuous functions of the points"),
-        )
+        continuous = prop.yes("a minimum of continuous functions of the points")
+        if self.band == 1:
+            same = "a Gaussian kernel on series of one length, and 0 between lengths"
+            return self._stated(psd=prop.yes(same), bounded=prop.yes("k(x, x) = 1"))
+        # dtw((0), (0, 0)) = 0, but (1) is at 1 from the first and at 2 from the second: with
+        # a = exp(-gamma), the determinant of the three is -(a - a^2)^2
+        witness = "(0) and (0, 0) are at distance 0 and at different distances from (1)"
+        return self._stated(psd=prop.no(witness), continuous=continuous)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length
 from ..frames import matrix
 from ..kernels.base import Kernel
+from ..kernels.indefinite import warn_if_indefinite
 from ..kernels.radial import Gaussian
 from ..ownership import owned
 
@@ -30,8 +31,12 @@ def check_data(
     """X as the kernel wants it: checked by scikit-learn if it is vectors, else by the kernel.
 
     With ``reset`` these are the data of a fit, and what is returned is the model's own: it stays
-    as it is when the caller's X changes, unless the model does not ``keep`` it.
+    as it is when the caller's X changes, unless the model does not ``keep`` it. An estimator may
+    say in ``if_indefinite`` what a kernel that is not positive definite means.
     """
+    if reset:
+        meaning = getattr(estimator, "if_indefinite", None)
+        warn_if_indefinite(kernel, type(estimator).__name__, meaning, stacklevel=3)
     given, X = X, as_samples(X, type(estimator).__name__)
     X = _checked(estimator, X, kernel, reset)
     return owned(X, given) if reset and keep else X

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Data, length
 from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
+from ..kernels.indefinite import why_no_factor
 from ..kernels.named import as_kernel
 from ..solvers import criteria
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
@@ -306,6 +307,5 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         try:
             self._factor = CholeskyFactor(A)
         except NotPositiveDefiniteError as error:
-            raise NotPositiveDefiniteError(
-                "the covariance of the training data is singular in double precision; raise alpha."
-            ) from error
+            K = evaluate(self.kernel_, self._train, self._train)
+            raise NotPositiveDefiniteError(why_no_factor(K, float(np.mean(self._noise)))) from error

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import Data
-from ..exceptions import NumericalWarning
+from ..exceptions import IndefiniteKernelWarning
 from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..kernels.indefinite import is_negative, negative_eigenvalue
 from ..kernels.nystrom import Nystrom
 from ..solvers.components import Spectrum
 from ..solvers.moments import Moments
@@ -67,12 +68,12 @@ class Selection:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The kept eigenvalues of n samples and their vectors; zero where they are rounding."""
         first = float(values.max(initial=0.0))
-        if values.min(initial=0.0) < -1e-5 * first:
+        largest = float(np.abs(values).max(initial=0.0))
+        if is_negative(values.min(initial=0.0), largest):
+            found = negative_eigenvalue(float(values.min()), first)
             warnings.warn(
-                f"the kernel matrix is not positive semi-definite (an eigenvalue is "
-                f"{values.min():.2g}, the largest {first:.2g}); components with negative "
-                f"eigenvalues are set to zero. Use a kernel, or ask for fewer components.",
-                NumericalWarning,
+                f"{found}. Components with negative eigenvalues are set to zero.",
+                IndefiniteKernelWarning,
                 stacklevel=6,
             )
         real = values > (2e-7 if self.single else 1e-12) * first

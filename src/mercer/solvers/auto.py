@@ -8,9 +8,10 @@ import warnings
 import numpy as np
 import scipy.linalg as sla
 
-from ..exceptions import NumericalWarning
+from ..exceptions import IndefiniteKernelWarning, NumericalWarning
 from ..gram.base import Gram
 from ..gram.stored import LowRankGram, TiledGram
+from ..kernels.indefinite import is_negative, negative_eigenvalue
 from .base import Solution
 from .cg import solve_cg
 from .cholesky import CholeskyFactor, NotPositiveDefiniteError
@@ -104,11 +105,19 @@ def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -
     s, U = sla.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
     keep = np.abs(s) > len(s) * np.finfo(float).eps * np.abs(s).max()
     stats |= {"method": "eigh", "dtype": "float64", "dropped": int(np.sum(~keep))}
-    warnings.warn(
-        f"K + alpha I is not positive definite to working precision (alpha={alpha:g}, smallest "
-        f"eigenvalue {s[0]:.1e}); the least-squares solution of smallest norm is used. "
-        f"Raise alpha.",
-        NumericalWarning,
-        stacklevel=5,
-    )
+    if is_negative(s[0] - alpha, np.abs(s - alpha).max()):
+        warnings.warn(
+            f"{negative_eigenvalue(s[0] - alpha, s[-1] - alpha)}, or a penalty (alpha, 1 / C) > "
+            f"{alpha - s[0]:.2g}. (K + alpha I)^-1 y is used, but minimises nothing.",
+            IndefiniteKernelWarning,
+            stacklevel=5,
+        )
+    else:
+        warnings.warn(
+            f"K + alpha I is not positive definite to working precision (alpha={alpha:g}, smallest "
+            f"eigenvalue {s[0]:.1e}); the least-squares solution of smallest norm is used. "
+            f"Raise alpha.",
+            NumericalWarning,
+            stacklevel=5,
+        )
     return U[:, keep] @ ((U[:, keep].T @ rhs) / s[keep, None])

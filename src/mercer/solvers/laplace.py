@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .cholesky import CholeskyFactor
+from ..kernels.indefinite import why_no_factor
+from .cholesky import CholeskyFactor, NotPositiveDefiniteError
 from .criteria import Criterion
 
 _STEPS = 100
@@ -107,4 +108,7 @@ def _expand(
     root = np.sqrt(p * (1 - p))
     B = root[:, None] * K * root
     B.flat[:: len(B) + 1] += 1
-    return slope, root, CholeskyFactor(B)
+    try:
+        return slope, root, CholeskyFactor(B)
+    except NotPositiveDefiniteError as error:
+        raise NotPositiveDefiniteError(why_no_factor(K)) from error

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from ..gram.base import Gram
 from ..gram.stored import LowRankGram, TiledGram
+from ..kernels.indefinite import why_no_factor
 from .auto import choose
 from .cg import NystromPreconditioner
 from .cholesky import CholeskyFactor, NotPositiveDefiniteError
@@ -86,10 +87,7 @@ def _by_cholesky(K: np.ndarray, h: np.ndarray, alpha: float, exact: bool) -> Inv
         try:
             L = factor(1e-10 * float(np.sum(h * np.diagonal(K))))
         except NotPositiveDefiniteError:
-            raise ValueError(
-                f"K is not positive definite to working precision (alpha={alpha:g}); use a kernel, "
-                f"or raise alpha."
-            ) from None
+            raise ValueError(why_no_factor(K, alpha)) from None
 
     def inverse(R: np.ndarray) -> np.ndarray:
         Z = np.zeros_like(R)

@@ -1,0 +1,117 @@
+"""Similarities that are not positive definite: one policy for all models and tests.
+
+Whether a kernel is positive definite is a property of it, ``k.properties.psd``:
+
+yes       negative eigenvalues of its matrices are rounding.
+no        whoever uses it warns before the work begins (:class:`IndefiniteKernelWarning`), once, and
+          says what that means there.
+unknown   (functions and matrices of the user, some composite kernels) nothing is said in advance.
+          Whoever meets a negative eigenvalue that is more than rounding names it: in an error where
+          nothing can be computed then, else in the same warning.
+
+The remedy in one line is ``k.through()``: its matrix is K K, whose eigenvalues are squares.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..exceptions import IndefiniteKernelWarning
+from .base import Kernel
+
+ROUNDING = 1e-5  # of the largest eigenvalue: a negative one beyond is more than rounding
+_NO_SPACE = (
+    "there is no space of functions behind it, the problem need not be convex, and what is found "
+    "need not be its solution"
+)
+_REMEDY = "Use a positive definite kernel, or {}.through(), whose matrix is K K"
+_ROWS = 2000  # of which the eigenvalues are looked at
+
+
+def known_indefinite(kernel: object) -> str | None:
+    """Why this is not positive definite, if that is known; None for all else.
+
+    Examples
+    --------
+    >>> from mercer import DynamicTimeWarping, Gaussian
+    >>> from mercer.kernels.indefinite import known_indefinite
+    >>> known_indefinite(Gaussian()) is None
+    True
+    >>> known_indefinite(DynamicTimeWarping()).startswith("DynamicTimeWarping() is not positive")
+    True
+    """
+    if not isinstance(kernel, Kernel) or all(leaf.properties.psd for leaf in _leaves(kernel)):
+        return None
+    psd = kernel.properties.psd
+    return f"{kernel!r} is not positive definite ({psd.because})" if psd.no else None
+
+
+def warn_if_indefinite(
+    kernel: object, who: str, meaning: str | None = None, stacklevel: int = 2
+) -> None:
+    """Warn of a kernel that is known not to be positive definite.
+
+    Parameters
+    ----------
+    kernel : object
+        As it was given; what is no kernel (a name, a function) is passed over.
+    who : str
+        The model or test.
+    meaning : str, optional
+        What it means there, after "so".
+    stacklevel : int
+        As in ``warnings.warn``, seen from the caller.
+    """
+    if (found := known_indefinite(kernel)) is not None:
+        remedy = _REMEDY.format(kernel._wrapped(9))  # type: ignore[attr-defined]
+        warnings.warn(
+            f"{who}: {found}, so {meaning or _NO_SPACE}. {remedy}.",
+            IndefiniteKernelWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def negative_eigenvalue(smallest: float, largest: float) -> str:
+    """What to say where a negative eigenvalue of a kernel matrix was met that is not rounding."""
+    return (
+        f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
+        f"{smallest:.2g}, its largest {largest:.2g}. {_REMEDY.format('kernel')}"
+    )
+
+
+def is_negative(smallest: float, largest: float) -> bool:
+    """Is an eigenvalue negative, not by rounding, where the largest in size is this?"""
+    return smallest < -ROUNDING * abs(largest)
+
+
+def why_no_factor(K: np.ndarray, alpha: float | None = None) -> str:
+    """Why K + alpha I has no Cholesky factor, in words: K is indefinite, or nearly singular.
+
+    Of a large matrix the eigenvalues of some rows and columns are looked at; a negative one among
+    them is proof.
+    """
+    if len(K) > _ROWS:
+        some = np.linspace(0, len(K) - 1, _ROWS).astype(int)
+        K = K[np.ix_(some, some)]
+    values = np.linalg.eigvalsh(np.asarray(K, dtype=np.float64))
+    smallest, largest = float(values[0]), float(np.abs(values).max())
+    if is_negative(smallest, largest):
+        more = "" if alpha is None else f", or a penalty (alpha, 1 / C) > {-smallest:.2g}"
+        return f"{negative_eigenvalue(smallest, largest)}{more}."
+    given = "" if alpha is None else f"alpha={alpha:.2g}, "
+    return (
+        f"the matrix is singular in double precision ({given}eigenvalues of K from "
+        f"{smallest:.1g} to {largest:.2g}); raise alpha, or drop samples that are repeated."
+    )
+
+
+def _leaves(kernel: Kernel) -> Iterator[Kernel]:
+    """The kernels that a kernel is made of."""
+    parts = [value for _, value in kernel._items() if isinstance(value, Kernel)]
+    for part in parts:
+        yield from _leaves(part)
+    if not parts:
+        yield kernel

@@ -32,6 +32,7 @@ _HOME = {
     "kernels.matern": "Matern",
     "kernels.radial": "Gaussian Laplacian RationalQuadratic",
     "kernels.series_alignment": "DynamicTimeWarping GlobalAlignment",
+    "kernels.series_convolution": "DilatedConvolution",
     "kernels.series_matching": "PairHMM SoftSubsequence",
     "kernels.series_vectors": "LagEmbedding RegularizedFourier",
     "kernels.signature": "Signature",

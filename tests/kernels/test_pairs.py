@@ -5,6 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from mercer import (
+    DynamicTimeWarping,
+    Gaussian,
+    GlobalAlignment,
+    PairHMM,
+    Signature,
+    SoftSubsequence,
+)
+from mercer.kernels import pairs
 from mercer.kernels.pairs import Paired, all_pairs, weighted_pairs
 from mercer.params import positive
 from mercer.testing import check_kernel
@@ -86,3 +95,50 @@ def test_lists_of_pairs():
     np.testing.assert_array_equal(all_pairs(lambda i, j: i * j, 0, 3, False), np.empty((0, 3)))
     i, j, weights = weighted_pairs(np.array([[1, 2], [3, 0]]), True)
     assert (i.tolist(), j.tolist(), weights.tolist()) == ([0, 0], [0, 1], [1.0, 5.0])
+
+
+def test_pieces_have_about_as_many_cells(rng, monkeypatch):
+    monkeypatch.setattr(pairs, "_CELLS", 1000)
+    cells = rng.integers(0, 400, 500)
+    cells[[3, 77, 78]] = 5000  # more than a piece should have
+    for together in (1, 16):
+        cut = pairs.pieces(cells, together)
+        assert np.concatenate([np.arange(500)[part] for part in cut]).tolist() == list(range(500))
+        assert all(part.start % together == 0 for part in cut)
+        for part in cut:
+            assert part.stop - part.start <= together or cells[part][:-together].sum() <= 1000
+    assert pairs.pieces(np.array([])) == []
+    assert pairs.pieces(np.zeros(7)) == [slice(0, 7)]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        GlobalAlignment(2.0),
+        DynamicTimeWarping(0.1),
+        PairHMM(2.0),
+        SoftSubsequence(2.0),
+        Signature(lengthscale=9.0),
+        Signature(Gaussian(2.0)),
+    ],
+    ids=lambda kernel: repr(kernel)[:12],
+)
+def test_no_compiled_call_is_long(kernel, rng, monkeypatch):
+    """So that Ctrl-C is heard, and cut or not, values and slopes are the same."""
+    X = [rng.standard_normal(T) for T in rng.integers(1, 40, 30)]
+    P = kernel.prepare(X)
+    whole, W = kernel.pairwise(P, P), rng.standard_normal((30, 30))
+    slopes = kernel.grad_theta(P, P, W)
+    calls, sizes = [], kernel.sizes(P)
+
+    def watched(self, X, Y, i, j):
+        calls.append(float(np.sum(sizes[i] * sizes[j])))
+        return pairs_of(self, X, Y, i, j)
+
+    pairs_of = type(kernel).pairs
+    monkeypatch.setattr(pairs, "_CELLS", 2000)
+    monkeypatch.setattr(type(kernel), "pairs", watched)
+    np.testing.assert_allclose(kernel.pairwise(P, P), whole, rtol=1e-10)
+    assert len(calls) > 10
+    assert max(calls) <= 2000 + max(sizes) ** 2
+    np.testing.assert_allclose(kernel.grad_theta(P, P, W), slopes, rtol=1e-10)

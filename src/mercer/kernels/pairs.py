@@ -1,7 +1,9 @@
 """Kernels computed pair by pair: a list of pairs of samples in, their values and slopes out.
 
 Dynamic programmes over strings and over series share this: no block has a structure to use, half of
-a symmetric one is enough, and pairs whose weight is zero need no slope.
+a symmetric one is enough, and pairs whose weight is zero need no slope. Lists are cut into pieces of
+about as much work, a few hundredths of a second: they are shared by the cores, and between them
+Ctrl-C is heard.
 """
 
 from __future__ import annotations
@@ -9,19 +11,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..data import length, take
 from .base import Kernel, Tile, no_gradient
 
+_CELLS = 4_000_000  # of the tables that one compiled call fills
 Pairs = Callable[[np.ndarray, np.ndarray], np.ndarray]  # values for pairs (i, j) of samples
 
 
 @dataclass(eq=False, repr=False)
 class Paired(Kernel):
     """A kernel given by its values for lists of pairs of *prepared* samples."""
+
+    together: ClassVar[int] = 1  # pairs that compiled loops compute side by side
 
     @abstractmethod
     def pairs(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -31,6 +36,10 @@ class Paired(Kernel):
         """dk(x_i, y_j)/dtheta for such pairs, of a kernel with one hyper-parameter."""
         raise no_gradient(self)
 
+    def sizes(self, X: Any) -> np.ndarray:
+        """How long samples are: a pair takes time in proportion to the product."""
+        return np.ones(length(X))
+
     def arranged(self, X: Any) -> np.ndarray:
         """The numbers of the samples, so that neighbours are best computed together."""
         return np.arange(length(X))
@@ -39,7 +48,10 @@ class Paired(Kernel):
         rows, cols = self.arranged(X), self.arranged(Y)
         out = np.empty((len(rows), len(cols)))
         out[np.ix_(rows, cols)] = all_pairs(
-            lambda i, j: self.pairs(X, Y, rows[i], cols[j]), len(rows), len(cols), X is Y
+            lambda i, j: self._cut(self.pairs, X, Y, rows[i], cols[j]),
+            len(rows),
+            len(cols),
+            X is Y,
         )
         return out
 
@@ -53,7 +65,7 @@ class Paired(Kernel):
 
     def diag(self, X: Any) -> np.ndarray:
         out, order = np.empty(length(X)), self.arranged(X)
-        out[order] = self.pairs(X, X, order, order)
+        out[order] = self._cut(self.pairs, X, X, order, order)
         return out
 
     def grad_theta(self, X: Any, Y: Any, W: np.ndarray) -> np.ndarray:
@@ -61,7 +73,36 @@ class Paired(Kernel):
             return np.zeros(0)
         rows, cols = self.arranged(X), self.arranged(Y)
         i, j, weights = weighted_pairs(np.asarray(W)[np.ix_(rows, cols)], X is Y)
-        return np.array([weights @ self.slopes(X, Y, rows[i], cols[j])])
+        return np.array([weights @ self._cut(self.slopes, X, Y, rows[i], cols[j])])
+
+    def _cut(self, values: Any, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """values(X, Y, i, j), in pieces."""
+        out = np.empty(len(i))
+
+        def job(part: slice) -> None:
+            out[part] = values(X, Y, i[part], j[part])
+
+        left, right = (np.asarray(self.sizes(Z), dtype=np.float64) for Z in (X, Y))
+        on_all_cores(job, left[i] * right[j], self.together)
+        return out
+
+
+def on_all_cores(job: Callable[[slice], None], cells: np.ndarray, together: int = 1) -> None:
+    """Run ``job`` on pieces of a list of pairs, whose tables have so many cells each."""
+    from ..gram.tiles import run
+
+    run(job, pieces(cells, together))
+
+
+def pieces(cells: np.ndarray, together: int = 1) -> list[slice]:
+    """A list of pairs in pieces of about as many cells, in multiples of ``together`` pairs."""
+    if not len(cells):
+        return []
+    before = np.cumsum(cells, dtype=np.float64) - cells
+    starts = np.flatnonzero(np.diff(before // _CELLS)) + 1
+    starts = np.unique(starts // together * together)
+    edges = [0, *starts[starts > 0].tolist(), len(cells)]
+    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
 
 
 def all_pairs(values: Pairs, n: int, m: int, symmetric: bool) -> np.ndarray:

@@ -7,7 +7,6 @@ arrays (T,) or (T, d) of any lengths; NaN at the end of a series is padding.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -22,8 +21,6 @@ from .distances import median_distance
 from .domains import SERIES, Domain
 from .pairs import Paired
 from .ragged import Ragged, ragged
-
-_CELLS = 4_000_000  # of the tables that one job fills
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -45,6 +42,9 @@ class SeriesKernel(Paired):
 
     def prepare(self, X: Data) -> Any:
         return ragged(X, type(self).__name__)
+
+    def sizes(self, X: Any) -> np.ndarray:
+        return X.size
 
     @property
     def domain(self) -> Domain:
@@ -105,6 +105,9 @@ class LogKernel(LocalKernel):
         every = np.arange(len(P))
         return Zipped(P, self.logs(P, P, every, every))
 
+    def sizes(self, X: Zipped) -> np.ndarray:
+        return X.parts[0].size
+
     def pairs(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         (P, p), (Q, q) = X.parts, Y.parts
         logs = self.logs(P, Q, i, j)
@@ -140,10 +143,6 @@ def arrays(X: Ragged) -> Arrays:
     return X.values, X.start, X.size
 
 
-def on_all_cores(job: Callable[[slice], None], X: Ragged, Y: Ragged, count: int) -> None:
-    """Run ``job`` on pieces of a list of pairs of series, of about as many cells each."""
-    from ..gram.tiles import run, slices
-
-    if count:
-        cells = max(1.0, float(X.size.mean()) * float(Y.size.mean()))
-        run(job, slices(count, max(1, int(_CELLS / cells))))
+def cells(X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """The pairs of points of pairs of series."""
+    return X.size[i] * Y.size[j]

@@ -15,9 +15,9 @@ from ..data import Data, length, take
 from ..params import positive
 from . import properties as prop
 from .base import Kernel
-from .pairs import all_pairs
+from .pairs import all_pairs, on_all_cores
 from .ragged import Ragged, same_channels
-from .series import LogKernel, SeriesKernel, arrays, on_all_cores, optional_count
+from .series import LogKernel, SeriesKernel, arrays, cells, optional_count
 
 _DISTANT = 600.0  # log of a normalised value below which cells of the table may have been lost
 _FEW = 50  # series that a rule for a parameter looks at
@@ -46,7 +46,7 @@ def _aligned(
         into = None if slopes is None else slopes[part]
         out[part] = alignments(*left, *right, i[part], j[part], width, minimum, into)
 
-    on_all_cores(job, X, Y, len(i))
+    on_all_cores(job, cells(X, Y, i, j))
     return out
 
 
@@ -60,7 +60,7 @@ def _distant(X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray, band: int | Non
     def job(part: slice) -> None:
         out[part] = distant(*left, *right, i[part], j[part], width)
 
-    on_all_cores(job, X, Y, len(i))
+    on_all_cores(job, cells(X, Y, i, j))
     return out
 
 

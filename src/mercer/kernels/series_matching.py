@@ -16,8 +16,9 @@ from ..data import Data
 from ..exceptions import DomainError
 from ..params import fraction, integer
 from . import properties as prop
+from .pairs import on_all_cores
 from .ragged import Ragged, same_channels
-from .series import LocalKernel, LogKernel, arrays, on_all_cores
+from .series import LocalKernel, LogKernel, arrays, cells
 
 
 @dataclass(eq=False, repr=False)
@@ -91,7 +92,7 @@ class SoftSubsequence(LocalKernel):
             into = None if slopes is None else slopes[part]
             out[part] = subsequences(*left, *right, i[part], j[part], *options, into)
 
-        on_all_cores(job, X, Y, len(i))
+        on_all_cores(job, cells(X, Y, i, j))
         return out
 
     @property
@@ -171,7 +172,7 @@ class PairHMM(LogKernel):
             into = None if slopes is None else slopes[part]
             out[part] = log_pairs(*left, *right, i[part], j[part], *gaps, into)
 
-        on_all_cores(job, P, Q, len(i))
+        on_all_cores(job, cells(P, Q, i, j))
         return out
 
     @property

@@ -12,9 +12,9 @@ from ..data import Data, take
 from ..params import Hyperparameter, integer, one_of, parameter, positive
 from . import properties as prop
 from .base import Kernel
-from .pairs import weighted_pairs
+from .pairs import on_all_cores, pieces, weighted_pairs
 from .ragged import Ragged, ragged, same_channels, segments
-from .series import SeriesKernel, arrays, on_all_cores, optional_count
+from .series import SeriesKernel, arrays, cells, optional_count
 
 _VALUES = 500_000  # of the kernel on points that are held at once
 _TYPICAL = 10.0  # k(x, x) by the rule "median"
@@ -200,7 +200,7 @@ class Signature(SeriesKernel):
             data = *left, *right, i[part], j[part]
             out[part] = third_order(*data) if default else signatures(*data, *terms)
 
-        on_all_cores(job, X, Y, len(i))
+        on_all_cores(job, cells(X, Y, i, j))
         return out
 
     def slopes(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -214,20 +214,28 @@ class Signature(SeriesKernel):
         def job(part: slice) -> None:
             out[part] = signature_slopes(*left, *right, i[part], j[part], *terms, scaled)
 
-        on_all_cores(job, X, Y, len(i))
+        on_all_cores(job, cells(X, Y, i, j))
         return out
 
     def grad_theta(self, X: Ragged, Y: Ragged, W: np.ndarray) -> np.ndarray:
         if self.kernel is None or not self.hyperparameters():
             return super().grad_theta(X, Y, W)
+        from ..gram.tiles import run
         from .signature_adjoint import lifted_weights
 
-        total, (i, j, weights) = np.zeros(len(self.theta)), weighted_pairs(W, X is Y)
-        for group in self._groups(X, Y, i, j):
-            some, shape = weights[group.pairs], (group.start, group.size)
-            gains = lifted_weights(group.values, *shape, some, *self._terms())
-            total += self.kernel.grad_theta(group.path, group.points, gains)
-        return total
+        i, j, weights = weighted_pairs(W, X is Y)
+        parts = pieces(cells(X, Y, i, j))
+        totals = np.zeros((len(parts), len(self.theta)))  # added up in the same order, always
+
+        def job(number: int) -> None:
+            part = parts[number]
+            for group in self._groups(X, Y, i[part], j[part]):
+                some, shape = weights[part][group.pairs], (group.start, group.size)
+                gains = lifted_weights(group.values, *shape, some, *self._terms())
+                totals[number] += self.kernel.grad_theta(group.path, group.points, gains)
+
+        run(job, range(len(parts)))
+        return totals.sum(axis=0)
 
     def hyperparameters(self) -> list[Hyperparameter]:
         """Those of the kernel on points, if there is one; else the lengthscale."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,8 +17,13 @@ from .sequences import Sequences, read
 class Tabled(Paired):
     """A kernel whose values come from a table of |x| times |y| cells; samples are sequences."""
 
+    together: ClassVar[int] = 16
+
     def prepare(self, X: Data) -> Sequences:
         return read(X, type(self).__name__)
+
+    def sizes(self, X: Sequences) -> np.ndarray:
+        return X.lengths
 
     def arranged(self, X: Sequences) -> np.ndarray:
         """By length, so that neighbouring pairs fill their tables in step."""

@@ -1,9 +1,18 @@
 """Series in all forms that people hold them in."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mercer import GlobalAlignment, LagEmbedding, Linear, PairHMM, Signature, SoftSubsequence
+from mercer import (
+    DilatedConvolution,
+    GlobalAlignment,
+    LagEmbedding,
+    Linear,
+    PairHMM,
+    Signature,
+    SoftSubsequence,
+)
 from mercer.exceptions import DomainError
 from mercer.kernels.ragged import ragged
 
@@ -86,3 +95,46 @@ def test_tables_of_numbers_are_told_what_to_do(rng):
     np.testing.assert_array_equal(
         GlobalAlignment(1.0)(rows), GlobalAlignment(1.0)(table.to_numpy())
     )
+
+
+class TestTimeBeforeChannels:
+    """(n, T, d) is the rule; what looks like (n, d, T) is refused in words."""
+
+    @pytest.mark.parametrize("shape", [(4, 1, 30), (4, 6, 100), (4, 2, 3)])
+    @pytest.mark.parametrize("kernel", [GlobalAlignment(1.0), Signature(), DilatedConvolution()])
+    def test_channels_first_is_refused(self, kernel, shape, rng):
+        X = rng.standard_normal(shape)
+        with pytest.raises(DomainError, match=r"transpose\(0, 2, 1\).*list\(X\)"):
+            kernel(X)
+        padded = X.copy()
+        padded[0, :, -1] = np.nan
+        with pytest.raises(DomainError, match="as in aeon and sktime"):
+            kernel(padded)
+
+    def test_both_remedies(self, rng):
+        X = rng.standard_normal((4, 2, 7))
+        kernel = GlobalAlignment(1.0)
+        assert ragged(X.transpose(0, 2, 1), "k").size.tolist() == [7] * 4
+        np.testing.assert_array_equal(kernel(X.transpose(0, 2, 1)), kernel([x.T for x in X]))
+        assert ragged(list(X), "k").size.tolist() == [2] * 4
+        assert ragged(X.transpose(0, 2, 1)[:, :2, :], "k").channels == 2
+
+
+class TestTimeStamps:
+    def test_indices_are_kept_from_the_first_on(self):
+        days = pd.to_datetime(["2024-03-01", "2024-03-02", "2024-03-05"])
+        X = ragged(
+            [
+                pd.Series([1.0, 2.0, 3.0], index=days),
+                [4.0, 5.0],
+                pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=[10, 12.5])["a"],
+                pd.Series([1.0, 2.0], index=["x", "y"]),
+                pd.Series([1.0, 2.0, np.nan], index=days.tz_localize("UTC")),
+            ],
+            "k",
+        )
+        day, none = 86400.0, np.nan
+        expected = [0, day, 4 * day, none, none, 0, 2.5, none, none, 0, day]
+        np.testing.assert_array_equal(X.times, expected)
+        np.testing.assert_array_equal(X[[2]].times, X.times)
+        assert ragged([[1.0, 2.0]], "k").times is None

@@ -171,3 +171,26 @@ def test_warping_is_not_said_to_be_a_kernel(rng):
     far = kernel.distances(walks)
     assert kernel.resolve(walks).gamma == pytest.approx(1 / np.median(far[far > 0]))
     assert not (kernel + GlobalAlignment(1.0)).properties.psd
+
+
+def test_the_median_rule_is_over_distances_that_are_not_zero():
+    """Copies say nothing of the scale: most pairs here are at distance 0."""
+    X = [[0.0]] * 6 + [[0.0, 0.0]] * 2 + [[2.0], [5.0]]
+    dtw = [[_warped(x, y) for y in X] for x in X]
+    positive = [d for row in dtw for d in row if d > 0]
+    assert np.median(dtw) == 0
+    assert DynamicTimeWarping().resolve(X).gamma == pytest.approx(1 / np.median(positive))
+    assert DynamicTimeWarping().resolve([[3.0]] * 4).gamma == 1.0
+    # lengths too far apart for the band are at an infinite distance, which does not count either
+    far = DynamicTimeWarping(band=2).resolve([[0.0], [2.0], [0.0] * 9, [1.0] * 9])
+    assert far.gamma == pytest.approx(1 / np.median([4.0, 9.0]))
+
+
+def _warped(x, y):
+    """Dynamic time warping by its recursion."""
+    D = np.full((len(x) + 1, len(y) + 1), np.inf)
+    D[0, 0] = 0
+    for i, j in np.ndindex(len(x), len(y)):
+        best = min(D[i, j], D[i, j + 1], D[i + 1, j])
+        D[i + 1, j + 1] = (x[i] - y[j]) ** 2 + best
+    return D[-1, -1]

@@ -3,10 +3,12 @@
 from math import factorial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import i0, j0
 
 from mercer import Gaussian, Linear, Matern, Polynomial, Signature
+from mercer.exceptions import DomainError
 
 
 def tensors(path, order, depth):
@@ -138,3 +140,35 @@ def test_exponents_of_the_reference():
     """The tensors of the tests: a single segment has u^r / r! at level r."""
     S = tensors(np.array([[0.0], [2.0]]), 5, 4)
     np.testing.assert_allclose([float(s.sum()) for s in S], [2**k / factorial(k) for k in range(5)])
+
+
+class TestTimeStamps:
+    @pytest.mark.parametrize("options", [{}, {"basepoint": True}, {"kernel": Gaussian(1.0)}])
+    def test_the_clock_follows_the_index(self, rng, options):
+        """As if the times, from 0 to 1, had been given as a channel."""
+        times = [np.sort(rng.uniform(3, 50, T)) for T in (5, 9, 2)]
+        values = [rng.standard_normal((len(t), 2)) for t in times]
+        stamped = [pd.DataFrame(v, index=t) for v, t in zip(values, times, strict=True)]
+        by_hand = [
+            np.column_stack([v, (t - t[0]) / (t[-1] - t[0])])
+            for v, t in zip(values, times, strict=True)
+        ]
+        K = Signature(add_time=True, **options)(stamped)
+        np.testing.assert_allclose(K, Signature(**options)(by_hand), rtol=1e-10)
+        assert np.abs(K - Signature(add_time=True, **options)(values)).max() > 1e-3
+
+    def test_even_stamps_change_nothing(self, rng):
+        values = [rng.standard_normal(6), rng.standard_normal(1), rng.standard_normal(4)]
+        days = pd.date_range("2024-01-01", periods=6)
+        stamped = [pd.Series(v, index=days[: len(v)]) for v in values]
+        mixed = [stamped[0], values[1], values[2]]
+        K = Signature(add_time=True)(values)
+        np.testing.assert_allclose(Signature(add_time=True)(stamped), K, rtol=1e-12)
+        np.testing.assert_allclose(Signature(add_time=True)(mixed), K, rtol=1e-12)
+        np.testing.assert_array_equal(Signature()(stamped), Signature()(values))
+
+    def test_stamps_must_increase(self):
+        good, bad = pd.Series([1.0, 2.0], index=[0, 1]), pd.Series([1.0, 2.0, 3.0], index=[5, 4, 6])
+        with pytest.raises(DomainError, match="sample 1 do not increase"):
+            Signature(add_time=True)([good, bad])
+        assert np.isfinite(Signature()([good, bad])).all()

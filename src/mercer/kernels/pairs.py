@@ -1,8 +1,8 @@
 """Kernels computed pair by pair: a list of pairs of samples in, their values and slopes out.
 
 Dynamic programmes over strings and over series share this: no block has a structure to use, half of
-a symmetric one is enough, and pairs whose weight is zero need no slope. Lists are cut into pieces of
-about as much work, a few hundredths of a second: they are shared by the cores, and between them
+a symmetric one is enough, and pairs whose weight is zero need no slope. Lists are cut into pieces
+of about as much work, a few hundredths of a second: they are shared by the cores, and between them
 Ctrl-C is heard.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,7 +103,7 @@ def pieces(cells: np.ndarray, together: int = 1) -> list[slice]:
     starts = np.flatnonzero(np.diff(before // _CELLS)) + 1
     starts = np.unique(starts // together * together)
     edges = [0, *starts[starts > 0].tolist(), len(cells)]
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def all_pairs(values: Pairs, n: int, m: int, symmetric: bool) -> np.ndarray:

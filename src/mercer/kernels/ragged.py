@@ -22,16 +22,20 @@ class Ragged:
         The points of all series, one series after the other.
     start, size : arrays
         For each series its first point and the number of its points.
+    times : ndarray of shape (total,), optional
+        When the points of series with time stamps were observed, from the first on; NaN for others.
     """
 
-    def __init__(self, values: Data, start: np.ndarray, size: np.ndarray) -> None:
-        self.values, self.start, self.size = values, start, size
+    def __init__(
+        self, values: Data, start: np.ndarray, size: np.ndarray, times: np.ndarray | None = None
+    ) -> None:
+        self.values, self.start, self.size, self.times = values, start, size, times
 
     def __len__(self) -> int:
         return len(self.start)
 
     def __getitem__(self, rows: Rows) -> Ragged:
-        return Ragged(self.values, self.start[rows], self.size[rows])
+        return Ragged(self.values, self.start[rows], self.size[rows], self.times)
 
     @property
     def channels(self) -> int:
@@ -40,7 +44,7 @@ class Ragged:
 
     def scaled(self, lengthscale: float) -> Ragged:
         """The same series, divided by a number."""
-        return Ragged(self.values / lengthscale, self.start, self.size)
+        return Ragged(self.values / lengthscale, self.start, self.size, self.times)
 
     def some_points(self) -> np.ndarray:
         """All points of the series, or 1000 of them at random (always the same)."""
@@ -60,7 +64,9 @@ def ragged(X: Data, name: str) -> Ragged:
     """Series in any of the forms below; ``name`` is the kernel, for errors.
 
     An (n, T) array holds n series of numbers, an (n, T, d) array n series of points in R^d, and a
-    list one array of shape (T,) or (T, d) per series. NaN at the end of a series is padding.
+    list one array of shape (T,) or (T, d) per series. NaN at the end of a series is padding. An
+    (n, T, d) array with fewer times than channels is refused: it is one of (n, d, T) by mistake,
+    or it is meant so, which a list of its series says.
     """
     samples = _samples(X, name)
     if not len(samples):
@@ -76,7 +82,11 @@ def ragged(X: Data, name: str) -> Ragged:
             f"{widths[0]}; all series need the same channels."
         )
     size = np.array([len(part) for part in parts], dtype=np.int64)
-    return Ragged(np.concatenate(parts), np.cumsum(size) - size, size)
+    times = None
+    if any(hasattr(x, "index") and hasattr(x, "iloc") for x in samples):
+        each = [_times(x, len(part)) for x, part in zip(samples, parts, strict=True)]
+        times = np.concatenate(each)
+    return Ragged(np.concatenate(parts), np.cumsum(size) - size, size, times)
 
 
 def _is_full(X: Any) -> bool:
@@ -115,6 +125,12 @@ def _samples(X: Data, name: str) -> Any:
                 f"{name} works on arrays (series, time) or (series, time, channels), got "
                 f"{X.ndim} dimension(s); wrap a single series: [x]."
             )
+        if X.ndim == 3 and X.shape[1] < X.shape[2]:
+            raise DomainError(
+                f"{name} reads an array of shape {X.shape} as {X.shape[1]} times of {X.shape[2]} "
+                f"channels; if it is (series, channels, time), as in aeon and sktime, pass "
+                f"X.transpose(0, 2, 1), and if that is meant, list(X)."
+            )
         return X
     return list(X)
 
@@ -151,3 +167,18 @@ def _series(x: Any, where: str) -> np.ndarray:
             f"(NaN is padding at the end of a series only)."
         )
     return points
+
+
+def _times(x: Any, count: int) -> np.ndarray:
+    """Seconds, or what the index of a pandas Series or DataFrame counts, since its first point."""
+    index = getattr(x, "index", None) if hasattr(x, "iloc") else None
+    if index is None:
+        return np.full(count, np.nan)
+    if str(index.dtype).startswith("datetime64"):
+        index = index.to_numpy(dtype="datetime64[ns]")
+    stamps = np.asarray(index)[:count]
+    if stamps.dtype.kind in "mM":
+        return np.asarray((stamps - stamps[0]) / np.timedelta64(1, "s"))
+    return (
+        np.asarray(stamps - stamps[0], float) if stamps.dtype.kind in "iuf" else _times([], count)
+    )

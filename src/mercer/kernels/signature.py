@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import Data, take
+from ..exceptions import DomainError
 from ..params import Hyperparameter, integer, one_of, parameter, positive
 from . import properties as prop
 from .base import Kernel
@@ -71,7 +72,9 @@ class Signature(SeriesKernel):
         What points are divided by; values grow exponentially with paths that are long in this
         unit. "median" makes the median of k(x, x) equal to 10, so that several levels count.
     add_time : bool
-        Add a channel that runs from 0 to 1: then it matters how fast a path is run through.
+        Add a channel that runs from 0 to 1: then it matters how fast a path is run through. It
+        follows the time stamps of series that have some, that is the index of pandas objects, and
+        runs evenly along others.
     basepoint : bool
         Let every path begin at 0: then it matters where it is.
 
@@ -167,9 +170,27 @@ class Signature(SeriesKernel):
         points = segments(X.start, X.size)
         values[places, : X.channels] = X.values[points] / self._number("lengthscale")
         if self.add_time:
-            passed = points - np.repeat(X.start, X.size)
-            values[places, -1] = passed / np.repeat(np.maximum(X.size - 1, 1), X.size)
+            values[places, -1] = self._clock(X, points)
         return Ragged(values, start, size)
+
+    @staticmethod
+    def _clock(X: Ragged, points: np.ndarray) -> np.ndarray:
+        """From 0 to 1 along each series: by its time stamps if it has some, else evenly."""
+        passed = (points - np.repeat(X.start, X.size)).astype(np.float64)
+        whole = np.maximum(X.size - 1, 1).astype(np.float64)
+        if X.times is not None:
+            times, ends = X.times[points], X.times[X.start + X.size - 1]
+            known = ~np.isnan(times)
+            back = known[1:] & (np.diff(times) <= 0) & (passed[1:] > 0)
+            if back.any():
+                at = int(np.searchsorted(np.cumsum(X.size), 1 + np.argmax(back), side="right"))
+                raise DomainError(
+                    f"Signature: the time stamps (index) of sample {at} do not increase; sort "
+                    f"them, or drop them with reset_index(drop=True)."
+                )
+            passed = np.where(known, times, passed)
+            whole = np.where(np.isnan(ends) | (X.size == 1), whole, ends)
+        return passed / np.repeat(whole, X.size)
 
     def pairs(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         values = (self._linear if self.kernel is None else self._lifted)(X, Y, i, j)

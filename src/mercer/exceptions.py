@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class MercerWarning(UserWarning):
     """Base class of every warning raised by mercer."""
@@ -21,6 +24,14 @@ class IndefiniteKernelWarning(NumericalWarning):
 
 class BoundWarning(MercerWarning):
     """A search for hyper-parameters ended on a bound of one of them."""
+
+
+def warn(message: str, category: type[MercerWarning]) -> None:
+    """Warn at the line of the user's own code, from however deep in the library it comes."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mercer."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class DomainError(ValueError):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .exceptions import BoundWarning, ConvergenceWarning
+from .exceptions import BoundWarning, ConvergenceWarning, warn
 from .kernels.algebra import Product
 from .kernels.base import Kernel
 from .params import Hyperparameter, copy_params
@@ -61,21 +60,19 @@ class Tuning:
     def warn(self) -> None:
         """Say so if the optimiser did not converge, or ended on a bound."""
         if not self.converged:
-            warnings.warn(
+            warn(
                 f"the search for hyper-parameters stopped early ({self.message}); standardise the "
                 f"data, give a better start, or ask for restarts.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if self.at_bounds:
-            warnings.warn(
+            warn(
                 f"the search for hyper-parameters ended on a bound: {', '.join(self.at_bounds)}. "
                 f"Standardise X and y, so that bounds are further away and no feature is lost "
                 f"beside larger ones (ard=True gives each a lengthscale), or ask for restarts; if "
                 f"it stays, the kernel tends to a simpler one (Linear, a constant, no kernel at "
                 f"all): use that, or name the parameter in fixed.",
                 BoundWarning,
-                stacklevel=3,
             )
 
     def __str__(self) -> str:

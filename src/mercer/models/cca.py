@@ -21,6 +21,7 @@ from ..rkhs.function import RKHSFunction
 from ..solvers.canonical import CanonicalProblem
 from ..solvers.pivoted import pivoted_cholesky
 from ..solvers.views import FactorView, GramView, View
+from .common import all_or_nothing
 from .multiview import (
     MultiViewModel,
     as_views,
@@ -196,6 +197,7 @@ class KernelCCA(MultiViewModel):
         self.plan = plan
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
         """Find the canonical functions.
 

@@ -13,6 +13,7 @@ from ..gram.plan import Plan
 from ..progress import progress
 from ..solvers.canonical import CanonicalProblem
 from .cca import KernelCCA, KernelView
+from .common import all_or_nothing
 from .multiview import as_views, correlate, mean_correlation
 
 
@@ -105,6 +106,7 @@ class KernelCCACV(KernelCCA):
         """The regularization of the final fit."""
         return self.regularization_
 
+    @all_or_nothing
     def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
         """Choose by cross-validation, then fit to all samples with the best setting.
 

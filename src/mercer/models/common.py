@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from numbers import Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,29 @@ from ..kernels.base import Kernel
 from ..kernels.indefinite import warn_if_indefinite
 from ..kernels.radial import Gaussian
 from ..ownership import owned
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
+    """A method that fits: it ends, or leaves the estimator as it was.
+
+    Whatever stops it, a refused argument, a lack of memory or Ctrl-C, no model is left whose parts
+    belong to different data. So ``fit`` assigns attributes and never writes into those it finds.
+    """
+
+    @wraps(fit)
+    def whole(*args: P.args, **kwargs: P.kwargs) -> T:
+        estimator: Any = args[0]
+        before = dict(vars(estimator))
+        try:
+            return fit(*args, **kwargs)
+        except BaseException:
+            estimator.__dict__ = before
+            raise
+
+    return whole
 
 
 def covariance(kernel: Any) -> Any:

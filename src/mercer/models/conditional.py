@@ -24,7 +24,7 @@ from ..solvers.auto import choose, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.pivoted import pivoted_cholesky
-from .common import check_data, on_vectors
+from .common import all_or_nothing, check_data, on_vectors
 
 _LEAN = Plan(memory=1)  # the outputs meet in products only
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
@@ -124,6 +124,7 @@ class ConditionalEmbedding(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.pairwise = self.kernel_x == "precomputed"
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Data, sample_weight: Any = None) -> Self:
         """Fit the embedding to samples X and outputs y, each of any kind."""
         X = check_data(self, X, _given(self.kernel_x), reset=True)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 from ..data import Data
 from ..gram.stored import TiledGram
 from ..solvers.cholesky import NotPositiveDefiniteError
-from .common import check_data
+from .common import all_or_nothing, check_data
 from .ridge import KernelRidge
 
 METHODS = ("auto", "jackknife+", "cv+", "split")
@@ -139,6 +139,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit the estimator, and those without some samples; weights go to all of them.
 

@@ -17,7 +17,7 @@ from ..kernels.named import as_kernel
 from ..solvers import criteria
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
 from ..tuning import search
-from .common import check_data, covariance
+from .common import all_or_nothing, check_data, covariance
 from .gp_parts import ProcessPart, draw, summands
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
@@ -121,6 +121,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any) -> Self:
         """Choose the hyper-parameters, then condition on the data."""
         if self.optimizer not in ("lbfgs", None):

@@ -18,7 +18,7 @@ from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
 from ..solvers.laplace import Mode, find_mode, laplace_evidence
 from ..tuning import search
-from .common import check_data, covariance
+from .common import all_or_nothing, check_data, covariance
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 
@@ -116,6 +116,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any) -> Self:
         """Choose the hyper-parameters of each problem, then find its mode."""
         if self.optimizer not in ("lbfgs", None):

@@ -15,6 +15,7 @@ from ..gram.tiles import slices
 from ..kernels.dot import Linear
 from ..solvers.canonical import CanonicalProblem, ReducedProblem, fix_signs
 from ..solvers.views import FactorView, shrinkage
+from .common import all_or_nothing
 from .multiview import (
     MultiViewModel,
     as_views,
@@ -110,6 +111,7 @@ class CCA(MultiViewModel):
         self.form = form
         self.scale = scale
 
+    @all_or_nothing
     def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
         """Find the canonical projections.
 

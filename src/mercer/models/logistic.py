@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses import Logistic, Loss, Multinomial
-from .common import check_weights
+from .common import all_or_nothing, check_weights
 from .machine import RepresenterMachine, best_class
 
 
@@ -97,6 +97,7 @@ class KernelLogisticRegression(ClassifierMixin, RepresenterMachine):
         self.max_iter = max_iter
         self.plan = plan
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights."""
         X, self._targets, self._weights = self._check_labels(X, y, sample_weight)

@@ -14,7 +14,7 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.named import as_kernel
 from ..solvers.auto import solve_ridge
-from .common import check_data, check_number, check_weights
+from .common import all_or_nothing, check_data, check_number, check_weights
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
@@ -116,6 +116,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     Suykens & Vandewalle, *Least squares support vector machine classifiers*, 1999.
     """
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y of shape (n,) or (n, t), and weights."""
         self._fit(*self._check_fit(X, y, sample_weight))
@@ -182,6 +183,7 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
         super().__init__(C=C, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, plan=plan)
         self.class_weight = class_weight
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights."""
         self._fit(*self._check_fit(X, y, sample_weight))

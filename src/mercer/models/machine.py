@@ -21,7 +21,7 @@ from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, solve_representer
-from .common import check_data, check_number, check_weights
+from .common import all_or_nothing, check_data, check_number, check_weights
 
 
 class RepresenterMachine(BaseEstimator):
@@ -255,6 +255,7 @@ class KernelMachine(RepresenterMachine):
             tags.target_tags.positive_only = kind == "count"
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets or labels y, and weights."""
         if self.solver not in SOLVERS:

@@ -20,7 +20,7 @@ from ..solvers.cholesky import CholeskyFactor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
 from ..solvers.output import learn_output
-from .common import check_data
+from .common import all_or_nothing, check_data
 from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
@@ -154,6 +154,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y of shape (n,) or (n, T), NaN where missing, and weights."""
         if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < np.inf):

@@ -280,7 +280,7 @@ def warn_if_trivial(ranks: Sequence[int], regularization: np.ndarray, p: np.ndar
                 f"with regularization=0 and ranks {r} and {s}, two views of {samples} samples have "
                 f"correlation 1 whatever the data are; set regularization > 0.",
                 NumericalWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             return
 

@@ -9,7 +9,7 @@ from sklearn.base import OutlierMixin
 
 from ..data import Data, length
 from ..solvers.smo import BoxProblem
-from .common import check_number, check_weights
+from .common import all_or_nothing, check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up, multiplier
 
 
@@ -75,6 +75,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.verbose = verbose
         self.max_iter = max_iter
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region; y is ignored."""
         check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)

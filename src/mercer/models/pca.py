@@ -16,7 +16,7 @@ from ..kernels.named import as_gamma, as_kernel
 from ..kernels.nystrom import Nystrom
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
-from .common import check_data
+from .common import all_or_nothing, check_data
 from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
 from .pca_subspace import PrincipalSubspace, in_precision_of
 from .ridge import _seed
@@ -192,16 +192,19 @@ class KernelPCA(PrincipalSubspace):
         return tags
 
     # ---- fitting -------------------------------------------------------------------------
+    @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of samples X, with weights; y is ignored."""
         self._fit(X, sample_weight)
         return self
 
+    @all_or_nothing
     def fit_transform(self, X: Data, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Find the components, and return the coordinates of X, shape (n, n_components)."""
         return in_precision_of(X, self._fit(X, sample_weight))
 
     @available_if(lambda self: not self.fit_inverse_transform)
+    @all_or_nothing
     def partial_fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Take in a batch of a stream, in memory that does not grow with its length.
 

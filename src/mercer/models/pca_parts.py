@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data import Data
-from ..exceptions import IndefiniteKernelWarning
+from ..exceptions import IndefiniteKernelWarning, warn
 from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
@@ -71,11 +70,8 @@ class Selection:
         largest = float(np.abs(values).max(initial=0.0))
         if is_negative(values.min(initial=0.0), largest):
             found = negative_eigenvalue(float(values.min()), first)
-            warnings.warn(
-                f"{found}. Components with negative eigenvalues are set to zero.",
-                IndefiniteKernelWarning,
-                stacklevel=6,
-            )
+            message = f"{found}. Components with negative eigenvalues are set to zero."
+            warn(message, IndefiniteKernelWarning)
         real = values > (2e-7 if self.single else 1e-12) * first
         values, vectors = np.where(real, values, 0.0), np.where(real, vectors, 0.0)
         if self.positive or self.count is None:

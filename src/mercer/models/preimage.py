@@ -17,6 +17,7 @@ from ..kernels.radial import Gaussian
 from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
+from .common import all_or_nothing
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty
 _WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales that are tried, in median distances
@@ -120,6 +121,7 @@ class LearnedPreImage(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.alphas = alphas
         self.plan = plan
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the way from coordinates, shape (n, q), to samples y, shape (n, d)."""
         alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))

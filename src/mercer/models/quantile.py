@@ -11,7 +11,7 @@ from sklearn.metrics import d2_pinball_score
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses import Quantile
-from .common import check_weights
+from .common import all_or_nothing, check_weights
 from .machine import RepresenterMachine
 
 
@@ -112,6 +112,7 @@ class KernelQuantileRegressor(RegressorMixin, RepresenterMachine):
         self.max_iter = max_iter
         self.plan = plan
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
         quantiles = self._check_quantiles()

@@ -17,7 +17,7 @@ from ..ownership import owned
 from ..rkhs.function import RKHSFunction
 from ..solvers.auto import solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
-from .common import check_data
+from .common import all_or_nothing, check_data
 
 SOLVERS = ("auto", "cholesky", "primal", "cg")
 
@@ -121,6 +121,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to samples X, targets y of shape (n,) or (n, t), and weights."""
         if self.solver not in SOLVERS:

@@ -17,6 +17,7 @@ from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed
 from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
+from .common import all_or_nothing
 from .ridge import KernelRidge
 
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
@@ -138,6 +139,7 @@ class KernelRidgeCV(KernelRidge):
         """The alpha of the final fit."""
         return self.alpha_
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
         """Choose by cross-validation, test on the part held out, then fit on everything."""
         alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))

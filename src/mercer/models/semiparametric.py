@@ -17,7 +17,7 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.named import as_kernel
 from ..solvers.semiparametric import SemiparametricProblem
-from .common import check_data
+from .common import all_or_nothing, check_data
 
 
 class SemiparametricModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -170,6 +170,7 @@ class SemiparametricRidge(SemiparametricModel):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y of shape (n,) or (n, t), and weights."""
         X = check_data(self, X, self.kernel, reset=True)

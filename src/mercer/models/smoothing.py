@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..gram.polyharmonic import PolyharmonicGram
+from .common import all_or_nothing
 from .semiparametric import SemiparametricModel
 
 
@@ -126,6 +127,7 @@ class SmoothingSpline(SplineModel):
         tags.input_tags.two_d_array = False
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to x of shape (n,) or (n, 1), targets y of shape (n,) or (n, t), and weights."""
         return self._fit(self._column(X, reset=True), y, sample_weight)
@@ -211,6 +213,7 @@ class ThinPlateSpline(SplineModel):
     Wahba, *Spline Models for Observational Data*, 1990, section 2.4.
     """
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X of shape (n, d), targets y of shape (n,) or (n, t), and weights."""
         return self._fit(validate_data(self, X, dtype=np.float64), y, sample_weight)

@@ -218,7 +218,7 @@ class SupportVectorMachine(BaseEstimator):
                 "the kernel matrix is not positive definite: what was found is a stationary point "
                 "of the dual, and its margin and duality gap mean nothing. Use another kernel.",
                 NumericalWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return solution
 
@@ -227,7 +227,7 @@ class SupportVectorMachine(BaseEstimator):
         self.n_iter_: Any = solution.n_iter
         self.fit_status_ = int(not solution.converged)
         if not solution.converged:
-            warnings.warn(solution.message, ConvergenceWarning, stacklevel=4)
+            warnings.warn(solution.message, ConvergenceWarning, stacklevel=5)
 
     def _cache_bytes(self) -> float:
         """cache_size: a number of MB, as in scikit-learn, or a string such as "2 GB"."""

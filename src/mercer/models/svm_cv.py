@@ -15,6 +15,7 @@ from ..gram.memory import free_memory
 from ..gram.tiles import cores, run
 from ..progress import progress
 from ..solvers.blocks import Blocks
+from .common import all_or_nothing
 from .svm import SVC
 from .svm_base import sum_groups
 from .svm_pairs import PairFit
@@ -136,6 +137,7 @@ class SVCCV(SVC):
         """The C of the fitted machine."""
         return self.C_
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Choose by cross-validation, test on the part held out, then fit on everything."""
         Cs = self._check_Cs()
@@ -171,7 +173,7 @@ class SVCCV(SVC):
                 f"{late} of the {len(scores) * len(folds)} fits of the grid did not converge, and "
                 f"their scores are rough; raise tol or max_iter, lower C, or scale the data.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.cv_results_ = {
             "params": tried,

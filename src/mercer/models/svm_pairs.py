@@ -22,7 +22,7 @@ from ..progress import counted
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxSolution
 from .calibration import Calibration
-from .common import check_weights
+from .common import all_or_nothing, check_weights
 from .svm_base import SupportVectorMachine
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
@@ -103,6 +103,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     probability: bool
     random_state: Any
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit one two-class problem for each pair of classes."""
         X = self._check_X(X)
@@ -196,7 +197,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         if late:
             worst = max(late, key=lambda fit: fit.report.violation).trouble
             many = f"{len(late)} of {len(fits)} pairs of classes did not converge; the worst "
-            warnings.warn(many * (len(fits) > 1) + worst, ConvergenceWarning, stacklevel=3)
+            warnings.warn(many * (len(fits) > 1) + worst, ConvergenceWarning, stacklevel=4)
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
         """Scores of each sample by machines that have not seen it, turned into probabilities."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from ..data import Data
 from ..solvers.blocks import Blocks
 from ..solvers.smo import BoxProblem
-from .common import check_number, check_weights
+from .common import all_or_nothing, check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up, multiplier
 
 
@@ -21,6 +21,7 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
 
     C: float
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
         check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)

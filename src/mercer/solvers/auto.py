@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
 import scipy.linalg as sla
 
-from ..exceptions import IndefiniteKernelWarning, NumericalWarning
+from ..exceptions import IndefiniteKernelWarning, NumericalWarning, warn
 from ..gram.base import Gram
 from ..gram.stored import LowRankGram, TiledGram
 from ..kernels.indefinite import is_negative, negative_eigenvalue
@@ -106,18 +105,16 @@ def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -
     keep = np.abs(s) > len(s) * np.finfo(float).eps * np.abs(s).max()
     stats |= {"method": "eigh", "dtype": "float64", "dropped": int(np.sum(~keep))}
     if is_negative(s[0] - alpha, np.abs(s - alpha).max()):
-        warnings.warn(
+        warn(
             f"{negative_eigenvalue(s[0] - alpha, s[-1] - alpha)}, or a penalty (alpha, 1 / C) > "
             f"{alpha - s[0]:.2g}. (K + alpha I)^-1 y is used, but minimises nothing.",
             IndefiniteKernelWarning,
-            stacklevel=5,
         )
     else:
-        warnings.warn(
+        warn(
             f"K + alpha I is not positive definite to working precision (alpha={alpha:g}, smallest "
             f"eigenvalue {s[0]:.1e}); the least-squares solution of smallest norm is used. "
             f"Raise alpha.",
             NumericalWarning,
-            stacklevel=5,
         )
     return U[:, keep] @ ((U[:, keep].T @ rhs) / s[keep, None])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..exceptions import ConvergenceWarning
+from ..exceptions import ConvergenceWarning, warn
 
 
 @dataclass
@@ -38,5 +37,5 @@ class Solution:
     def warn(self) -> Solution:
         """Say so if the solver did not converge."""
         if not self.converged:
-            warnings.warn(self.message, ConvergenceWarning, stacklevel=3)
+            warn(self.message, ConvergenceWarning)
         return self

@@ -130,7 +130,7 @@ class CanonicalSolution:
                 f"{self.residual:.1e}; a larger regularization or fewer n_components converge "
                 f"faster, and a rank makes the problem small.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 

@@ -21,14 +21,13 @@ at one alpha, one eigendecomposition of M those at all.
 from __future__ import annotations
 
 import time
-import warnings
 from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sla
 
-from ..exceptions import NumericalWarning
+from ..exceptions import NumericalWarning, warn
 from ..gram.base import Gram
 from ..gram.memory import require_memory
 from ..gram.tiles import one_blas_thread
@@ -135,11 +134,10 @@ class SemiparametricProblem:
             return Factored(self, alpha, A)
         except NotPositiveDefiniteError:
             smoother = self.at(alpha)
-        warnings.warn(
+        warn(
             f"the kernel matrix is singular to working precision (alpha={alpha:g}); the "
             f"least-squares solution of smallest norm is used. Raise alpha.",
             NumericalWarning,
-            stacklevel=3,
         )
         return smoother
 

@@ -66,12 +66,12 @@ def test_a_search_on_a_part_does_not_strand_lengthscales(rng):
     X = rng.standard_normal((1000, 4))
     y = np.sin(2 * X[:, 0]) + 0.07 * X[:, 1] + 0.5 * rng.standard_normal(1000)
     part = _Objective(Gaussian(np.ones(4)), X[:500], y[:500, None], 0.1, criteria.evidence,
-                      np.ones(500), (), 1e-10)  # fmt: skip
+                      np.ones(500), (), (1e-10, 1e6), 1.0)  # fmt: skip
     stranded = np.array([0.0, 11.5, 11.5, 11.5, -1.0])
     near = part.closer(stranded)
     assert np.abs(near[1:4]).max() <= 8
     whole = _Objective(Gaussian(np.ones(4)), X, y[:, None], 0.1, criteria.evidence, np.ones(1000),
-                       (), 1e-10)  # fmt: skip
+                       (), (1e-10, 1e6), 1.0)  # fmt: skip
     slopes = whole(near)[1]
     mixed = whole.off_plateaus(stranded, near)
     assert mixed[1] == near[1]  # it matters

@@ -22,6 +22,7 @@ from mercer import (
     Matern,
     MultiOutputKernelRidge,
     Spectrum,
+    ridge_path,
 )
 from mercer.exceptions import BoundWarning
 from mercer.outcome import ends
@@ -103,6 +104,35 @@ def test_weights_of_samples_are_like_repetitions(rng):
     assert one.alpha == pytest.approx(two.alpha)
     weighted = tune(start, X, y, by="loo", sample_weight=repeat.astype(float))
     assert weighted.tuning_.converged
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("by", ["loo", "gcv"])
+def test_errors_are_weighted_whatever_their_unit(rng, by, unit):
+    X, y = wave(rng, 60)
+    w = np.where(X[:, 0] < np.median(X[:, 0]), 20.0, 0.05)
+    y = unit * (y + np.where(w > 1, 0.02, 1.0) * rng.standard_normal(60))
+    start = KernelRidge(alpha=0.5, kernel=Gaussian(0.7))
+    found = tune(start, X, y, by=by, fixed=("kernel__lengthscale",), sample_weight=w)
+    alphas = np.geomspace(0.2, 5, 401) * found.alpha
+    path = ridge_path(Gaussian(0.7), X, y, alphas, sample_weight=w)
+    assert alphas[np.argmin(getattr(path, by))] == pytest.approx(found.alpha, rel=0.02)
+    assert found.tuning_.value == pytest.approx(getattr(path, by).min(), rel=1e-3)
+    unweighted = ridge_path(Gaussian(0.7), X, y, alphas)  # has its minimum elsewhere
+    assert not 0.5 < alphas[np.argmin(getattr(unweighted, by))] / found.alpha < 2
+
+
+def test_errors_held_out_are_weighted(rng):
+    X, y = wave(rng, 60)
+    w = rng.uniform(0.1, 10, 60)
+    start = KernelRidge(alpha=0.5, kernel=Gaussian(0.7))
+    options = {"fixed": ("kernel__lengthscale",), "sample_weight": w, "random_state": 3}
+    found = tune(start, X, y, by="validation", **options)
+    order = np.random.RandomState(3).permutation(60)
+    train, test = order[:42], order[42:]
+    model = KernelRidge(found.alpha, kernel=Gaussian(0.7)).fit(X[train], y[train], w[train])
+    error = np.average((y[test] - model.predict(X[test])) ** 2, weights=w[test])
+    assert found.tuning_.value == pytest.approx(error, rel=1e-8)
 
 
 @pytest.mark.parametrize("by", ["marginal_likelihood", "loo", "gcv", "validation"])
@@ -409,8 +439,9 @@ def test_several_kernels_are_a_list(rng, kernels):
 # ---- bounds ----------------------------------------------------------------------------------
 def test_a_parameter_on_its_bound_is_named(rng):
     X = rng.standard_normal((40, 1)) * 1e4
+    start = KernelRidge(alpha=0.1, kernel=1.0 * Gaussian(1e4))
     with pytest.warns(BoundWarning, match=r"left__value = 100000. Standardise X and y"):
-        model = tune(KernelRidge(alpha=0.1, kernel=1.0 * Gaussian(1e4)), X, X[:, 0])
+        model = tune(start, X, X[:, 0], fixed=("alpha",))  # K / alpha is all that counts
     assert "on a bound: left__value = 100000" in str(model.tuning_)
 
 
@@ -429,9 +460,19 @@ def test_a_parameter_on_its_bound_is_named(rng):
     ],
 )  # fmt: skip
 def test_what_ended_on_a_bound(kernel, bounds, unneeded):
-    assert ends(kernel, ()) == (bounds, unneeded)
+    X = np.ones((3, 2))
+    assert ends(kernel, (), X, 1e-10) == (bounds, unneeded)
     fixed = tuple(h.name for h in kernel.hyperparameters())
-    assert ends(kernel, fixed) == ((), ())
+    assert ends(kernel, fixed, X, 1e-10) == ((), ())
+
+
+def test_a_weight_on_its_bound_that_carries_the_fit_is_no_part_that_is_not_needed():
+    X = np.full((3, 1), 1e4)
+    on_bound = ("left__value = 1e-05",)
+    assert ends(1e-5 * Gaussian(), (), X, 1e-4) == (on_bound, ())  # a tenth of the variance
+    assert ends(1e-5 * Linear() + Gaussian(), (), X, 1.0)[0] == ("left__left__value = 1e-05",)
+    assert ends(1e-5 * Gaussian(), (), X, 1.0) == ((), ("1e-05 * Gaussian()",))
+    assert ends(1e-5 * Gaussian(), (), X, 1e-10, unit=1e-6) == ((), ())
 
 
 def test_what_is_not_needed_is_no_warning(rng):

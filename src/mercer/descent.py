@@ -19,7 +19,7 @@ from .kernels.constant import Constant
 from .kernels.power import Power
 from .kernels.precomputed import Precomputed
 from .lengthscales import disparity
-from .outcome import Tuning, ends
+from .outcome import Tuning, bounded, ends
 from .params import parameter
 from .solvers.criteria import Criterion
 
@@ -37,6 +37,7 @@ _NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
 _RADII = (3, 4, 5, 6, 8)  # of logarithms, around the start, in which a part of the data says enough
 _GIVEN_UP = 1e-3  # of what the search on a part gained may be lost by staying within them
 _UNLIKE = 100.0  # spreads of features with one lengthscale: the small ones need an alpha near zero
+LOGISTIC = np.pi**2 / 3  # the variance of the noise that makes labels of the sign of f + noise
 _REMEMBERED = 0.25  # of the free memory may hold matrices of kernels without free numbers
 
 Measure = Callable[[np.ndarray, np.ndarray], Criterion]
@@ -56,6 +57,7 @@ def search(
     begin_small: bool = True,
     matrices: float = 3,
     least: float = _ALPHA[0],
+    unit: float = 1.0,
 ) -> Tuning:
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
 
@@ -64,25 +66,30 @@ def search(
     used to go on with all. What does not matter on a part may run off to where every slope is zero
     (the lengthscale of a feature, to infinity): all samples say whether it comes back.
     ``matrices`` says how many n x n arrays a measure needs, ``least`` how small alpha may become.
+    Where the criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and
+    of weights in the kernel are multiples of it.
     """
     n = length(X)
     require_memory(matrices * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
-    whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed, least)
+    most, least = _ALPHA[1] * unit, least * unit
+    limits = (least, most), unit
+    whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed, *limits)
     around = np.clip([whole.start - _AROUND, whole.start + _AROUND], *whole.bounds.T)
     starts = [whole.start, *(rng.uniform(*around) for _ in range(n_restarts))]
     if begin_small and n >= 2 * SAMPLE:
         some = np.sort(rng.choice(n, SAMPLE, replace=False))
         few = rows_of(kernel, X, some)
-        part = _Objective(kernel, few, Y[some], alpha, measure, scale[some], fixed, least)
+        part = _Objective(kernel, few, Y[some], alpha, measure, scale[some], fixed, *limits)
         found = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
         best = whole.go_on(part, found)
     else:
         best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
     kernel, alpha = whole.at(best.x)
     converged = bool(best.success) and bool(np.isfinite(best.fun))
-    bounds, unneeded = ends(kernel, fixed)
-    if "alpha" not in fixed and alpha >= 0.999 * _ALPHA[1]:
-        bounds = (*bounds, f"alpha = {_ALPHA[1]:g}")
+    noise = alpha * (float(np.mean(scale)) or LOGISTIC)
+    bounds, unneeded = ends(kernel, fixed, X, noise, unit)
+    if "alpha" not in fixed and alpha >= 0.999 * most:
+        bounds = (*bounds, f"alpha = {most:g}")
     if "alpha" not in fixed and alpha <= 1.001 * least:
         smallest = (f"alpha = {least:g}",)
         if disparity(kernel, X) >= _UNLIKE:
@@ -105,19 +112,20 @@ class _Objective:
         measure: Measure,
         scale: np.ndarray,
         fixed: tuple[str, ...],
-        least: float,
+        noise: tuple[float, float],
+        unit: float,
     ) -> None:
         self.kernel, self.X, self.Y, self.measure, self.scale = kernel, X, Y, measure, scale
         self.quick = _remember(kernel, X)
         check_names(fixed, kernel)
-        known = kernel.hyperparameters()
+        known = bounded(kernel, unit)
         names = [h.name for h in known]
         self.full = np.append(kernel.theta, np.log(alpha))
         sizes = [np.size(h.value) for h in known]
         each = np.repeat(np.array([*names, "alpha"]), [*sizes, 1])
         self.free = ~np.isin(each, fixed)
         ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
-        everything = np.repeat(np.array([*ranges, np.log([least, _ALPHA[1]])]), [*sizes, 1], axis=0)
+        everything = np.repeat(np.array([*ranges, np.log(noise)]), [*sizes, 1], axis=0)
         self.bounds = everything[self.free]
         self.start = np.clip(self.full[self.free], *self.bounds.T)
         self.count = 0

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .data import Data
 from .exceptions import BoundWarning, ConvergenceWarning, warn
 from .kernels.algebra import Product
 from .kernels.base import Kernel
@@ -14,6 +15,7 @@ from .params import Hyperparameter, copy_params
 
 _ON = 1e-6  # from a bound, as a logarithm or as a part of the range
 _NEAR = float(np.log(10))  # the same at the end of a plateau, on which a search stops early
+_NOTHING = 1e-3  # of the variance of y: what a part that is not needed may explain
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,9 @@ class Tuning:
     at_bounds : tuple of str
         Hyper-parameters that would have gone further, with the bound at which they ended.
     unneeded : tuple of str
-        What the data do not ask for: summands whose weight became as small as it may, features or
-        kernels whose lengthscale became as large, and alpha where targets are taken as exact
+        What the data do not ask for: summands whose weight became as small as it may (and that are
+        small beside the rest and the noise), features or kernels whose lengthscale became as large,
+        and alpha where targets are taken as exact
         (though not because of features that a shared lengthscale hides: see ``at_bounds``).
 
     Examples
@@ -113,17 +116,27 @@ def readable(kernel: Kernel) -> Kernel:
     return rounded
 
 
-def ends(kernel: Kernel, fixed: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def bounded(kernel: Kernel, unit: float = 1.0) -> list[Hyperparameter]:
+    """The hyper-parameters of a kernel; weights are bounded in multiples of a variance."""
+
+    def range_of(h: Hyperparameter) -> tuple[float, float]:
+        return (h.bounds[0] * unit, h.bounds[1] * unit) if _is_constant(h) else h.bounds
+
+    return [h._replace(bounds=range_of(h)) for h in kernel.hyperparameters()]
+
+
+def ends(
+    kernel: Kernel, fixed: tuple[str, ...], X: Data, noise: float, unit: float = 1.0
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which hyper-parameters that were free ended on a bound, and which parts are not needed.
 
-    A weight at its lower bound switches off what it multiplies, and nothing there matters. A
-    lengthscale at its upper bound switches off a feature, or a kernel, unless all are there.
+    A weight at its lower bound switches off what it multiplies, and nothing there matters, unless
+    that is not small beside the rest of K and the noise: a bound may be too high. A lengthscale at
+    its upper bound switches off a feature, or a kernel, unless all are there.
     """
-    known = [h for h in kernel.hyperparameters() if h.name not in fixed]
-    constants = [h for h in known if _is_constant(h)]
-    low_ones = [h for h in constants if _on(h, _NEAR)[0].any()]
-    some_large = len(low_ones) < len(constants)
-    off = [_owner(kernel, h.name) for h in low_ones if some_large or _on(h)[0].any()]
+    known = [h for h in bounded(kernel, unit) if h.name not in fixed]
+    low_ones = [h for h in known if _is_constant(h) and _on(h, _NEAR)[0].any()]
+    off = [_owner(kernel, h.name) for h in low_ones if _share(kernel, h, X, noise) < _NOTHING]
     known = [h for h in known if not any(h.name.startswith(prefix) for prefix in off)]
     lengths = [_on(h, _NEAR)[1] for h in known if _is_length(h)]
     some_matter = bool(lengths) and not np.concatenate(lengths).all()
@@ -137,6 +150,17 @@ def ends(kernel: Kernel, fixed: tuple[str, ...]) -> tuple[tuple[str, ...], tuple
         else:
             bounds += [f"{name} = {h.bounds[1]:g}" for name in _named(h, high)]
     return tuple(bounds), tuple(unneeded)
+
+
+def _share(kernel: Kernel, h: Hyperparameter, X: Data, noise: float) -> float:
+    """The part of the variance of y, under the model, that goes with a weight."""
+
+    def variance(k: Kernel) -> float:
+        return float(np.mean(k.diag(k.prepare(X)), dtype=float))
+
+    half = copy_params(kernel).set_params(**{h.name: h.value / 2})
+    total = variance(kernel)
+    return 2 * (total - variance(half)) / (total + noise or 1.0)
 
 
 def _is_constant(h: Hyperparameter) -> bool:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .data import Data, in_double, length, take
-from .descent import SAMPLE, Measure, check_names, is_matrix, rows_of, search
+from .descent import LOGISTIC, SAMPLE, Measure, check_names, is_matrix, rows_of, search
 from .kernels.algebra import Product
 from .kernels.base import Kernel
 from .kernels.constant import Constant
@@ -223,27 +223,19 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         raise ValueError(f"alpha must be one number > 0 to begin with, got {model.alpha!r}.")
     kernel = wish.start(model._make_gram(X).kernel, X)
     n, rng = length(X), check_random_state(wish.random_state)
-    scale = np.ones(n) if weights is None else 1 / weights
+    w = np.ones(n) if weights is None else weights
+    data, targets, scale = X, Y.reshape(n, -1).astype(float), 1 / w
     measure: Measure | None = _RIDGE.get(wish.by)
-    data, targets = X, Y.reshape(n, -1).astype(float)
     if measure is None:
         order = rng.permutation(n)
-        data, targets, scale = rows_of(kernel, X, order), targets[order], scale[order]
+        data, targets, w, scale = rows_of(kernel, X, order), targets[order], w[order], scale[order]
         train = min(max(1, round(n * (1 - wish.test_size))), n - 1)
         scale[train:] = 0.0
         measure = partial(criteria.validation, train=train)
-    found = search(
-        kernel,
-        data,
-        targets,
-        float(model.alpha),
-        measure,
-        scale=scale,
-        fixed=wish.fixed,
-        n_restarts=wish.n_restarts,
-        rng=rng,
-        begin_small=wish.by != "validation",
-    )
+    found = _squared(
+        kernel, data, targets, float(model.alpha), measure, w, wish,
+        scale=scale, fixed=wish.fixed, rng=rng, begin_small=wish.by != "validation",
+    )  # fmt: skip
     return _fitted(model, found, X, y, wish)
 
 
@@ -252,21 +244,46 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if weights is not None and not weights.all():
         raise ValueError("class_weight must be > 0 for every class; drop the samples of others.")
-    found = search(
-        wish.start(model._make_gram(X).kernel, X),
-        X,
-        Y,
-        1 / model.C,
-        partial(_RIDGE[wish.by], intercept=True),
-        scale=np.ones(len(Y)) if weights is None else 1 / weights,
-        fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
-        n_restarts=wish.n_restarts,
+    w = np.ones(len(Y)) if weights is None else weights
+    kernel = wish.start(model._make_gram(X).kernel, X)
+    found = _squared(
+        kernel, X, Y - Y.mean(axis=0), 1 / model.C, partial(_RIDGE[wish.by], intercept=True), w,
+        wish, scale=1 / w, fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
         rng=check_random_state(wish.random_state),
-    )
+    )  # fmt: skip
     model.set_params(kernel=found.kernel, C=1 / found.alpha).fit(X, y, wish.sample_weight)
     found.warn()
     model.tuning_ = found
     return model
+
+
+def _squared(
+    kernel: Kernel,
+    X: Data,
+    Y: np.ndarray,
+    alpha: float,
+    measure: Measure,
+    weights: np.ndarray,
+    wish: _Wish,
+    **options: Any,
+) -> Tuning:
+    """A search by a likelihood, or by squared errors, which are weighted as in the fit.
+
+    Errors are those of targets of mean square 1, for when a search ends must not depend on units.
+    """
+    if wish.by == "marginal_likelihood":
+        return search(kernel, X, Y, alpha, measure, n_restarts=wish.n_restarts, **options)
+    unit = float(np.sqrt(np.mean(Y**2))) or 1.0
+    targets = Y / unit
+    if np.any(weights != 1):
+        targets, measure = np.column_stack([targets, weights]), partial(_weighted, measure)
+    found = search(kernel, X, targets, alpha, measure, n_restarts=wish.n_restarts, **options)
+    return replace(found, value=found.value * unit**2)
+
+
+def _weighted(measure: Any, A: np.ndarray, Y: np.ndarray) -> criteria.Criterion:
+    """A criterion of targets whose last column is the weights of the samples."""
+    return measure(A, Y[:, :-1], weights=Y[:, -1])
 
 
 def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
@@ -301,7 +318,7 @@ def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     )
     product: Any = found.kernel
     kernel, alpha = product.right, 1 / float(product.left.value)
-    bounds, unneeded = ends(kernel, wish.fixed)
+    bounds, unneeded = ends(kernel, wish.fixed, X, alpha * LOGISTIC)
     found = replace(found, kernel=kernel, alpha=alpha, at_bounds=bounds, unneeded=unneeded)
     return _fitted(model, found, X, y, wish)
 

@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelRidge, Spectrum
+from mercer.exceptions import NumericalWarning
 from mercer.models.gp import GaussianProcessRegressor
 
 
@@ -90,7 +91,7 @@ def test_noise_known_for_each_sample(data):
     np.testing.assert_allclose(model.dual_coef_, c, atol=1e-9)
     tuned = GaussianProcessRegressor(Gaussian(0.8), alpha=noise).fit(X, y)
     np.testing.assert_allclose(tuned.alpha_, noise)
-    with pytest.raises(ValueError, match="known per sample"):
+    with pytest.raises(ValueError, match="known for each training sample"):
         tuned.predict(X, return_std=True, include_noise=True)
 
 
@@ -116,12 +117,106 @@ def test_posterior_as_a_kernel(rng, data):
 def test_several_targets(data):
     X, y = data
     Y = np.stack([y, -2 * y + 1], axis=1)
-    model = fixed(Gaussian(0.8), 0.2).fit(X, Y)
+    model = GaussianProcessRegressor(1 * Gaussian(0.8), random_state=0).fit(X, Y)
     mean, std = model.predict(X[:5], return_std=True)
     assert mean.shape == std.shape == (5, 2)
     np.testing.assert_allclose(mean[:, 1], -2 * mean[:, 0] + 1, atol=1e-9)
+    np.testing.assert_allclose(model.alpha_[1], 4 * model.alpha_[0])
+    assert model.predict_interval(X[:5]).shape == (5, 2, 2)
     assert model.sample_y(X[:5], 3).shape == (5, 2, 3)
     assert model.predict(X[:5], return_cov=True)[1].shape == (5, 5, 2)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_noise_in_units_of_y_is_that_of_every_output(data, known):
+    """A number alpha means the same for outputs whose spreads differ by a thousand."""
+    X, y = data
+    Y = np.column_stack([y, 1000 * np.cos(X[:, 1]) + 5])
+    alpha = np.linspace(0.01, 0.1, 60) if known else 0.02
+    model = fixed(Gaussian(0.8), alpha).fit(X, Y)
+    mean, std = model.predict(X[:5] + 0.3, return_std=True)
+    cov = model.predict(X[:5] + 0.3, return_cov=True)[1]
+    total = 0.0
+    for j, scale in enumerate(Y.std(axis=0)):
+        one = fixed(Gaussian(0.8), alpha).fit(X, Y[:, j])
+        exact = np.linalg.solve(Gaussian(0.8)(X) + np.eye(60) * alpha / scale**2,
+                                (Y[:, j] - Y[:, j].mean()) / scale)  # fmt: skip
+        np.testing.assert_allclose(model.dual_coef_[:, j], exact, rtol=1e-6)
+        expected = one.predict(X[:5] + 0.3, return_std=True)
+        np.testing.assert_allclose((mean[:, j], std[:, j]), expected, rtol=1e-6)
+        np.testing.assert_allclose(np.diag(cov[:, :, j]), std[:, j] ** 2, rtol=1e-5)
+        total += one.log_marginal_likelihood_value_
+    assert model.log_marginal_likelihood_value_ == pytest.approx(total)
+    theta = np.append(model.kernel_.theta, 0.1)
+    _, slope = model.log_marginal_likelihood(theta, eval_gradient=True)
+    numeric = approx_fprime(theta, model.log_marginal_likelihood, 1e-6)
+    np.testing.assert_allclose(slope, numeric, rtol=1e-4)
+    with pytest.raises(ValueError, match="fit them one by one"):
+        model.posterior_kernel()
+
+
+def test_a_kernel_learned_beside_known_noise_of_several_outputs(data):
+    X, y = data
+    Y = np.column_stack([y, 50 * np.cos(X[:, 1])])
+    model = GaussianProcessRegressor(Gaussian(0.5), alpha=0.02, fixed=("alpha",)).fit(X, Y)
+    assert model.alpha_ == 0.02
+    best = model.log_marginal_likelihood_value_
+    for factor in (0.9, 1.1):
+        other = fixed(Gaussian(factor * model.kernel_.lengthscale), 0.02).fit(X, Y)
+        assert other.log_marginal_likelihood_value_ < best
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-3, 1.0, 1e3, 1e8])
+def test_learning_does_not_depend_on_the_unit_of_y(data, unit):
+    X, y = data
+    for normalize in (True, False):
+        model = GaussianProcessRegressor(1 * Gaussian(), normalize_y=normalize).fit(X, unit * y)
+        assert model.score(X, unit * y) > 0.98
+        assert model.alpha_ / unit**2 == pytest.approx(0.01, rel=0.5)
+    # the mean of zero is all that differs: y has none here
+    same = GaussianProcessRegressor(1 * Gaussian(), normalize_y=False).fit(X, y)
+    np.testing.assert_allclose(model.predict(X) / unit, same.predict(X), atol=1e-3)
+
+
+def test_a_process_that_cannot_be_as_large_as_y_is_a_warning(data):
+    X, y = data
+    with pytest.warns(NumericalWarning, match=r"give it one \(1 \* kernel\)"):
+        GaussianProcessRegressor(Gaussian(), normalize_y=False).fit(X, 1e3 * y)
+
+
+def test_a_given_weight_is_kept_whatever_y_is(data):
+    X, y = data
+    options = {"normalize_y": False, "fixed": ("left__value",)}
+    model = GaussianProcessRegressor(2 * Gaussian(), **options).fit(X, 1e-3 * y)
+    assert model.kernel_.left.value == 2
+    assert model.score(X, 1e-3 * y) > 0.9
+
+
+def test_intervals_hold_observations_and_the_band_of_f_does_not(rng):
+    """Of 20 data sets, 95 % of new observations are in the intervals; of f, its values."""
+    inside = []
+    for _ in range(20):
+        X, new = rng.uniform(0, 6, (60, 1)), rng.uniform(0, 6, (100, 1))
+        y, f = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(60), np.sin(new[:, 0])
+        seen = f + 0.3 * rng.standard_normal(100)
+        model = GaussianProcessRegressor(random_state=0).fit(X, y)
+        low, high = model.predict_interval(new, 0.95).T
+        mean, std = model.predict(new, return_std=True)
+        of_f = np.abs(seen - mean) < 1.96 * std
+        inside.append([np.mean((low < seen) & (seen < high)), np.mean(of_f)])
+    held, held_by_f = np.mean(inside, axis=0)
+    assert 0.925 < held < 0.97
+    assert held_by_f < 0.7
+
+
+def test_predictions_in_strips_are_those_at_once(monkeypatch, data, rng):
+    X, y = data
+    new = rng.uniform(-2, 2, (700, 2))
+    model = fixed(Gaussian(0.8), 0.1).fit(X, y)
+    whole = model.predict(new, return_std=True)
+    monkeypatch.setattr("mercer.models.gp._STRIP", 1)
+    for one, other in zip(whole, model.predict(new, return_std=True), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
 def test_strings(rng):

@@ -79,7 +79,9 @@ class TestNormalBands:
 
     def test_nested_bands_widest_first(self, data, process):
         ax = plot_fit(process, *data, level=[0.5, 0.9])
-        assert list(bands(ax)) == ["90% band of $f$", "50% band of $f$"]
+        assert list(bands(ax)) == ["90% band of $y$", "50% band of $y$"]  # y is drawn
+        assert list(bands(plot_fit(process, data[0]))) == ["90% band of $f$"]
+        assert list(bands(plot_fit(process, *data, samples=2))) == ["90% band of $f$"]
         wide, narrow = bands(ax).values()
         assert np.all(wide[0] < narrow[0])
 
@@ -178,7 +180,7 @@ class TestOtherModels:
 
     def test_several_outputs_with_bands(self, data):
         X, y = data
-        model = GaussianProcessRegressor(1 * Gaussian(), alpha=0.1, optimizer=None)
+        model = GaussianProcessRegressor(1 * Gaussian(), optimizer=None)
         ax = plot_fit(model.fit(X, np.column_stack([y, 3 * y])), X, samples=2)
         assert legend(ax) == ["output 1", "output 2"]
         heights = [region.get_datalim(ax.transData).height for region in ax.collections]

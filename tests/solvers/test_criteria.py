@@ -16,6 +16,10 @@ CRITERIA = [
     partial(criteria.evidence, scaled=True, intercept=True),
     partial(criteria.leave_one_out, intercept=True),
     partial(criteria.generalised, intercept=True),
+    partial(criteria.leave_one_out, weights=np.linspace(0.1, 4, 30)),
+    partial(criteria.generalised, weights=np.linspace(0.1, 4, 30)),
+    partial(criteria.generalised, weights=np.linspace(0.1, 4, 30), intercept=True),
+    partial(criteria.validation, weights=np.linspace(0.1, 4, 30), train=20),
 ]
 
 
@@ -39,6 +43,23 @@ def test_leave_one_out_by_hand(problem):
         errors.append(Y[i] - A[i, rest] @ np.linalg.solve(A[np.ix_(rest, rest)], Y[rest]))
     value = criteria.leave_one_out(A.copy(), Y).value
     assert value == pytest.approx(np.mean(np.square(errors)), rel=1e-10)
+
+
+def test_weighted_criteria_by_hand(rng, problem):
+    K, Y = problem
+    w = rng.uniform(0.1, 5, 30)
+    A = K + np.diag(0.3 / w)
+    errors = np.empty_like(Y)
+    for i in range(30):
+        rest = np.delete(np.arange(30), i)
+        errors[i] = Y[i] - A[i, rest] @ np.linalg.solve(A[np.ix_(rest, rest)], Y[rest])
+    value = criteria.leave_one_out(A.copy(), Y, weights=w).value
+    assert value == pytest.approx(np.average(errors**2, axis=0, weights=w).mean(), rel=1e-10)
+    smoother = K @ np.linalg.inv(A)
+    squares = w @ (Y - smoother @ Y) ** 2
+    score = 30 * squares.mean() / (30 - np.trace(smoother)) ** 2
+    value = criteria.generalised(A.copy(), Y, weights=w).value
+    assert value == pytest.approx(score, rel=1e-10)
 
 
 def test_generalised_score_from_the_smoother(problem):

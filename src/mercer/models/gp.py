@@ -5,22 +5,26 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Data, length
-from ..gram.tiles import contract, evaluate
+from ..data import Data, length, take
+from ..gram.tiles import contract, evaluate, slices
 from ..kernels.base import Kernel
 from ..kernels.indefinite import why_no_factor
 from ..kernels.named import as_kernel
 from ..solvers import criteria
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
-from ..tuning import search
-from .common import all_or_nothing, check_data, covariance
+from ..tuning import Tuning, search
+from .common import all_or_nothing, check_data, check_number, covariance
+from .gp_evidence import evidences, joint_evidence, near, with_noise
 from .gp_parts import ProcessPart, draw, summands
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
+_STRIP = 4_000_000  # kernel values between new and training samples that are held at once
+_NONE = np.zeros(1)
 
 
 class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -39,8 +43,9 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The covariance, and where the search for its hyper-parameters begins; by default
         ``1 * Gaussian("median")``.
     alpha : float or array of shape (n,), optional
-        The variance of the noise in units of y squared: where the search begins, by default at a
-        tenth of the variance of y. What is learned is at least 1e-5 of that variance. An array,
+        The variance of the noise in units of y squared, the same for all outputs: where the search
+        begins, by default at a tenth of the variance of y. What is learned is at least 1e-5 of that
+        variance; of several normalised outputs, the same part of the variance of each. An array,
         one for each sample, is taken as known.
     optimizer : {"lbfgs"} or None
         None leaves all hyper-parameters as they are.
@@ -49,7 +54,9 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_restarts_optimizer : int
         Further searches from random starts, up to a factor of 100 from the first in each number.
     normalize_y : bool
-        Subtract the mean of y and divide by its spread; undone in predictions.
+        Subtract the mean of y and divide by its spread; undone in predictions. Without it the scale
+        of the kernel is that of y, and a search begins there if the weights in the kernel are far
+        from it.
     random_state : int, RandomState or None
         Draws restarts, and the samples on which a search with many begins.
 
@@ -58,7 +65,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     kernel_ : Kernel
         The kernel with its hyper-parameters; its scale is that of the normalised y.
     alpha_ : float or ndarray
-        The variance of the noise.
+        The variance of the noise: as given for each sample, or one for each of several normalised
+        outputs if it was learned.
     log_marginal_likelihood_value_ : float
         The logarithm of the likelihood of the (normalised) y.
     dual_coef_ : ndarray
@@ -74,9 +82,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> from mercer import GaussianProcessRegressor
     >>> X = np.linspace(0, 6, 40)[:, None]
     >>> model = GaussianProcessRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> mean, std = model.predict([[1.0], [20.0]], return_std=True)
+    >>> mean, std = model.predict([[1.0], [20.0]], return_std=True)  # of f, as in scikit-learn
     >>> bool(abs(mean[0] - np.sin(1.0)) < 1e-3), bool(std[1] > 10 * std[0])
     (True, True)
+    >>> model.predict_interval([[1.0]], 0.95).round(1)  # of a new observation y
+    array([[0.8, 0.9]])
 
     References
     ----------
@@ -140,38 +150,25 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "allows for missing entries of several outputs."
             )
         check_consistent_length(X, y)
-        alpha, scale, known = self._check_alpha(y)
         self._y_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])
         spread = y.std(axis=0) if self.normalize_y else np.ones(y.shape[1:])
         self._y_scale = np.where(spread > 0, spread, 1.0)
-        unit = float(np.mean(self._y_scale**2))  # of the noise
         self.X_train_, self.y_train_ = X, (y - self._y_mean) / self._y_scale
         kernel = as_kernel(covariance(self.kernel), X).resolve(X)
-        self.tuning_ = None
+        self.tuning_: Tuning | None = None
+        alpha, noise = self._given_noise(y)
         if self.optimizer is not None:
-            self.tuning_ = search(
-                kernel,
-                X,
-                self._targets(),
-                alpha / unit,
-                criteria.evidence,
-                scale=scale,
-                fixed=(*self.fixed, "alpha") if known else tuple(self.fixed),
-                n_restarts=self.n_restarts_optimizer,
-                rng=check_random_state(self.random_state),
-                least=_LEAST_NOISE,
-            )
-            self.tuning_.warn()
-            kernel, alpha = self.tuning_.kernel, self.tuning_.alpha * unit
-        self.kernel_ = kernel
-        self._noise = alpha / unit * scale
-        self.alpha_ = alpha * scale if known else alpha
+            kernel, alpha, noise = self._learn(kernel, alpha, noise)
+        self.kernel_, self.alpha_, self._noise = kernel, alpha, noise
         self._restore()
-        self.dual_coef_ = self._factor.solve(self.y_train_)
         Y, n = self._targets(), length(X)
-        fit = float((Y * self.dual_coef_.reshape(Y.shape)).sum())
-        constant = self._factor.logdet() + n * np.log(2 * np.pi)
-        self.log_marginal_likelihood_value_ = -(fit + Y.shape[1] * constant) / 2
+        C = np.empty_like(Y)
+        for factor, outputs in self._by_factor():
+            C[:, outputs] = factor.solve(Y[:, outputs])
+        self.dual_coef_ = C.reshape(self.y_train_.shape)
+        logdet = float(np.mean([factor.logdet() for factor in self._factors]))
+        constant = Y.shape[1] * (logdet + n * np.log(2 * np.pi))
+        self.log_marginal_likelihood_value_ = -(float((Y * C).sum()) + constant) / 2
         return self
 
     def predict(
@@ -181,7 +178,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return_cov: bool = False,
         include_noise: bool = False,
     ) -> Any:
-        """The posterior mean, and its standard deviation or covariance.
+        """The posterior mean of f, and its standard deviation or covariance.
+
+        As in scikit-learn, they say how well f is known. An observation y = f(x) + noise scatters
+        more: bands that are to hold observations need ``include_noise=True``, or come from
+        :meth:`predict_interval`.
 
         Parameters
         ----------
@@ -190,7 +191,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return_std, return_cov : bool
             Also return the standard deviation, or the covariance matrix, of f.
         include_noise : bool
-            Add the noise: the uncertainty of y, not of f (not for noise known per sample).
+            Add the noise: the uncertainty of y, not of f (not for noise that differs by sample).
 
         Returns
         -------
@@ -201,12 +202,37 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         if return_std and return_cov:
             raise ValueError("ask for the standard deviation or the covariance, not for both.")
-        if include_noise and np.ndim(self.alpha_):
-            raise ValueError("include_noise needs one alpha, but the noise is known per sample.")
-        noise = float(self._noise[0]) if include_noise else 0.0
+        if include_noise and np.any(self._noise != self._noise[0]):
+            raise ValueError(
+                "include_noise needs one alpha, but the noise is known for each training sample; "
+                "add that of the new samples to the squared standard deviations."
+            )
+        noise = self._noise[0] if include_noise else _NONE
         mean, spread = self._posterior(self.kernel_, self._train, X, return_std, return_cov, noise)
         mean += self._y_mean
         return mean if spread is None else (mean, spread)
+
+    def predict_interval(self, X: Data, level: float = 0.95) -> np.ndarray:
+        """Intervals that hold an observation y at each x with this probability.
+
+        The ends are mean ± z std, and std that of y: it includes the noise.
+
+        Parameters
+        ----------
+        X : data
+            New samples.
+        level : float
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (m, 2) or (m, 2, t)
+            Lower and upper ends.
+        """
+        check_number("level", level, "between 0 and 1", lambda p: 0 < p < 1)
+        mean, std = self.predict(X, return_std=True, include_noise=True)
+        half = ndtri((1 + level) / 2) * std
+        return np.stack([mean - half, mean + half], axis=1)
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draws of f at X from the posterior: shape (m, n_samples) or (m, t, n_samples)."""
@@ -247,44 +273,65 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 )
             kernel, factor = kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
         P = kernel.prepare(self.X_train_)
-        A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
-        A.flat[:: len(A) + 1] += factor * self._noise
-        found = criteria.evidence(A, self._targets())
+        K = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
+        noise = factor * self._noise
+        parts = evidences(K, self._targets(), noise)
+        found = criteria.total(parts)
         if not eval_gradient:
             return -found.value
-        noise = factor * float(self._noise @ found.diagonal)
-        return -found.value, -np.append(contract(kernel, P, found.tile), noise)
+        slope = sum(float(d @ part.diagonal) for d, part in zip(noise.T, parts, strict=True))
+        return -found.value, -np.append(contract(kernel, P, found.tile), slope)
 
     def posterior_kernel(self) -> Kernel:
         """The covariance of f given the data, as a kernel (of the normalised targets)."""
         check_is_fitted(self)
-        return self.kernel_.given(self.X_train_, self._noise)
+        if self._noise.shape[1] > 1:
+            raise ValueError(
+                "each output has a posterior kernel of its own, as the noise is a different part "
+                "of the spread of each: fit them one by one, or use normalize_y=False."
+            )
+        return self.kernel_.given(self.X_train_, self._noise[:, 0])
 
     def _posterior(
-        self, kernel: Kernel, train: Data, X: Data, std: bool, cov: bool, noise: float = 0.0
+        self, kernel: Kernel, train: Data, X: Data, std: bool, cov: bool, noise: np.ndarray = _NONE
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Mean and spread of f, or of one of its parts: the process whose covariance is given."""
+        """Mean and spread of f, or of one of its parts: the process whose covariance is given.
+
+        Strip by strip: of what new samples have in common with all others, little is held at once.
+        """
         X = check_data(self, X, covariance(self.kernel), reset=False)
         P = kernel.prepare(X)
-        cross = evaluate(kernel, P, train).astype(np.float64, copy=False)
-        mean = self._y_scale * (cross @ self.dual_coef_)
-        if not (std or cov):
-            return mean, None
-        half = self._factor.half_solve(cross.T)
-        square = self._y_scale**2
+        m = length(P)
+        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        mean, variance = np.empty((m, coef.shape[1])), np.empty((m, len(self._factors)))
+        halves: list[np.ndarray] = []
+        for rows in [slice(0, m)] if cov else slices(m, max(_STRIP // len(coef), 256)):
+            part = take(P, rows)
+            cross = evaluate(kernel, part, train).astype(np.float64, copy=False)
+            mean[rows] = cross @ coef
+            if std or cov:
+                halves = [factor.half_solve(cross.T) for factor in self._factors]
+                explained = [np.einsum("ij,ij->j", half, half) for half in halves]
+                variance[rows] = kernel.diag(part)[:, None] - np.stack(explained, axis=1)
+        mean = self._y_scale * mean.reshape(m, *self.dual_coef_.shape[1:])
         if std:
-            variance = kernel.diag(P) - np.einsum("ij,ij->j", half, half)
-            variance = np.maximum(variance, 0.0) + noise
-            return mean, np.sqrt(variance if mean.ndim == 1 else variance[:, None]) * self._y_scale
-        matrix = evaluate(kernel, P, P) - half.T @ half
-        matrix.flat[:: len(matrix) + 1] += noise
-        return mean, matrix * square if mean.ndim == 1 else matrix[:, :, None] * square
+            spread = np.sqrt(np.maximum(variance, 0.0) + noise)
+            return mean, (spread[:, 0] if mean.ndim == 1 else spread) * self._y_scale
+        if not cov:
+            return mean, None
+        matrix = evaluate(kernel, P, P)[:, :, None] - np.stack([h.T @ h for h in halves], axis=2)
+        matrix[np.arange(m), np.arange(m)] += noise
+        return mean, (matrix[:, :, 0] if mean.ndim == 1 else matrix) * self._y_scale**2
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _check_alpha(self, y: np.ndarray) -> tuple[float, np.ndarray, bool]:
-        """Where the noise begins, its pattern over samples, and whether it is known."""
+    def _given_noise(self, y: np.ndarray) -> tuple[Any, np.ndarray]:
+        """alpha in units of y squared, and the noise of the normalised y: (n, 1), or (n, outputs).
+
+        By default it is the same part of the variance of every output.
+        """
         if self.alpha is None:
-            return 0.1 * float(np.mean(y.var(axis=0))) or 1.0, np.ones(len(y)), False
+            share = 0.1 if self.normalize_y else 0.1 * float(np.mean(y.var(axis=0))) or 1.0
+            return self._in_units_of_y(share), np.full((len(y), 1), share)
         alpha = np.asarray(self.alpha, dtype=float)
         if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != len(y)):
             raise ValueError(
@@ -293,20 +340,64 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         if not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
             raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
-        if alpha.ndim == 1:
-            return 1.0, alpha, True
-        return float(alpha), np.ones(len(y)), False
+        noise = np.broadcast_to(alpha, len(y))[:, None] / np.atleast_1d(self._y_scale**2)
+        return (alpha if alpha.ndim else float(alpha)), noise if np.ptp(noise[0]) else noise[:, :1]
+
+    def _learn(
+        self, kernel: Kernel, alpha: Any, noise: np.ndarray
+    ) -> tuple[Kernel, Any, np.ndarray]:
+        """The kernel and the noise that make y most likely."""
+        Y, n, X = self._targets(), len(noise), self.X_train_
+        known = "alpha" in self.fixed or np.ndim(self.alpha) > 0
+        fixed = tuple(self.fixed) if "alpha" in self.fixed or not known else (*self.fixed, "alpha")
+        unit = 1.0
+        if not self.normalize_y:
+            unit = float(np.mean(Y**2)) or 1.0
+            kernel = near(kernel, X, unit, fixed)
+        spread = float(np.mean(Y.var(axis=0))) or unit
+        options: dict[str, Any] = {"scale": np.ones(n)}
+        problem: tuple[Any, ...] = Y, float(np.exp(np.mean(np.log(noise)))), criteria.evidence
+        if known:
+            options, problem = {"scale": noise[:, 0]}, (Y, 1.0, criteria.evidence)
+        if known and noise.shape[1] > 1:
+            options = {"scale": np.zeros(n), "matrices": 2 * noise.shape[1] + 2}
+            problem = np.hstack([Y, noise]), 1.0, joint_evidence
+        found = search(
+            kernel,
+            X,
+            *problem,
+            fixed=fixed,
+            n_restarts=self.n_restarts_optimizer,
+            rng=check_random_state(self.random_state),
+            least=_LEAST_NOISE * spread / unit,
+            unit=unit,
+            **options,
+        )
+        found.warn()
+        self.tuning_ = found
+        if known:
+            return found.kernel, alpha, noise
+        return found.kernel, self._in_units_of_y(found.alpha), np.full((n, 1), found.alpha)
+
+    def _in_units_of_y(self, share: float) -> Any:
+        alpha = share * self._y_scale**2
+        return alpha if alpha.ndim else float(alpha)
 
     def _targets(self) -> np.ndarray:
         return self.y_train_.reshape(len(self.y_train_), -1)
 
+    def _by_factor(self) -> list[tuple[CholeskyFactor, slice]]:
+        """Factors of K with its noise, each with the outputs that it belongs to."""
+        if len(self._factors) == 1:
+            return [(self._factors[0], slice(None))]
+        return [(factor, slice(j, j + 1)) for j, factor in enumerate(self._factors)]
+
     def _restore(self) -> None:
-        """Also what :func:`mercer.load` calls: the factor is made again, not stored."""
+        """Also what :func:`mercer.load` calls: factors are made again, not stored."""
         self._train = self.kernel_.prepare(self.X_train_)
-        A = np.ascontiguousarray(evaluate(self.kernel_, self._train, self._train), dtype=np.float64)
-        A.flat[:: len(A) + 1] += self._noise
+        K = np.ascontiguousarray(evaluate(self.kernel_, self._train, self._train), dtype=np.float64)
         try:
-            self._factor = CholeskyFactor(A)
+            self._factors = [CholeskyFactor(A) for A in with_noise(K, self._noise)]
         except NotPositiveDefiniteError as error:
             K = evaluate(self.kernel_, self._train, self._train)
             raise NotPositiveDefiniteError(why_no_factor(K, float(np.mean(self._noise)))) from error

@@ -35,7 +35,7 @@ def intervals(
         return _between_quantiles(quantiles, model.predict(X))
     usual = getattr(model, "level", LEVEL) if level is None else level
     levels = sorted(map(float, np.atleast_1d(usual)), reverse=True)
-    if hasattr(model, "predict_interval"):
+    if hasattr(model, "predict_interval") and not _takes(model, "include_noise"):
         ends = [np.asarray(model.predict_interval(X, p)) for p in levels]
         return [
             Interval(p, e[:, :1], e[:, 1:], f"{100 * p:g}% interval of $y$")

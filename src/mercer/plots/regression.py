@@ -29,7 +29,7 @@ def plot_fit(
     ax: Axes | None = None,
     *,
     level: float | Sequence[float] | None = None,
-    noise: bool = False,
+    noise: bool | None = None,
     samples: int = 0,
     where: Any = None,
     column: Any = None,
@@ -59,8 +59,10 @@ def plot_fit(
     level : float or list of float, optional
         The probability that the band holds at each x, by default that of the model or 0.9; a list
         gives nested bands. Bands between quantiles have their own.
-    noise : bool
-        The band of new observations, not of the function, where a model tells them apart.
+    noise : bool, optional
+        The band of new observations, not of the function, where a model tells them apart. By
+        default so where y is given, unless functions are drawn, or the noise is known for each
+        sample.
     samples : int
         Functions drawn from the posterior, of models with ``sample_y``.
     where : (low, high) or array, optional
@@ -93,6 +95,8 @@ def plot_fit(
     T = line.lift(t[:, None])
     curves, words = middle(model, T)
     several = curves.shape[1] > 1
+    if noise is None:
+        noise = y is not None and not samples and np.ndim(getattr(model, "alpha", 0)) == 0
     bands = intervals(model, T, level, noise)
     targets = _check_targets(y, line.x, max(1, curves.shape[1]))
     draws = _draws(model, T, samples, rng)

@@ -9,6 +9,9 @@ generalised             n |c|^2 / (tr G)^2, the same with G_ii replaced by their
 validation              mean squared error on samples held out
 ======================  =========================================================================
 
+Samples with weights w have the noise alpha / w. The means of squared errors are then weighted, and
+the generalised score is n sum_i c_i^2 / w_i / (sum_i G_ii / w_i)^2.
+
 A change dA changes each of them by sum_ij W_ij dA_ij. W is given in tiles: with it, the gradient in
 any number of hyper-parameters needs no matrix of derivatives (:func:`mercer.gram.tiles.contract`).
 
@@ -23,7 +26,7 @@ Sundararajan & Keerthi, *Predictive approaches for choosing hyperparameters in G
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +66,8 @@ def evidence(
         Targets, each of them a draw of the same process.
     scaled : bool
         The covariance of Y is s A, with the factor s that makes Y most likely.
+    weights : ndarray of shape (n,), optional
+        Those of the samples, > 0, for criteria that count errors; A has them in its noise.
     intercept : bool
         A constant is added to each column of Y of which nothing is known.
     """
@@ -84,14 +89,17 @@ def evidence(
     return Criterion(value, tile, (t * diagonal - (C * C).sum(axis=1) / s) / 2)
 
 
-def leave_one_out(A: np.ndarray, Y: np.ndarray, *, intercept: bool = False) -> Criterion:
+def leave_one_out(
+    A: np.ndarray, Y: np.ndarray, *, weights: np.ndarray | None = None, intercept: bool = False
+) -> Criterion:
     """The mean squared error of leave-one-out predictions; parameters as in :func:`evidence`."""
     G, C = _inverse(A, Y, intercept)
     g = np.diagonal(G).copy()
     R = C / g[:, None]
+    wR = R if weights is None else R * (weights / weights.mean())[:, None]
     # dR = -(G dA C) / g + C diag(G dA G) / g^2, from dC = -G dA C and dG = -G dA G
-    U = G @ (R / g[:, None])
-    M = (G * (R * C / (g * g)[:, None]).sum(axis=1)) @ G
+    U = G @ (wR / g[:, None])
+    M = (G * (wR * C / (g * g)[:, None]).sum(axis=1)) @ G
     scale = 2 / Y.size
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
@@ -99,16 +107,20 @@ def leave_one_out(A: np.ndarray, Y: np.ndarray, *, intercept: bool = False) -> C
         return scale * (M[rows, cols] - outer / 2)
 
     diagonal = scale * (np.diagonal(M) - (U * C).sum(axis=1))
-    return Criterion(float((R * R).mean()), tile, diagonal)
+    return Criterion(float((wR * R).mean()), tile, diagonal)
 
 
-def generalised(A: np.ndarray, Y: np.ndarray, *, intercept: bool = False) -> Criterion:
+def generalised(
+    A: np.ndarray, Y: np.ndarray, *, weights: np.ndarray | None = None, intercept: bool = False
+) -> Criterion:
     """The score of generalised cross-validation; parameters as in :func:`evidence`."""
     n = len(A)
     G, C = _inverse(A, Y, intercept)
-    trace = float(np.trace(G))
-    value = n * float((C * C).sum()) / trace**2 / Y.shape[1]
-    U, M = G @ C, G @ G
+    v = np.ones(n) if weights is None else 1 / weights
+    vC = v[:, None] * C
+    trace = float(v @ np.diagonal(G))
+    value = n * float((vC * C).sum()) / trace**2 / Y.shape[1]
+    U, M = G @ vC, G @ (G if weights is None else v[:, None] * G)
     scale = 2 * n / trace**2 / Y.shape[1]
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
@@ -119,7 +131,9 @@ def generalised(A: np.ndarray, Y: np.ndarray, *, intercept: bool = False) -> Cri
     return Criterion(value, tile, diagonal)
 
 
-def validation(A: np.ndarray, Y: np.ndarray, *, train: int) -> Criterion:
+def validation(
+    A: np.ndarray, Y: np.ndarray, *, weights: np.ndarray | None = None, train: int
+) -> Criterion:
     """The mean squared error, on samples ``train`` and after, of a model of those before.
 
     Parameters as in :func:`evidence`; there is no noise on the samples held out.
@@ -129,16 +143,28 @@ def validation(A: np.ndarray, Y: np.ndarray, *, train: int) -> Criterion:
     factor = CholeskyFactor(np.ascontiguousarray(A[:train, :train]))
     C = factor.solve(Y[:train])
     E = Y[train:] - cross @ C
-    H = factor.solve(cross.T @ E)
-    # dE = -(dK_cross C) + K_cross G dA C; W is the symmetric matrix that gives 2 E'dE
-    left, right = np.concatenate([H, -E]), np.concatenate([C, np.zeros((held, Y.shape[1]))])
+    w = np.ones(held) if weights is None else weights[train:] / weights[train:].mean()
+    wE = w[:, None] * E
+    H = factor.solve(cross.T @ wE)
+    # dE = -(dK_cross C) + K_cross G dA C; W is the symmetric matrix that gives 2 (wE)'dE
+    left, right = np.concatenate([H, -wE]), np.concatenate([C, np.zeros((held, Y.shape[1]))])
     scale = 1 / E.size
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
         return scale * (left[rows] @ right[cols].T + right[rows] @ left[cols].T)
 
     diagonal = 2 * scale * (left * right).sum(axis=1)
-    return Criterion(float((E * E).mean()), tile, diagonal)
+    return Criterion(float((wE * E).mean()), tile, diagonal)
+
+
+def total(parts: Sequence[Criterion]) -> Criterion:
+    """The sum of several criteria."""
+
+    def tile(rows: slice, cols: slice) -> np.ndarray:
+        return np.sum([part.tile(rows, cols) for part in parts], axis=0)
+
+    diagonal = np.sum([part.diagonal for part in parts], axis=0)
+    return Criterion(sum(part.value for part in parts), tile, diagonal)
 
 
 def _inverse(A: np.ndarray, Y: np.ndarray, intercept: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,67 @@
+"""The evidence of a Gaussian process of several outputs, and where a search for it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..data import Data
+from ..exceptions import NumericalWarning, warn
+from ..kernels.algebra import Product, Sum
+from ..kernels.base import Kernel
+from ..kernels.constant import Constant
+from ..solvers import criteria
+
+_FAR = 100.0  # a factor between the mean square of y and the variance of the process
+
+
+def with_noise(K: np.ndarray, noise: np.ndarray) -> Iterator[np.ndarray]:
+    """K + diag(d) for each column d of the noise; K is overwritten."""
+    for place, d in enumerate(noise.T, start=1):
+        A = K if place == noise.shape[1] else K.copy()
+        A.flat[:: len(A) + 1] += d
+        yield A
+
+
+def evidences(K: np.ndarray, Y: np.ndarray, noise: np.ndarray) -> list[criteria.Criterion]:
+    """The evidence of all outputs, or of each of them if they have noise of their own."""
+    outputs = [Y] if noise.shape[1] == 1 else [y[:, None] for y in Y.T]
+    matrices = with_noise(K, noise)
+    return [criteria.evidence(A, y) for A, y in zip(matrices, outputs, strict=True)]
+
+
+def joint_evidence(K: np.ndarray, targets: np.ndarray) -> criteria.Criterion:
+    """The evidence of outputs whose noise stands beside them, as columns."""
+    return criteria.total(evidences(K, *np.split(targets, 2, axis=1)))
+
+
+def near(kernel: Kernel, X: Data, square: float, fixed: tuple[str, ...]) -> Kernel:
+    """The kernel, its weights multiplied where they are far from what y, as it is, asks for.
+
+    A search that begins at a process much smaller than y takes all for noise, and stays there.
+    """
+    own = float(np.mean(kernel.diag(kernel.prepare(X)), dtype=float))
+    if own <= 0 or own / _FAR <= square <= own * _FAR or any(n.endswith("value") for n in fixed):
+        return kernel
+    scaled = rescaled(kernel, square / own)
+    if scaled is kernel and square > own:
+        warn(
+            f"the mean square of y is {square:.2g}, but the kernel has the variance {own:.2g} and "
+            f"no weight, so that f stays small; give it one (1 * kernel), or use normalize_y=True.",
+            NumericalWarning,
+        )
+    return scaled
+
+
+def rescaled(kernel: Kernel, factor: float) -> Kernel:
+    """The kernel times a factor, taken up by the weights of its summands where they have one."""
+    if isinstance(kernel, Constant):
+        return kernel.replace(value=kernel.value * factor)
+    if isinstance(kernel, Sum):
+        left, right = rescaled(kernel.left, factor), rescaled(kernel.right, factor)
+        return kernel.replace(left=left, right=right)
+    if isinstance(kernel, Product):
+        side = "right" if isinstance(kernel.right, Constant) else "left"
+        return kernel.replace(**{side: rescaled(getattr(kernel, side), factor)})
+    return kernel

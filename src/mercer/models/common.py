@@ -98,7 +98,10 @@ def check_number(
 
 
 def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -> np.ndarray | None:
-    """Weights of samples times those of their classes; None if all are 1."""
+    """Weights of samples times those of their classes; None if all are 1.
+
+    ``"balanced"`` gives all classes the same total of the weights of their samples.
+    """
     weights = np.ones(len(y))
     if sample_weight is not None:
         weights = owned(_check_sample_weight(sample_weight, y, dtype=np.float64), sample_weight)
@@ -106,7 +109,14 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
             raise ValueError("sample_weight must be >= 0, and not all zero.")
     if class_weight is not None:
         classes, codes = np.unique(y, return_inverse=True)
-        weights = weights * compute_class_weight(class_weight, classes=classes, y=y)[codes]
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            totals = np.bincount(codes, weights)
+            factors = weights.sum() / (len(classes) * np.where(totals > 0, totals, np.inf))
+        else:
+            factors = compute_class_weight(class_weight, classes=classes, y=y)
+        if not np.all((factors >= 0) & np.isfinite(factors)):
+            raise ValueError(f"class_weight must be >= 0 and finite, got {class_weight!r}.")
+        weights = weights * factors[codes]
     return None if np.all(weights == 1) else weights
 
 

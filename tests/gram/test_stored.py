@@ -55,3 +55,13 @@ def test_matmul_names_the_shapes(rng):
     gram = Linear().gram(rng.standard_normal((5, 2)))
     with pytest.raises(ValueError, match=r"\(5, 5\).*\(4,\)"):
         gram @ np.ones(4)
+
+
+def test_nobody_is_handed_an_array_twice(rng):
+    gram = Gaussian().gram(rng.standard_normal((40, 2)))
+    K = gram.to_dense()
+    assert gram.consume() is K
+    assert not np.shares_memory(gram.consume(), K)
+    own = gram.detached()
+    assert not np.shares_memory(own.consume(), gram.to_dense())
+    np.testing.assert_array_equal(own.to_dense(), K)

@@ -54,6 +54,14 @@ class Gram(ABC):
         """K as an array the caller may overwrite; a stored one is handed over, not copied."""
         return self.to_dense()
 
+    def detached(self) -> Gram:
+        """The same operator without the array it stores, for whoever consumes what others use.
+
+        A fitted model may be asked by several threads at once: none of them may write into an
+        array that another one reads.
+        """
+        return self
+
     def cross(self, X_new: Data) -> Gram:
         """The operator K(X_new, X) that belongs to this one: same kernel, same approximation."""
         raise TypeError(f"{type(self).__name__} does not know the data it came from.")

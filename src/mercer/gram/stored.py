@@ -81,9 +81,12 @@ class DenseGram(KernelGram):
         return self.array
 
     def consume(self) -> np.ndarray:
-        array = self.array  # computed anew if K is needed again
-        del self.array
-        return array
+        stored = vars(self).pop("array", None)  # in one step: no two threads are handed the same
+        return self.detached().array if stored is None else stored
+
+    def detached(self) -> DenseGram:
+        Y = None if self.symmetric else self.Y
+        return DenseGram(self.kernel, self.X, Y, workers=self.workers)
 
 
 class TiledGram(KernelGram):

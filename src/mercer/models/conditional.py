@@ -271,7 +271,11 @@ class ConditionalEmbedding(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self._factor is not None:
             return self._factor.solve(V)
         columns = V[:, None] if V.ndim == 1 else V
-        found = solve_ridge(self.gram_, columns, self.alpha_, self._sample_weight).warn().coef
+        found = (
+            solve_ridge(self.gram_.detached(), columns, self.alpha_, self._sample_weight)
+            .warn()
+            .coef
+        )
         return found[:, 0] if V.ndim == 1 else found
 
 

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..gram.stored import DenseGram
 from ..kernels.named import as_kernel
 from ..losses import Loss, as_loss
 from ..params import copy_params
@@ -116,18 +115,17 @@ class RepresenterMachine(BaseEstimator):
         self.intercept_ = float(intercept[0]) if one else intercept
         self.n_iter_ = max(1, *(s.n_iter for s in solutions))
         self.solution_ = max(solutions, key=lambda s: s.stats["violation"])
-
-        if isinstance(self.gram_, DenseGram):
-            self.gram_.consume()  # a fitted model does not hold K
+        self.gram_ = self.gram_.detached()  # a fitted model does not hold K
 
     def _leave_one_out(self, loss: Loss, columns: list[np.ndarray]) -> np.ndarray:
         """Scores at each training sample by the model of all others, one column of y at a time."""
         C, b = self.dual_coef_.reshape(len(self.dual_coef_), -1), np.atleast_1d(self.intercept_)
         each = C.shape[1] // len(columns)
         parts = [slice(j * each, (j + 1) * each) for j in range(len(columns))]
+        gram = self.gram_.detached()
         F = np.hstack([
             leave_one_out(
-                self.gram_, C[:, part], b[part], y, loss, float(self.alpha), self._weights,
+                gram, C[:, part], b[part], y, loss, float(self.alpha), self._weights,
                 intercept=self.fit_intercept,
             )
             for part, y in zip(parts, columns, strict=True)

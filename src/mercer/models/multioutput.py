@@ -212,7 +212,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return self._dense_variance(X)
         X = check_data(self, X, self._scalar_kernel, reset=False)
         K, B = self.gram_.kronecker[0]
-        rows = RidgeSpectrum(K, self._weights)
+        rows = RidgeSpectrum(K.detached(), self._weights)
         spectrum, cross = KroneckerSpectrum(rows.U, rows.s, B), K.cross(X)
         kernel = self.kernel_.scalar
         variance = np.outer(kernel.diag(kernel.prepare(X)).astype(float), np.diag(B))

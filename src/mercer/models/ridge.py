@@ -172,11 +172,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         alphas, noise = self._noise_diagonals()
         C = self.dual_coef_.reshape(len(self.dual_coef_), -1).astype(float)
-        targets = self.gram_ @ C
+        gram = self.gram_.detached()
+        targets = gram @ C
         result = np.empty_like(C)
         for alpha in np.unique(alphas):
             columns = alphas == alpha
-            G = self._factor(noise(alpha)).inverse_diag()[:, None]
+            G = factor(gram, noise(alpha), np.dtype(np.float64)).inverse_diag()[:, None]
             c = C[:, columns]
             result[:, columns] = targets[:, columns] + noise(alpha)[:, None] * c - c / G
         return result[:, 0] if self.dual_coef_.ndim == 1 else result
@@ -250,7 +251,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return alphas, lambda alpha: alpha * scale
 
     def _factor(self, noise: np.ndarray) -> CholeskyFactor:
-        return factor(self.gram_, noise, np.dtype(np.float64))
+        return factor(self.gram_.detached(), noise, np.dtype(np.float64))
 
 
 def _seed(random_state: Any) -> Any:

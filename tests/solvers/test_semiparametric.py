@@ -261,7 +261,7 @@ class TestBadInput:
     def test_more_points_than_fit_the_memory(self, monkeypatch):
         monkeypatch.setattr("mercer.gram.memory.free_memory", lambda: 1e8)
         gram = Gaussian().gram(np.arange(5000.0))
-        with pytest.raises(MemoryPlanError, match="5000 points needs 600 MB"):
+        with pytest.raises(MemoryPlanError, match="5000 points needs 1 GB"):
             solve_semiparametric(gram, np.ones((5000, 1)), np.ones((5000, 1)), 1.0)
 
     def test_kernels_of_the_wrong_sign(self, rng):

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..data import Data, Rows
 
+_STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of them
+
 
 class Gram(ABC):
     """A linear operator with provenance: it knows how it was made and how to meet new data.
@@ -21,6 +23,7 @@ class Gram(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
     symmetric: bool = True
+    limit: float = float("inf")  # bytes that a plan allows for K and what solvers make of it
 
     @abstractmethod
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
@@ -49,6 +52,11 @@ class Gram(ABC):
     def to_dense(self) -> np.ndarray:
         """K as an array (a fresh one, or the stored one: do not write into it)."""
         return self.block(slice(0, self.shape[0]), slice(0, self.shape[1]))
+
+    def by_rows(self) -> list[slice]:
+        """All rows in strips, of which no block with all columns is large."""
+        size = max(_STRIP // max(self.shape[1], 1), 256)
+        return [slice(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
     def consume(self) -> np.ndarray:
         """K as an array the caller may overwrite; a stored one is handed over, not copied."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 
@@ -33,28 +34,86 @@ def memory_words(nbytes: float) -> str:
 
 
 def free_memory() -> float:
-    """Bytes this process can still take: free memory of the machine, or of its container."""
-    free = float("inf")
+    """Bytes this process can still take: of the machine, of its containers, of its own limits."""
+    free = min(_of_the_machine(), _of_control_groups(), _of_limits())
+    return max(free, 0.0) if np.isfinite(free) else 4e9
+
+
+def _of_the_machine() -> float:
+    found = re.search(r"MemAvailable:\s+(\d+) kB", _text(Path("/proc/meminfo")))
+    if found:
+        return int(found[1]) * 1024.0
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2.0
+    return np.inf
+
+
+def _of_control_groups(
+    own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> float:
+    """What the control groups of this process leave it, of either version, and all above them.
+
+    Inside of a container the path of a group may begin above what is mounted: then the mounted
+    root is the group itself.
+    """
+    free = np.inf
+    for line in _text(own).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        top = root / "memory" if controllers else root
+        at = top / path.strip("/")
+        for group in [at, *at.parents] if at.is_relative_to(top) else []:
+            if group.is_relative_to(top):
+                free = min(free, _left_in(group))
+    return free
+
+
+def _left_in(group: Path) -> float:
+    """The limit of a control group without what is used, but for files that can be dropped."""
+    for limit, usage, cache in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            left = float(_text(group / limit)) - float(_text(group / usage))
+        except ValueError:  # no such file, or "max"
+            continue
+        found = re.search(rf"^{cache} (\d+)", _text(group / "memory.stat"), re.MULTILINE)
+        return left + (float(found[1]) if found else 0.0)
+    return np.inf
+
+
+def _of_limits() -> float:
+    """What the limits of the process itself (``ulimit -v``, ``-d``) leave it."""
     try:
-        with open("/proc/meminfo") as lines:
-            found = re.search(r"MemAvailable:\s+(\d+) kB", lines.read())
-            free = int(found[1]) * 1024.0 if found else free
+        import resource
+    except ImportError:  # Windows
+        return np.inf
+    free, status = np.inf, _text(Path("/proc/self/status"))
+    for limit, used in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        allowed = resource.getrlimit(limit)[0]
+        found = re.search(rf"{used}:\s+(\d+) kB", status)
+        if allowed != resource.RLIM_INFINITY:
+            free = min(free, allowed - (int(found[1]) * 1024.0 if found else 0.0))
+    return free
+
+
+def _text(path: Path) -> str:
+    """What is in a file; nothing if it cannot be read."""
+    try:
+        return path.read_text()
     except OSError:
-        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-            free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2.0
-    try:
-        with (
-            open("/sys/fs/cgroup/memory.max") as limit,
-            open("/sys/fs/cgroup/memory.current") as now,
-        ):
-            free = min(free, float(limit.read()) - float(now.read()))
-    except (OSError, ValueError):  # no such control group, or "max"
-        pass
-    return free if np.isfinite(free) else 4e9
+        return ""
 
 
-def require_memory(nbytes: float, what: str) -> None:
-    """Refuse, in one sentence, to make an array larger than the free memory."""
+def require_memory(nbytes: float, what: str, limit: float = np.inf) -> None:
+    """Refuse, in one sentence, what takes more memory than is free, or than a plan allows."""
+    if nbytes > limit:
+        raise MemoryPlanError(
+            f"{what} needs {memory_words(nbytes)}, but the plan allows {memory_words(limit)}; "
+            f"raise memory in Plan(memory=...), or use fewer samples."
+        )
     if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
         raise MemoryPlanError(
             f"{what} needs {memory_words(nbytes)}, but {memory_words(free)} are free; use float32 "

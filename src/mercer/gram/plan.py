@@ -33,8 +33,9 @@ class Plan(Params):
     Parameters
     ----------
     memory : float or str, optional
-        The memory a Gram matrix may take, in bytes or as ``"2 GB"``. By default half of what is
-        free now.
+        The memory a Gram matrix may take, in bytes or as ``"2 GB"``, with what solvers make of it:
+        a method that cannot do with less, such as an eigendecomposition, refuses. By default half
+        of what is free now.
     workers : int, optional
         The number of threads; by default all cores this process may use.
     storage : {"auto", "dense", "tiled", "lowrank"}
@@ -83,7 +84,9 @@ class Plan(Params):
             landmarks = take(X, choose_landmarks(kernel, P, self.rank))
             kernel = Nystrom(kernel, landmarks, self.rank)
             P = kernel.extend(P)
-        return chosen(kernel, P, workers=self.workers)
+        gram = chosen(kernel, P, workers=self.workers)
+        gram.limit = np.inf if self.memory is None else self.budget
+        return gram
 
     def explain(self, kernel: Kernel, X: Data) -> str:
         """What :meth:`gram` would do with this kernel and data, and why."""

@@ -86,7 +86,9 @@ class DenseGram(KernelGram):
 
     def detached(self) -> DenseGram:
         Y = None if self.symmetric else self.Y
-        return DenseGram(self.kernel, self.X, Y, workers=self.workers)
+        same = DenseGram(self.kernel, self.X, Y, workers=self.workers)
+        same.limit = self.limit
+        return same
 
 
 class TiledGram(KernelGram):

@@ -210,8 +210,11 @@ class ConditionalEmbedding(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _herded(self, X: Data, size: int) -> np.ndarray:
         """Places of representatives, one row per sample of X."""
         own = np.asarray(self._gram_y.diag(), dtype=np.float64)
-        values = np.asarray(self._gram_y @ self.weights(X), dtype=np.float64)
-        return np.array([herd(self._gram_y, own, column, size) for column in values.T])
+        found = []
+        for rows in self._cross(X).by_rows():
+            values = np.asarray(self._gram_y @ self.weights(take(X, rows)), dtype=np.float64)
+            found += [herd(self._gram_y, own, column, size) for column in values.T]
+        return np.array(found)
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_outputs(self, y: Data) -> Data:

@@ -11,7 +11,8 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
-from ..gram.tiles import contract, evaluate, slices
+from ..gram.stored import TiledGram
+from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
 from ..kernels.indefinite import why_no_factor
 from ..kernels.named import as_kernel
@@ -23,7 +24,6 @@ from .gp_evidence import evidences, joint_evidence, near, with_noise
 from .gp_parts import ProcessPart, draw, summands
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
-_STRIP = 4_000_000  # kernel values between new and training samples that are held at once
 _NONE = np.zeros(1)
 
 
@@ -301,18 +301,17 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         X = check_data(self, X, covariance(self.kernel), reset=False)
         P = kernel.prepare(X)
-        m = length(P)
+        values, m = TiledGram(kernel, P, train), length(P)
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
         mean, variance = np.empty((m, coef.shape[1])), np.empty((m, len(self._factors)))
         halves: list[np.ndarray] = []
-        for rows in [slice(0, m)] if cov else slices(m, max(_STRIP // len(coef), 256)):
-            part = take(P, rows)
-            cross = evaluate(kernel, part, train).astype(np.float64, copy=False)
+        for rows in [slice(0, m)] if cov else values.by_rows():
+            cross = values.block(rows, slice(0, len(coef))).astype(np.float64, copy=False)
             mean[rows] = cross @ coef
             if std or cov:
                 halves = [factor.half_solve(cross.T) for factor in self._factors]
                 explained = [np.einsum("ij,ij->j", half, half) for half in halves]
-                variance[rows] = kernel.diag(part)[:, None] - np.stack(explained, axis=1)
+                variance[rows] = kernel.diag(take(P, rows))[:, None] - np.stack(explained, axis=1)
         mean = self._y_scale * mean.reshape(m, *self.dual_coef_.shape[1:])
         if std:
             spread = np.sqrt(np.maximum(variance, 0.0) + noise)

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
+from ..gram.stored import TiledGram
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
@@ -33,11 +34,14 @@ class Latent:
 
     def moments(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function at new samples."""
-        P = self.kernel.prepare(X)
-        cross = evaluate(self.kernel, P, self.train).astype(np.float64, copy=False)
-        half = self.mode.factor.half_solve(self.mode.root[:, None] * cross.T)
-        variance = self.kernel.diag(P) - np.einsum("ij,ij->j", half, half)
-        return cross @ self.mode.slope, np.maximum(variance, 0.0)
+        cross = TiledGram(self.kernel, self.kernel.prepare(X), self.train)
+        mean, variance = np.empty(len(cross)), self.kernel.diag(cross.X).astype(np.float64)
+        for rows in cross.by_rows():
+            block = cross.block(rows, slice(0, cross.shape[1])).astype(np.float64, copy=False)
+            half = self.mode.factor.half_solve(self.mode.root[:, None] * block.T)
+            mean[rows] = block @ self.mode.slope
+            variance[rows] -= np.einsum("ij,ij->j", half, half)
+        return mean, np.maximum(variance, 0.0)
 
 
 class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):

@@ -191,12 +191,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
         alphas, noise = self._noise_diagonals()
-        cross = self.gram_.cross(X).to_dense().T.astype(float)
+        cross = self.gram_.cross(X)
         prior = self.kernel_.diag(self.kernel_.prepare(X)).astype(float)
         columns = []
         for alpha in alphas if self.dual_coef_.ndim == 2 and np.ptp(alphas) else alphas[:1]:
-            half = self._factor(noise(alpha)).half_solve(cross)
-            columns.append(np.maximum(prior - np.einsum("ij,ij->j", half, half), 0))
+            inverse, variance = self._factor(noise(alpha)), prior.copy()
+            for rows in cross.by_rows():
+                block = cross.block(rows, slice(0, cross.shape[1]))
+                half = inverse.half_solve(block.T.astype(float))
+                variance[rows] -= np.einsum("ij,ij->j", half, half)
+            columns.append(np.maximum(variance, 0))
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     # ---- the parts of fit ------------------------------------------------------------------

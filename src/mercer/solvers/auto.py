@@ -9,6 +9,7 @@ import scipy.linalg as sla
 
 from ..exceptions import IndefiniteKernelWarning, NumericalWarning, warn
 from ..gram.base import Gram
+from ..gram.memory import require_memory
 from ..gram.stored import LowRankGram, TiledGram
 from ..kernels.indefinite import is_negative, negative_eigenvalue
 from .base import Solution
@@ -80,6 +81,9 @@ def _solve_cg(
 
 
 def _solve_dense(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None) -> Solution:
+    n = len(gram)
+    require_memory(float(gram.dtype.itemsize) * n * n, f"the factor of {n} samples", gram.limit)
+
     def system(dtype: np.dtype | None) -> np.ndarray:
         A = np.ascontiguousarray(gram.consume(), dtype=dtype)
         if weights is not None:

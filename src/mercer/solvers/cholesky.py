@@ -7,6 +7,7 @@ import scipy.linalg as sla
 from scipy.linalg import get_lapack_funcs
 
 from ..gram.base import Gram
+from ..gram.memory import require_memory
 from ..gram.tiles import one_blas_thread, run, slices
 
 _LAPACK = 12_000  # rows up to which LAPACK does it all
@@ -110,6 +111,8 @@ def factor(gram: Gram, noise: np.ndarray | float, dtype: np.dtype | None = None)
     dtype : dtype, optional
         Work in this precision instead of K's own.
     """
+    size = (dtype or gram.dtype).itemsize
+    require_memory(float(size) * len(gram) ** 2, f"the factor of {len(gram)} samples", gram.limit)
     A = np.ascontiguousarray(gram.consume(), dtype=dtype)
     A.flat[:: len(A) + 1] += np.asarray(noise, dtype=A.dtype)
     return CholeskyFactor(A)

@@ -11,6 +11,7 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..gram.base import Gram
+from ..gram.memory import require_memory
 from ..gram.stored import LowRankGram
 from ..gram.tiles import one_blas_thread, run
 
@@ -45,6 +46,8 @@ class RidgeSpectrum:
             self.U, singular, _ = sla.svd(phi, full_matrices=False, check_finite=False)
             self.s = singular**2
         else:
+            what = f"the eigendecomposition of a {self.n} x {self.n} matrix"
+            require_memory(24.0 * self.n**2, what, gram.limit)
             K = np.ascontiguousarray(gram.consume(), dtype=np.float64)
             if self.root is not None:
                 K *= self.root[:, None]

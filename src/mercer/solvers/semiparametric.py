@@ -98,16 +98,22 @@ class SemiparametricProblem:
         self.n = int(np.sum(self.weights > 0))
         self._merge()
         self.elimination = Elimination(self.root * self.P[self.used])
-        require_memory(24 * len(gram) ** 2, f"a problem of {len(gram)} points")
+        self.limit = gram.limit
+        self._require(5)
         self.K = gram.consume()
-        A = np.array(self.K[np.ix_(self.used, self.used)], dtype=float, order="F")
+        A = np.asarray(self.K[np.ix_(self.used, self.used)].T, dtype=float, order="F")
         A *= self.root
         A *= self.root.T
         self.noise = float(len(A) * np.finfo(self.K.dtype).eps * np.abs(A).max())
         m = self.elimination.m
         A = self.elimination.rotate(self.elimination.rotate(A), right=True)
-        self.M = np.ascontiguousarray(A[m:, m:])
+        self.M = A[m:, m:]
         self.target = self.elimination.rotate(np.array(self.root * self.means, order="F"))[m:]
+
+    def _require(self, matrices: int) -> None:
+        """Refuse a problem for which there is not enough memory."""
+        n = len(self.P)
+        require_memory(8.0 * matrices * n * n, f"a problem of {n} points", self.limit)
 
     def _merge(self) -> None:
         """Points of positive weight, the roots of their weights, and the mean targets there."""
@@ -128,7 +134,7 @@ class SemiparametricProblem:
 
     def factor(self, alpha: float) -> Smoother:
         """The solution at one alpha >= 0, by a Cholesky factor of M + alpha I."""
-        A = self.M.copy()
+        A = np.array(self.M, order="C")
         A.flat[:: len(A) + 1] += alpha
         try:
             return Factored(self, alpha, A)
@@ -150,6 +156,7 @@ class SemiparametricProblem:
         """s, V = Z U and U'Z'W^1/2 y, where M = U diag(s) U'."""
         if not len(self.M):
             return np.empty(0), np.empty((len(self.used), 0)), self.target
+        self._require(6)
         with one_blas_thread() if len(self.M) > _THREADED else nullcontext():
             s, U = sla.eigh(self.M, driver="evd", check_finite=False)
         if s[0] < -10 * self.noise:

@@ -1,0 +1,100 @@
+"""What models take of memory: predictions in strips, fits within the limit of a plan."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.exceptions import MemoryPlanError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 2))
+MANY = RNG.normal(size=(16_000, 2))  # 77 MB with all of X
+Y, LABELS = np.sin(X[:, 0]), X[:, 0] > 0
+
+
+def peak(function):
+    """The most memory in bytes that arrays took at once."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "call"),
+    [
+        (mercer.KernelRidge(kernel="rbf"), Y, lambda m: m.predict(MANY)),
+        (mercer.KernelRidge(kernel="rbf"), Y, lambda m: m.posterior_variance(MANY)),
+        (mercer.GaussianProcessRegressor(optimizer=None), Y, lambda m: m.predict(MANY)),
+        (mercer.GaussianProcessRegressor(optimizer=None), Y, lambda m: m.predict_interval(MANY)),
+        (mercer.GaussianProcessRegressor(mercer.Gaussian() + 1, optimizer=None), Y,
+         lambda m: m.parts()[0].predict(MANY, return_std=True)),
+        (mercer.GaussianProcessClassifier(optimizer=None), LABELS, lambda m: m.predict(MANY)),
+        (mercer.KernelLogisticRegression(), LABELS, lambda m: m.predict_proba(MANY)),
+        (mercer.KernelQuantileRegressor(), Y, lambda m: m.predict(MANY)),
+        (mercer.SemiparametricRidge(), Y, lambda m: m.predict(MANY)),
+        (mercer.ThinPlateSpline(), Y, lambda m: m.predict(MANY)),
+        (mercer.MultiOutputKernelRidge(kernel="rbf"), np.stack([Y, Y], axis=1),
+         lambda m: m.predict(MANY)),
+        (mercer.MultiOutputKernelRidge(kernel="rbf"), np.stack([Y, Y], axis=1),
+         lambda m: m.posterior_variance(MANY)),
+        (mercer.ConditionalEmbedding(alpha=0.1), Y, lambda m: m.predict(MANY)),
+        (mercer.LSSVR(), Y, lambda m: m.predict(MANY)),
+        (mercer.SVR(), Y, lambda m: m.predict(MANY)),
+        (mercer.SVC(), LABELS, lambda m: m.predict(MANY)),
+        (mercer.KernelPCA(2, kernel="rbf"), None, lambda m: m.transform(MANY)),
+    ],
+    ids=lambda c: type(c).__name__,
+)  # fmt: skip
+def test_predictions_never_hold_all_values(model, y, call):
+    model.fit(X, y)
+    assert peak(lambda: call(model)) < 60e6
+
+
+SMALL = {"kernel": "rbf", "plan": mercer.Plan(memory="20 MB")}
+WIDE = RNG.normal(size=(2500, 3))  # K takes 50 MB
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.SemiparametricRidge(**SMALL),
+        mercer.KernelRidgeCV(**SMALL),
+        mercer.ConditionalEmbedding(plan=SMALL["plan"]),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_what_needs_more_than_the_plan_allows_is_refused(model):
+    def fit():
+        with pytest.raises(MemoryPlanError, match=r"but the plan allows 20 MB; raise memory"):
+            model.fit(WIDE, WIDE[:, 0])
+
+    assert peak(fit) < 30e6  # what searches of bandwidths take, not K
+
+
+def test_methods_keep_to_the_plan_of_the_model():
+    model = mercer.KernelRidge(0.1, **SMALL)
+    assert peak(lambda: model.fit(WIDE, np.sin(WIDE[:, 0]))) < 20e6
+    with pytest.raises(MemoryPlanError, match="factor of 2500 samples needs 50 MB"):
+        model.leave_one_out()
+    with pytest.raises(MemoryPlanError, match="factor of 2500 samples needs 50 MB"):
+        model.posterior_variance(WIDE[:2])
+
+
+@pytest.mark.parametrize(
+    ("model", "matrices"),
+    [
+        (mercer.KernelRidge(0.1, kernel="rbf"), 1.5),
+        (mercer.KernelRidgeCV(kernel="rbf"), 3.5),
+        (mercer.SemiparametricRidge(), 5.5),
+        (mercer.SemiparametricRidge(alpha="gcv"), 6.5),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_fits_take_no_more_than_is_asked_for(model, matrices):
+    half = WIDE[:1000]
+    assert peak(lambda: model.fit(half, half[:, 0])) < matrices * 8e6

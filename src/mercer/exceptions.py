@@ -38,6 +38,14 @@ class DomainError(ValueError):
     """Data outside the set on which a kernel is defined."""
 
 
+def not_finite(kernel: object) -> DomainError:
+    """The error for kernel values that are no finite numbers."""
+    return DomainError(
+        f"{kernel!r} has values on these data that are not finite numbers; scale the data (such as "
+        f"by StandardScaler), or give the kernel smaller parameters."
+    )
+
+
 class NotAKernelError(TypeError):
     """An expression that does not define a positive definite function."""
 

@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
-from sklearn.metrics import mean_squared_error
+from sklearn.metrics import make_scorer, max_error, mean_pinball_loss, mean_squared_error
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
     KFold,
+    LeaveOneGroupOut,
+    LeaveOneOut,
     RepeatedKFold,
     ShuffleSplit,
     train_test_split,
@@ -43,6 +46,70 @@ def test_scores_equal_grid_search(data, cv, scoring):
         assert s == pytest.approx(expected[p["gamma"], p["alpha"]], abs=1e-8)
     assert ours.best_params_ == theirs.best_params_
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-7)
+
+
+SCORERS = [
+    make_scorer(max_error, greater_is_better=False),
+    "neg_mean_absolute_percentage_error",
+    "d2_absolute_error_score",
+    make_scorer(lambda y, f: -np.abs(y - f).max()),
+    make_scorer(mean_pinball_loss, alpha=0.9, greater_is_better=False),
+    lambda model, X, y: -np.mean((model.predict(X) - y) ** 4),
+]
+
+
+@pytest.mark.parametrize("scoring", SCORERS)
+def test_any_scorer(data, scoring):
+    X, y = data
+    ours = KernelRidgeCV(ALPHAS, kernel=Gaussian(), cv=4, scoring=scoring).fit(X, y)
+    grid = GridSearchCV(KernelRidge(kernel=Gaussian()), {"alpha": ALPHAS}, cv=4, scoring=scoring)
+    theirs = grid.fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cv", [GroupKFold(5), LeaveOneGroupOut(), "list", "iterator"])
+def test_groups_and_lists_of_splits(data, cv):
+    X, y = data
+    groups = np.repeat(np.arange(9), 10)
+    if isinstance(cv, str):
+        splits = list(GroupKFold(5).split(X, y, groups))
+        ours = KernelRidgeCV(ALPHAS, kernel=Gaussian(), cv=splits if cv == "list" else iter(splits))
+        ours.fit(X, y)
+        cv = splits
+    else:
+        ours = KernelRidgeCV(ALPHAS, kernel=Gaussian(), cv=cv).fit(X, y, groups=groups)
+    grid = GridSearchCV(KernelRidge(kernel=Gaussian()), {"alpha": ALPHAS}, cv=cv,
+                        scoring="neg_mean_squared_error").fit(X, y, groups=groups)  # fmt: skip
+    expected = grid.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], expected, rtol=1e-6)
+
+
+def test_a_group_is_never_in_the_training_and_the_test_part(data):
+    X, y = data
+    groups = np.repeat(np.arange(9), 10)
+    model = KernelRidgeCV(kernel=Gaussian(), cv=GroupKFold(3), test_size=0.3, random_state=0)
+    inside, outside = model._parts(90, groups)
+    assert not set(groups[inside]) & set(groups[outside])
+    assert np.isfinite(model.fit(X, y, groups=groups).test_score_)
+    with pytest.raises(ValueError, match="groups"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y, groups=groups[:-1])
+
+
+@pytest.mark.filterwarnings("ignore:R")
+def test_splits_and_scores_that_cannot_be(data):
+    X, y = data
+    splits = list(KFold(3).split(X))
+    with pytest.raises(ValueError, match="test_size=0 or a splitter"):
+        KernelRidgeCV(kernel=Gaussian(), cv=splits, test_size=0.2).fit(X, y)
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        KernelRidgeCV(kernel=Gaussian(), scoring=SCORERS[0]).fit(X, y, np.linspace(1, 2, 90))
+    with pytest.raises(ValueError, match="all scores are NaN"):
+        KernelRidgeCV(kernel=Gaussian(), scoring="r2", cv=LeaveOneOut()).fit(X, y)
+    overlapping = [(np.arange(80), np.arange(5, 15))]
+    with pytest.raises(ValueError, match="must train on all samples outside"):
+        KernelRidgeCV(kernel=Gaussian(), cv=overlapping).fit(X, y)
 
 
 def test_leave_one_out_by_default(data):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, Rows
+from ..exceptions import not_finite
 
 _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of them
 
@@ -35,6 +36,8 @@ class Gram(ABC):
         if V.shape[:1] != self.shape[1:]:
             raise ValueError(f"cannot multiply K of shape {self.shape} with V of shape {V.shape}.")
         product = self._matmul(V[:, None] if V.ndim == 1 else V)
+        if not np.all(np.isfinite(product)) and np.all(np.isfinite(V)):
+            raise not_finite(getattr(self, "kernel", self))
         return product[:, 0] if V.ndim == 1 else product
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:

@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Rows, length, take
+from ..exceptions import not_finite
 from ..features.sparse import compress
 from ..kernels.base import Kernel
 from .base import Gram
 from .memory import memory_words
-from .tiles import evaluate, multiply
+from .tiles import diagonal, evaluate, multiply
 
 
 class KernelGram(Gram):
@@ -46,7 +47,7 @@ class KernelGram(Gram):
     def diag(self) -> np.ndarray:
         if not self.symmetric:
             raise ValueError(f"a {self.shape[0]} x {self.shape[1]} cross matrix has no diagonal.")
-        return self.kernel.diag(self.X)
+        return diagonal(self.kernel, self.X)
 
     def cross(self, X_new: Data) -> Gram:
         return TiledGram(self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers)
@@ -126,6 +127,9 @@ class LowRankGram(KernelGram):
     def _trained(self) -> tuple[Any, np.ndarray | None]:
         """Features of the training data, and which columns occur there if they are sparse."""
         phi: Any = self.kernel.features(self.Y)
+        values = phi.data if sp.issparse(phi) else phi.ravel(order="K")
+        if not np.isfinite(np.einsum("i,i->", values, values, dtype=np.float64)):  # the trace of K
+            raise not_finite(self.kernel)
         if not sp.issparse(phi):
             return phi, None
         columns = np.unique(phi.indices)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, length, take
+from ..exceptions import not_finite
 from ..kernels.base import Kernel
 from .memory import require_memory
 from .threads import cores, go_on, on_pool, one_blas_thread, run
@@ -49,7 +50,7 @@ def evaluate(
     out = np.empty((n, m), probe.dtype)
     size = tile or _tile_size(n, m)
     if X is Y:
-        exact = kernel.diag(X)
+        exact = diagonal(kernel, X)
 
         def fill(at: tuple[slice, slice]) -> None:
             rows, cols = at
@@ -132,6 +133,14 @@ def contract(
     return partial.sum(axis=0)
 
 
+def diagonal(kernel: Kernel, X: Data) -> np.ndarray:
+    """k(x, x); refused where it is not finite, which bounds all other values of a kernel."""
+    exact = kernel.diag(X)
+    if not np.all(np.isfinite(exact)):
+        raise not_finite(kernel)
+    return exact
+
+
 def row_means(kernel: Kernel, X: Data, Y: Data) -> np.ndarray:
     """[mean_j k(x_i, y_j)] of prepared X and Y."""
     m = length(Y)
@@ -147,7 +156,7 @@ def _multiply_symmetric(
     order of additions is the same for any number of threads.
     """
     n = len(V)
-    exact = kernel.diag(X)
+    exact = diagonal(kernel, X)
     strips = slices(n, size)
     groups = min(_GROUPS, len(strips))
     partial = np.zeros((groups, n, V.shape[1]))

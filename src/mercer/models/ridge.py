@@ -19,7 +19,7 @@ from ..solvers.auto import solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
 from .common import all_or_nothing, check_data
 
-SOLVERS = ("auto", "cholesky", "primal", "cg")
+SOLVERS = ("auto", "cholesky", "primal", "cg", "eigen")
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -43,8 +43,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn; a :class:`~mercer.Kernel` has its
         own.
-    solver : {"auto", "cholesky", "primal", "cg"}
-        ``"primal"`` works with explicit features, ``"cg"`` never stores K.
+    solver : {"auto", "cholesky", "primal", "cg", "eigen"}
+        ``"primal"`` works with explicit features, ``"cg"`` never stores K. ``"eigen"`` is for
+        similarities that are no kernels: negative eigenvalues of K count as zero.
     tol : float
         Relative residual at which ``"cg"`` stops.
     plan : Plan, optional

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import ParameterGrid, check_cv, train_test_split
-from sklearn.utils.validation import check_is_fitted, indexable
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import GroupShuffleSplit, ParameterGrid, ShuffleSplit, check_cv
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, indexable
 
 from ..data import Data, take
 from ..kernels.base import Kernel
@@ -47,8 +47,9 @@ class KernelRidgeCV(KernelRidge):
     test_size : float
         Fraction held out for the final test; 0 for none.
     scoring : str or callable
-        A scikit-learn regression score, computed on the held-out predictions (for leave-one-out
-        over all of them at once), larger is better.
+        A scikit-learn regression score, a scorer, or a function (model, X, y), larger is better.
+        Computed on the held-out predictions (for leave-one-out over all of them at once), which
+        is what ``model.predict`` returns; X is not handed on.
     gamma, degree, coef0, kernel_params, plan
         As in :class:`KernelRidge`.
     verbose : bool
@@ -140,8 +141,17 @@ class KernelRidgeCV(KernelRidge):
         return self.alpha_
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
-        """Choose by cross-validation, test on the part held out, then fit on everything."""
+    def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelRidgeCV:
+        """Choose by cross-validation, test on the part held out, then fit on everything.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`KernelRidge.fit`; scores are weighted too.
+        groups : array of shape (n,), optional
+            The group of each sample, for splitters such as GroupKFold. The part held out for the
+            final test then has groups of its own.
+        """
         alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))
         if alphas.ndim != 1 or not len(alphas) or np.any(alphas <= 0):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
@@ -149,11 +159,12 @@ class KernelRidgeCV(KernelRidge):
             raise ValueError(f"test_size must be >= 0 and < 1, got {self.test_size!r}.")
         X, y, weights = self._check_fit(X, y, sample_weight)
         Y = y[:, None] if y.ndim == 1 else y
-        inside, outside = self._parts(len(Y))
+        inside, outside = self._parts(len(Y), groups)
         data = self._take(X, inside) if len(outside) else X
         w = None if weights is None else weights[inside]
-        folds = None if self.cv is None else _folds(self.cv, data, y[inside])
-        metric = _metric(self.scoring)
+        of = None if groups is None else np.asarray(groups)[inside]
+        folds = None if self.cv is None else _folds(self.cv, data, y[inside], of)
+        metric = _metric(self.scoring, y.ndim == 1)
         tried: list[dict[str, Any]] = []
         scores: list[np.ndarray] = []
         for setting in progress(self._settings(data), self.verbose):
@@ -166,9 +177,15 @@ class KernelRidgeCV(KernelRidge):
             "split_test_scores": np.stack(scores),
             "mean_test_score": np.stack(scores).mean(axis=1),
         }
-        best = int(np.argmax(self.cv_results_["mean_test_score"]))
+        mean = self.cv_results_["mean_test_score"]
+        if np.isnan(mean).all():
+            raise ValueError(
+                f"scoring={self.scoring!r} is not defined on the folds of cv={self.cv!r}: all "
+                f"scores are NaN; use larger folds or another score."
+            )
+        best = int(np.nanargmax(mean))
         self.best_params_ = tried[best]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.best_score_ = float(mean[best])
         self.alpha_ = self.best_params_["alpha"]
         self.test_score_ = np.nan
         if len(outside):
@@ -189,14 +206,21 @@ class KernelRidgeCV(KernelRidge):
         return plot_grid(self.cv_results_, "alpha", ax=ax)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _parts(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def _parts(self, n: int, groups: Any) -> tuple[np.ndarray, np.ndarray]:
         """The samples to choose with, and those to test with."""
+        if groups is not None:
+            check_consistent_length(np.arange(n), groups)
         if not self.test_size:
             return np.arange(n), np.arange(0)
-        parts = train_test_split(
-            np.arange(n), test_size=self.test_size, random_state=self.random_state
-        )
-        return np.sort(parts[0]), np.sort(parts[1])
+        if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
+            raise ValueError(
+                "cv as a list of splits speaks of all samples, but test_size > 0 takes some of "
+                "them away; use test_size=0 or a splitter."
+            )
+        draw = ShuffleSplit if groups is None else GroupShuffleSplit
+        splitter = draw(1, test_size=self.test_size, random_state=self.random_state)
+        train, test = next(splitter.split(np.arange(n), groups=groups))
+        return np.sort(train), np.sort(test)
 
     def _take(self, X: Data, rows: np.ndarray, columns: np.ndarray | None = None) -> Data:
         """Some samples; of a given kernel matrix, their values with those of the training part."""
@@ -232,15 +256,32 @@ class KernelRidgeCV(KernelRidge):
         return KernelRidge(**given).set_params(**clone(self.best_params_, safe=False))
 
 
-def _metric(scoring: Any) -> Callable[..., float]:
-    """A function of (true, predicted, weights), larger is better."""
-    if callable(scoring) and not hasattr(scoring, "_score_func"):
-        return scoring
-    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+class _HeldOut(RegressorMixin, BaseEstimator):
+    """Stands before a scorer for the models that predicted these values."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.values
+
+
+def _metric(scoring: Any, flat: bool) -> Callable[..., float]:
+    """A function of (true, predicted, weights), larger is better, from any scorer."""
+    scorer = check_scoring(KernelRidge(), scoring=scoring)
 
     def metric(y: np.ndarray, f: np.ndarray, weights: np.ndarray | None) -> float:
-        value = scorer._score_func(y, f, sample_weight=weights, **scorer._kwargs)
-        return scorer._sign * float(value)
+        y, f = (y[:, 0], f[:, 0]) if flat else (y, f)
+        model, samples = _HeldOut(f), np.empty((len(f), 1))
+        if weights is None:
+            return float(scorer(model, samples, y))
+        try:
+            return float(scorer(model, samples, y, sample_weight=weights))
+        except TypeError as error:
+            raise ValueError(
+                f"scoring={scoring!r} takes no sample_weight; choose another score, or fit "
+                f"without weights."
+            ) from error
 
     return metric
 
@@ -266,11 +307,12 @@ def _all_scores(
     ]
 
 
-def _folds(cv: Any, X: Data, y: Any) -> list[np.ndarray]:
+def _folds(cv: Any, X: Data, y: Any, groups: np.ndarray | None) -> list[np.ndarray]:
     """The test sets of a splitter whose training sets are all other samples."""
     X, y = indexable(X, y)
-    splits = list(check_cv(cv).split(X, y))
-    if any(len(train) + len(test) != len(y) for train, test in splits):
+    splits = list(check_cv(cv).split(X, y, groups))
+    everything = np.arange(len(y))
+    if any(not np.array_equal(np.sort(np.concatenate(split)), everything) for split in splits):
         raise ValueError(
             "cv must train on all samples outside each test fold (KFold, RepeatedKFold, "
             "GroupKFold, ...); for other splitters use GridSearchCV(KernelRidge(...))."

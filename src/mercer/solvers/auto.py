@@ -15,6 +15,7 @@ from ..kernels.indefinite import is_negative, negative_eigenvalue
 from .base import Solution
 from .cg import solve_cg
 from .cholesky import CholeskyFactor, NotPositiveDefiniteError
+from .eigen import RidgeSpectrum
 from .primal import solve_primal
 
 _PRIMAL_LIMIT = 8000  # more features than this are not factorised
@@ -55,6 +56,8 @@ def solve_ridge(
         if alpha <= 0:
             raise ValueError('solver="primal" needs alpha > 0.')
         solution = solve_primal(gram, Y, alpha, weights)
+    elif solver == "eigen":
+        solution = _solve_projected(gram, Y, alpha, weights)
     elif solver == "cg":
         solution = _solve_cg(gram, Y, alpha, weights, tol, rng or np.random.default_rng(0))
     else:
@@ -103,6 +106,18 @@ def _solve_dense(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | 
     return Solution(coef, stats=stats)
 
 
+def _solve_projected(
+    gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None
+) -> Solution:
+    """The solution with K replaced by its projection on the positive semi-definite matrices."""
+    spectrum = RidgeSpectrum(gram, weights)
+    positive = spectrum.s > len(gram) * np.finfo(float).eps * spectrum.s.max(initial=0.0)
+    root = 1.0 if spectrum.root is None else spectrum.root[:, None]
+    U = spectrum.U[:, positive]
+    coef = root * (U @ ((U.T @ (root * Y)) / (spectrum.s[positive, None] + alpha)))
+    return Solution(coef, stats={"method": "eigen", "rank": int(positive.sum())})
+
+
 def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -> np.ndarray:
     """The least-squares solution of smallest norm, when Cholesky fails."""
     s, U = sla.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
@@ -111,7 +126,8 @@ def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -
     if is_negative(s[0] - alpha, np.abs(s - alpha).max()):
         warn(
             f"{negative_eigenvalue(s[0] - alpha, s[-1] - alpha)}, or a penalty (alpha, 1 / C) > "
-            f"{alpha - s[0]:.2g}. (K + alpha I)^-1 y is used, but minimises nothing.",
+            f"{alpha - s[0]:.2g}, or KernelRidge(solver='eigen'), which takes negative eigenvalues "
+            f"as zero. What was found solves (K + alpha I) c = y, but minimises nothing.",
             IndefiniteKernelWarning,
         )
     else:

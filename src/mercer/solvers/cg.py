@@ -6,7 +6,9 @@ import numpy as np
 import scipy.linalg as sla
 
 from ..gram.base import Gram
+from ..kernels.indefinite import why_no_factor
 from .base import Solution
+from .cholesky import NotPositiveDefiniteError
 
 
 class NystromPreconditioner:
@@ -34,7 +36,10 @@ class NystromPreconditioner:
         columns = gram.block(np.arange(n), chosen).astype(np.float64, copy=False)
         core = columns[chosen]
         core.flat[:: len(core) + 1] += 1e-12 * np.trace(core)
-        R = sla.cholesky(core, lower=True, overwrite_a=True, check_finite=False)
+        try:
+            R = sla.cholesky(core, lower=True, check_finite=False)
+        except np.linalg.LinAlgError as error:
+            raise NotPositiveDefiniteError(why_no_factor(core, float(noise.min()))) from error
         F = sla.solve_triangular(R, columns.T, lower=True, overwrite_b=True, check_finite=False).T
         self.inverse = 1 / noise
         self.scaled = F * self.inverse[:, None]

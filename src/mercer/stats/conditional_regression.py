@@ -1,0 +1,264 @@
+"""Regressions on a condition Z, learned by leaving one out: kernel and penalty of every output.
+
+What is left of an output after a regression is the noise of that sample, less the error of a
+function that was learned from all others. How closely such residuals are correlated is known from
+the regression itself, so a test of them can take it into account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from ..data import Data, as_vectors, length, take
+from ..exceptions import DomainError
+from ..gram.plan import Plan
+from ..gram.tiles import evaluate
+from ..kernels.base import Kernel
+from ..kernels.dot import Linear
+from ..kernels.matern import Matern
+from ..kernels.nystrom import Nystrom
+from ..kernels.radial import Gaussian
+from ..solvers.eigen import RidgeSpectrum
+from .aggregate import column_units
+
+PENALTIES = np.geomspace(1e-9, 1e2, 23)  # of kernels whose values are about 1; half a decade apart
+_SMALLER = 1  # steps below the best penalty: bias spoils a test, a little more variance does not
+_GAUSSIAN = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # lengthscales, in spreads times sqrt(d)
+_MATERN = ((0.5, (0.5, 2.0, 8.0)), (1.5, (1.0, 4.0)))  # orders and lengthscales: jumps and kinks
+_BESIDE = (0.8, 1.6)  # Gaussian kernels that are added to linear and to additive ones
+_SHARE = 0.3  # of such a kernel in the sum
+_ADDITIVE = 20  # columns up to which functions of single columns are tried
+NEIGHBOURS = 10  # of an observation in Z
+_EXACT = 1000  # observations up to which kernels are not approximated
+_LANDMARKS = 500
+_HERE = Plan(workers=1)  # small matrices: handing them to other threads takes longer
+
+
+class Choice(NamedTuple):
+    """A regression: the number of its kernel, its penalty, and its R^2 on what was left out."""
+
+    kernel: int
+    penalty: float
+    r2: float
+
+
+class Residuals(NamedTuple):
+    """The matrix from outputs to leave-one-out residuals, and their standard deviations.
+
+    Attributes
+    ----------
+    maker : ndarray of shape (n, n)
+        R: residuals are R y.
+    scale : ndarray of shape (n,)
+        The standard deviation of each residual, divided by that of the noise: large where the
+        function is extrapolated.
+    """
+
+    maker: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def uncertain(self) -> float:
+        """The average share of the error of the regression in the variance of a residual."""
+        return float(np.mean(1 - self.scale**-2))
+
+    @property
+    def correlations(self) -> np.ndarray:
+        """Correlations of residuals that are left of independent noise."""
+        P = self.maker @ self.maker.T
+        spread = np.sqrt(np.diagonal(P))
+        P /= spread[:, None]
+        P /= spread
+        return P
+
+
+class Condition:
+    r"""The variable that is given, and regressions on it.
+
+    With G = (K + alpha I)^-1 the residual of an output y at sample i, by ridge regression on all
+    other samples, is (G y)_i / G_ii. One eigendecomposition of each kernel gives those for all
+    penalties alpha; the kernel and the penalty with the smallest sum of squares are chosen.
+
+    Parameters
+    ----------
+    Z : data
+        The observations.
+    kernels : Kernel or list of Kernel, optional
+        What to choose from. By default, for vectors: Gaussian kernels of six widths, Matérn
+        kernels for jumps and kinks, a linear one, and, of several columns, sums of a function for
+        each column, and sums with Gaussian kernels.
+    penalties : array
+        What to choose from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.stats.conditional_regression import Condition
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.uniform(-3, 3, 200)
+    >>> y = np.sin(2 * z) + 0.1 * rng.normal(size=200)
+    >>> given = Condition(z)
+    >>> [choice] = given.choose(y[:, None])
+    >>> given.kernels[choice.kernel], round(choice.r2, 2)
+    (Gaussian(lengthscale=0.8) + 1, 0.98)
+    >>> residuals = given.residuals(choice).maker @ (y - y.mean())
+    >>> round(float(residuals.std()), 2)
+    0.1
+    """
+
+    def __init__(self, Z: Data, kernels: Any = None, penalties: Any = PENALTIES) -> None:
+        self.penalties = np.atleast_1d(np.asarray(penalties, dtype=np.float64))
+        self.n = length(Z)
+        self.data: Any = Z
+        self.vectors = kernels is None
+        if kernels is None:
+            self.data = _standardized(Z)
+            d = self.data.shape[1]
+            self.kernels = candidates(d)
+            self.near: Kernel = Gaussian(float(np.sqrt(d)))
+        else:
+            self.kernels = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
+            self.near = self.kernels[0]
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """A kernel matrix of Z with ones on its diagonal: which observations are alike."""
+        P = self.near.prepare(self.data)
+        M = evaluate(self.near, P, P).astype(np.float64, copy=False)
+        root = np.sqrt(np.maximum(np.diagonal(M), 0))
+        root = np.where(root > 0, root, 1.0)
+        M = M / root[:, None]
+        M /= root
+        np.fill_diagonal(M, 1.0)
+        return M
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """Squared distances in Z, of standardised columns or in the feature space of the kernel."""
+        if self.vectors:
+            return cdist(self.data, self.data, "sqeuclidean")
+        P = self.near.prepare(self.data)
+        own = self.near.diag(P).astype(np.float64)
+        return np.asarray(own[:, None] + own - 2 * evaluate(self.near, P, P))
+
+    def neighbours(self, k: int) -> np.ndarray:
+        """The k observations nearest to each one in Z, the nearest first, itself not among them."""
+        return self._nearest[:, :k]
+
+    @cached_property
+    def _nearest(self) -> np.ndarray:
+        D = self.distances.copy()
+        np.fill_diagonal(D, np.inf)
+        near = np.argpartition(D, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
+        order = np.argsort(np.take_along_axis(D, near, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(near, order, axis=1)
+
+    def choose(self, Y: np.ndarray, joint: bool = False) -> list[Choice]:
+        """The regression of each column of Y, or one for all of them together.
+
+        The penalty is one step smaller than the best one. Errors of two regressions that are bias
+        add up in a test, those that are variance do not.
+        """
+        Y = Y - Y.mean(axis=0)
+        losses = np.concatenate([s.losses(Y) for s in self._spectra])
+        total = np.sum(Y**2, axis=0)
+        if joint:
+            losses, total = losses.sum(axis=1, keepdims=True), total.sum(keepdims=True)
+        out = []
+        for column, best in enumerate(losses.argmin(axis=0)):
+            kernel, place = divmod(int(best), len(self.penalties))
+            r2 = 1 - losses[best, column] / total[column] if total[column] > 0 else 0.0
+            smaller = float(self.penalties[max(0, place - _SMALLER)])
+            out.append(Choice(kernel, smaller, float(r2)))
+        return out
+
+    def residuals(self, choice: Choice) -> Residuals:
+        """The leave-one-out residuals of a regression, as a function of outputs."""
+        G = self._spectra[choice.kernel].inverse(choice.penalty)
+        diagonal = np.diagonal(G).copy()
+        G /= diagonal[:, None]
+        return Residuals(G, 1 / np.sqrt(choice.penalty * diagonal))
+
+    @cached_property
+    def _spectra(self) -> list[_Spectrum]:
+        kernels: Sequence[Kernel] = self.kernels
+        if self.n > _EXACT:
+            rows = np.linspace(0, self.n - 1, _LANDMARKS).astype(int)
+            kernels = [Nystrom(k, take(self.data, rows)) for k in kernels]
+        return [_Spectrum(k, self.data, self.penalties) for k in kernels]
+
+
+class _Spectrum:
+    """The eigendecomposition of a kernel matrix, with (K + alpha I)^-1 of every penalty."""
+
+    def __init__(self, kernel: Kernel, Z: Data, penalties: np.ndarray) -> None:
+        plan = _HERE if length(Z) <= _EXACT else None
+        spectrum = RidgeSpectrum(kernel.gram(Z, plan))
+        self.U, self.s, self.penalties = spectrum.U, spectrum.s, penalties
+        square = self.U**2
+        self.diagonals = square @ (1 / (self.s[:, None] + penalties))
+        self.complete = self.U.shape[1] == len(self.U)
+        if not self.complete:
+            self.diagonals += np.maximum(1 - square.sum(axis=1), 0)[:, None] / penalties
+
+    def losses(self, Y: np.ndarray) -> np.ndarray:
+        """Sums of squared leave-one-out residuals, shape (penalties, outputs)."""
+        projected = self.U.T @ Y
+        rest = None if self.complete else Y - self.U @ projected
+        out = []
+        for a, penalty in enumerate(self.penalties):
+            c = self.U @ (projected / (self.s + penalty)[:, None])
+            if rest is not None:
+                c += rest / penalty
+            c /= self.diagonals[:, a, None]
+            out.append(np.einsum("ij,ij->j", c, c))
+        return np.array(out)
+
+    def inverse(self, penalty: float) -> np.ndarray:
+        """(K + alpha I)^-1."""
+        if self.complete:
+            return np.asarray((self.U / (self.s + penalty)) @ self.U.T)
+        G = (self.U * (1 / (self.s + penalty) - 1 / penalty)) @ self.U.T
+        G.flat[:: len(G) + 1] += 1 / penalty
+        return np.asarray(G)
+
+
+def candidates(d: int) -> list[Kernel]:
+    """Kernels for regressions on d standardised columns, each plus a constant."""
+    unit = float(np.sqrt(d))
+    gaussian = {w: Gaussian(w * unit) for w in _GAUSSIAN}
+    linear = Linear() if d == 1 else (1 / d) * Linear()
+    found: list[Kernel] = list(gaussian.values())
+    found += [Matern(w * unit, nu) for nu, widths in _MATERN for w in widths]
+    found.append(linear)
+    if d > 1:
+        found += [linear + _SHARE * gaussian[w] for w in _BESIDE]
+    if 1 < d <= _ADDITIVE:
+        sums = (1 / d) * reduce(add, [Gaussian(_BESIDE[0]).on([j]) for j in range(d)])
+        found += [sums, *(sums + _SHARE * gaussian[w] for w in _BESIDE)]
+    return [k + 1 for k in found]
+
+
+def _standardized(Z: Data) -> np.ndarray:
+    """Columns with the median 0 and a spread of 1; constant ones are left out if others are not."""
+    V = numbers(Z).astype(np.float64)
+    V = V / np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny)
+    V -= np.median(V, axis=0)
+    V /= column_units(V)
+    moving = np.ptp(V, axis=0) > 0
+    return np.ascontiguousarray(V[:, moving] if moving.any() else V[:, :1])
+
+
+def numbers(X: Data) -> np.ndarray:
+    """Data without a kernel of their own as a dense (n, d) array."""
+    try:
+        V: Any = as_vectors(X, "the default kernel")
+    except DomainError as error:
+        raise DomainError(f"{error} For other data, kernels have to be given.") from None
+    return np.asarray(V.toarray() if hasattr(V, "toarray") else V)

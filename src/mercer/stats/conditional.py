@@ -24,7 +24,7 @@ from .variables import Variables
 
 NULLS = ("auto", "wild", "gamma", "spectrum", "local", "permutation")
 _LEAST = 20  # observations: regressions on fewer say nothing
-_MATRICES = 24  # of size n x n, at the same time
+_MATRICES = 16  # of size n x n at the same time, of many observations
 _ALONE = 0.2  # share of observations that nothing can be exchanged with, worth a note
 _HYPOTHESIS = "the first two variables are independent given the third"
 

@@ -35,8 +35,8 @@ _BESIDE = (0.8, 1.6)  # Gaussian kernels that are added to linear and to additiv
 _SHARE = 0.3  # of such a kernel in the sum
 _ADDITIVE = 20  # columns up to which functions of single columns are tried
 NEIGHBOURS = 10  # of an observation in Z
-_EXACT = 1000  # observations up to which kernels are not approximated
-_LANDMARKS = 500
+_EXACT = 500  # observations up to which kernels are not approximated
+_LANDMARKS = 300  # beyond
 _HERE = Plan(workers=1)  # small matrices: handing them to other threads takes longer
 
 
@@ -209,16 +209,14 @@ class _Spectrum:
 
     def losses(self, Y: np.ndarray) -> np.ndarray:
         """Sums of squared leave-one-out residuals, shape (penalties, outputs)."""
+        n, t = Y.shape
         projected = self.U.T @ Y
-        rest = None if self.complete else Y - self.U @ projected
-        out = []
-        for a, penalty in enumerate(self.penalties):
-            c = self.U @ (projected / (self.s + penalty)[:, None])
-            if rest is not None:
-                c += rest / penalty
-            c /= self.diagonals[:, a, None]
-            out.append(np.einsum("ij,ij->j", c, c))
-        return np.array(out)
+        shrunk = projected[:, None] / (self.s[:, None] + self.penalties)[:, :, None]
+        c = (self.U @ shrunk.reshape(len(self.s), -1)).reshape(n, -1, t)
+        if not self.complete:
+            c += (Y - self.U @ projected)[:, None] / self.penalties[:, None]
+        c /= self.diagonals[:, :, None]
+        return np.asarray(np.einsum("iat,iat->at", c, c))
 
     def inverse(self, penalty: float) -> np.ndarray:
         """(K + alpha I)^-1."""

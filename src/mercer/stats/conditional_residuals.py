@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg as sla
 
 from ..data import Data
 from ..gram.tiles import evaluate
@@ -135,8 +136,9 @@ class Left:
 
     def _regressed(self, K: np.ndarray, expected: np.ndarray, record: bool = False) -> View:
         """R K R' with the regression of all features of K, chosen by the leading ones."""
-        s, U = np.linalg.eigh(K)
-        large = np.flatnonzero(s > _SMALL * s[-1])[-_LEADING:]
+        n = len(K)
+        s, U = sla.eigh(K, subset_by_index=[max(0, n - _LEADING), n - 1], check_finite=False)
+        large = np.flatnonzero(s > _SMALL * s[-1])
         leading = U[:, large] * np.sqrt(s[large])
         [choice] = self.given.choose(leading, joint=True)
         residuals = self.given.residuals(choice)

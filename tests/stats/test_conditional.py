@@ -225,6 +225,9 @@ def test_a_function_of_z_leaves_nothing(rng):
         assert "nothing to see" in found.notes[0]
     g = rng.integers(0, 3, 100)
     assert conditional_independence_test(e, g**2, g).pvalue == 1
+    kernels = [Gaussian(3.0), None, None]
+    found = conditional_independence_test(z, e, z, kernels=kernels)
+    assert "X is a function of Z" in found.notes[0]
 
 
 def test_what_is_too_rough_is_said(rng):
@@ -251,6 +254,8 @@ def test_bad_input(rng):
         conditional_independence_test(x, y, z, regularization=0)
     with pytest.raises(ValueError, match="n_permutations"):
         conditional_independence_test(x, y, z, n_permutations=0)
+    with pytest.raises(ValueError, match="NaN"):
+        conditional_independence_test(x, y, np.where(z > 1, np.nan, 0.0))
     with pytest.raises(ValueError, match="as often each"):
         conditional_independence_test(x, y, z[:20])
     with pytest.raises(ValueError, match="at least 20 observations"):

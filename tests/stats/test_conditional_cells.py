@@ -20,6 +20,8 @@ def test_values_of_any_kind(rng):
         assert np.array_equal(labels[:, None] == labels, wanted)
         assert is_discrete(labels)
     assert values_of([{}] * 30) is None
+    gaps = np.where(g == 0, np.nan, g)
+    assert values_of(gaps) is values_of(gaps.tolist()) is values_of(gaps.astype(object)) is None
     assert not is_discrete(values_of(rng.standard_normal(30)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data import Data, is_frame
 from ..exceptions import DomainError
@@ -19,20 +20,27 @@ _OFTEN = 5  # observations of each value of Z, on average, if it is discrete
 
 
 def values_of(Z: Data) -> np.ndarray | None:
-    """A label for each observation, the same for equal ones; None if Z cannot be compared."""
+    """A label for each observation, the same for equal ones; None if Z cannot be compared.
+
+    Numbers of which some are missing are not compared.
+    """
     try:
         V = numbers(Z)
         return np.unique(V, axis=0, return_inverse=True)[1].ravel()
     except DomainError:
+        if sp.issparse(Z) or getattr(Z, "dtype", np.dtype(object)).kind == "f":
+            return None
         rows: Any = Z.itertuples(index=False, name=None) if is_frame(Z) else Z
     codes: dict[Any, int] = {}
     try:
         return np.array([codes.setdefault(_plain(row), len(codes)) for row in rows])
-    except TypeError:  # not hashable
+    except TypeError:  # not hashable, or missing
         return None
 
 
 def _plain(row: Any) -> Any:
+    if isinstance(row, float) and np.isnan(row):
+        raise TypeError  # is it equal to another one that is missing?
     return tuple(row.tolist()) if isinstance(row, np.ndarray) and row.ndim == 1 else row
 
 

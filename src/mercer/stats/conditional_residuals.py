@@ -84,8 +84,13 @@ class Left:
                     f"a kernel that is bounded."
                 )
             size = float(np.trace(K))
-            self._gram = centre_in_place(K)
+            K = centre_in_place(K)
             self.constant = float(np.trace(K)) <= _CONSTANT * abs(size)
+            if not self.constant:
+                self._view, choice, residuals = self._regressed(K, np.eye(given.n))
+                self.choices.append(choice)
+                self._learned(choice, residuals)
+                self.function = 1 - choice.r2 <= _NOTHING
             return
         V = numbers(X).astype(np.float64)
         V = V[:, np.ptp(V, axis=0) > 0]
@@ -121,32 +126,26 @@ class Left:
 
     def views(self) -> dict[str, View]:
         """Kernel matrices of what is left, by name."""
-        n = self.given.n
         if self.columns is None:
-            name = type(self.kernel).__name__
-            return {name: self._regressed(self._gram, np.eye(n), record=True)}
+            return {type(self.kernel).__name__: self._view}
         clipped = np.clip(self.columns, -_CLIP, _CLIP)
         d = clipped.shape[1]
         k = Gaussian(float(np.sqrt(d)))
         K = centre_in_place(evaluate(k, clipped, clipped))
         return {
             "linear": View(clipped @ clipped.T, np.sum(self.correlations, axis=0)),
-            "Gaussian": self._regressed(K, gaussian_expectation(self.correlations)),
+            "Gaussian": self._regressed(K, gaussian_expectation(self.correlations))[0],
         }
 
-    def _regressed(self, K: np.ndarray, expected: np.ndarray, record: bool = False) -> View:
+    def _regressed(self, K: np.ndarray, expected: np.ndarray) -> tuple[View, Choice, Residuals]:
         """R K R' with the regression of all features of K, chosen by the leading ones."""
         n = len(K)
         s, U = sla.eigh(K, subset_by_index=[max(0, n - _LEADING), n - 1], check_finite=False)
         large = np.flatnonzero(s > _SMALL * s[-1])
-        leading = U[:, large] * np.sqrt(s[large])
-        [choice] = self.given.choose(leading, joint=True)
+        [choice] = self.given.choose(U[:, large] * np.sqrt(s[large]), joint=True)
         residuals = self.given.residuals(choice)
         R = residuals.maker
-        if record:
-            self.choices.append(choice)
-            self._learned(choice, residuals)
-        return View(R @ K @ R.T, R @ expected @ R.T)
+        return View(R @ K @ R.T, R @ expected @ R.T), choice, residuals
 
     def _learned(self, choice: Choice, residuals: Residuals) -> None:
         """Remember how uncertain a regression is, unless there was nothing to learn."""

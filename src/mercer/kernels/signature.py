@@ -239,7 +239,8 @@ class Signature(SeriesKernel):
         return out
 
     def grad_theta(self, X: Ragged, Y: Ragged, W: np.ndarray) -> np.ndarray:
-        if self.kernel is None or not self.hyperparameters():
+        kernel = self.kernel
+        if kernel is None or not self.hyperparameters():
             return super().grad_theta(X, Y, W)
         from ..gram.tiles import run
         from .signature_adjoint import lifted_weights
@@ -253,7 +254,7 @@ class Signature(SeriesKernel):
             for group in self._groups(X, Y, i[part], j[part]):
                 some, shape = weights[part][group.pairs], (group.start, group.size)
                 gains = lifted_weights(group.values, *shape, some, *self._terms())
-                totals[number] += self.kernel.grad_theta(group.path, group.points, gains)
+                totals[number] += kernel.grad_theta(group.path, group.points, gains)
 
         run(job, range(len(parts)))
         return totals.sum(axis=0)

@@ -4,6 +4,7 @@ import scipy.sparse as sp
 
 from mercer.solvers import coordinate
 from mercer.solvers.blocks import FeatureBlocks
+from mercer.solvers.coordinate import warm_start
 from mercer.solvers.smo import BoxProblem, solve_box
 
 
@@ -56,3 +57,13 @@ def test_start_leaves_little_to_do(problems, monkeypatch):
 def test_only_where_it_applies(problems):
     X, named = problems
     assert coordinate.warm_start(X, named["classification"]) is named["classification"]
+
+
+@pytest.mark.parametrize("size", [1e160, np.inf, np.nan])
+def test_features_whose_products_overflow_give_no_start(rng, size):
+    """The decomposition then begins at zero, and refuses what is not finite."""
+    n = 2100
+    phi = size * rng.standard_normal((n, 2))
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    problem = BoxProblem(y, np.minimum(y, 0.0), np.maximum(y, 0.0), np.zeros(n))
+    assert warm_start(phi, problem) is problem

@@ -6,7 +6,7 @@ from mercer import Gaussian
 from mercer.solvers import smo, working_set
 from mercer.solvers.blocks import Blocks
 from mercer.solvers.smo import BoxProblem, solve_box
-from mercer.solvers.smo_loops import BIG, add_rows, compact, refill, scatter, slopes
+from mercer.solvers.smo_loops import BIG, add_rows, compact, mirror, refill, scatter, slopes
 
 
 def blocks(K):
@@ -208,4 +208,108 @@ def test_only_new_members_are_filled_into_the_block(rng):
     cache = np.empty_like(K)
     cache[slots] = K
     refill(block, new, cache, slots[members[new]], members, np.argsort(members))
+    rank = np.full(20, -1)
+    rank[new] = np.arange(3)
+    for r in range(3):
+        mirror(block, new, rank, r, r + 1)
     np.testing.assert_array_equal(block[:, :20], K[np.ix_(members, members)])
+
+
+def test_of_two_new_members_one_row_counts(rng):
+    """Whoever mirrors first, the block is symmetric and the same."""
+    rows, new = rng.standard_normal((6, 6)), np.array([4, 1, 3])
+    rank = np.full(6, -1)
+    rank[new] = np.arange(3)
+    found = []
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        block = rows.copy()
+        for r in order:
+            mirror(block, new, rank, r, r + 1)
+        found.append(block)
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+    np.testing.assert_array_equal(found[0][:, new], found[0][new].T)
+    np.testing.assert_array_equal(found[0][3], np.where(np.arange(6) == 3, rows[3, 3], rows[3]))
+
+
+class TestEnds:
+    """Whatever the blocks say, the solver comes to an end, and says how far it came."""
+
+    def noisy(self, K, noise, seed=0, fixed=True, dtype=np.float32):
+        """Rows with errors, the same at each call or not; products of the exact matrix."""
+        rng = np.random.default_rng(seed)
+        errors = noise * rng.standard_normal(K.shape)
+
+        def block(rows, cols):
+            E = errors if fixed else noise * rng.standard_normal(K.shape)
+            return (K + E)[rows][:, cols].astype(dtype)
+
+        return Blocks(
+            block,
+            np.diag(K),
+            product=lambda rows, cols, weights: K[np.ix_(rows, cols)] @ weights,
+            dtype=dtype,
+        )
+
+    @pytest.mark.parametrize("name", ["classification", "regression", "novelty", "nu"])
+    @pytest.mark.parametrize("direct", [0, 1000])
+    @pytest.mark.parametrize("noise", [1e-3, 1.0])
+    @pytest.mark.parametrize("fixed", [True, False])
+    def test_on_wrong_rows(self, rng, monkeypatch, name, direct, noise, fixed):
+        monkeypatch.setattr(smo, "_DIRECT", direct)
+        K = Gaussian()(rng.standard_normal((120, 2)))
+        problem = problems(rng, 120)[name]
+        found = solve_box(self.noisy(K, noise, fixed=fixed), problem, tol=1e-3)
+        exact = K @ found.beta - problem.target
+        np.testing.assert_allclose(found.gradient, exact, atol=1e-4 + 1e-12 * np.abs(exact).max())
+        rise, fall = np.empty(120), np.empty(120)
+        slopes(exact, found.beta, problem.lower, problem.upper, problem.epsilon, rise, fall)
+        groups = np.zeros(120, int) if problem.groups is None else problem.groups
+        true = max(fall[groups == g].max() - rise[groups == g].min() for g in np.unique(groups))
+        assert true == pytest.approx(found.violation, abs=3e-4)
+        assert found.converged == (found.violation < 1e-3)
+        if not found.converged:
+            assert f"violation of {found.violation:.2e}" in found.message
+        if not problem.start.any():  # never worse than where it began
+            assert objective(K, problem, found.beta) <= 1e-9
+
+    def test_rows_that_contradict_products_are_named(self, rng):
+        K, problem = classification(rng, 150, 10.0)
+        found = solve_box(self.noisy(K, 1.0), problem)
+        assert not found.converged
+        assert "not accurate enough" in found.message
+        assert found.n_iter < 10**7
+
+    @pytest.mark.parametrize("direct", [0, 1000])
+    def test_on_asymmetric_and_indefinite_matrices(self, rng, monkeypatch, direct):
+        monkeypatch.setattr(smo, "_DIRECT", direct)
+        monkeypatch.setattr(smo, "_STEPS", 30_000)
+        for K in (rng.standard_normal((80, 80)), np.tri(80), -np.ones((80, 80))):
+            for problem in problems(rng, 80).values():
+                found = solve_box(blocks(K), problem)
+                assert np.isfinite(found.beta).all()
+                assert found.n_iter <= 80_000 + 100 * 80
+
+    def test_there_is_a_limit_of_steps(self, rng, monkeypatch):
+        monkeypatch.setattr(smo, "_STEPS", 50)
+        monkeypatch.setattr(smo, "_EACH", 0)
+        K, problem = classification(rng, 200, 1e6)
+        found = solve_box(blocks(K), problem, tol=1e-9)
+        assert found.n_iter == 50
+        assert "raise tol or max_iter" in found.message
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    @pytest.mark.parametrize("where", ["diagonal", "row", "entry"])
+    @pytest.mark.parametrize("direct", [0, 1000])
+    def test_what_is_not_finite_is_refused(self, rng, monkeypatch, value, where, direct):
+        monkeypatch.setattr(smo, "_DIRECT", direct)
+        for problem in problems(rng, 80).values():
+            K = Gaussian()(rng.standard_normal((80, 2)))
+            if where == "diagonal":
+                K[7, 7] = value
+            elif where == "row":
+                K[5, 6:] = K[6:, 5] = value
+            else:
+                K[np.arange(79), np.arange(1, 80)] = K[np.arange(1, 80), np.arange(79)] = value
+            with pytest.raises(ValueError, match="not finite"):
+                solve_box(blocks(K), problem)

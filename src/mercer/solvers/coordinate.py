@@ -31,7 +31,9 @@ def warm_start(phi: Any, problem: BoxProblem, tol: float = 1e-3, seed: int = 0) 
     free = np.all(problem.start == 0) and problem.groups is None
     if len(problem) <= _FEW or not free or not np.all(np.isfinite(problem.upper)):
         return problem
-    return replace(problem, start=descend(phi, problem, tol, seed))
+    start = descend(phi, problem, tol, seed)
+    # sums that overflow leave nothing to start from
+    return replace(problem, start=start) if np.isfinite(start).all() else problem
 
 
 def descend(phi: Any, problem: BoxProblem, tol: float, seed: int) -> np.ndarray:

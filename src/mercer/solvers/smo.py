@@ -23,6 +23,13 @@ Variables stuck at a bound are set aside (shrinking) and checked again, with the
 computed anew, before the solver stops. It stops when the violation of optimality is below tol.
 Kernel rows may be rounded to single precision: before it stops, the gradient is probed in double
 precision, and computed anew, to go on from there, if rounding has cost more than a tenth of tol.
+
+It ends on any matrix. There is a limit of two-variable steps, a round without one that lowers the
+objective counts as idle, and ten of these in a row end in a gradient computed anew. Each time that
+happens, the objective is computed with it, and must have fallen since the last time by more than its
+own rounding, or else the violation by a tenth: rows that contradict the products of the same matrix
+(single precision where it cancels, a function that is not symmetric) lead nowhere, and the solver
+returns the best point it has been at and says why. Values that are not finite are an error.
 """
 
 from __future__ import annotations
@@ -50,8 +57,22 @@ _FEWEST_FEATURES = 32  # up to which rows are sooner computed again than kept
 _MANY = 16_000  # samples from which on that holds for all of the few
 _REPEATS = 5  # changes of a variable from which on its row is kept nevertheless
 _INNER = 100  # two-variable steps per variable of the working set and round
-_ANEW = 30  # times that the gradient is computed anew at most
+_ANEW = 30  # times that an inaccurate gradient is computed anew at most
 _PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
+_STEPS, _EACH = 10**8, 1000  # steps at most, in all or per variable, whichever is more
+_PROBE_EVERY = 30  # rounds
+_SUMS = 1e-12  # rounding of the objective, as a part of the sum of all its terms in size
+_PROGRESS = 0.9  # a violation has fallen if it is below this part of the lowest one before
+
+_ROUNDED = ": no step makes a difference beyond rounding; raise tol, lower C, or scale the data."
+_INACCURATE = (
+    ": the kernel values are not accurate enough for the objective to fall any further; scale the "
+    "data, lower C or raise tol, and check that the kernel is symmetric."
+)
+_NOT_FINITE = (
+    "the kernel has values that are not finite, or so large that sums of them are not; scale the "
+    "data, or normalise the kernel (kernel.normalize())."
+)
 
 Extremes = list[tuple[float, float]]  # the lowest rise and the highest fall of each group
 
@@ -84,6 +105,22 @@ class BoxSolution:
     stats: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Audit:
+    """A point, with its objective computed in double precision."""
+
+    objective: float
+    rounding: float  # of the objective
+    violation: float
+    beta: np.ndarray
+
+    def beats(self, other: _Audit) -> bool:
+        """Is the objective lower, or as low and the violation smaller?"""
+        fallen, rounding = other.objective - self.objective, self.rounding + other.rounding
+        nearer = self.violation < _PROGRESS * other.violation
+        return fallen > rounding or (fallen >= -rounding and nearer)
+
+
 def solve_box(
     K: Blocks,
     problem: BoxProblem,
@@ -108,7 +145,7 @@ def solve_box(
     cache : float
         Bytes for kernel rows.
     max_iter : int, optional
-        Most two-variable steps; no limit by default.
+        Most two-variable steps; by default 10^8, or 1000 per variable if that is more.
     shrinking : bool
         Set variables aside that have settled at a bound.
     workers : int, optional
@@ -116,6 +153,8 @@ def solve_box(
     watch : callable, optional
         Told the violation in each round.
     """
+    if not np.isfinite(K.diagonal).all():
+        raise ValueError(_NOT_FINITE)
     with one_blas_thread():
         return _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)
 
@@ -136,7 +175,9 @@ class _Decomposition:
         self.epsilon = float(problem.epsilon)
         self.groups = np.zeros(n, np.int64) if problem.groups is None else problem.groups
         self.n_groups = int(self.groups.max(initial=0)) + 1
-        self.stats: dict[str, Any] = {"rounds": 0, "shrunk": 0, "reconstructions": 0}
+        self.stats: dict[str, Any] = dict.fromkeys(
+            ("rounds", "shrunk", "reconstructions", "audits"), 0
+        )
         rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
         self.working = WorkingSet(K, rows, workers)
         capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
@@ -149,6 +190,9 @@ class _Decomposition:
         everything = np.arange(n)
         self._activate(everything, self._gradient(everything, K.rough_product))
         self.fallen = 0.0  # by how much the objective has fallen so far
+        self.exact = not self.beta.any()  # is the gradient computed, not as it was kept up?
+        self.best = None if self.beta.any() else self._state()
+        self.stuck = ""  # why there is no going on, if so
 
     def _activate(self, active: np.ndarray, g: np.ndarray) -> None:
         """Work on these variables from now on, whose gradient is g."""
@@ -163,49 +207,56 @@ class _Decomposition:
 
     # ---- the loop ------------------------------------------------------------------------
     def run(self, max_iter: int | None, watch: Callable[[float], None] | None) -> BoxSolution:
-        start, steps, countdown = time.perf_counter(), 0, _SHRINK_EVERY
+        start, steps = time.perf_counter(), 0
+        countdown, unchecked = _SHRINK_EVERY, _PROBE_EVERY
+        budget = max(_STEPS, _EACH * len(self.beta)) if max_iter is None else max_iter
         idle = 0  # rounds without progress
-        fresh = not self.beta.any()  # is the gradient exact, not as it was kept up?
         while True:
             violation, extremes = self._violation()
             if watch is not None:
                 watch(violation)
-            spent = max_iter is not None and steps >= max_iter
-            hopeless = self.stats["reconstructions"] >= _ANEW
-            if violation < self.tol or spent or idle >= _IDLE or (fresh and hopeless):
-                whole = len(self.active) == len(self.beta)
-                if fresh or self._settled(idle):
+            ended = violation < self.tol or steps >= budget or idle >= _IDLE
+            if ended or self.stuck:
+                if self.exact or self._settled(idle):
                     break
-                idle, fresh = 0, whole
+                idle = 0
                 continue
+            if unchecked == 0:
+                unchecked = _PROBE_EVERY
+                if not self._accurate(violation / 2):
+                    self._audit(_INACCURATE)
+                    continue
             if self.shrinking and countdown == 0:
                 countdown = _SHRINK_EVERY
                 if self._shrink(extremes):
                     continue
-            countdown -= 1
-            taken, gained = self._improve(violation, extremes, self._limit(max_iter, steps))
+            countdown, unchecked = countdown - 1, unchecked - 1
+            limit = self._limit(budget - steps)
+            taken, gained = self._improve(violation, extremes, limit)
+            if self.direct and taken == limit:  # a round of so many steps is unusual
+                unchecked = 0
             steps += taken
             idle = 0 if gained > 0 else idle + 1
-            fresh = fresh and gained <= 0
+            self.exact = self.exact and taken == 0
             self.stats["rounds"] += 1
         converged = violation < self.tol
         self.stats |= {"seconds": time.perf_counter() - start, "rows": self.rows.computed}
-        message = (
-            "optimal"
-            if converged
-            else (
+        message = "optimal"
+        if not converged:
+            why = self.stuck or "; raise tol or max_iter, or scale the data."
+            message = (
                 f"stopped after {steps} steps with a violation of {violation:.2e}, but "
-                f"tol={self.tol:g} was asked for; raise tol or max_iter, or scale the data."
+                f"tol={self.tol:g} was asked for{why}"
             )
-        )
         return BoxSolution(self.beta, self.g, violation, converged, steps, message, self.stats)
 
-    def _limit(self, max_iter: int | None, steps: int) -> int:
-        most = 10**5 if self.direct else _INNER * self.working.size
-        return most if max_iter is None else min(most, max_iter - steps)
+    def _limit(self, left: int) -> int:
+        return min(left, 10**5 if self.direct else _INNER * self.working.size)
 
     def _violation(self) -> tuple[float, Extremes]:
         """The largest violation, and for each group the lowest rise and the highest fall."""
+        if not np.isfinite(self.g).all():
+            raise ValueError(_NOT_FINITE)
         ends = slopes(self.g, self.b, self.lower, self.upper, self.epsilon, self.rise, self.fall)
         if self.n_groups == 1:
             return ends[1] - ends[0], [ends]
@@ -338,25 +389,58 @@ class _Decomposition:
             g = np.empty(n)
             g[self.active], g[aside] = self.g, self._gradient_aside(aside)
             self.rows.reset()  # rows lack the columns that were set aside
-        elif idle >= _IDLE or not self._accurate():
-            g = self._gradient(np.arange(n), self.K.product)
+            self._activate(np.arange(n), g)
+            self.stats["reconstructions"] += 1
+        elif idle >= _IDLE:
+            self._audit(_ROUNDED)
+        elif not (self._surely_accurate() or self._accurate(self.tol / 10)):
+            self._audit(_INACCURATE)
         else:
             return True
-        self._activate(np.arange(n), g)
-        self.stats["reconstructions"] += 1
         return False
 
-    def _accurate(self) -> bool:
-        """Has rounding of kernel rows left the gradient as it should be? Tried on some entries."""
-        allowed = self.tol / 10
+    def _surely_accurate(self) -> bool:
+        """Are kernel rows exact, or rounded by so little that the gradient need not be probed?"""
         # rounding errors are as good as random: that of the sum is about error * ||beta||
-        if self.K.dtype == np.float64 or 4 * self.K.error * np.linalg.norm(self.beta) <= allowed:
-            return True
+        error = 0.0 if self.K.dtype == np.float64 else self.K.error
+        return 4 * error * float(np.linalg.norm(self.beta)) <= self.tol / 10
+
+    def _accurate(self, allowed: float) -> bool:
+        """Is the gradient, as it was kept up, what it should be? Tried on some entries."""
         n = len(self.g)
         probes = np.linspace(0, n - 1, min(n, _PROBES)).astype(int)
         probes = np.append(probes, [self.rise.argmin(), self.fall.argmax()])
-        errors = self._gradient(probes, self.K.product) - self.g[probes]
+        errors = self._gradient(self.active[probes], self.K.product) - self.g[probes]
         return float(np.abs(errors).max()) <= allowed
+
+    def _audit(self, suspicion: str) -> None:
+        """The gradient of all variables computed anew, and with it whether there was progress.
+
+        If there was none, the solver is stuck, and ``suspicion`` says why.
+        """
+        n = len(self.beta)
+        if len(self.active) < n:
+            self.rows.reset()
+        self._activate(np.arange(n), self._gradient(np.arange(n), self.K.product))
+        self.exact = True
+        self.stats["reconstructions"] += 1
+        self.stats["audits"] += 1
+        found = self._state()
+        if self.best is None or found.beats(self.best):
+            self.best = found
+            self.stuck = suspicion if self.stats["audits"] >= _ANEW else ""
+        else:
+            self.stuck = suspicion
+            self.beta[:] = self.best.beta
+            self._activate(np.arange(n), self._gradient(np.arange(n), self.K.product))
+
+    def _state(self) -> _Audit:
+        """Where the solver is, for a gradient of all variables that was computed."""
+        quadratic = self.beta * (self.g - self.problem.target) / 2
+        linear = self.epsilon * np.abs(self.beta)
+        rounding = _SUMS * float(np.sum(np.abs(quadratic) + linear))
+        value = float(np.sum(quadratic + linear))
+        return _Audit(value, rounding, self._violation()[0], self.beta.copy())
 
     # ---- shrinking -----------------------------------------------------------------------
     def _shrink(self, extremes: Extremes) -> bool:

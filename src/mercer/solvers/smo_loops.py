@@ -133,13 +133,13 @@ def steps_guided_by(
         if violation < goal or steps >= limit:
             return steps, gained
         i = _place(lows[of], low) * _CHUNK
-        while g[i] + up[of, i] != low:
+        while i < n - 1 and g[i] + up[of, i] != low:  # what is not a number is found nowhere
             i += 1
         Ki, kii = rows[slot[i]], diagonal[i]
         _gains(g, down[of], Ki, diagonal, kii, low, tiny, gains, best)
         most = best.max()
         j = _place(best, most) * _CHUNK
-        while gains[j] != most:
+        while j < n - 1 and gains[j] != most:
             j += 1
         Kj = rows[slot[j]]
         curvature = float(max(kii + diagonal[j] - two * Ki[j], tiny))
@@ -203,9 +203,9 @@ def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
 
 @njit(cache=True, nogil=True, inline="always")
 def _place(values, value):
-    """Where the value is."""
+    """Where the value is; at the end if it is nowhere."""
     k = 0
-    while values[k] != value:
+    while k < values.size - 1 and values[k] != value:
         k += 1
     return k
 
@@ -227,7 +227,7 @@ def runs_of(index, most):
 
 @njit(cache=True, nogil=True)
 def refill(K, new, cache, slots, columns, order):
-    """Rows and columns ``new`` of the block K of the variables at ``columns`` of the cache.
+    """Rows ``new`` of the block K of the variables at ``columns`` of the cache.
 
     ``slots`` has the places of the new rows in the cache, ``order`` sorts ``columns``.
     """
@@ -235,16 +235,20 @@ def refill(K, new, cache, slots, columns, order):
         row, out = cache[slots[r]], K[new[r]]
         for t in order:
             out[t] = row[columns[t]]
-    mirror(K, new, columns.size)
 
 
 @njit(cache=True, nogil=True)
-def mirror(K, new, m):
-    """K[:m, new] = K[new, :m]'."""
-    for start in range(0, new.size, _STRIP):
-        stop = min(start + _STRIP, new.size)
-        for b in range(m):
-            for r in range(start, stop):
+def mirror(K, new, rank, first, last):
+    """Columns ``new[first:last]`` of the block K from its rows: K[:m, new] = K[new, :m]'.
+
+    ``rank`` has, for each of the m variables, its place in ``new``, or -1. Of two new variables
+    the row of the later one counts: no entry is both read and written, so that threads may share
+    this, and K is symmetric.
+    """
+    for start in range(first, last, _STRIP):
+        stop = min(start + _STRIP, last)
+        for b in range(rank.size):
+            for r in range(max(start, rank[b] + 1), stop):
                 K[b, new[r]] = K[new[r], b]
 
 

@@ -89,20 +89,24 @@ class WorkingSet:
         """
         m, V = len(self.members), self.active[self.members]
         order = np.argsort(self.members)
+        rank = np.full(m, -1)
+        rank[places] = np.arange(len(places))
         self._make_room(m)
 
-        def part(at: slice) -> None:
+        def fill(at: slice) -> None:
             new = places[at]
             if self.computed:
                 self.K.write(V[new], V, self.block, new, 0)
-                mirror(self.block, new, m)
             else:
                 assert slots is not None
                 refill(self.block, new, rows, slots[new], self.members, order)
 
-        work = len(places) * m
+        def reflect(at: slice) -> None:
+            mirror(self.block, places, rank, at.start, at.stop)
+
         pieces = slices(len(places), max(64, len(places) // 2))
-        run(part, pieces, self.workers if work > _SHARED else 1)
+        for part in (fill, reflect):  # one after the other: columns are read from complete rows
+            run(part, pieces, self.workers if len(places) * m > _SHARED else 1)
 
     def _make_room(self, size: int) -> None:
         if size <= len(self.block):

@@ -33,9 +33,11 @@ from .common import check_data, check_number, on_vectors
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
+_FAR = 1000  # samples at most that are moved to see what single precision does to them
 _BLURRED = 1e-3  # an error of kernel values, of 1, beyond which single precision does not do
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
 _SINGLE_RANGE = 1e18  # and of numbers whose squares do not overflow
+_FEATURES_LIMIT = 1e4  # and up to this one, if products of features, kept in it
 _MOST_FEATURES = 2000  # of a dense feature map
 _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
 
@@ -50,10 +52,11 @@ def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | Non
     order = np.arange(length(X)) if order is None else order
     n = len(order)
     single = n > _FEW and tol >= _FINE
-    vectors = isinstance(X, np.ndarray) and on_vectors(kernel)
-    if vectors and single:
+    dense = isinstance(X, np.ndarray) and on_vectors(kernel)
+    vectors = dense or (sp.issparse(X) and on_vectors(kernel))
+    if single and vectors:
         single = max(X.max(), -X.min()) < _SINGLE_RANGE
-    if single and vectors and kernel.properties.stationary:
+    if single and dense and kernel.properties.stationary:
         one = kernel.prepare(X[:1])
         height = float(kernel.diag(one)[0])
         if kernel.n_features(one) is None and height <= _SINGLE_LIMIT:
@@ -69,12 +72,13 @@ def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | Non
             if K.error <= _BLURRED * height and (K.factors or not _moved(kernel, X, origin)):
                 return K
             single = False
-    X = in_double(take(X, order))
-    X = np.asarray(X, dtype=np.float64) if vectors else X
+    X = take(X, order)
+    X = X.astype(np.float64, copy=False) if vectors else X  # what certifies is computed in double
     P = kernel.prepare(X)
     count = kernel.n_features(P)
     if count is not None and kernel.features_pay(P):
-        dtype = np.float32 if single else np.float64
+        large = float(kernel.diag(P).max(initial=0)) > _FEATURES_LIMIT
+        dtype = np.float32 if single and not large else np.float64
         if sp.issparse(kernel.features(take(P, slice(0, 1)))):
             phi: Any = kernel.features(P)
             return FeatureBlocks(compress(phi, np.unique(phi.indices)), dtype=dtype)
@@ -101,14 +105,16 @@ def _shifted(X: np.ndarray, order: np.ndarray, origin: Any) -> np.ndarray:
     return out
 
 
-def _moved(kernel: Kernel, X: np.ndarray, origin: Any) -> bool:
+def _moved(kernel: Kernel, X: Any, origin: Any) -> bool:
     """Do samples, less the origin, move visibly when they are rounded to single precision?
 
-    Told by the samples with the largest and smallest entries. By the inequality of Cauchy and
+    Told by (some of) the samples with the largest and smallest entries. By the inequality of Cauchy and
     Schwarz, kernel values change by no more than samples are moved in feature space.
     """
     far = np.unique(np.append(X.argmax(axis=0), X.argmin(axis=0)))
-    Z = X[far].astype(np.float64) - origin
+    far = far[np.linspace(0, len(far) - 1, min(len(far), _FAR)).astype(int)]
+    Z = X[far].astype(np.float64)
+    Z = Z if sp.issparse(Z) else Z - origin
     P, Q = kernel.prepare(Z), kernel.prepare(Z * (1 + np.finfo(np.float32).eps))
     own, other = kernel.diag(P), kernel.diag(Q)
     parts = slices(len(far), _PROBES)
@@ -250,7 +256,17 @@ class SupportVectorMachine(BaseEstimator):
     def _restore(self) -> None:
         """Also what :func:`mercer.load` calls: the operator is made again, not stored."""
         if len(self.support_) and self.kernel != "precomputed":
-            self._gram = self.kernel_.gram(self.support_vectors_)
+            vectors = self.support_vectors_
+            self._double = self._single_is_rough(vectors)
+            self._gram = self.kernel_.gram(vectors.astype(np.float64) if self._double else vectors)
+
+    def _single_is_rough(self, vectors: Any) -> bool:
+        """Are samples in single precision, and coefficients so large that scores would be wrong?"""
+        if getattr(vectors, "dtype", None) != np.float32 or not on_vectors(self.kernel_):
+            return False
+        largest = float(np.max(self.kernel_.diag(self.kernel_.prepare(vectors))))
+        norm = float(np.linalg.norm(self.dual_coef_, axis=1).max())
+        return not 4 * np.finfo(np.float32).eps * largest * norm <= self.tol
 
     def _values(self, X: Data) -> np.ndarray:
         """[sum_j c_tj k(x, s_j)] over each group of support vectors: shape (m, groups, t)."""
@@ -261,7 +277,7 @@ class SupportVectorMachine(BaseEstimator):
             return sum_groups(lambda i, j: X[i, self.support_[j]], m, coef, self.n_support_)
         if len(coef) == 0:
             return np.zeros((m, len(self.n_support_), coef.shape[1]))
-        K: Any = self._gram.cross(X)
+        K: Any = self._gram.cross(X.astype(np.float64, copy=False) if self._double else X)
         if isinstance(K, LowRankGram):
             weights = [K.psi[of].T @ coef[of] for of in groups(self.n_support_)]
             return np.asarray(K.phi @ np.hstack(weights)).reshape(m, len(weights), -1)

@@ -59,7 +59,7 @@ _REPEATS = 5  # changes of a variable from which on its row is kept nevertheless
 _INNER = 100  # two-variable steps per variable of the working set and round
 _ANEW = 30  # times that an inaccurate gradient is computed anew at most
 _PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
-_STEPS, _EACH = 10**8, 1000  # steps at most, in all or per variable, whichever is more
+_STEPS, _EACH = 2 * 10**7, 1000  # steps at most, in all or per variable, whichever is more
 _PROBE_EVERY = 30  # rounds
 _SUMS = 1e-12  # rounding of the objective, as a part of the sum of all its terms in size
 _PROGRESS = 0.9  # a violation has fallen if it is below this part of the lowest one before
@@ -145,7 +145,7 @@ def solve_box(
     cache : float
         Bytes for kernel rows.
     max_iter : int, optional
-        Most two-variable steps; by default 10^8, or 1000 per variable if that is more.
+        Most two-variable steps; by default 2 * 10^7, or 1000 per variable if that is more.
     shrinking : bool
         Set variables aside that have settled at a bound.
     workers : int, optional

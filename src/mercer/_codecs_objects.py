@@ -62,14 +62,15 @@ def _report(value: Any, write: Writer, place: str) -> Node:
 
 @decodes("report")
 def _(node: dict, read: Reader) -> Any:
-    from .models.svm_pairs import DualReport
+    from .models.svm_report import DualReport
 
     return DualReport(**{name: read(value) for name, value in node["fields"].items()})
 
 
 @encodes("mercer.Calibration")
 def _calibration(value: Any, write: Writer, place: str) -> Node:
-    return {"type": "calibration", "slopes": write(value.slopes, f"{place}.slopes")}
+    named = {name: write(getattr(value, name), f"{place}.{name}") for name in ("slopes", "offsets")}
+    return {"type": "calibration", **named}
 
 
 @decodes("calibration")
@@ -77,7 +78,7 @@ def _(node: dict, read: Reader) -> Any:
     from .models.calibration import Calibration
 
     found = Calibration()
-    found.slopes = read(node["slopes"])
+    found.slopes, found.offsets = read(node["slopes"]), read(node["offsets"])
     return found
 
 

@@ -384,7 +384,7 @@ class TestBadInput:
         K = rng.standard_normal((60, 60))
         K = K + K.T
         y = rng.integers(0, 2, 60)
-        with pytest.warns(NumericalWarning, match="not positive definite"):
+        with pytest.warns(NumericalWarning, match="not positive semi-definite"):
             model = SVC(kernel="precomputed").fit(K, y)
         assert np.isfinite(model.decision_function(K)).all()
 
@@ -468,3 +468,54 @@ def test_samples_in_bursts_are_told_apart():
         K = np.exp(-0.5 * cdist(X, X, "sqeuclidean")) if kernel == "rbf" else Matern(1.0)(X)
         wanted = sk.SVC(kernel="precomputed", C=10, tol=1e-4).fit(K, y)
         assert np.allclose(machine.decision_function(X), wanted.decision_function(K), atol=1e-3)
+
+
+class TestHulls:
+    """Whether there is a margin is decided by bounds of the distance of two convex hulls."""
+
+    @pytest.mark.parametrize(
+        ("offset", "width"), [(0.0, 0.1), (1e3, 0.1), (1e5, 0.1), (0.0, 1e-3), (1e3, 1e-3)]
+    )
+    def test_hard_margin_far_from_the_origin(self, rng, offset, width):
+        X = rng.uniform(-1, 1, (60, 2))
+        X[:, 0] += np.sign(X[:, 0]) * width / 2
+        X[:4, 0] = np.array([1, 1, -1, -1]) * width / 2  # on the edge
+        X[:4, 1] = [-1, 1, -1, 1]
+        y = X[:, 0] > 0
+        model = SVC("linear", C=np.inf).fit(X + offset, y)
+        (report,) = model.decision_path()
+        assert report.margin == pytest.approx(width, rel=1e-3)
+        assert report.gap <= 1e-2 * report.primal
+        signed = np.where(y, 1, -1) * model.decision_function(X + offset)
+        assert np.all(signed > 0)
+
+    def test_the_primal_of_a_hard_margin_is_attained(self, iris):
+        """Scaled to a margin of 1 on every sample, f has the norm that is reported."""
+        X, y = iris
+        model = SVC("linear", C=np.inf, tol=0.1).fit(X[:100], y[:100])
+        (report,) = model.decision_path()
+        w, sign = model.coef_[0], 2 * y[:100] - 1
+        least = np.min(sign * model.decision_function(X[:100]))
+        assert report.primal == pytest.approx(w @ w / 2 / least**2, rel=1e-9)
+        best = SVC("linear", C=np.inf, tol=1e-6).fit(X[:100], y[:100]).decision_path()[0]
+        assert report.dual <= best.primal * (1 + 1e-9)
+        assert report.primal >= best.dual * (1 - 1e-9)
+
+    @pytest.mark.parametrize("n", [60, 1200])
+    @pytest.mark.parametrize("tol", [1e-1, 1e-3])
+    def test_nu_of_labels_without_any_rule(self, n, tol):
+        """Every point in both classes: the reduced hulls are the same set, for any nu."""
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.standard_normal((n // 2, 2)), 2, axis=0)
+        for nu in (0.1, 0.5, 1.0):
+            with pytest.raises(ValueError, match="leaves no margin"):
+                NuSVC("linear", nu=nu, tol=tol).fit(X, np.arange(n) % 2)
+
+    def test_nu_of_a_small_margin_is_found_at_any_tol(self, rng):
+        """The coarse solution proves nothing, a finer one does."""
+        X = rng.uniform(-1, 1, (40, 2))
+        y = X[:, 0] > 0
+        for tol in (1.0, 1e-3):
+            model = NuSVC("linear", nu=0.1, tol=tol).fit(1e-2 * X, y)
+            assert model.fit_status_ == 0
+            assert model.score(1e-2 * X, y) > 0.9

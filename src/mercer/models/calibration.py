@@ -1,4 +1,4 @@
-"""Probabilities from scores, in a way that never contradicts the decision."""
+"""Probabilities from scores."""
 
 from __future__ import annotations
 
@@ -6,19 +6,27 @@ from collections.abc import Callable
 from typing import Self
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-_RANGE = (-12.0, 12.0)  # of log slopes
+_STEEPEST = 1e4  # slope, per standard deviation of the scores
 
 
 class Calibration:
-    r"""Temperatures that turn scores into probabilities.
+    r"""The map from scores to probabilities that held-out labels make most likely.
 
-    Two classes: p(1 | f) = sigmoid(a f), with one slope for f > 0 and one for f < 0. More:
-    softmax(a f). Slopes are positive, so the most probable class is the one with the largest score,
-    always. They maximise the likelihood of held-out scores, with labels smoothed as Platt does so
-    that perfect separation does not make them infinite.
+    Two classes: logit p(1 | f) = b + a₊ max(f, 0) + a₋ min(f, 0), monotone, with one slope on each
+    side of the boundary. More: softmax(a f + b), with an intercept for each class. Intercepts make
+    the mean of p over the held-out samples the share of each class, however the machine weighted
+    the classes; slopes of zero, the base rates, are among the candidates. Labels are smoothed as
+    Platt does, so that perfect separation does not make slopes infinite.
+
+    Attributes
+    ----------
+    slopes : ndarray
+        a₋ and a₊, or a, all >= 0.
+    offsets : ndarray
+        b, one number for two classes, else one for each class.
 
     References
     ----------
@@ -27,44 +35,66 @@ class Calibration:
     """
 
     slopes: np.ndarray
+    offsets: np.ndarray
 
     def fit(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> Self:
-        """Find the slopes from held-out scores of shape (n, 1) or (n, k) and labels 0..k-1."""
+        """Find the map from held-out scores of shape (n, 1) or (n, k) and labels 0..k-1."""
         w = np.ones(len(codes)) if weights is None else weights
+        scale = float(scores.std()) or 1.0
+        shares = np.bincount(codes, w, scores.shape[1] if scores.shape[1] > 1 else 2) / w.sum()
         if scores.shape[1] > 1:
-            self.slopes = np.array([_best(lambda a: _softmax_loss(a * scores, codes, w))])
+            F, k = scores / scale, scores.shape[1]
+            smooth = 1 / (len(codes) + 2)
+            target = (1 - smooth) * np.eye(k)[codes] + smooth / k
+            found = _maximise(lambda v: _softmax_loss(v, F, target, w), 1, np.log(shares))
+            self.slopes, self.offsets = found[:1] / scale, found[1:] - found[1:].mean()
             return self
-        f = scores[:, 0]
-        positive = w[codes == 1].sum()
-        negative = w[codes == 0].sum()
+        f = scores[:, 0] / scale
+        positive, negative = w[codes == 1].sum(), w[codes == 0].sum()
         target = np.where(codes == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
-        self.slopes = np.array([_slope(f, target, w, at) for at in (f <= 0, f > 0)])
+        sides = np.column_stack([np.minimum(f, 0), np.maximum(f, 0)])
+        base = np.log(shares[1:] / shares[0])
+        found = _maximise(lambda v: _sigmoid_loss(v, sides, target, w), 2, base)
+        self.slopes, self.offsets = found[:2] / scale, found[2:]
         return self
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """One column per class."""
         if scores.shape[1] > 1:
-            return softmax(self.slopes[0] * scores, axis=1)
+            return softmax(self.slopes[0] * scores + self.offsets, axis=1)
         f = scores[:, 0]
-        p = expit(np.where(f > 0, self.slopes[1], self.slopes[0]) * f)
+        p = expit(np.where(f > 0, self.slopes[1], self.slopes[0]) * f + self.offsets[0])
         return np.column_stack([1 - p, p])
 
 
-def _slope(f: np.ndarray, target: np.ndarray, weights: np.ndarray, at: np.ndarray) -> float:
-    return _best(lambda a: _sigmoid_loss(a * f[at], target[at], weights[at]))
+def _maximise(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]], slopes: int, offsets: np.ndarray
+) -> np.ndarray:
+    """Slopes and offsets of the smallest loss, which is convex, from the base rates on."""
+    start = np.concatenate([np.zeros(slopes), offsets])
+    bounds = [(0.0, _STEEPEST)] * slopes + [(None, None)] * len(offsets)
+    found = minimize(
+        loss, start, jac=True, bounds=bounds, method="L-BFGS-B",
+        options={"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000},
+    )  # fmt: skip
+    return np.asarray(found.x)
 
 
-def _best(loss: Callable[[float], float]) -> float:
-    found = minimize_scalar(lambda log: loss(np.exp(log)), bounds=_RANGE, method="bounded")
-    return float(np.exp(found.x))
+def _sigmoid_loss(
+    v: np.ndarray, sides: np.ndarray, target: np.ndarray, weights: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Mean negative log-likelihood for logit p = sides @ v[:2] + v[2], and its gradient."""
+    f, total = sides @ v[:2] + v[2], weights.sum()
+    value = -np.sum(weights * (target * log_expit(f) + (1 - target) * log_expit(-f))) / total
+    slope = weights * (expit(f) - target) / total
+    return float(value), np.append(slope @ sides, slope.sum())
 
 
-def _sigmoid_loss(f: np.ndarray, target: np.ndarray, weights: np.ndarray) -> float:
-    return -float(np.sum(weights * (target * log_expit(f) + (1 - target) * log_expit(-f))))
-
-
-def _softmax_loss(f: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
-    smooth = 1 / (len(codes) + 2)
-    logs = log_softmax(f, axis=1)
-    right = logs[np.arange(len(codes)), codes]
-    return -float(np.sum(weights * ((1 - smooth) * right + smooth * logs.mean(axis=1))))
+def _softmax_loss(
+    v: np.ndarray, scores: np.ndarray, target: np.ndarray, weights: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """The same for softmax(v[0] scores + v[1:])."""
+    logs, total = log_softmax(v[0] * scores + v[1:], axis=1), weights.sum()
+    slope = weights[:, None] * (np.exp(logs) - target) / total
+    value = -np.sum(weights[:, None] * target * logs) / total
+    return float(value), np.append(np.sum(slope * scores), slope.sum(axis=0))

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from ..data import Data, length
-from ..solvers.smo import BoxProblem
+from ..solvers.box import BoxProblem, multiplier
 from .common import all_or_nothing, check_number, check_weights
-from .svm_base import SupportVectorMachine, fill_up, multiplier
+from .svm_base import SupportVectorMachine, fill_up
+from .svm_report import report_of
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
@@ -91,10 +92,11 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             fill_up(upper, self.nu * upper.sum()),
         )
         solution = self._solve(self._blocks(X).subset(index), problem)
-        self._certify(solution)
+        rho = multiplier(problem, solution)
+        self._certify([report_of(problem, solution, [rho], -rho)], [solution.trouble])
         support = np.flatnonzero(solution.beta)
         self.dual_coef_ = solution.beta[None, support]
-        self.offset_ = np.array([multiplier(problem, solution)])
+        self.offset_ = np.array([rho])
         self.intercept_ = -self.offset_
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self._keep(X, index[support])

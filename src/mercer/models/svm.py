@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..solvers.blocks import Blocks
-from ..solvers.smo import BoxProblem
+from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum, multiplier
 from .common import check_number
-from .svm_base import fill_up, multiplier
+from .svm_base import fill_up
 from .svm_pairs import Solved, VectorClassifier
 
-_MEET = 1e-7  # squared distance of two convex hulls, in units of k(x, x), up to which they meet
+_ROUNDING = 1e-15  # of squared distances of two convex hulls, in units of k(x, x)
 
 
 class SVC(VectorClassifier):
@@ -128,48 +128,39 @@ class SVC(VectorClassifier):
         C = self.C * weights
         problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
         solution = self._solve(K, problem)
-        return solution, C, -multiplier(problem, solution)
+        return solution, problem, -multiplier(problem, solution)
 
     def _hard_margin(self, K: Blocks, y: np.ndarray) -> Solved:
-        """The nearest points of the two convex hulls; the classes overlap if they meet.
-
-        A duality gap below their squared distance proves that they do not.
-        """
-        n, scale = len(y), float(K.diagonal.mean()) or 1.0
+        """The nearest points of the two convex hulls; the classes overlap if they meet."""
         problem = BoxProblem(
-            np.zeros(n),
-            np.where(y > 0, 0.0, -np.inf),
-            np.where(y > 0, np.inf, 0.0),
+            np.zeros(len(y)),
+            np.minimum(2 * y, 0.0),  # no limits: each class adds up to 1
+            np.maximum(2 * y, 0.0),
             np.where(y > 0, 1 / np.sum(y > 0), -1 / np.sum(y < 0)),
             groups=(y > 0).astype(int),
         )
-        tol, total = self.tol * scale, 0
-        while True:
-            found = self._solve(K, problem, tol, total)
-            total += found.n_iter
-            squared = float(found.beta @ found.gradient)
-            if squared <= _MEET * scale:
-                raise ValueError(
-                    "C=inf asks for a hard margin, but the classes cannot be separated with this "
-                    "kernel: their convex hulls in feature space meet. Use a finite C."
-                )
-            proved = 2 * found.violation <= self.tol * squared
-            if proved or not found.converged:
-                break
-            problem.start, tol = found.beta, min(tol / 10, 0.4 * self.tol * squared)
+        scale = float(np.abs(K.diagonal).mean()) or 1.0
+        found, (below, above), meet = nearest_points(self, K, problem, self.tol * scale, self.tol)
+        if meet:
+            raise ValueError(
+                "C=inf asks for a hard margin, but the classes cannot be separated with this "
+                "kernel: to the precision of its values, their convex hulls in feature space "
+                "meet. Use a finite C."
+            )
         # ||p - q||^2 = squared, and f = 2 (p - q) / squared has margin exactly 1
-        factor = 2 / squared
-        above = multiplier(problem, found, 1) * factor
-        below = multiplier(problem, found, 0) * factor
+        factor = 2 / float(found.beta @ found.gradient)
         scaled = replace(
             found,
             beta=found.beta * factor,
             gradient=found.gradient * factor - y,
             violation=found.violation * factor,
-            converged=proved,
-            n_iter=total,
         )
-        return scaled, np.full(n, np.inf), -(above + below) / 2
+        free = np.full(len(y), np.inf)
+        margin = BoxProblem(y, np.where(y > 0, 0.0, -free), np.where(y > 0, free, 0.0), scaled.beta)
+        return scaled, margin, -(above + below) / 2 * factor
+
+    def _precision(self) -> float:
+        return 0.0 if np.isinf(self.C) else super()._precision()
 
 
 class NuSVC(VectorClassifier):
@@ -261,10 +252,43 @@ class NuSVC(VectorClassifier):
             start,
             groups=(y > 0).astype(int),
         )
-        found = self._solve(K, problem)
-        above, below = multiplier(problem, found, 1), multiplier(problem, found, 0)
+        found, (below, above), meet = nearest_points(self, K, problem, self.tol, 1.0)
         width = (above - below) / 2
-        if width <= 0:
-            raise ValueError(f"nu={self.nu:g} leaves no margin: the classes overlap; raise nu.")
+        if meet or width <= 0:
+            raise ValueError(
+                f"nu={self.nu:g} leaves no margin: to the precision of kernel values, the reduced "
+                f"convex hulls of the classes meet in feature space; raise nu."
+            )
         scaled = replace(found, beta=found.beta / width, gradient=found.gradient / width - y)
-        return scaled, weights / width, -(above + below) / (2 * width)
+        C = weights / width
+        margin = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), scaled.beta)
+        return scaled, margin, -(above + below) / (2 * width)
+
+
+def nearest_points(
+    machine: VectorClassifier, K: Blocks, problem: BoxProblem, tol: float, share: float
+) -> tuple[BoxSolution, tuple[float, float], bool]:
+    r"""The nearest points of two (reduced) convex hulls: where the difference of groups is least.
+
+    The squared distance of any two points, d² = beta'K beta, is an upper bound of the least one,
+    and the duality gap gives a lower bound. The problem is solved more and more finely until these
+    differ by no more than ``share``, or d² is rounding: then the hulls meet. If the solver stops
+    before either is proved, the solution counts as not converged.
+
+    Returns
+    -------
+    The solution; the multipliers of both groups; whether the hulls meet.
+    """
+    total, mass = 0, float(np.abs(problem.start).sum()) / 2
+    rounding = _ROUNDING * (2 * mass) ** 2 * float(np.abs(K.diagonal).max())
+    while True:
+        found = machine._solve(K, problem, tol, total)
+        total += found.n_iter
+        ends = multiplier(problem, found, 0), multiplier(problem, found, 1)
+        squared = float(found.beta @ found.gradient)
+        primal, dual = bounds_of_optimum(problem, found, ends)
+        proved = primal - dual < share * squared / 2
+        meet = squared <= rounding
+        if proved or meet or not found.converged:
+            return replace(found, converged=proved, n_iter=total), ends, meet
+        problem.start, tol = found.beta, min(tol / 10, share * squared / (5 * mass))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -12,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Data, in_double, length, take
-from ..exceptions import ConvergenceWarning, NumericalWarning
+from ..data import Data, length, take
+from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
 from ..features.sparse import compress
 from ..gram.memory import parse_memory
 from ..gram.stored import LowRankGram
@@ -21,17 +20,21 @@ from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
 from ..kernels.bits import two_values
 from ..kernels.distances import centre
+from ..kernels.indefinite import is_negative
 from ..kernels.named import as_kernel
 from ..ownership import owned
 from ..progress import ticker
 from ..solvers.blocks import Blocks, FeatureBlocks
+from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.coordinate import warm_start
 from ..solvers.exponential import Factors
-from ..solvers.smo import BoxProblem, BoxSolution, solve_box
+from ..solvers.smo import solve_box
 from .common import check_data, check_number, on_vectors
+from .svm_report import DualReport
 
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
+_EIGENVALUES = 100  # support vectors of which they are looked at
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
 _FAR = 1000  # samples at most that are moved to see what single precision does to them
 _BLURRED = 1e-3  # an error of kernel values, of 1, beyond which single precision does not do
@@ -108,8 +111,8 @@ def _shifted(X: np.ndarray, order: np.ndarray, origin: Any) -> np.ndarray:
 def _moved(kernel: Kernel, X: Any, origin: Any) -> bool:
     """Do samples, less the origin, move visibly when they are rounded to single precision?
 
-    Told by (some of) the samples with the largest and smallest entries. By the inequality of Cauchy and
-    Schwarz, kernel values change by no more than samples are moved in feature space.
+    Told by (some of) the samples with the largest and smallest entries. By the inequality of
+    Cauchy and Schwarz, kernel values change by no more than samples are moved in feature space.
     """
     far = np.unique(np.append(X.argmax(axis=0), X.argmin(axis=0)))
     far = far[np.linspace(0, len(far) - 1, min(len(far), _FAR)).astype(int)]
@@ -158,10 +161,16 @@ class SupportVectorMachine(BaseEstimator):
         "intercept_",
         "n_iter_",
         "fit_status_",
+        "reports_",
         "shape_fit_",
         "n_features_in_",
         "feature_names_in_",
     )
+
+    if_indefinite: ClassVar[str] = (
+        "what is found is a stationary point of the dual, without a duality gap"
+    )
+    _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
 
     # set by the constructors of subclasses, with scikit-learn's names
     kernel: Any
@@ -198,7 +207,11 @@ class SupportVectorMachine(BaseEstimator):
         self.kernel_ = as_kernel(
             self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         ).resolve(X)
-        return training_blocks(self.kernel_, X, self.tol, order)
+        return training_blocks(self.kernel_, X, self._precision(), order)
+
+    def _precision(self) -> float:
+        """The violation that kernel values must allow to reach; 0 for double precision."""
+        return self.tol
 
     def _solve(
         self, K: Blocks, problem: BoxProblem, tol: float | None = None, taken: int = 0
@@ -218,22 +231,46 @@ class SupportVectorMachine(BaseEstimator):
                 shrinking=self.shrinking,
                 watch=(lambda v: tick(f"violation {v:.1e}, goal {goal:.0e}")) if shown else None,
             )
-        squared = float(solution.beta @ (solution.gradient + problem.target))
-        if squared < -1e-6 * float(np.abs(solution.beta) @ np.abs(K.diagonal)):
-            warnings.warn(
-                "the kernel matrix is not positive definite: what was found is a stationary point "
-                "of the dual, and its margin and duality gap mean nothing. Use another kernel.",
-                NumericalWarning,
-                stacklevel=5,
-            )
+        solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
 
-    def _certify(self, solution: BoxSolution) -> None:
-        """Record how the solver of a machine with one problem ended."""
-        self.n_iter_: Any = solution.n_iter
-        self.fit_status_ = int(not solution.converged)
-        if not solution.converged:
-            warnings.warn(solution.message, ConvergenceWarning, stacklevel=5)
+    def _indefinite(self, K: Blocks, beta: np.ndarray) -> bool:
+        """Is the kernel not known to be positive definite, and K indefinite on support vectors?
+
+        Looked at on some of them: negative eigenvalues of a part of K are proof.
+        """
+        psd = self.kernel_.properties.psd
+        if psd or psd.no:
+            return psd.no
+        support = np.flatnonzero(beta)
+        some = np.unique(support[np.linspace(0, len(support) - 1, _EIGENVALUES).astype(int)])
+        part = np.asarray(K.block(some, some), dtype=np.float64)
+        values = np.linalg.eigvalsh((part + part.T) / 2)
+        return is_negative(values[0], np.abs(values).max())
+
+    def _certify(self, reports: list[DualReport], troubles: list[str]) -> None:
+        """Record how the solver ended for each problem, and warn once of each kind of trouble."""
+        self.reports_ = reports
+        steps = [report.n_iter for report in reports]
+        self.n_iter_: Any = np.array(steps, dtype=np.int32) if self._pairs else steps[0]
+        late = [(r.violation, why) for r, why in zip(reports, troubles, strict=True) if why]
+        self.fit_status_ = int(bool(late))
+        if late:
+            many = f"{len(late)} of {len(reports)} pairs of classes did not converge; the worst "
+            message = many * (len(reports) > 1) + max(late)[1]
+            warn(message, ConvergenceWarning)
+        if any(np.isnan(r.gap) for r in reports) and not self.kernel_.properties.psd.no:
+            warn(
+                "the kernel matrix is not positive semi-definite: what was found is a stationary "
+                "point of the dual, without a duality gap. Use a positive definite kernel, or "
+                "kernel.through(), whose matrix is K K.",
+                IndefiniteKernelWarning,
+            )
+
+    def decision_path(self) -> list[DualReport]:
+        """The certificate of each problem that was solved: primal, dual, gap, intercept, ..."""
+        check_is_fitted(self)
+        return self.reports_
 
     def _cache_bytes(self) -> float:
         """cache_size: a number of MB, as in scikit-learn, or a string such as "2 GB"."""
@@ -301,27 +338,6 @@ class SupportVectorMachine(BaseEstimator):
             raise AttributeError("coef_ is only available when using a linear kernel")
         weights: Any = self._functions() @ self.support_vectors_
         return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
-
-
-def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> float:
-    """The multiplier of the sum constraint, from complementary slackness.
-
-    The mean slope over free variables; without any, the middle of the interval it is known to
-    lie in.
-    """
-    from ..solvers.smo_loops import BIG, slopes
-
-    rise, fall = np.empty(len(problem)), np.empty(len(problem))
-    bounds = problem.lower, problem.upper
-    slopes(solution.gradient, solution.beta, *bounds, float(problem.epsilon), rise, fall)
-    inside = np.ones(len(problem), bool) if problem.groups is None else problem.groups == group
-    free = inside & (rise == fall)
-    if free.any():
-        return float(rise[free].mean())
-    low, high = fall[inside].max(initial=-BIG), rise[inside].min(initial=BIG)
-    if low <= -BIG / 2:
-        return float(high)
-    return float(low) if high >= BIG / 2 else float(low + high) / 2
 
 
 def groups(sizes: np.ndarray) -> list[slice]:

@@ -260,7 +260,7 @@ def _grid_scores(
     def fold(m: int) -> None:
         train, test = folds[m]
         own = clone(machine)
-        own.classes_ = machine.classes_
+        own.classes_, own.kernel_ = machine.classes_, machine.kernel_
         inside = weights * np.bincount(train, minlength=len(codes))
         starts = firsts[m]
         kept: dict[int, Blocks] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -13,58 +12,21 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from ..data import Data, take
-from ..exceptions import ConvergenceWarning
 from ..gram.tiles import run
 from ..progress import counted
 from ..solvers.blocks import Blocks
-from ..solvers.smo import BoxSolution
+from ..solvers.box import BoxProblem, BoxSolution
 from .calibration import Calibration
 from .common import all_or_nothing, check_weights
 from .svm_base import SupportVectorMachine
+from .svm_report import DualReport, report_of
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
 
-Solved = tuple[BoxSolution, np.ndarray, float]  # with the bounds of |beta|, and the intercept
-
-
-@dataclass(frozen=True)
-class DualReport:
-    """The certificate of one two-class problem.
-
-    Attributes
-    ----------
-    classes : tuple
-        The two classes, the negative one first.
-    primal, dual : float
-        Values of the two problems at the solution; the optimum lies between them.
-    gap : float
-        primal - dual.
-    margin : float
-        2 / ||w||, the width of the margin.
-    free, bounded : int
-        Support vectors on the margin, and inside it or misclassified.
-    intercept : float
-        b, from complementary slackness.
-    violation : float
-        Largest violation of the optimality conditions; in the nu form that of its own problem, in
-        which the margin is not yet scaled to 1.
-    n_iter : int
-        Two-variable steps taken.
-    """
-
-    classes: tuple[Any, Any]
-    primal: float
-    dual: float
-    gap: float
-    margin: float
-    free: int
-    bounded: int
-    intercept: float
-    violation: float
-    n_iter: int
+Solved = tuple[BoxSolution, BoxProblem, float]  # of the soft margin, and the intercept
 
 
 @dataclass(frozen=True)
@@ -81,8 +43,10 @@ class PairFit:
 
 
 def _has_probabilities(machine: Any) -> bool:
-    if not machine.probability:
-        raise AttributeError("predict_proba is not available when probability=False")
+    fitted = hasattr(machine, "classes_")
+    if not (hasattr(machine, "_calibration") if fitted else machine.probability):
+        again = ": fit again with probability=True" if fitted and machine.probability else ""
+        raise AttributeError(f"predict_proba is not available when probability=False{again}")
     return True
 
 
@@ -93,9 +57,10 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         *SupportVectorMachine.saved_state,
         "classes_",
         "class_weight_",
-        "reports_",
         "_calibration",
     )
+
+    _pairs = True
 
     class_weight: Any
     decision_function_shape: str
@@ -115,7 +80,8 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         if order is not None:
             fits = [replace(fit, index=order[fit.index]) for fit in fits]
         self._keep(X, self._assemble(codes, fits))
-        self._certify_all(fits)
+        self._certify([fit.report for fit in fits], [fit.trouble for fit in fits])
+        vars(self).pop("_calibration", None)
         if self.probability:
             self._calibration = self._cross_fit(X, codes, sample_weight)
         return self
@@ -172,13 +138,13 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
                 kept[p] = K
             classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
             try:
-                solution, C, b = self._solve_pair(K, y, weights[index], start)
+                solution, problem, b = self._solve_pair(K, y, weights[index], start)
             except ValueError as error:
                 if len(pairs) == 1:
                     raise
                 raise ValueError(f"classes {classes[0]!r} and {classes[1]!r}: {error}") from error
-            trouble = "" if solution.converged else solution.message
-            fits[p] = PairFit(index, solution.beta, report_of(solution, classes, y, C, b), trouble)
+            report = report_of(problem, solution, [-b], b, classes)
+            fits[p] = PairFit(index, solution.beta, report, solution.trouble)
 
         sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
         each = counted(one, len(pairs), self.verbose and len(pairs) > 1, "pairs of classes")
@@ -187,17 +153,6 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         several = np.flatnonzero(sizes <= _ALONE)
         run(each, several[np.argsort(-sizes[several], kind="stable")].tolist())
         return fits
-
-    def _certify_all(self, fits: list[PairFit]) -> None:
-        """Record how the solver ended for each pair, and warn once."""
-        self.reports_ = [fit.report for fit in fits]
-        self.n_iter_ = np.array([r.n_iter for r in self.reports_], dtype=np.int32)
-        late = [fit for fit in fits if fit.trouble]
-        self.fit_status_ = int(bool(late))
-        if late:
-            worst = max(late, key=lambda fit: fit.report.violation).trouble
-            many = f"{len(late)} of {len(fits)} pairs of classes did not converge; the worst "
-            warnings.warn(many * (len(fits) > 1) + worst, ConvergenceWarning, stacklevel=4)
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
         """Scores of each sample by machines that have not seen it, turned into probabilities."""
@@ -245,11 +200,6 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         """LIBSVM's first class is the negative one of two, and positive among more."""
         return 1.0 if len(self.classes_) == 2 else -1.0
 
-    def decision_path(self) -> list[DualReport]:
-        """The certificate of each two-class problem: primal, dual, gap, margin, intercept."""
-        check_is_fitted(self)
-        return self.reports_
-
     def decision_function(self, X: Data) -> np.ndarray:
         """Signed scores: (m,) for two classes, else one column per class ("ovr") or pair."""
         f = self._pair_scores(X)
@@ -286,13 +236,16 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         k = len(self.classes_)
         if k == 2:
             return (f[:, 0] > 0).astype(int)
-        scores = self.break_ties or self.probability
-        votes = _ovr_decision_function(f > 0, f, k) if scores else count_votes(f, k)
+        votes = _ovr_decision_function(f > 0, f, k) if self.break_ties else count_votes(f, k)
         return np.argmax(votes, axis=1)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data) -> np.ndarray:
-        """Probabilities of the classes; the most probable one is what ``predict`` returns."""
+        """Probabilities of the classes, calibrated on held-out scores.
+
+        ``predict`` goes by the sign of the scores, which knows class weights and costs of errors;
+        near the boundary the most probable class may be another one.
+        """
         f = self._pair_scores(X)
         k = len(self.classes_)
         return self._calibration.probabilities(f if k == 2 else _ovr_decision_function(f > 0, f, k))
@@ -325,24 +278,3 @@ def count_votes(f: np.ndarray, k: int) -> np.ndarray:
     moved = np.zeros((len(pair), k), np.float32)  # what a positive score changes
     moved[pair, j], moved[pair, i] = 1, -1
     return (f > 0).astype(np.float32) @ moved + np.arange(k - 1, -1, -1, dtype=np.float32)
-
-
-def report_of(
-    solution: BoxSolution, classes: tuple[Any, Any], y: np.ndarray, C: np.ndarray, b: float
-) -> DualReport:
-    """The certificate of the soft-margin problem with bounds C."""
-    beta = solution.beta
-    f = solution.gradient + y  # K beta
-    squared = float(beta @ f)
-    slack = np.maximum(0.0, 1 - y * (f + b))
-    finite = np.isfinite(C)
-    primal = squared / 2 + float(np.sum(np.where(finite, C, 0.0) * slack))
-    dual = float(np.abs(beta).sum()) - squared / 2
-    bounded = int(np.sum(finite & (np.abs(beta) >= C)))
-    free = int(np.sum(beta != 0)) - bounded
-    margin = 2 / np.sqrt(squared) if squared > 0 else np.inf
-    violation = max(0.0, solution.violation)
-    return DualReport(
-        classes, primal, dual, primal - dual, float(margin), free, bounded, b, violation,
-        solution.n_iter,
-    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,9 +12,12 @@ from sklearn.utils.validation import column_or_1d
 
 from ..data import Data
 from ..solvers.blocks import Blocks
-from ..solvers.smo import BoxProblem
+from ..solvers.box import BoxProblem, multiplier
 from .common import all_or_nothing, check_number, check_weights
-from .svm_base import SupportVectorMachine, fill_up, multiplier
+from .svm_base import SupportVectorMachine, fill_up
+from .svm_report import DualReport, report_of
+
+Solved = tuple[np.ndarray, DualReport, str]  # beta, certificate, why the solver stopped early
 
 
 class VectorRegressor(RegressorMixin, SupportVectorMachine):
@@ -39,12 +43,13 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
         if (weights := check_weights(sample_weight, y)) is not None:
             C *= weights
         index = np.flatnonzero(C > 0)
-        beta, b = self._fit_dual(self._blocks(X), index, y[index], C[index])
+        beta, report, trouble = self._fit_dual(self._blocks(X), index, y[index], C[index])
         support = np.flatnonzero(beta)
         self.dual_coef_ = beta[None, support]
-        self.intercept_ = np.array([b])
+        self.intercept_ = np.array([report.intercept])
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self._keep(X, index[support])
+        self._certify([report], [trouble])
         return self
 
     def predict(self, X: Data) -> np.ndarray:
@@ -54,9 +59,7 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
     def _check_parameters(self) -> None:
         raise NotImplementedError
 
-    def _fit_dual(
-        self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def _fit_dual(self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         raise NotImplementedError
 
 
@@ -120,13 +123,11 @@ class SVR(VectorRegressor):
     def _check_parameters(self) -> None:
         check_number("epsilon", self.epsilon, ">= 0 and finite", lambda e: 0 <= e < np.inf)
 
-    def _fit_dual(
-        self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def _fit_dual(self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         problem = BoxProblem(y, -C, C, np.zeros(len(y)), epsilon=self.epsilon)
         solution = self._solve(blocks.subset(index), problem)
-        self._certify(solution)
-        return solution.beta, -multiplier(problem, solution)
+        b = -multiplier(problem, solution)
+        return solution.beta, report_of(problem, solution, [-b], b), solution.trouble
 
 
 class NuSVR(VectorRegressor):
@@ -195,9 +196,7 @@ class NuSVR(VectorRegressor):
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
 
-    def _fit_dual(
-        self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def _fit_dual(self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         """Two variables per sample, for residuals above and below the tube."""
         n = len(y)
         twice = np.concatenate([index, index])
@@ -211,7 +210,13 @@ class NuSVR(VectorRegressor):
             groups=np.repeat([0, 1], n),
         )
         solution = self._solve(blocks.subset(twice), problem)
-        self._certify(solution)
         above, below = multiplier(problem, solution, 0), multiplier(problem, solution, 1)
-        self.epsilon_ = (below - above) / 2
-        return solution.beta[:n] + solution.beta[n:], -(above + below) / 2
+        self.epsilon_, b = (below - above) / 2, -(above + below) / 2
+        beta = solution.beta[:n] + solution.beta[n:]
+        bounded = int(np.sum(np.abs(beta) >= C))
+        report = replace(
+            report_of(problem, solution, [above, below], b),
+            bounded=bounded,
+            free=int(np.sum(beta != 0)) - bounded,
+        )
+        return beta, report, solution.trouble

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .box import BoxProblem
 from .coordinate_loops import sweep_dense, sweep_sparse
-from .smo import BoxProblem
 
 _SWEEPS = 200
 _FEW = 2000  # problems up to this size need no such start

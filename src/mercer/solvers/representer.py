@@ -37,9 +37,10 @@ from ..gram.stored import LowRankGram, TiledGram
 from ..losses import Dual, Loss
 from .base import Solution
 from .blocks import Blocks, FeatureBlocks
+from .box import BoxProblem
 from .coordinate import warm_start
 from .newton import FLAT, Preconditioner, solve_newton, system_of
-from .smo import BoxProblem, solve_box
+from .smo import solve_box
 from .smo_loops import BIG, slopes
 
 SOLVERS = ("auto", "newton", "dual", "admm")

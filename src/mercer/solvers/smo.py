@@ -24,25 +24,26 @@ computed anew, before the solver stops. It stops when the violation of optimalit
 Kernel rows may be rounded to single precision: before it stops, the gradient is probed in double
 precision, and computed anew, to go on from there, if rounding has cost more than a tenth of tol.
 
-It ends on any matrix. There is a limit of two-variable steps, a round without one that lowers the
-objective counts as idle, and ten of these in a row end in a gradient computed anew. Each time that
-happens, the objective is computed with it, and must have fallen since the last time by more than its
-own rounding, or else the violation by a tenth: rows that contradict the products of the same matrix
-(single precision where it cancels, a function that is not symmetric) lead nowhere, and the solver
-returns the best point it has been at and says why. Values that are not finite are an error.
+It ends on any matrix. Two-variable steps are limited; a round that does not lower the objective is
+idle, and after ten of these in a row the gradient is computed anew. Whenever that happens, the
+objective computed with it must have fallen since the last time by more than its own rounding, or
+the violation by a tenth. Rows that contradict the products with the same matrix (single precision
+where it cancels, a function that is not symmetric) lead nowhere: then the solver returns the best
+point it has been at, and says why. Values that are not finite are an error.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..gram.tiles import one_blas_thread
 from .blocks import Blocks, Product
+from .box import BoxProblem, BoxSolution
 from .rows import RowCache
 from .smo_loops import BIG, slopes, take_steps
 from .smo_small import solve_small
@@ -75,34 +76,6 @@ _NOT_FINITE = (
 )
 
 Extremes = list[tuple[float, float]]  # the lowest rise and the highest fall of each group
-
-
-@dataclass
-class BoxProblem:
-    """The quadratic programme, without its kernel."""
-
-    target: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    start: np.ndarray
-    epsilon: float = 0.0
-    groups: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.target)
-
-
-@dataclass
-class BoxSolution:
-    """A solution with its certificate: the largest violation of optimality."""
-
-    beta: np.ndarray
-    gradient: np.ndarray  # K beta - target
-    violation: float
-    converged: bool
-    n_iter: int
-    message: str
-    stats: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,91 @@
+"""The quadratic programme of all support vector machines: problem, solution, certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .smo_loops import BIG, slopes
+
+
+@dataclass
+class BoxProblem:
+    """The quadratic programme, without its kernel."""
+
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    start: np.ndarray
+    epsilon: float = 0.0
+    groups: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass
+class BoxSolution:
+    """A solution with its certificate: the largest violation of optimality."""
+
+    beta: np.ndarray
+    gradient: np.ndarray  # K beta - target
+    violation: float
+    converged: bool
+    n_iter: int
+    message: str
+    stats: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def trouble(self) -> str:
+        """Why it did not converge; empty if it did."""
+        return "" if self.converged else self.message
+
+
+def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> float:
+    """The multiplier of the sum constraint, from complementary slackness.
+
+    The mean slope over free variables; without any, the middle of the interval it is known to
+    lie in.
+    """
+    rise, fall = np.empty(len(problem)), np.empty(len(problem))
+    bounds = problem.lower, problem.upper
+    slopes(solution.gradient, solution.beta, *bounds, float(problem.epsilon), rise, fall)
+    inside = np.ones(len(problem), bool) if problem.groups is None else problem.groups == group
+    free = inside & (rise == fall)
+    if free.any():
+        return float(rise[free].mean())
+    low, high = fall[inside].max(initial=-BIG), rise[inside].min(initial=BIG)
+    if low <= -BIG / 2:
+        return float(high)
+    return float(low) if high >= BIG / 2 else float(low + high) / 2
+
+
+def bounds_of_optimum(
+    problem: BoxProblem, solution: BoxSolution, multipliers: Sequence[float]
+) -> tuple[float, float]:
+    r"""Values of the primal and the dual, between which the optimum lies, for K >= 0.
+
+    The dual is the negative objective of the programme, D = t'beta - beta'K beta / 2 - epsilon
+    ||beta||_1. For any multipliers m of the sums s,
+
+    .. math:: P = \tfrac12 \beta'K\beta - m's + \sum_i \max_{l_i \le b \le u_i}
+              \left((m - g_i) b - \epsilon |b|\right), \qquad g = K\beta - t,
+
+    which is the regularised loss of the machine with intercept -m (hinge, tube, ...), is no smaller
+    than the optimum. Bounds that are infinite are those of a hard margin: f is then scaled until
+    all samples have a margin of 1.
+    """
+    beta, g = solution.beta, solution.gradient
+    squared = float(beta @ (g + problem.target))  # beta' K beta
+    dual = float(beta @ problem.target - problem.epsilon * np.abs(beta).sum()) - squared / 2
+    group = np.zeros(len(problem), int) if problem.groups is None else problem.groups
+    m = np.asarray(multipliers, dtype=np.float64)[group]
+    if np.isinf(problem.lower).any() or np.isinf(problem.upper).any():
+        margin = float(np.min(problem.target * (g + problem.target - m)))
+        return (squared / margin**2 / 2 if margin > 0 else np.inf), dual
+    ends = (problem.lower, problem.upper, np.clip(0.0, problem.lower, problem.upper))
+    loss = np.max([(m - g) * b - problem.epsilon * np.abs(b) for b in ends], axis=0)
+    return squared / 2 + float(loss.sum()) - float(beta @ m), dual

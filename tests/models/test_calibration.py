@@ -112,8 +112,9 @@ def test_only_when_asked_for():
     model = SVC().fit(X, y)
     assert not hasattr(model, "predict_proba")
     model.set_params(probability=True)  # the fitted machine has not been calibrated
-    with pytest.raises(AttributeError, match="fit again"):
+    with pytest.raises(AttributeError) as caught:
         _ = model.predict_proba
+    assert "fit again" in str(caught.value.__cause__)
     assert hasattr(model.fit(X, y), "predict_proba")
     model.set_params(probability=False)
     assert model.predict_proba(X).shape == (150, 3)  # it has been

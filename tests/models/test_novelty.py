@@ -65,3 +65,23 @@ def test_bad_nu(X):
 def test_bad_weights(X):
     with pytest.raises(ValueError, match="sample_weight must be >= 0, and not all zero"):
         OneClassSVM().fit(X, sample_weight=-np.ones(len(X)))
+
+
+@pytest.mark.parametrize("gamma", [0.1, 5.0, 50.0])
+@pytest.mark.parametrize("nu", [0.01, 0.05, 0.2, 1.0])
+@pytest.mark.parametrize(("n", "dtype"), [(300, float), (300, np.float32), (1200, float)])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3])
+def test_no_more_than_nu_are_outside_whatever_tol_is(gamma, nu, n, dtype, tol):
+    """Samples on the edge are inside, though their scores are equal up to tol only."""
+    X = np.random.default_rng(0).standard_normal((n, 3)).astype(dtype)
+    model = OneClassSVM(nu=nu, gamma=gamma, tol=tol).fit(X)
+    outside = model.predict(X) < 0
+    assert outside.mean() <= nu
+    assert np.mean(model.decision_function(X) < 0) == outside.mean()
+    assert len(model.support_) >= nu * n * (1 - 1e-12)
+
+
+def test_no_more_than_nu_of_the_weight(rng):
+    X, w = rng.standard_normal((200, 2)), rng.uniform(0, 3, 200)
+    model = OneClassSVM(nu=0.1, gamma=2.0).fit(X, sample_weight=w)
+    assert w[model.predict(X) < 0].sum() <= 0.1 * w.sum()

@@ -11,7 +11,19 @@ from sklearn.datasets import load_iris, make_classification, make_moons
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import SVC, Gaussian, Linear, Matern, NuSVC, Polynomial, Spectrum
+from mercer import (
+    SVC,
+    SVR,
+    Exponential,
+    Gaussian,
+    Linear,
+    Matern,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Polynomial,
+    Spectrum,
+)
 from mercer.exceptions import ConvergenceWarning, DomainError, NumericalWarning
 from mercer.gram.stored import LowRankGram
 from mercer.models import svm_base
@@ -21,7 +33,7 @@ NU = "nu is infeasible with these class weights, as it is in scikit-learn"
 
 
 @parametrize_with_checks(
-    [SVC(gamma=0.1, tol=1e-9), SVC(kernel=Linear(), tol=1e-9), NuSVC(gamma=0.1, tol=1e-9)],
+    [SVC(gamma=0.1, tol=1e-9), SVC(kernel=Linear(), tol=1e-9), NuSVC(gamma=0.1, tol=1e-6)],
     expected_failed_checks=lambda e: (
         {
             "check_class_weight_classifiers": NU,
@@ -519,3 +531,28 @@ class TestHulls:
             model = NuSVC("linear", nu=0.1, tol=tol).fit(1e-2 * X, y)
             assert model.fit_status_ == 0
             assert model.score(1e-2 * X, y) > 0.9
+
+
+class TestWords:
+    @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+    def test_class_weights_are_weights(self, iris, weight):
+        with pytest.raises(ValueError, match="class_weight must be >= 0"):
+            SVC(class_weight={0: weight}).fit(*iris)
+
+    @pytest.mark.parametrize("model", [SVC, NuSVC, SVR, OneClassSVM])
+    def test_degrees_are_whole(self, iris, model):
+        with pytest.raises(ValueError, match="degree must be an integer"):
+            model("poly", degree=2.5).fit(*iris)
+        assert model("poly", degree=2.0).fit(*iris).kernel_.degree == 2
+
+    def test_bad_samples_are_named_by_their_place(self):
+        words = ["acgt", "acca", "gtgt", "ttgg", 3, "acac"]
+        with pytest.raises(ValueError, match="sample 4 is a int"):
+            SVC(Spectrum(2)).fit(words, [1, 0, 1, 0, 1, 0])
+
+    @pytest.mark.parametrize("model", [SVC(), NuSVC(nu=0.1), SVR(), NuSVR(), OneClassSVM()])
+    def test_kernels_that_overflow(self, rng, model):
+        """exp(x'y) of large x: one class was predicted for all."""
+        X = rng.standard_normal((60, 3))
+        with pytest.raises(ValueError, match="not finite"):
+            model.set_params(kernel=Exponential()).fit(100 * X, X[:, 0] > 0)

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+    train_test_split,
+)
 from sklearn.svm import SVC as SklearnSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -160,3 +167,66 @@ def test_bad_input(options, message):
     X, y = make_moons(40, random_state=0)
     with pytest.raises(ValueError, match=message):
         SVCCV(**options).fit(X, y)
+
+
+def test_scores_are_weighted(rng):
+    """A sample of weight three counts as three samples, in the scores as in the fit."""
+    X, y = make_moons(60, noise=0.4, random_state=0)
+    w = rng.integers(0, 4, 60)
+    w[:2] = 0
+    twice = np.repeat(np.arange(60), w)
+    splits = [
+        (np.arange(0, 60, 2), np.arange(1, 60, 2)),
+        (np.arange(1, 60, 2), np.arange(0, 60, 2)),
+    ]
+    repeated = [tuple(np.flatnonzero(np.isin(twice, part)) for part in fold) for fold in splits]
+    grid = {"Cs": [0.1, 10.0], "gamma": 1.0, "test_size": 0, "tol": 1e-8}
+    weighted = SVCCV(cv=splits, **grid).fit(X, y, w)
+    counted = SVCCV(cv=repeated, **grid).fit(X[twice], y[twice])
+    np.testing.assert_allclose(
+        weighted.cv_results_["split_test_scores"], counted.cv_results_["split_test_scores"]
+    )
+    plain = SVCCV(cv=splits, **grid).fit(X, y)
+    assert not np.allclose(
+        weighted.cv_results_["split_test_scores"], plain.cv_results_["split_test_scores"]
+    )
+
+
+def test_splits_in_a_list_are_about_all_samples():
+    X, y = load_iris(return_X_y=True)
+    splits = list(KFold(5, shuffle=True, random_state=0).split(X))
+    plain = SVCCV([1.0], cv=splits, gamma=0.5, test_size=0).fit(X, y)
+    theirs = cross_val_score(SVC(C=1.0, gamma=0.5), X, y, cv=splits)
+    np.testing.assert_allclose(plain.cv_results_["split_test_scores"][0], theirs)
+    held = SVCCV([1.0], cv=splits, gamma=0.5, random_state=0).fit(X, y)
+    _, outside = train_test_split(np.arange(150), test_size=0.2, stratify=y, random_state=0)
+    own = [tuple(np.setdiff1d(part, outside) for part in fold) for fold in splits]
+    theirs = cross_val_score(SVC(C=1.0, gamma=0.5), X, y, cv=own)
+    np.testing.assert_allclose(held.cv_results_["split_test_scores"][0], theirs)
+
+
+def test_groups_are_not_divided():
+    """Every sample has a twin with the same label: knowing it is knowing the answer."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((40, 3)), 2, axis=0)
+    y = np.repeat(rng.integers(0, 2, 40), 2)
+    groups = np.repeat(np.arange(40), 2)
+    options = {"Cs": [100.0], "gamma": 50.0, "random_state": 0}
+    apart = SVCCV(**options).fit(X, y, groups=groups)
+    assert SVCCV(**options).fit(X, y).best_score_ > apart.best_score_ + 0.1
+    same = SVCCV(cv=GroupKFold(4), test_size=0, **options).fit(X, y, groups=groups)
+    theirs = cross_val_score(SVC(C=100.0, gamma=50.0), X, y, cv=GroupKFold(4), groups=groups)
+    np.testing.assert_allclose(same.cv_results_["split_test_scores"][0], theirs)
+
+
+def test_folds_that_lack_a_class():
+    X, y = load_iris(return_X_y=True)
+    order = np.r_[0:150:3, 1:150:3, 2:150:3]
+    order = np.r_[order, np.flatnonzero(y == 2)[:10]]  # the last fold has most of class 2
+    X, y = X[order], np.where(np.arange(160) < 140, y[order] % 2, 2)
+    folds = KFold(8)
+    ours = SVCCV([1.0], cv=folds, test_size=0, gamma=0.5).fit(X, y)
+    theirs = cross_val_score(SVC(C=1.0, gamma=0.5), X, y, cv=folds)
+    np.testing.assert_allclose(ours.cv_results_["split_test_scores"][0], theirs)
+    with pytest.raises(ValueError, match="fold 0 of cv has samples of 1 classes"):
+        SVCCV([1.0], cv=KFold(2), test_size=0).fit(X[:100], np.repeat([0, 1], 50))

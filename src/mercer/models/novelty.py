@@ -8,10 +8,13 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from ..data import Data, length
-from ..solvers.box import BoxProblem, multiplier
+from ..solvers.blocks import Blocks
+from ..solvers.box import BoxProblem, BoxSolution, multiplier
 from .common import all_or_nothing, check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up
 from .svm_report import report_of
+
+_ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
@@ -28,12 +31,16 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         As in :class:`SVC`.
     nu : float
         In (0, 1]: upper bound of the fraction of training samples called outliers, lower bound of
-        the fraction of support vectors.
+        the fraction of support vectors (weighted fractions, with ``sample_weight``).
 
     Attributes
     ----------
     offset_ : float
-        rho: ``decision_function(X) = score_samples(X) - offset_``.
+        rho: ``decision_function(X) = score_samples(X) - offset_``. The lower end of what ``tol``
+        leaves open, so that samples on the edge count as inside.
+    reports_ : list of DualReport
+        The certificate, of the problem with upper bounds 1 and the sum nu n: its primal is
+        ||f||² / 2 - nu n rho + sum_i max(0, rho - f(x_i)).
 
     Examples
     --------
@@ -91,8 +98,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             upper,
             fill_up(upper, self.nu * upper.sum()),
         )
-        solution = self._solve(self._blocks(X).subset(index), problem)
-        rho = multiplier(problem, solution)
+        K = self._blocks(X).subset(index)
+        solution = self._solve(K, problem)
+        exact = K.dtype == np.float64 and getattr(X, "dtype", None) != np.float32
+        rho = self._edge(K, problem, solution, exact)
         self._certify([report_of(problem, solution, [rho], -rho)], [solution.trouble])
         support = np.flatnonzero(solution.beta)
         self.dual_coef_ = solution.beta[None, support]
@@ -101,6 +110,20 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self._keep(X, index[support])
         return self
+
+    def _edge(self, K: Blocks, problem: BoxProblem, solution: BoxSolution, exact: bool) -> float:
+        """The lowest f of samples whose coefficient is below its bound: all these are inside.
+
+        So the fraction outside is at most nu, whatever tol is: the coefficients of samples at their
+        bounds add up to no more than nu n. Scores of new data agree with those of the solver to a
+        tenth of tol, or to rounding if all values are ``exact``, in double precision.
+        """
+        inside = solution.beta < problem.upper
+        if not inside.any():
+            return multiplier(problem, solution)
+        size = float(np.abs(solution.beta).sum() * np.abs(K.diagonal).max())
+        slack = _ROUNDING * size if exact else min(self.tol / 5, 1e-5 * size)
+        return float(solution.gradient[inside].min()) - slack
 
     def score_samples(self, X: Data) -> np.ndarray:
         """f(x), larger where data are dense."""

@@ -75,9 +75,11 @@ def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | Non
             if K.error <= _BLURRED * height and (K.factors or not _moved(kernel, X, origin)):
                 return K
             single = False
-    X = take(X, order)
-    X = X.astype(np.float64, copy=False) if vectors else X  # what certifies is computed in double
-    P = kernel.prepare(X)
+    if vectors:
+        X = take(X, order).astype(np.float64, copy=False)  # what certifies is computed in double
+        P = kernel.prepare(X)
+    else:
+        P = take(kernel.prepare(X), order)  # in the order of the user, who is told of bad samples
     count = kernel.n_features(P)
     if count is not None and kernel.features_pay(P):
         large = float(kernel.diag(P).max(initial=0)) > _FEATURES_LIMIT
@@ -197,6 +199,10 @@ class SupportVectorMachine(BaseEstimator):
             "-1, for no limit, or a number of steps",
             lambda most: most >= -1 and most % 1 == 0,
         )
+        if self.kernel == "poly":
+            check_number(
+                "degree", self.degree, "an integer >= 0", lambda d: d >= 0 and float(d).is_integer()
+            )
         self._cache_bytes()
         X = check_data(self, X, self.kernel, reset=True, keep=False)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
@@ -303,7 +309,7 @@ class SupportVectorMachine(BaseEstimator):
             return False
         largest = float(np.max(self.kernel_.diag(self.kernel_.prepare(vectors))))
         norm = float(np.linalg.norm(self.dual_coef_, axis=1).max())
-        return not 4 * np.finfo(np.float32).eps * largest * norm <= self.tol
+        return not 4 * np.finfo(np.float32).eps * largest * norm <= self.tol / 10
 
     def _values(self, X: Data) -> np.ndarray:
         """[sum_j c_tj k(x, s_j)] over each group of support vectors: shape (m, groups, t)."""

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv, train_test_split
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ParameterGrid,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+    train_test_split,
+)
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import column_or_1d
 
-from ..data import Data, length, take
+from ..data import Data, take
 from ..exceptions import ConvergenceWarning
 from ..gram.memory import free_memory
 from ..gram.tiles import cores, run
@@ -43,7 +53,7 @@ class SVCCV(SVC):
         Kernels and their parameters to try, by nested names: ``{"gamma": [0.1, 1]}``,
         ``{"kernel__lengthscale": [0.5, 2]}``.
     cv : int, splitter or iterable
-        Folds.
+        Folds; an iterable of (train, test) is about all samples, and those held out are taken away.
     test_size : float
         Fraction held out for the final test; 0 for none.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
@@ -138,8 +148,12 @@ class SVCCV(SVC):
         return self.C_
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Choose by cross-validation, test on the part held out, then fit on everything."""
+    def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose by cross-validation, test on the part held out, then fit on everything.
+
+        Samples of one of the ``groups`` are never divided between folds, or fit and test. With
+        ``sample_weight`` scores are weighted, too.
+        """
         Cs = self._check_Cs()
         if self.kernel == "precomputed":
             raise ValueError('SVCCV chooses a kernel; with kernel="precomputed" use GridSearchCV.')
@@ -148,13 +162,13 @@ class SVCCV(SVC):
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
         y = self.classes_[codes]
-        inside, outside = np.arange(length(X)), np.arange(0)
-        if self.test_size:
-            inside, outside = train_test_split(
-                inside, test_size=self.test_size, stratify=codes, random_state=self.random_state
-            )
-            inside, outside = np.sort(inside), np.sort(outside)
-        folds = self._folds(codes[inside])
+        raw = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        counts = np.ones(len(codes)) if raw is None else raw
+        if groups is not None:
+            groups = column_or_1d(groups)
+            check_consistent_length(X, groups)
+        inside, outside = self._held_out(codes, groups)
+        folds = self._folds(codes, groups, inside, weights > 0)
         data = take(X, inside)
         tried: list[dict[str, Any]] = []
         scores: list[np.ndarray] = []
@@ -163,7 +177,7 @@ class SVCCV(SVC):
         for setting in progress(settings, self.verbose):
             machine = self._machine(setting)
             found, unfinished = _grid_scores(
-                machine, Cs, data, codes[inside], weights[inside], folds, firsts
+                machine, Cs, data, codes[inside], weights[inside], counts[inside], folds, firsts
             )
             tried += [{**setting, "C": float(C)} for C in Cs]
             scores += list(found)
@@ -178,18 +192,18 @@ class SVCCV(SVC):
         self.cv_results_ = {
             "params": tried,
             "split_test_scores": np.stack(scores),
-            "mean_test_score": np.stack(scores).mean(axis=1),
+            "mean_test_score": np.nanmean(np.stack(scores), axis=1),
         }
         best = int(np.argmax(self.cv_results_["mean_test_score"]))
         self.best_params_ = tried[best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         self.test_score_ = np.nan
-        raw = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         chosen = self._machine(self.best_params_)
         if len(outside):
             w = None if raw is None else raw[inside]
             tested = clone(chosen).fit(data, y[inside], w)
-            self.test_score_ = float(np.mean(tested.predict(take(X, outside)) == y[outside]))
+            right = tested.predict(take(X, outside)) == y[outside]
+            self.test_score_ = _mean(right, counts[outside])
         chosen.set_params(probability=self.probability).fit(X, y, raw)
         for name, value in vars(chosen).items():
             if name not in chosen.get_params(deep=False):
@@ -225,12 +239,47 @@ class SVCCV(SVC):
         machine.classes_ = self.classes_
         return machine
 
-    def _folds(self, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        if isinstance(self.cv, int):
-            splitter = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
+    def _held_out(self, codes: np.ndarray, groups: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The samples to choose by and those to test on, in order."""
+        everything = np.arange(len(codes))
+        if not self.test_size:
+            return everything, np.arange(0)
+        if groups is None:
+            parts = train_test_split(
+                everything, test_size=self.test_size, stratify=codes, random_state=self.random_state
+            )
         else:
-            splitter = check_cv(self.cv, codes, classifier=True)
-        return list(splitter.split(np.empty((len(codes), 1)), codes))
+            splitter = GroupShuffleSplit(
+                1, test_size=self.test_size, random_state=self.random_state
+            )
+            parts = next(splitter.split(everything, codes, groups))
+        return np.sort(parts[0]), np.sort(parts[1])
+
+    def _folds(
+        self, codes: np.ndarray, groups: Any, inside: np.ndarray, alive: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Places among the samples ``inside``, for training and validation."""
+        own = codes[inside]
+        some = None if groups is None else groups[inside]
+        if hasattr(self.cv, "split") or isinstance(self.cv, Integral):
+            splitter = self.cv
+            if isinstance(self.cv, Integral):
+                kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+                splitter = kind(int(self.cv), shuffle=True, random_state=self.random_state)
+            folds = list(splitter.split(np.empty((len(own), 1)), own, some))
+        else:  # splits of all samples, of which some were held out
+            place = np.full(len(codes), -1)
+            place[inside] = np.arange(len(inside))
+            splits = check_cv(self.cv).split()
+            folds = [tuple(_known(place[np.asarray(part)]) for part in fold) for fold in splits]
+        for number, (train, test) in enumerate(folds):
+            known = len(np.unique(own[train][alive[inside][train]]))
+            if known < 2 or not len(test):
+                raise ValueError(
+                    f"fold {number} of cv has samples of {known} classes to learn from, and "
+                    f"{len(test)} to be scored on; use folds that mix the classes."
+                )
+        return folds
 
     def plot(self, ax: Any = None) -> Any:
         """The scores as a map over C and the other parameter, or curves if there are more."""
@@ -245,12 +294,15 @@ def _grid_scores(
     X: Data,
     codes: np.ndarray,
     weights: np.ndarray,
+    counts: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
     firsts: list[Starts | None],
 ) -> tuple[np.ndarray, int]:
     """Accuracies of shape (len(Cs), folds), and how many fits did not converge.
 
-    Folds are fitted in parallel, C ascending, each from the solution before.
+    Folds are fitted in parallel, C ascending, each from the solution before. Samples are fitted
+    with ``weights``, which include those of their classes, and scored with ``counts``. Classes that
+    a fold does not know are never predicted.
 
     ``firsts`` has, for each fold, where to start with the first C, and later its solution.
     """
@@ -260,14 +312,18 @@ def _grid_scores(
     def fold(m: int) -> None:
         train, test = folds[m]
         own = clone(machine)
-        own.classes_, own.kernel_ = machine.classes_, machine.kernel_
+        own.kernel_ = machine.kernel_
         inside = weights * np.bincount(train, minlength=len(codes))
+        present = np.unique(codes[inside > 0])
+        own.classes_ = machine.classes_[present]
+        own_codes = np.searchsorted(present, codes)  # of no account where the class is missing
         starts = firsts[m]
         kept: dict[int, Blocks] = {}
         for c, C in enumerate(Cs):
             own.C = float(C)
-            fits = own._fit_pairs(blocks, codes, inside, starts, kept)
-            scores[c, m] = np.mean(_predict(own, blocks, codes, test, fits) == codes[test])
+            fits = own._fit_pairs(blocks, own_codes, inside, starts, kept)
+            found = present[_predict(own, blocks, own_codes, test, fits)]
+            scores[c, m] = _mean(found == codes[test], counts[test])
             late[c, m] = any(fit.trouble for fit in fits)
             if c == 0:
                 firsts[m] = [fit.beta for fit in fits]
@@ -277,6 +333,15 @@ def _grid_scores(
 
     run(fold, range(len(folds)))
     return scores, int(late.sum())
+
+
+def _mean(right: np.ndarray, weights: np.ndarray) -> float:
+    """The weighted share; NaN if all weights are zero."""
+    return float(np.average(right, weights=weights)) if weights.any() else np.nan
+
+
+def _known(place: np.ndarray) -> np.ndarray:
+    return place[place >= 0]
 
 
 def _continued(beta: np.ndarray, bound: np.ndarray, growth: float) -> np.ndarray:

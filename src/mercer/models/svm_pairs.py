@@ -102,6 +102,8 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class"
             )
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        if not np.all((self.class_weight_ >= 0) & np.isfinite(self.class_weight_)):
+            raise ValueError(f"class_weight must be >= 0 and finite, got {self.class_weight!r}.")
         weights = self.class_weight_[codes]
         if (own := check_weights(sample_weight, y)) is not None:
             weights = weights * own

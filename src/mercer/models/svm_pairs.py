@@ -81,7 +81,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             fits = [replace(fit, index=order[fit.index]) for fit in fits]
         self._keep(X, self._assemble(codes, fits))
         self._certify([fit.report for fit in fits], [fit.trouble for fit in fits])
-        vars(self).pop("_calibration", None)
+        self.__dict__.pop("_calibration", None)
         if self.probability:
             self._calibration = self._cross_fit(X, codes, sample_weight)
         return self

@@ -54,6 +54,32 @@ def test_shares_by_brute_force(series):
     assert at == 504
 
 
+def test_what_equals_a_threshold_does_not_exceed_it():
+    kernel = exact(DilatedConvolution(size=84, dilations=[1]), [[0.0] * 20])
+    kernel.thresholds, kernel.scaling = np.zeros(84), np.stack([np.zeros(84), np.ones(84)])
+    assert not kernel.prepare([[0.0] * 20]).any()
+
+
+def test_default_dilations_span_a_series_of_median_length(rng):
+    X = [rng.standard_normal(T) for T in (10, 129, 129, 130, 4000)]
+    kernel = DilatedConvolution().resolve(X)
+    assert len(kernel.dilations) == 32
+    assert kernel.dilations.min() == 1
+    assert kernel.dilations.max() == 16  # 8 * 16 = 129 - 1
+    assert DilatedConvolution().resolve([[1.0, 2.0], [3.0]]).dilations.tolist() == [1] * 32
+    assert len(DilatedConvolution(size=5 * 84).resolve(X).dilations) == 5
+
+
+def test_groups_of_channels():
+    """Between one channel and nine of them, or all."""
+    rng = np.random.default_rng(0)
+    for channels, most in [(1, 1), (2, 2), (20, 9)]:
+        kernel = DilatedConvolution().resolve(rng.standard_normal((3, 90, channels)))
+        _, added, order = kernel._plan()
+        assert (added.min(), added.max()) == (1, most)
+        assert np.array_equal(np.sort(order, axis=1), np.tile(np.arange(channels), (len(order), 1)))
+
+
 def test_thresholds_are_quantiles_of_a_training_series(rng):
     """With one training series it is known which; levels are multiples of the golden section."""
     x = rng.standard_normal(50)

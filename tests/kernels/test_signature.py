@@ -164,11 +164,15 @@ class TestTimeStamps:
         mixed = [stamped[0], values[1], values[2]]
         K = Signature(add_time=True)(values)
         np.testing.assert_allclose(Signature(add_time=True)(stamped), K, rtol=1e-12)
+        based = Signature(add_time=True, basepoint=True)
+        np.testing.assert_allclose(based(stamped), based(values), rtol=1e-12)
         np.testing.assert_allclose(Signature(add_time=True)(mixed), K, rtol=1e-12)
         np.testing.assert_array_equal(Signature()(stamped), Signature()(values))
 
     def test_stamps_must_increase(self):
-        good, bad = pd.Series([1.0, 2.0], index=[0, 1]), pd.Series([1.0, 2.0, 3.0], index=[5, 4, 6])
-        with pytest.raises(DomainError, match="sample 1 do not increase"):
-            Signature(add_time=True)([good, bad])
+        good = pd.Series([1.0, 2.0], index=[0, 1])
+        for index in ([5, 4, 6], [5, 5, 6]):
+            bad = pd.Series([1.0, 2.0, 3.0], index=index)
+            with pytest.raises(DomainError, match="sample 1 do not increase"):
+                Signature(add_time=True)([good, bad])
         assert np.isfinite(Signature()([good, bad])).all()

@@ -217,5 +217,5 @@ def _units(P: Ragged) -> np.ndarray:
     """The median of each channel and its interquartile range: one wild value moves neither."""
     points = P.some_points()
     low, centre, high = np.percentile(points, [25, 50, 75], axis=0)
-    unit = np.where(high > low, high - low, points.std(axis=0))
+    unit = np.where(high > low, high - low, np.ptp(points, axis=0))
     return np.stack([centre, np.where(unit > 0, unit, 1.0)])

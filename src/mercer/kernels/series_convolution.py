@@ -116,7 +116,7 @@ class DilatedConvolution(Explicit):
         mean, spread = shares.mean(axis=0), shares.std(axis=0)
         varies = spread > 1e-9  # a share that is the same for all has a spread of rounding
         weight = np.where(varies, 1 / np.where(varies, spread, 1.0), 1.0)
-        scaling = np.stack([mean, weight / np.sqrt(np.count_nonzero(varies) or 1)])
+        scaling = np.stack([mean, weight / np.sqrt(max(1, int(np.sum(varies))))])
         return kernel.replace(scaling=scaling)
 
     def _plan(self) -> tuple[list[tuple[int, slice]], np.ndarray, np.ndarray]:

@@ -39,6 +39,9 @@ class Reader(Protocol):
     def array(self, number: Any) -> np.ndarray:
         """The array of a number."""
 
+    def check_shape(self, shape: Any) -> None:
+        """Refuse the shape of an array that is longer than the file is large."""
+
 
 ENCODERS: dict[str, Callable[[Any, Writer, str], Node]] = {}
 DECODERS: dict[str, Callable[[dict[str, Node], Reader], Any]] = {}
@@ -82,7 +85,9 @@ def encode(value: Any, write: Writer, place: str) -> Node:
 def decode(node: Node, read: Reader) -> Any:
     """The value of a node."""
     if isinstance(node, list):
-        return [read(item) for item in node]
+        for i, item in enumerate(node):  # in place: a second list would double the memory
+            node[i] = read(item)
+        return node
     if not isinstance(node, dict):
         return node
     decoder = DECODERS.get(str(node.get("type")))

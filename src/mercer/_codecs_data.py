@@ -9,6 +9,7 @@ import numpy as np
 
 from ._codecs import Node, Reader, Unreadable, Writer, decodes, encodes
 
+_DEEP = 20  # lists and tuples inside each other, from which on they are written in one row
 _TEXT = ("object", "str", "string")  # what pandas calls a column of strings
 
 
@@ -44,14 +45,53 @@ def _scalar(value: np.generic, write: Writer, place: str) -> Node:
     return write(value.item(), place) if plain else _array(np.asarray(value), write, place)
 
 
-@encodes("builtins.list")
-def _list(value: list, write: Writer, place: str) -> Node:
-    return [write(item, f"{place}[{i}]") for i, item in enumerate(value)]
+@encodes("builtins.list", "builtins.tuple")
+def _sequence(value: Any, write: Writer, place: str) -> Node:
+    """Lists and tuples inside each other; in one row if they are deep, since JSON cannot be."""
+    level = [value]
+    for _ in range(_DEEP):
+        level = [x for part in level for x in part if type(x) in (list, tuple)]
+        if not level:
+            return _nested(value, write, place)
+    shape: list[int] = []
+    leaves: list[Node] = []
+    ahead = [value]
+    while ahead:
+        x = ahead.pop()
+        inside = type(x) in (list, tuple)
+        shape.append(2 * len(x) + (type(x) is list) if inside else -1)
+        if inside:
+            ahead += reversed(x)
+        else:
+            leaves.append(write(x, place))
+    return {"type": "deep", "shape": shape, "leaves": leaves}
 
 
-@encodes("builtins.tuple")
-def _tuple(value: tuple, write: Writer, place: str) -> Node:
-    return {"type": "tuple", "items": _list(list(value), write, place)}
+def _nested(value: Any, write: Writer, place: str) -> Node:
+    below = [(x, f"{place}[{i}]") for i, x in enumerate(value)]
+    items = [(_nested if type(x) in (list, tuple) else _write)(x, write, at) for x, at in below]
+    return items if isinstance(value, list) else {"type": "tuple", "items": items}
+
+
+def _write(value: Any, write: Writer, place: str) -> Node:
+    return write(value, place)
+
+
+@decodes("deep")
+def _(node: dict, read: Reader) -> Any:
+    """From the last container to the first: what it holds has been read by then."""
+    leaves, done = read(node["leaves"]), []
+    for code in reversed(node["shape"]):
+        if code == -1:
+            done.append(leaves.pop())
+            continue
+        if not 0 <= code // 2 <= len(done):
+            raise Unreadable("holds a list that is longer than what is in it.")
+        items = [done.pop() for _ in range(code // 2)]
+        done.append(items if code % 2 else tuple(items))
+    if len(done) != 1 or leaves:
+        raise Unreadable("holds lists that do not fit into each other.")
+    return done[0]
 
 
 @decodes("tuple")
@@ -72,7 +112,7 @@ def _(node: dict, read: Reader) -> dict:
 
 @encodes("builtins.slice")
 def _slice(value: slice, write: Writer, place: str) -> Node:
-    return {"type": "slice", "items": _list([value.start, value.stop, value.step], write, place)}
+    return {"type": "slice", "items": write([value.start, value.stop, value.step], place)}
 
 
 @decodes("slice")
@@ -83,8 +123,8 @@ def _(node: dict, read: Reader) -> slice:
 # ---- data ----------------------------------------------------------------------------------
 @encodes("numpy.ndarray")
 def _array(value: np.ndarray, write: Writer, place: str) -> Node:
-    if value.dtype == object:
-        items = _strings(value.ravel().tolist(), place)
+    if value.dtype == object or value.dtype.kind == "T":  # strings of any length, in new NumPy
+        items = write(value.ravel().tolist(), place)
         return {"type": "objects", "shape": list(value.shape), "items": items}
     if value.dtype.kind not in "biufcUSmM" or isinstance(value, np.ma.MaskedArray):
         kind = f"{type(value).__name__} of {value.dtype}"
@@ -99,9 +139,8 @@ def _(node: dict, read: Reader) -> np.ndarray:
 
 @decodes("objects")
 def _(node: dict, read: Reader) -> np.ndarray:
-    flat = np.empty(len(node["items"]), dtype=object)
-    flat[:] = _strings(node["items"], "")
-    return flat.reshape(node["shape"])
+    read.check_shape(node["shape"])
+    return _objects(read(node["items"])).reshape(node["shape"])
 
 
 @encodes("scipy.csr_matrix", "scipy.csr_array")
@@ -121,10 +160,22 @@ def _(node: dict, read: Reader) -> Any:
     return matrix
 
 
+@encodes("pandas.Series")
+def _series(value: Any, write: Writer, place: str) -> Node:
+    return {"type": "series", "name": write(value.name, place), **_column(value, write, place)}
+
+
+@decodes("series")
+def _(node: dict, read: Reader) -> Any:
+    return _read_column(node, read).rename(read(node["name"]))
+
+
 @encodes("pandas.DataFrame")
 def _frame(value: Any, write: Writer, place: str) -> Node:
     if not value.columns.is_unique:
         raise ValueError(f"cannot save {place}: two of its columns have the same name.")
+    if not len(value.columns):
+        raise ValueError(f"cannot save {place}: it has no columns.")
     columns = [
         {"name": write(name, f"a column name of {place}"), **_column(value[name], write, place)}
         for name in value.columns
@@ -144,11 +195,13 @@ def _column(column: Any, write: Writer, place: str) -> Node:
         return {"array": write.array(values)}
     if dtype.name not in _TEXT:
         raise ValueError(
-            f"cannot save {place}: it holds {dtype}, and only numbers and strings are stored."
+            f"cannot save {place}: it holds {dtype}; make it a column of numbers or strings first."
         )
     missing = column.isna().tolist()
     items = [None if none else x for x, none in zip(column.tolist(), missing, strict=True)]
-    return {"strings": _strings(items, place), "dtype": dtype.name}
+    if all(isinstance(x, str | None) for x in items):
+        return {"strings": items, "dtype": dtype.name}
+    return {"items": write(items, place)}
 
 
 @decodes("frame")
@@ -156,7 +209,7 @@ def _(node: dict, read: Reader) -> Any:
     import pandas as pd
 
     found = {read(column["name"]): _read_column(column, read) for column in node["columns"]}
-    if any(len(values) != node["rows"] for values in found.values()):
+    if not found or any(len(values) != node["rows"] for values in found.values()):
         raise Unreadable("holds a table whose columns have different lengths.")
     return pd.DataFrame(found, index=pd.RangeIndex(node["rows"]))
 
@@ -166,20 +219,20 @@ def _read_column(node: dict, read: Reader) -> Any:
 
     if "array" in node:
         return pd.Series(read.array(node["array"]))
-    if node["dtype"] not in _TEXT:
-        raise Unreadable(f"holds a column of unknown type {node['dtype']!r}.")
-    items = _strings(node["strings"], "")
+    if "items" in node:
+        return pd.Series(_objects(read(node["items"])))
+    items, dtype = node["strings"], node["dtype"]
+    if dtype not in _TEXT or not all(isinstance(x, str | None) for x in items):
+        raise Unreadable(f"holds a column that is not of strings, or of unknown type {dtype!r}.")
     try:
-        return pd.Series(items, dtype=node["dtype"])
+        return pd.Series(items, dtype=dtype)
     except TypeError:  # written by a newer pandas, whose strings have a type of their own
         return pd.Series(items, dtype=object)
 
 
-def _strings(items: list, place: str) -> list:
-    odd = [x for x in items if not isinstance(x, str | None)]
-    if odd:
-        raise ValueError(
-            f"cannot save {place}: it holds a {type(odd[0]).__name__}, and only numbers and "
-            f"strings are stored."
-        )
-    return items
+def _objects(items: list) -> np.ndarray:
+    """One entry per item, though items may be lists themselves."""
+    flat = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        flat[i] = item
+    return flat

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from inspect import isabstract, signature
 from typing import Any
 
+import numpy as np
+
 from ._codecs import ESTIMATOR, Node, Reader, Unreadable, Writer, decodes, encodes
+from ._states import check_state, is_finite
 from .params import Params
 
 _ELSEWHERE = {  # savable, but not a name of the package
     "RidgeClassifier": "mercer.cli.ridge",
     "TableClassifier": "mercer.cli.classifier",
     "TableRegressor": "mercer.cli.model",
+}
+_RECORDS = {  # results and what they hold: their module, and attributes that no constructor lists
+    "COCO": "mercer.stats.coco",
+    "Candidate": "mercer.outcome",
+    "ChiSquareMixture": "mercer.stats.mixtures weights shift",
+    "Compression": "mercer.rkhs.compress",
+    "DualReport": "mercer.models.svm_report",
+    "Extremes": "mercer.stats.witness",
+    "FourierFunction": "mercer.rkhs.fourier coef period",
+    "FragmentWeight": "mercer.tree_attribution",
+    "Interval": "mercer.stats.mmd",
+    "KmerWeight": "mercer.attribution",
+    "NodeWeight": "mercer.tree_attribution",
+    "PreImages": "mercer.rkhs.preimage",
+    "TestResult": "mercer.stats.result",
+    "Tuning": "mercer.outcome",
+    "_Mirrored": "mercer.stats.pearson base",
+    "_Scaled": "mercer.stats.two_sample_nulls base factor",
+    "_SkewStudent": "mercer.stats.pearson centre scale power skew peak total",
 }
 _SPLITTERS = ("GroupKFold", "KFold", "LeaveOneOut", "StratifiedKFold")
 
@@ -54,17 +76,59 @@ def _(node: dict, read: Reader) -> Any:
     return RKHSFunction(read(node["kernel"]), read(node["points"]), read(node["coef"]))
 
 
-@encodes("mercer.DualReport")
-def _report(value: Any, write: Writer, place: str) -> Node:
-    named = {f.name: write(getattr(value, f.name), f"{place}.{f.name}") for f in fields(value)}
-    return {"type": "report", "fields": named}
+@encodes(*(f"mercer.{name}" for name in _RECORDS))
+def _record(value: Any, write: Writer, place: str) -> Node:
+    name = type(value).__name__
+    found, names = _record_class(name)
+    if found is not type(value):
+        raise ValueError(f"cannot save {place}: this version does not store such a {name}.")
+    named = {n: write(getattr(value, n), f"{place}.{n}") for n in names}
+    return {"type": "record", "class": name, "fields": named}
 
 
-@decodes("report")
+@decodes("record")
 def _(node: dict, read: Reader) -> Any:
-    from .models.svm_report import DualReport
+    if node["class"] not in _RECORDS:
+        raise Unreadable(f"holds a {node['class']!r}, which this version does not know.")
+    found, names = _record_class(node["class"])
+    named = {name: read(value) for name, value in node["fields"].items()}
+    if is_dataclass(found) or hasattr(found, "_fields"):
+        return found(**named)
+    if set(named) != set(names):
+        raise Unreadable(f"holds a {node['class']} without all its parts.")
+    record = object.__new__(found)
+    vars(record).update(named)
+    return record
 
-    return DualReport(**{name: read(value) for name, value in node["fields"].items()})
+
+def _record_class(name: str) -> tuple[Any, tuple[str, ...]]:
+    """The class, and the names of what one of it consists of."""
+    module, _, listed = _RECORDS[name].partition(" ")
+    found = getattr(import_module(module), name)
+    if is_dataclass(found):
+        return found, tuple(f.name for f in fields(found))
+    return found, getattr(found, "_fields", tuple(listed.split()))
+
+
+@encodes("scipy.rv_frozen", "scipy.rv_continuous_frozen")
+def _distribution(value: Any, write: Writer, place: str) -> Node:
+    parts = {"args": write(value.args, place), "kwds": write(value.kwds, place)}
+    return {"type": "distribution", "name": value.dist.name, **parts}
+
+
+@decodes("distribution")
+def _(node: dict, read: Reader) -> Any:
+    from scipy import stats
+
+    family = getattr(stats, str(node["name"]), None)
+    if not isinstance(family, stats.rv_continuous):
+        raise Unreadable(f"holds a distribution {node['name']!r}, which is unknown.")
+    return family(*read(node["args"]), **read(node["kwds"]))
+
+
+@decodes("report")  # as mercer 0.1 wrote them
+def _(node: dict, read: Reader) -> Any:
+    return _record_class("DualReport")[0](**{n: read(v) for n, v in node["fields"].items()})
 
 
 @encodes("mercer.Calibration")
@@ -78,7 +142,13 @@ def _(node: dict, read: Reader) -> Any:
     from .models.calibration import Calibration
 
     found = Calibration()
-    found.slopes, found.offsets = read(node["slopes"]), read(node["offsets"])
+    if not {"slopes"} <= node.keys() - {"type"} <= {"slopes", "offsets"}:
+        raise Unreadable("holds a calibration without all its parts.")
+    found.slopes = read(node["slopes"])
+    # files of mercer 0.1 may be without offsets: their probabilities were 1/2 at f = 0
+    found.offsets = read(node["offsets"]) if "offsets" in node else np.zeros(1)
+    if not all(is_finite(value) for value in (found.slopes, found.offsets)):
+        raise Unreadable("holds a calibration whose numbers are not finite.")
     return found
 
 
@@ -109,7 +179,7 @@ def _(node: dict, read: Reader) -> Any:
             raise Unreadable(f"gives {node['class']} a {name!r}, which it does not have.")
         setattr(model, name, read(value))
     if node["state"]:
-        model._restore()
+        check_state(model)
     return model
 
 

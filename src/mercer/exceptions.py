@@ -56,3 +56,7 @@ class UnresolvedError(ValueError):
 
 class MemoryPlanError(MemoryError):
     """An array that does not fit the memory budget of the plan."""
+
+
+class FileFormatError(ValueError):
+    """A file that is none of mercer's, is damaged, or holds what this version does not know."""

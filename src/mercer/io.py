@@ -16,26 +16,30 @@ To make an estimator savable, list what ``fit`` leaves behind, and rebuild the r
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import re
-import struct
 import zipfile
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from . import __version__, _codecs_data, _codecs_objects  # noqa: F401 (they register what they can write)
+from . import __version__, _codecs_data, _codecs_objects, _codecs_structures  # noqa: F401 (they register what they can write)
+from ._atomic import write_atomically
 from ._codecs import Node, Unreadable, decode, encode
+from .exceptions import FileFormatError
 
 FORMAT = 1
 MAX_DESCRIPTION = 64 * 2**20  # bytes of model.json
+_RATIO = (
+    8  # by which model.json may be compressed, so that a small file stays small when it is read
+)
+_FREE = 2**20  # bytes of model.json for which the ratio does not matter
 _MEMBER = re.compile(r"model\.json|arrays/\d{1,9}\.npy")
+_KINDS = "biufcUSmM"  # of the numbers, strings and times in arrays
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
@@ -45,9 +49,9 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    obj : Kernel, Plan, KernelRidge, KernelRidgeCV, RKHSFunction, ...
-        Also arrays, CSR matrices, tables (without their index), and lists, tuples and dicts of
-        all these.
+    obj : Kernel, Plan, KernelRidge, KernelRidgeCV, RKHSFunction, TestResult, ...
+        Also arrays, CSR matrices, tables and Series of pandas (without their index), trees of
+        :mod:`xml.etree` and nltk, graphs of networkx, and lists, tuples and dicts of all these.
     path : str or path
         Where to write; by convention the name ends in ``.mercer``.
 
@@ -70,9 +74,12 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
             f"{MAX_DESCRIPTION // 2**20} MB of strings can be stored in one file."
         )
 
+    repetitive = len(text) > max(_FREE, _RATIO * len(zlib.compress(text, 6)))
+    method = zipfile.ZIP_STORED if repetitive else zipfile.ZIP_DEFLATED
+
     def write(stream: BinaryIO) -> None:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            archive.writestr(_entry("model.json"), text, zipfile.ZIP_DEFLATED)
+            archive.writestr(_entry("model.json"), text, method)
             for i, array in enumerate(writer.arrays):
                 with archive.open(_entry(f"arrays/{i}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
@@ -83,6 +90,9 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read what :func:`save` wrote; nothing in the file is run.
 
+    What a file takes in memory is bounded by its size, and a fitted model is checked: its parts
+    have shapes that belong together and finite values, and it can predict.
+
     Parameters
     ----------
     path : str or path
@@ -90,33 +100,23 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Raises
     ------
-    ValueError
-        If it is not such a file, is damaged, or holds what this version does not know.
+    mercer.exceptions.FileFormatError
+        If it is not such a file, is damaged, or holds what this version does not know. (It is a
+        ValueError.)
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _Reader(archive, os.path.getsize(path)).load()
-    except Unreadable as error:
-        raise ValueError(f"{path}: {error}") from None
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError) as error:
-        raise ValueError(f"{path} is not a mercer file, or is damaged ({error}).") from None
-
-
-def write_atomically(path: str | os.PathLike[str], write: Callable[[BinaryIO], None]) -> None:
-    """Call ``write`` on a new file that takes the place of ``path`` only once it is complete."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(target.parent)!r} to write to.")
-    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with open(draft, "wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, target)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
+    with open(path, "rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                return _Reader(archive, os.fstat(stream.fileno()).st_size).load()
+        except Unreadable as error:
+            raise FileFormatError(f"{path}: {error}") from None
+        except OSError as error:
+            if error.errno not in (None, errno.EINVAL):  # a disk or network that fails
+                raise
+            problem: Exception = error
+        except (zipfile.BadZipFile, zlib.error, EOFError, *_WRONG) as error:
+            problem = error
+    raise FileFormatError(f"{path} is not a mercer file, or is damaged ({_words(problem)}).")
 
 
 class _Writer:
@@ -134,10 +134,14 @@ class _Writer:
 
 
 class _Reader:
-    """Values of nodes, from an archive that nobody vouches for."""
+    """Values of nodes, from an archive that nobody vouches for.
+
+    Sizes that the archive declares are not trusted: nothing is read beyond what the file itself
+    allows for.
+    """
 
     def __init__(self, archive: zipfile.ZipFile, nbytes: int) -> None:
-        self.archive = archive
+        self.archive, self.nbytes = archive, nbytes
         self.members = {info.filename: info for info in archive.infolist()}
         strange = [name for name in self.members if not _MEMBER.fullmatch(name)]
         if strange or "model.json" not in self.members:
@@ -146,16 +150,17 @@ class _Reader:
             raise Unreadable("is damaged: its parts overlap.")
 
     def load(self) -> Any:
-        info = self.members["model.json"]
-        if info.file_size > MAX_DESCRIPTION:
-            raise Unreadable(f"model.json is larger than {MAX_DESCRIPTION // 2**20} MB.")
+        info = self.members.pop("model.json")
+        most = min(MAX_DESCRIPTION, max(_FREE, _RATIO * info.compress_size))
         try:
-            header = json.loads(self.archive.read(info))
+            header = json.loads(self._bytes(info, most))
             version = header["format"]
             if version == FORMAT:
                 return self(header["value"])
         except Unreadable:
             raise
+        except MemoryError:
+            raise Unreadable("holds an object that takes more memory than there is.") from None
         except _WRONG as error:
             raise Unreadable(f"holds a damaged object ({_words(error)}).") from None
         raise Unreadable(
@@ -174,27 +179,48 @@ class _Reader:
         info = self.members.pop(f"arrays/{int(number)}.npy")
         if info.compress_type != zipfile.ZIP_STORED:
             raise Unreadable("holds a compressed array; mercer stores them as they are.")
-        stream = io.BytesIO(self.archive.read(info))
+        data = self._bytes(info, self.nbytes)
+        stream = io.BytesIO(data)
         header = {
             (1, 0): np.lib.format.read_array_header_1_0,
             (2, 0): np.lib.format.read_array_header_2_0,
         }[np.lib.format.read_magic(stream)]
-        shape, _, dtype = header(stream)
-        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        if dtype.hasobject or size != info.file_size - stream.tell():
-            raise Unreadable("holds an array of Python objects, or one that is cut short.")
-        stream.seek(0)
-        return np.lib.format.read_array(stream, allow_pickle=False)
+        shape, fortran, dtype = header(stream)
+        if dtype.kind not in _KINDS or dtype.itemsize == 0:
+            raise Unreadable("holds an array of Python objects, or of an unknown type.")
+        self.check_shape(shape)
+        if int(np.prod(shape, dtype=object)) * dtype.itemsize != len(data) - stream.tell():
+            raise Unreadable("holds an array that is cut short.")
+        order: Any = "F" if fortran else "C"
+        found = np.ndarray(shape, dtype, data, stream.tell(), order=order).copy(order="K")
+        most = {"b": 1, "U": 0x10FFFF}.get(dtype.kind)  # of a truth value, of a character
+        raw = {"b": np.uint8, "U": np.uint32}.get(dtype.kind)
+        if most is not None and found.size and np.frombuffer(found, raw).max() > most:
+            raise Unreadable("holds an array of characters or truth values that are none.")
+        return found
+
+    def check_shape(self, shape: Any) -> None:
+        """Refuse a length that no file of this size can mean: arrays may be empty, and long."""
+        if not all(isinstance(n, int) and 0 <= n <= self.nbytes for n in shape):
+            raise Unreadable(f"holds an array of shape {tuple(shape)}, larger than the file.")
+
+    def _bytes(self, info: zipfile.ZipInfo, most: int) -> bytes:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Unreadable("is compressed in a way that mercer does not use.")
+        with self.archive.open(info) as member:
+            data = member.read(most + 1)
+        if len(data) > most:
+            raise Unreadable(f"{info.filename} is larger than {most / 2**20:.0f} MB.")
+        return data
 
 
 _WRONG = (
     ArithmeticError,
+    AssertionError,
     AttributeError,
     LookupError,
     MemoryError,
-    NotImplementedError,
-    RecursionError,
-    RuntimeError,
+    RuntimeError,  # of recursion, and of methods that are not implemented, too
     TypeError,
     ValueError,
 )

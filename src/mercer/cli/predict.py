@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..io import load, write_atomically
+from .._atomic import write_atomically
+from ..io import load
 from .model import TableModel
 from .output import count, entry, grid, number
 from .tables import read_table

@@ -15,7 +15,7 @@ from mercer import Categorical, Gaussian, load, save
 from mercer.cli.fit import fit_table
 from mercer.cli.output import entry, grid, number
 from mercer.cli.summary import summary
-from mercer.cli.tables import read_table
+from mercer.cli.reading import read_table
 
 
 def heading(step: int, text: str) -> None:

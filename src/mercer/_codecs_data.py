@@ -206,8 +206,7 @@ def _column(column: Any, write: Writer, place: str) -> Node:
 
 @decodes("frame")
 def _(node: dict, read: Reader) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     found = {read(column["name"]): _read_column(column, read) for column in node["columns"]}
     if not found or any(len(values) != node["rows"] for values in found.values()):
         raise Unreadable("holds a table whose columns have different lengths.")
@@ -215,8 +214,7 @@ def _(node: dict, read: Reader) -> Any:
 
 
 def _read_column(node: dict, read: Reader) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     if "array" in node:
         return pd.Series(read.array(node["array"]))
     if "items" in node:
@@ -236,3 +234,11 @@ def _objects(items: list) -> np.ndarray:
     for i, item in enumerate(items):
         flat[i] = item
     return flat
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError('this file holds a table: pip install "mercer[table]".') from None
+    return pandas

@@ -70,11 +70,18 @@ def test_linear_kernel_is_ridge_regression(table, rng):
     np.testing.assert_allclose(found, wanted, atol=0.01 * np.abs(wanted).max())
 
 
-def test_linear_kernel_of_many_columns(rng):
-    table = pd.DataFrame(rng.normal(size=(10, 80)), columns=[f"c{i}" for i in range(80)])
+def test_linear_kernel_of_many_columns_of_mixed_units(rng):
+    """Columns of 13 orders of magnitude, some far from zero: predictions of the scaled columns."""
+    Z = rng.normal(size=(200, 80))
+    y = Z[:, 3] - Z[:, 7]
+    units = 10.0 ** rng.integers(-6, 7, 80)
+    far = units * np.where(rng.random(80) < 0.3, 1e4, 0.0)
+    table = pd.DataFrame(Z * units + far, columns=[f"c{i}" for i in range(80)])
     kernel = linear_kernel(table, dict.fromkeys(table.columns, "number"))
-    X = table.to_numpy()
-    np.testing.assert_allclose(kernel(table), X @ X.T * kernel.left.left.value + kernel.right.value)
+    assert parse(repr(kernel)) == kernel
+    assert len(repr(kernel)) < 5000
+    found = KernelRidge(1e-4, kernel=kernel).fit(table[:150], y[:150]).predict(table[150:])
+    np.testing.assert_allclose(found, y[150:], atol=0.05)
 
 
 def test_text_kernels(table):

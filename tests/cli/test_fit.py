@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import Gaussian, load
+from mercer import Gaussian, load, parse
 from mercer.cli.fit import fit_table
 from mercer.cli.main import main
 from mercer.cli.summary import meaning, summary
@@ -21,7 +21,7 @@ def test_fit_says_what_it_did(folder, capsys):
         "skipped address: a different name in nearly every row",
         "skipped planet: the same value in every row",
         "DenseGram: 96 x 96",
-        "5-fold cross-validation among 23 kernels and 9 alphas",
+        "5-fold cross-validation among 25 kernels and 9 alphas",
         "the mean",
         "linear",
         "saved     homes.mercer, fitted again to all 120 rows",
@@ -53,6 +53,7 @@ def test_scores(folder):
 def test_quiet_and_same_seed(folder, capsys):
     for name in ("a", "b"):
         arguments = ["--target", "price", "--quiet", "--out", name, "--seed", "4"]
+        arguments += ["--test-size", "0"]
         assert main(["fit", "homes.csv", *arguments]) == 0
     assert capsys.readouterr() == ("", "")
     assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
@@ -136,3 +137,78 @@ def test_few_whole_numbers_get_a_hint(folder, capsys):
     assert "hint" not in out
     assert "3 classes: 0, 1, 2" in out
     assert load("stars.mercer").classes_.tolist() == ["0", "1", "2"]
+
+
+def test_two_numbers_are_classes(folder, capsys):
+    table = pd.read_csv("homes.csv").drop(columns="address")
+    table["dear"] = (table.pop("price") > 200).astype(int)
+    table.to_csv("dear.csv", index=False)
+    assert main(["fit", "dear.csv", "--target", "dear"]) == 0
+    out = capsys.readouterr().out
+    assert "2 classes: 0, 1" in out
+    assert "hint      the target holds two numbers" in out
+    forced = ["--task", "regression", "--kernel", "Gaussian(60.0).on('size')"]
+    assert main(["fit", "dear.csv", "--target", "dear", *forced]) == 0
+    out = capsys.readouterr().out
+    assert "R2" in out
+    assert "hint" not in out
+
+
+def test_rows_that_end_in_a_comma(folder, capsys):
+    text = (folder / "homes.csv").read_text(encoding="utf-8").splitlines()
+    lines = [text[0], *(line + "," for line in text[1:])]
+    (folder / "comma.csv").write_text("\n".join(lines), encoding="utf-8")
+    for name in ("homes", "comma"):
+        arguments = ["--target", "price", "--kernel", "Gaussian(60.0).on('size')", "--quiet"]
+        assert main(["fit", f"{name}.csv", *arguments]) == 0
+    table = pd.read_csv("homes.csv")
+    first, second = (load(f"{name}.mercer").predict(table) for name in ("homes", "comma"))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_decimal_commas_from_fit_to_predict(folder, capsys):
+    """The style is settled by the table of the fit: "1,234" alone would be more than a thousand."""
+    table = pd.read_csv("homes.csv").drop(columns="address")
+    german = table.assign(**{n: table[n].map(str).str.replace(".", ",") for n in ("size", "price")})
+    german.to_csv("german.csv", index=False, sep=";")
+    kernel = "Gaussian([60.0, 6.0]).on(['size', 'age'])"
+    assert main(["fit", "german.csv", "--target", "price", "--kernel", kernel]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the target: commas are decimal" in out
+    assert "size: commas are decimal" in out
+    model = fit_table(table, "price", kernel=parse(kernel)).model
+    row = "size;age;city;planet\n120,125;9;Bonn;earth\n"
+    (folder / "new.csv").write_text(row)
+    assert main(["predict", "german.mercer", "new.csv", "--out", "p.csv"]) == 0
+    wanted = model.predict(table[:1].assign(size=120.125, age=9, city="Bonn"))
+    assert pd.read_csv("p.csv")["prediction"][0] == pytest.approx(wanted[0], rel=1e-9)
+
+
+def test_many_rows_are_approximated(folder, monkeypatch, capsys):
+    """By landmarks; with as many of them as rows, nothing changes."""
+    monkeypatch.setattr("mercer.cli.model.MANY_ROWS", 50)
+    monkeypatch.setattr("mercer.cli.model.RANK", 30)
+    table = pd.read_csv("homes.csv").drop(columns="address")
+    options = {"kernel": Gaussian([60.0, 6.0]).on(["size", "age"]), "alphas": [0.1]}
+    few = fit_table(table, "price", **options)
+    assert "at most 30 features" in summary(few)
+    everything = fit_table(table, "price", rank=None, **options)
+    assert "DenseGram" in summary(everything)
+    assert few.scores["kernel"][2] == pytest.approx(everything.scores["kernel"][2], abs=0.05)
+    same = fit_table(table, "price", rank=96, **options)
+    for name in ("prediction", "std"):
+        np.testing.assert_allclose(same.held_out[name], everything.held_out[name], rtol=1e-3)
+    monkeypatch.setattr("mercer.cli.model.RANK", 25)
+    assert main(["fit", "homes.csv", "--target", "city", "--features", "size,age"]) == 0
+    assert "at most 25 features" in " ".join(capsys.readouterr().out.split())
+
+
+def test_irrelevant_columns_are_learned(rng):
+    """One lengthscale per column finds the two that matter among ten."""
+    X = rng.uniform(-2, 2, size=(150, 10))
+    table = pd.DataFrame(X, columns=[f"c{i}" for i in range(10)])
+    table["y"] = np.sin(2 * X[:, 0]) * X[:, 1]
+    found = fit_table(table, "y")
+    assert found.trained.learned_
+    assert "lengthscales were learned" in summary(found)
+    assert found.scores["kernel"][2] > 0.9

@@ -1,5 +1,6 @@
 """The command itself: version, help, errors as one line, nothing imported in vain."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -118,3 +119,44 @@ def test_a_pager_may_stop_reading():
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 0
+
+
+def test_interrupted_imports_leave_no_traceback(monkeypatch, capsys):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mercer.cli.main.import_module", interrupted)
+    assert main(["explain", "Gaussian()"]) == 130
+    assert capsys.readouterr().err == "mercer: error: stopped.\n"
+
+
+def test_terminals_that_cannot_show_everything(tmp_path):
+    """Letters beyond ASCII are spelled out there, and written as UTF-8 to files and pipes."""
+    (tmp_path / "t.csv").write_text(
+        "größe,y\n" + "".join(f"{i},{i % 5}\n" for i in range(30)), encoding="utf-8"
+    )
+    code = "import sys; from mercer.cli.main import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "fit", "t.csv", "--target", "y", "--kernel", "Gaussian(2.0)"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"gr\\xf6\\xdfe" in done.stdout
+    assert b"fitting to 24 rows" in done.stderr  # stages are told as they begin
+
+
+def test_escape_codes_in_names_do_not_reach_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    name = "a\x1b[2J\u202eb"
+    rows = "".join(f"{i},{i % 5}\n" for i in range(30))
+    (tmp_path / "t.csv").write_text(f"{name},y\n{rows}", encoding="utf-8")
+    assert main(["fit", "t.csv", "--target", "y", "--kernel", "Gaussian(2.0)"]) == 0
+    assert main(["fit", "t.csv", "--target", "gone"]) == 2
+    captured = capsys.readouterr()
+    for text in captured:
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "a\\x1b[2J\\u202eb" in text

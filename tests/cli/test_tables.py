@@ -1,11 +1,10 @@
-"""Reading tables, and telling numbers, labels, text and the useless apart."""
-
-import builtins
+"""Telling numbers, labels, text and the useless apart."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from mercer.cli.reading import read_table
 from mercer.cli.tables import (
     Column,
     describe,
@@ -14,75 +13,12 @@ from mercer.cli.tables import (
     incomplete,
     label_target,
     numeric_target,
-    read_table,
     tidy,
 )
 
 
 def roles(table, **settled):
     return {c.name: c.role for c in describe(table, settled)}
-
-
-# ---- files -----------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", "x,y\n1,2\n3,4\n"),
-        ("a.csv", "x;y\n1;2\n3;4\n"),
-        ("a.csv", "\ufeff x , y\n1, 2\n3, 4\n"),
-        ("a.CSV", '"x"|"y"\n1|2\n3|4\n'),
-        ("a.txt", "x\ty\n1\t2\n3\t4\n"),
-        ("a.b.tsv", "x\ty\n1\t2\n3\t4\n"),
-    ],
-)
-def test_separators(name, text, tmp_path):
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    table = read_table(tmp_path / name)
-    assert list(table.columns) == ["x", "y"]
-    np.testing.assert_array_equal(table.to_numpy(), [[1, 2], [3, 4]])
-
-
-def test_compressed_and_parquet(tmp_path):
-    table = pd.DataFrame({"x": [1.5, 2.5], "who": ["a,b", "c"]})
-    table.to_csv(tmp_path / "a.csv.gz", index=False)
-    table.to_parquet(tmp_path / "a.parquet")
-    pd.testing.assert_frame_equal(read_table(tmp_path / "a.csv.gz"), table)
-    pd.testing.assert_frame_equal(read_table(tmp_path / "a.parquet"), table)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.xlsx", b"PK", r"\.csv, \.tsv or \.parquet file, not '\.xlsx'"),
-        ("a.csv", b"", "not a table"),
-        ("a.csv", b"x,y\n", "no rows"),
-        ("a.csv", b"x ,x\n1,2\n", "two columns of the same name"),
-        ("a.csv", b"x,y\n1,2\n1,2,3\n", "not a table"),
-        ("a.csv", b"x,y\n\xff\xfe,1\n", "not UTF-8"),
-    ],
-)
-def test_bad_files(name, content, message, tmp_path):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        read_table(tmp_path / name)
-
-
-def test_no_such_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no file '.*gone\.csv'"):
-        read_table(tmp_path / "gone.csv")
-
-
-def test_without_pandas(tmp_path, monkeypatch):
-    original = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name == "pandas":
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r'pip install "mercer\[table\]"'):
-        read_table(tmp_path / "a.csv")
 
 
 # ---- roles -----------------------------------------------------------------------------------
@@ -129,6 +65,56 @@ def test_roles(rng):
         describe(table, {"wrong": "label"})
 
 
+def test_columns_that_hold_objects():
+    """Lists, arrays and bytes, as Parquet files have them."""
+    table = pd.DataFrame(
+        {
+            "list": [[1, 2], [3]] * 3,
+            "array": [np.arange(2), np.arange(3)] * 3,
+            "bytes": [b"\xff", b"\xfe"] * 3,
+        }
+    )
+    for column in describe(table):
+        assert column.role == "skipped"
+        assert "objects" in column.why
+    with pytest.raises(ValueError, match="'list' holds list objects, which are no labels"):
+        describe(table, {"list": "label"})
+
+
+def test_numbers_too_large_to_square():
+    table = pd.DataFrame({"x": [1.0, 2.0, 1e308], "y": [1.0, 2.0, 1e99]})
+    found = describe(table)
+    assert [c.role for c in found] == ["skipped", "number"]
+    assert "1e+308" in found[0].why
+
+
+def test_numbers_as_people_write_them():
+    """Roles, values, and a word on each thing that was done."""
+    n = 20
+    table = pd.DataFrame(
+        {
+            "german": [f"{i},5" for i in range(n)],
+            "english": [f"{i},250.5" for i in range(1, n + 1)],
+            "percent": [f"{i} %" for i in range(n)],
+            "holes": ["?", "-", "n/a", *(str(i) for i in range(n - 3))],
+            "mixed": ["left", "right"] * 7 + [str(i) for i in range(6)],
+        }
+    )
+    found = {c.name: c for c in describe(table)}
+    assert [c.role for c in found.values()] == ["number"] * 4 + ["label"]
+    assert found["german"].why == "commas are decimal: '0,5' is read as 0.5"
+    assert "'1,250.5' is read as 1250.5" in found["english"].why
+    assert found["percent"].why == "'0 %' is read as 0"
+    assert found["holes"].why == "'?' and the like, 3 in all, count as missing"
+    assert found["mixed"].why == "read as labels: only 30% of its values are numbers"
+    styles = {c.name: c.style for c in found.values()}
+    values = tidy(table, dict.fromkeys(table.columns[:4], "number"), styles)
+    np.testing.assert_array_equal(values["german"], np.arange(n) + 0.5)
+    np.testing.assert_array_equal(values["english"], 1000 * np.arange(1, n + 1) + 250.5)
+    np.testing.assert_allclose(values["percent"], np.arange(n) / 100)
+    assert values["holes"].isna().sum() == 3
+
+
 # ---- values ----------------------------------------------------------------------------------
 def test_labels_are_the_same_from_every_file(tmp_path):
     """Booleans, whole numbers and strings with zeros in front: by hand, CSV or Parquet."""
@@ -172,7 +158,7 @@ def test_missing_values():
     ("values", "message"),
     [
         (["setosa", "virginica"] * 10, r"labels \('setosa', 'virginica'\), not numbers"),
-        (["0", "1"] * 10, "--task classification"),
+        ([*range(15), 1e308], "values as large as 1e\\+308"),
         ([True, False] * 10, "--task classification"),
         ([2.0] * 20, "same value in every row"),
         ([np.nan] * 20, "missing in every row"),
@@ -185,11 +171,15 @@ def test_targets_that_are_refused(values, message):
 
 def test_targets():
     table = pd.DataFrame({"y": [0, 1, 1], "z": [1.5, np.nan, np.inf]})
-    np.testing.assert_array_equal(numeric_target(table, "y"), [0, 1, 1])
+    np.testing.assert_array_equal(numeric_target(table, "y")[0], [0, 1, 1])
     with pytest.raises(ValueError, match="same value"):
         numeric_target(table, "z")
     text = pd.DataFrame({"y": [f"{x}.5" for x in range(20)] + ["n/a"]})
-    np.testing.assert_array_equal(numeric_target(text, "y"), [*np.arange(20) + 0.5, np.nan])
+    np.testing.assert_array_equal(numeric_target(text, "y")[0], [*np.arange(20) + 0.5, np.nan])
+    german = pd.DataFrame({"y": ["1,5", "12,25", "1.000,0", "?", "3"] * 3})
+    values, how = numeric_target(german, "y")
+    np.testing.assert_array_equal(values[:5], [1.5, 12.25, 1000, np.nan, 3])
+    assert how == "commas are decimal: '1,5' is read as 1.5"
 
 
 @pytest.mark.parametrize(
@@ -201,8 +191,10 @@ def test_targets():
         (pd.Categorical(np.arange(20)), True, 0),
         ([f"{x}.5" for x in range(20)], False, 0),
         (np.arange(20) % 3, False, 3),
-        ([*[1.0, 2.0] * 5, np.nan], False, 2),
-        ([1.5, 2.5] * 5, False, 0),
+        ([*[1.0, 2.0] * 5, np.nan], True, 2),
+        ([0, 1] * 10, True, 2),
+        ([1.5, 2.5] * 5, True, 0),
+        ([1.5, 2.5, 3.5] * 5, False, 0),
         (np.arange(20), False, 0),
     ],
 )

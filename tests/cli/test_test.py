@@ -121,3 +121,21 @@ def test_blocks_of_a_series(tables, capsys):
     assert "159 permutations" in capsys.readouterr().out  # 20 blocks: shifts times multipliers
     assert main(["test", "independence", *columns[:-1], "1000"]) == 2
     assert "blocks must be" in capsys.readouterr().err
+
+
+def test_many_columns_are_tested_one_by_one(tmp_path, monkeypatch, capsys, rng):
+    """The first are listed, corrected for all of them."""
+    monkeypatch.chdir(tmp_path)
+    for name, shift in (("a.csv", 0), ("b.csv", 2)):
+        X = rng.normal(size=(40, 12))
+        X[:, 10] += shift
+        pd.DataFrame(X, columns=[f"c{i}" for i in range(12)]).to_csv(name, index=False)
+    arguments = ["two-sample", "a.csv", "b.csv", "--permutations", "199"]
+    assert main(["test", *arguments]) == 0
+    out = capsys.readouterr().out
+    first = next(line for line in out.splitlines() if line.split()[0] == "c10").split()
+    assert [float(x) for x in first[1:]] == pytest.approx([0.005, 0.06])
+    assert "... 4 more, with larger p-values" in out
+    monkeypatch.setattr("mercer.cli.test._TESTED", 5)
+    assert main(["test", *arguments]) == 0
+    assert "12 columns are too many to test one by one" in capsys.readouterr().out

@@ -34,6 +34,7 @@ _FAMILIES: tuple[tuple[Callable[[Any], Kernel], int, tuple[float, ...]], ...] = 
 _LABELS_ONLY = (0.4, 0.7, 1.4, 2.8)
 _TYPICAL = {1: 1.128, 2: 1.0}  # mean |x - y| and mean (x - y)^2 / 2 of a standard normal
 _MOST_TERMS = 50  # columns that a linear kernel scales one by one
+_FAR = 30  # standard deviations from zero, from which on a column is centred first
 
 
 def linear_kernel(table: Table, roles: dict[str, str]) -> Kernel:
@@ -46,13 +47,17 @@ def linear_kernel(table: Table, roles: dict[str, str]) -> Kernel:
     level = 1.0
     if numbers:
         means, stds = _moments(table, numbers)
-        level += float(np.sum((means / stds) ** 2))
-        weights = 1 / (stds**2 * len(roles))
-        if len(numbers) <= _MOST_TERMS:
-            pairs = zip(weights, numbers, strict=True)
-            terms += [_digits(w) * Linear().on(name) for w, name in pairs]
-        else:
-            terms.append(_digits(weights.mean()) * Linear().on(numbers))
+        together = [[i] for i in range(len(numbers))]
+        if len(numbers) > _MOST_TERMS:  # then columns of nearly the same spread share a term
+            octave = np.round(np.log2(stds))
+            together = [np.flatnonzero(octave == o).tolist() for o in np.unique(octave)]
+        for some in together:
+            centre = [_near(means[i], stds[i]) for i in some]
+            linear = Linear().center([centre]) if any(centre) else Linear()
+            level += float(np.sum(((means[some] - centre) / stds[some]) ** 2))
+            weight = _digits(np.mean(1 / stds[some] ** 2) / len(roles))
+            key: Any = [numbers[i] for i in some] if len(some) > 1 else numbers[some[0]]
+            terms.append(weight * linear.on(key))
     terms += [_digits(1 / len(roles)) * Categorical().on(name) for name in labels]
     terms += [Spectrum(3).normalize().on(name) for name in texts]
     return sum(terms[1:], terms[0]) + Constant(_digits(100 * level / len(roles)))
@@ -134,6 +139,14 @@ def _moments(table: Table, numbers: list[str]) -> tuple[np.ndarray, np.ndarray]:
     values = table[numbers].to_numpy(dtype=float)
     stds = values.std(axis=0)
     return values.mean(axis=0), np.where(stds > 0, stds, 1.0)
+
+
+def _near(mean: float, std: float) -> float:
+    """A short number within a standard deviation of the mean; 0 unless that is far away."""
+    if abs(mean) <= _FAR * std:
+        return 0.0
+    step = 10.0 ** np.floor(np.log10(std))
+    return float(f"{np.round(mean / step) * step:.12g}")
 
 
 def _digits(value: Any) -> Any:

@@ -15,10 +15,11 @@ from ..models.svm import SVC
 from ..models.svm_cv import SVCCV
 from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
+from . import pandas
 from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .model import ALPHAS, SEARCH_ROWS, TableModel, few_threads
+from .model import ALPHAS, SEARCH_ROWS, TableModel, exact, few_threads
 from .ridge import RidgeClassifier, class_ranks, stratified
-from .tables import Table, pandas
+from .tables import Table
 
 CS = (0.1, 1.0, 10.0, 100.0)
 _FINALISTS = 2  # kernels that a support vector machine is tried with
@@ -46,6 +47,7 @@ class TableClassifier(ClassifierMixin, TableModel):
 
     Least-squares machines are compared over all kernels first, since their validation has a closed
     form; then support vector machines have a try with the two best kernels, on the same folds.
+    With more than 10,000 rows, they are left out, and least squares is of rank 1,000.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         The penalties of least squares, and the C of support vector machines, to choose from.
     cv : int
         The number of folds; they are stratified.
-    roles, plan, random_state, verbose
+    roles, styles, plan, rank, random_state, verbose
         As in :class:`~mercer.cli.model.TableRegressor`.
 
     Attributes
@@ -98,7 +100,9 @@ class TableClassifier(ClassifierMixin, TableModel):
         Cs: Any = CS,
         cv: int = 5,
         roles: dict[str, str] | None = None,
+        styles: dict[str, str] | None = None,
         plan: Any = None,
+        rank: Any = "auto",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -107,7 +111,9 @@ class TableClassifier(ClassifierMixin, TableModel):
         self.Cs = Cs
         self.cv = cv
         self.roles = roles
+        self.styles = styles
         self.plan = plan
+        self.rank = rank
         self.random_state = random_state
         self.verbose = verbose
 
@@ -121,8 +127,10 @@ class TableClassifier(ClassifierMixin, TableModel):
         ranks, sizes = class_ranks(codes, self.random_state), np.bincount(codes)
         order = np.where(ranks < 2, 0.0, (ranks + 0.5) / sizes[codes])  # shares, but all classes
         rows = np.argsort(order, kind="stable")[:SEARCH_ROWS]
+        self._say(f"comparing kernels on {len(rows)} of {len(y)} rows")
         with few_threads(len(rows)):
             machine, linear = self._choose(table, take(table, rows), codes[rows])
+        self._say(f"fitting to {len(y)} rows")
         with few_threads(len(y)):
             self.machine_, self.linear_ = machine.fit(table, y), linear.fit(table, y)
         return self
@@ -130,9 +138,10 @@ class TableClassifier(ClassifierMixin, TableModel):
     def refit(self, X: Table, y: Any) -> TableClassifier:
         """The same kernel and machine, fitted to other rows."""
         check_is_fitted(self)
-        other = clone(self).set_params(roles=self.roles_)
+        other = clone(self).set_params(roles=self.roles_, styles=self.styles_)
         table, y = other._read(X[list(self.roles_)]), other._labels(y)
-        other.machine_ = clone(self.machine_).set_params(kernel=self.machine_.kernel_)
+        other.machine_ = clone(self.machine_).set_params(kernel=exact(self.machine_.kernel_))
+        self._say(f"fitting to {len(y)} rows")
         with few_threads(len(y)):
             other.machine_.fit(table, y)
         return other
@@ -187,8 +196,10 @@ class TableClassifier(ClassifierMixin, TableModel):
         # the linear kernel holds a large constant, with which the dual converges slowly
         others = {id(t.kernel): t.kernel for t in trials if t.kernel is not linear}
         finalists = list(others.values())[:_FINALISTS]
-        chosen, self.cv_accuracy_ = self._ridge(trials[0]), trials[0].accuracy
-        if len(self.classes_) <= _MOST_CLASSES:
+        plan = self._plan(len(table))
+        chosen, self.cv_accuracy_ = self._ridge(trials[0], plan), trials[0].accuracy
+        approximate = plan is not None and plan.rank is not None
+        if len(self.classes_) <= _MOST_CLASSES and not approximate:
             self.n_finalists_ = len(finalists)
             search = SVCCV(
                 self.Cs,
@@ -208,7 +219,7 @@ class TableClassifier(ClassifierMixin, TableModel):
                     max_iter=_MOST_STEPS,
                     random_state=self.random_state,
                 )
-        return chosen, self._ridge(baseline)
+        return chosen, self._ridge(baseline, plan)
 
     def _compare(
         self, kernels: list[Kernel], sample: Table, codes: np.ndarray, folds: list
@@ -220,7 +231,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         mean = Y.mean(axis=0)
         parts = [test for _, test in folds]
         trials = []
-        for kernel in progress(kernels, self.verbose, "kernels"):
+        for kernel in progress(kernels, self._bars, "kernels"):
             spectrum = RidgeSpectrum((kernel + _INTERCEPT).gram(sample, self.plan))
             held_out = spectrum.held_out(Y - mean, list(map(float, self.alphas)), parts)
             for alpha, values in zip(self.alphas, held_out, strict=True):
@@ -233,8 +244,8 @@ class TableClassifier(ClassifierMixin, TableModel):
                 trials.append(Trial(float(np.mean(right)), -float(np.mean(error)), kernel, alpha))
         return trials
 
-    def _ridge(self, trial: Trial) -> RidgeClassifier:
-        return RidgeClassifier(C=1 / trial.penalty, kernel=trial.kernel, plan=self.plan)
+    def _ridge(self, trial: Trial, plan: Any) -> RidgeClassifier:
+        return RidgeClassifier(C=1 / trial.penalty, kernel=trial.kernel, plan=plan)
 
     def _cache(self) -> float:
         """Megabytes for the rows of a kernel matrix."""

@@ -61,7 +61,7 @@ def classify_table(
     kept = np.maximum(2, sizes - np.round(test_size * sizes).astype(int))  # of every class
     inside = class_ranks(codes, seed) < kept[codes]
     check_enough(int(inside.sum()))
-    model = TableClassifier(roles=chosen.roles, random_state=seed, **options)
+    model = TableClassifier(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X[inside], y[inside])
     held = int(np.sum(~inside))
     scores, confusion = _judge(trained, X[~inside], y[~inside], y[inside]) if held else ({}, None)
@@ -76,7 +76,7 @@ def _judge(
 ) -> tuple[dict, np.ndarray]:
     classes = model.classes_
     frequencies = np.array([np.mean(training == label) for label in classes])
-    rows = tidy(X, model.roles_)
+    rows = tidy(X, model.roles_, model.styles_)
     rivals = {
         "majority": np.tile(frequencies, (len(y), 1)),
         "linear": model.linear_.predict_proba(rows),

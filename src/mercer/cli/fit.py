@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,8 +17,10 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 from ..gram.plan import Plan
 from ..io import save
 from ..kernels.parse import parse
-from .model import ALPHAS, CHECKED_ROWS, TableRegressor
+from . import pandas
+from .model import ALPHAS, CHECKED_ROWS, TableRegressor, exact
 from .output import entry
+from .reading import read_table
 from .rows import check_enough, check_share, select
 from .tables import (
     Column,
@@ -27,12 +28,8 @@ from .tables import (
     few_whole_numbers,
     holds_labels,
     numeric_target,
-    pandas,
-    read_table,
     tidy,
 )
-
-_GUESS = ("auto", "regression")  # what was asked for, and what was done
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -57,6 +54,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--cv", type=_folds, default=5, metavar="N", help='folds, or "loo" (default: 5)')
     add("--missing", choices=("error", "drop"), default="error", help="rows with missing values")
     add("--memory", metavar="SIZE", help='for the kernel matrix: "2 GB" (default: half the free)')
+    add(
+        "--rank",
+        type=_rank,
+        default="auto",
+        metavar="N",
+        help='landmarks of the kernel, or "all" \
+rows (default: all up to 10000 rows, 1000 landmarks beyond)',
+    )
     add("--out", metavar="FILE", help="the model (default: the table's name, .mercer)")
     add("--seed", type=int, default=0, metavar="N", help="draws split and folds (default: 0)")
     add("--quiet", action="store_true", help="print nothing but errors")
@@ -91,18 +96,31 @@ def run(args: Namespace) -> None:
         alphas=args.alphas,
         cv=args.cv,
         plan=plan,
-        verbose=not args.quiet and sys.stderr.isatty(),
+        rank=args.rank,
+        verbose=not args.quiet,
     )
     save(found.model, out)
     if not args.quiet:
         print(report(found))
         again = f", fitted again to all {found.rows} rows" * bool(found.scores)
         print(entry("saved", f"{out}{again}"))
-        few = few_whole_numbers(table, args.target) if (args.task, task) == _GUESS else 0
-        if few:
-            words = f"the target holds {few} different whole numbers; if they stand for classes"
-            print(entry("hint", f"{words}, use --task classification"))
+        if args.task == "auto":
+            for words in hints(table, args.target, task):
+                print(entry("hint", words))
         print(entry("next", f"mercer predict {out} NEW_TABLE.csv --out predictions.csv"))
+
+
+def hints(table: Table, target: str, task: str) -> list[str]:
+    """What to ask for if the target was taken for the wrong thing."""
+    few = few_whole_numbers(table, target)
+    if task == "regression" and few:
+        return [
+            f"the target holds {few} different whole numbers; if they stand for classes, use "
+            f"--task classification"
+        ]
+    if task == "classification" and few == 2:
+        return ["the target holds two numbers; to predict it as a number, use --task regression"]
+    return []
 
 
 @dataclass
@@ -120,6 +138,7 @@ class Fit:
     plan: str
     scores: dict[str, tuple[float, ...]]  # RMSE, MAE and R2 on the rows held out, by model
     held_out: Table  # their target, prediction and its standard deviation
+    target: str = ""  # how its strings were read, if it has any
 
     @property
     def rows(self) -> int:
@@ -140,7 +159,7 @@ def fit_table(
 ) -> Fit:
     """Fit a :class:`TableRegressor`, which takes all other options, and judge it."""
     check_share(test_size)
-    y = numeric_target(table, target)
+    y, how = numeric_target(table, target)
     chosen = select(table, target, np.isfinite(y), features=features, roles=roles, missing=missing)
     X, y = chosen.X, y[chosen.rows]
     order = np.random.default_rng(seed).permutation(len(y))
@@ -148,22 +167,23 @@ def fit_table(
     held = held if held > 1 else 0  # there is no R2 of one row
     train, test = np.sort(order[held:]), np.sort(order[:held])
     check_enough(len(train))
-    model = TableRegressor(roles=chosen.roles, random_state=seed, **options)
+    model = TableRegressor(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X.iloc[train], y[train])
     ridge = trained.ridge_
-    plan = (model.plan or Plan()).explain(ridge.kernel_, ridge.X_fit_)
+    plan = (ridge.plan or Plan()).explain(exact(ridge.kernel_), ridge.X_fit_)
     scores, held_out = _judge(trained, X.iloc[test], y[test]) if held else ({}, None)
-    final = {"kernel": ridge.kernel_, "alphas": (ridge.alpha,), "verbose": False}
+    final = {"kernel": exact(ridge.kernel_), "alphas": (ridge.alpha,)}
     model = clone(model).set_params(**final).fit(X, y) if held else trained
-    return Fit(model, trained, chosen.columns, chosen.dropped, plan, scores, held_out)
+    return Fit(model, trained, chosen.columns, chosen.dropped, plan, scores, held_out, how)
 
 
 def _judge(model: TableRegressor, X: Table, y: np.ndarray) -> tuple[dict, Table]:
-    affordable = len(model.ridge_.dual_coef_) <= CHECKED_ROWS  # one more factorisation
+    approximate = exact(model.ridge_.kernel_) is not model.ridge_.kernel_
+    affordable = approximate or len(model.ridge_.dual_coef_) <= CHECKED_ROWS  # one more factor
     prediction, std = (
         model.predict(X, return_std=True) if affordable else (model.predict(X), np.nan)
     )
-    linear = model.linear_.predict(tidy(X, model.roles_)) + model.offset_
+    linear = model.linear_.predict(tidy(X, model.roles_, model.styles_)) + model.offset_
     rivals = {"the mean": np.full(len(y), model.offset_), "linear": linear, "kernel": prediction}
     metrics = (root_mean_squared_error, mean_absolute_error, r2_score)
     scores = {name: tuple(float(m(y, f)) for m in metrics) for name, f in rivals.items()}
@@ -183,6 +203,15 @@ def _numbers(text: str) -> tuple[float, ...]:
         if all(0 < x < inf for x in numbers):
             return numbers
     raise ArgumentTypeError(f"positive numbers with commas between, got {text!r}")
+
+
+def _rank(text: str) -> int | str | None:
+    if text in ("all", "auto"):
+        return None if text == "all" else text
+    with suppress(ValueError):
+        if int(text) >= 1:
+            return int(text)
+    raise ArgumentTypeError(f'at least 1 landmark, or "all", got {text!r}')
 
 
 def _folds(text: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..exceptions import MercerWarning
+from .output import printable
 
 COMMANDS = {
     "fit": "fit a model to a table and save it",
@@ -39,12 +40,16 @@ class _Parser(ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with its arguments; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser(given)
-    args = parser.parse_args(given)
-    if args.command is None:
-        parser.print_help()
-        return 0
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show ö shows \\xf6
+            stream.reconfigure(errors="backslashreplace")
+    debug = "--debug" in given
     try:
+        parser = _parser(given)  # imports what the command needs, which may be interrupted too
+        args = parser.parse_args(given)
+        if args.command is None:
+            parser.print_help()
+            return 0
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             args.run(args)
@@ -56,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if args.debug:
+        if debug:
             raise
         _complain(_words(error))
         return 2
@@ -96,10 +101,10 @@ def _words(error: Exception) -> str:
 
 
 def _complain(text: str) -> None:
-    print(f"mercer: error: {text}", file=sys.stderr)
+    print(f"mercer: error: {printable(text)}", file=sys.stderr)
 
 
 def _warn(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
     """Our own warnings as one line; those of other packages are not about the user's data."""
     if issubclass(category, MercerWarning):
-        print(f"mercer: warning: {message}", file=sys.stderr)
+        print(f"mercer: warning: {printable(str(message))}", file=sys.stderr)

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import MercerWarning
+from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..kernels.nystrom import Nystrom
 from ..models.ridge import KernelRidge
 from ..models.ridge_cv import KernelRidgeCV
+from ..outcome import readable
+from ..tuning import tune
+from . import pandas
 from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .tables import Table, describe, incomplete, pandas, tidy
+from .numbers import PLAIN
+from .tables import Table, describe, incomplete, tidy
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SEARCH_ROWS = 1500  # kernels are compared on at most this many rows
 CHECKED_ROWS = 5000  # up to this many, every row is predicted from all others after the fit
+MANY_ROWS = 10_000  # from here on kernels are approximated by landmarks,
+RANK = 1000  # of which there are so many, unless rank says something else
+_LEARNED_ROWS = 500  # lengthscales of single columns are learned on at most this many,
+_LEARNED_COLUMNS = 40  # and for no more columns than this
 
 
 class TableModel(BaseEstimator):
@@ -28,18 +43,27 @@ class TableModel(BaseEstimator):
     ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = ("roles_", "n_features_in_", "feature_names_in_")
+    saved_state: ClassVar[tuple[str, ...]] = (
+        "roles_",
+        "styles_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
     detail: ClassVar[str]
     roles: dict[str, str] | None
+    styles: dict[str, str] | None
+    plan: Any
+    rank: Any
     verbose: bool
 
     def _read(self, X: Table) -> Table:
         """The columns that can be used, of complete rows."""
-        self.columns_ = describe(X, self.roles)
+        self.columns_ = describe(X, self.roles, self.styles)
         self.roles_ = {c.name: c.role for c in self.columns_ if c.role != "skipped"}
+        self.styles_ = {c.name: c.style for c in self.columns_ if c.style != PLAIN}
         if not self.roles_:
             raise ValueError("no column of the table can be used; name some with features.")
-        table = tidy(X, self.roles_)
+        table = tidy(X, self.roles_, self.styles_)
         if incomplete(table, self.roles_).any():
             raise ValueError("the table has missing values; fill them in or drop those rows.")
         self.n_features_in_ = len(self.roles_)
@@ -51,14 +75,35 @@ class TableModel(BaseEstimator):
     ) -> np.ndarray:
         """Values of the complete rows, put into ``result`` at their places."""
         check_is_fitted(self)
-        table = tidy(X, self.roles_)
+        table = tidy(X, self.roles_, self.styles_)
         complete = ~incomplete(table, self.roles_)
         if complete.any():
             result[complete] = values(table[complete].reset_index(drop=True))
         return result
 
+    def _plan(self, n: int) -> Any:
+        """The plan for n rows: with many, kernels are approximated."""
+        rank = self.rank if self.rank != "auto" else (RANK if n > MANY_ROWS else None)
+        return self.plan if rank is None else replace(self.plan or Plan(), rank=rank)
+
+    def _say(self, text: str) -> None:
+        """What is being done now, if that was asked for."""
+        if self.verbose:
+            print(f"mercer: {text} ...", file=sys.stderr, flush=True)
+
+    @property
+    def _bars(self) -> bool:
+        """Show progress bars: somebody is watching."""
+        return self.verbose and sys.stderr.isatty()
+
     def _restore(self) -> None:
-        """Nothing to do: the model inside has restored itself."""
+        """The model inside has restored itself; files of 0.1 know no styles."""
+        self.styles_ = getattr(self, "styles_", {})
+
+
+def exact(kernel: Kernel) -> Kernel:
+    """The kernel that is approximated, or the kernel itself."""
+    return kernel.kernel if isinstance(kernel, Nystrom) else kernel
 
 
 class TableRegressor(RegressorMixin, TableModel):
@@ -75,19 +120,25 @@ class TableRegressor(RegressorMixin, TableModel):
         The number of folds; None is leave-one-out.
     roles : dict, optional
         Columns that are a "number", "label" or "text" whatever they look like, by name.
+    styles : dict, optional
+        How the numbers of columns of strings are written, by name (:mod:`mercer.cli.numbers`).
     plan : Plan, optional
         Memory and threads to use.
+    rank : int, None or "auto"
+        The number of landmarks by which the kernel of the final model is approximated. None is
+        exact, at a cost that grows with the third power of the number of rows; "auto" is exact up
+        to 10,000 rows and takes 1,000 landmarks beyond.
     random_state : int
         Draws the folds, and the rows to compare kernels on if there are many.
     verbose : bool
-        Show a progress bar.
+        Say on stderr what is being done.
 
     Attributes
     ----------
     columns_ : list of Column
         The role of every column.
-    roles_ : dict
-        Those in use: "number", "label" or "text" by name.
+    roles_, styles_ : dict
+        Those in use: "number", "label" or "text" by name; and the style of numbers in strings.
     ridge_ : KernelRidge
         The model of the target minus ``offset_``.
     linear_ : KernelRidge
@@ -96,6 +147,8 @@ class TableRegressor(RegressorMixin, TableModel):
         The mean of the target, and the prior variance that fits the leave-one-out errors.
     cv_rmse_, n_settings_ : float, int
         The cross-validated root mean squared error, and how many kernels were compared.
+    learned_ : bool
+        Were lengthscales of single columns learned, and better than those of the candidates?
 
     Examples
     --------
@@ -126,7 +179,9 @@ class TableRegressor(RegressorMixin, TableModel):
         alphas: Any = ALPHAS,
         cv: int | None = 5,
         roles: dict[str, str] | None = None,
+        styles: dict[str, str] | None = None,
         plan: Any = None,
+        rank: Any = "auto",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -134,7 +189,9 @@ class TableRegressor(RegressorMixin, TableModel):
         self.alphas = alphas
         self.cv = cv
         self.roles = roles
+        self.styles = styles
         self.plan = plan
+        self.rank = rank
         self.random_state = random_state
         self.verbose = verbose
 
@@ -148,11 +205,12 @@ class TableRegressor(RegressorMixin, TableModel):
         return self
 
     def _fit(self, table: Table, y: np.ndarray) -> None:
-        self.n_settings_ = 0
+        self.n_settings_, self.learned_ = 0, False
         rows = np.random.default_rng(self.random_state).permutation(len(y))[:SEARCH_ROWS]
         sample, target = table.iloc[rows].reset_index(drop=True), y[rows]
         linear = linear_kernel(table, self.roles_)
         kernels = [] if self.kernel is not None else table_kernels(table, self.roles_)
+        self._say(f"comparing {len(kernels) + 1} kernels on {len(rows)} of {len(y)} rows")
         baseline = search = self._search([linear, *kernels], sample, target)
         if self.kernel is not None:
             search = self._search([on_table(self.kernel, self.roles_)], sample, target)
@@ -160,35 +218,67 @@ class TableRegressor(RegressorMixin, TableModel):
             rest = search.best_params_["kernel"] if kernels else None
             second = self._search(text_kernels(self.roles_, rest), sample, target)
             search = max(search, second, key=lambda s: s.best_score_)
+        if self.kernel is None:
+            search = self._learned(search, sample, target)
         results = baseline.cv_results_
         pairs = zip(results["mean_test_score"], results["params"], strict=True)
         scores = [(score, p["alpha"]) for score, p in pairs if p["kernel"] is linear]
         self.cv_rmse_ = float(np.sqrt(-search.best_score_))
-        self.linear_ = self._ridge(linear, max(scores)[1])
-        self.ridge_ = self._ridge(search.best_params_["kernel"], search.alpha_)
+        plan = self._plan(len(y))
+        self.linear_ = self._ridge(linear, max(scores)[1], plan)
+        self.ridge_ = self._ridge(search.best_params_["kernel"], search.alpha_, plan)
+        self._say(f"fitting to {len(y)} rows")
         with few_threads(len(y)):
             self.linear_.fit(table, y)
             self.ridge_.fit(table, y)
             self.variance_ = self._prior_variance(y)
 
-    def _search(self, kernels: list[Kernel], table: Table, y: np.ndarray) -> KernelRidgeCV:
+    def _learned(self, search: KernelRidgeCV, table: Table, y: np.ndarray) -> KernelRidgeCV:
+        """A search whose kernel has a learned lengthscale for each column, if that is better.
+
+        They are learned by leave-one-out errors, from the best kernel of the search and from a
+        Gaussian one, on fewer rows; whether they are kept is decided on the same folds as all else.
+        """
+        numbers = [name for name, role in self.roles_.items() if role == "number"]
+        if not 2 <= len(numbers) <= _LEARNED_COLUMNS or len(y) < 5 * len(numbers):
+            return search
+        some = slice(0, _LEARNED_ROWS)
+        best = search.best_params_["kernel"]
+        smooth = table_kernels(table, self.roles_)[1]
+        self._say(f"learning a lengthscale for each of {len(numbers)} columns")
+        for start in [best, smooth] if best != smooth else [best]:
+            if not any(np.ndim(h.value) for h in start.hyperparameters()):
+                continue  # a linear kernel
+            begin = KernelRidge(search.alpha_, kernel=start)
+            with warnings.catch_warnings(), few_threads(len(y)):
+                warnings.simplefilter("ignore", MercerWarning)  # a bound is no harm: it is compared
+                found = tune(begin, table.iloc[some], y[some], by="loo").tuning_
+            alphas = sorted({*map(float, self.alphas), float(f"{found.alpha:.3g}")})
+            other = self._search([readable(found.kernel)], table, y, alphas)
+            if other.best_score_ > search.best_score_:
+                search, self.learned_ = other, True
+        return search
+
+    def _search(
+        self, kernels: list[Kernel], table: Table, y: np.ndarray, alphas: Any = None
+    ) -> KernelRidgeCV:
         self.n_settings_ += len(kernels)
         folds = self.cv and KFold(
             min(self.cv, len(y)), shuffle=True, random_state=self.random_state
         )
         search = KernelRidgeCV(
-            self.alphas,
+            self.alphas if alphas is None else alphas,
             kernel=kernels[0],
             param_grid={"kernel": kernels},
             cv=folds,
             plan=self.plan,
-            verbose=self.verbose and len(kernels) > 1,
+            verbose=self._bars and len(kernels) > 1,
         )
         with few_threads(len(y)):
             return search.fit(table, y)
 
-    def _ridge(self, kernel: Kernel, alpha: float) -> KernelRidge:
-        return KernelRidge(alpha, kernel=kernel, plan=self.plan, random_state=self.random_state)
+    def _ridge(self, kernel: Kernel, alpha: float, plan: Any) -> KernelRidge:
+        return KernelRidge(alpha, kernel=kernel, plan=plan, random_state=self.random_state)
 
     def _prior_variance(self, y: np.ndarray) -> float:
         """The mean of error^2 / variance over leave-one-out predictions, or an estimate of it."""
@@ -213,8 +303,23 @@ class TableRegressor(RegressorMixin, TableModel):
         return self.ridge_.predict(rows) + self.offset_
 
     def _std(self, rows: Table) -> np.ndarray:
-        spread = self.ridge_.posterior_variance(rows) + self.ridge_.alpha
-        return np.sqrt(self.variance_ * spread)
+        ridge = self.ridge_
+        approximate = isinstance(ridge.kernel_, Nystrom)
+        spread = self._feature_variance(rows) if approximate else ridge.posterior_variance(rows)
+        return np.sqrt(self.variance_ * (spread + ridge.alpha))
+
+    def _feature_variance(self, rows: Table) -> np.ndarray:
+        """The posterior variance from features: alpha |phi(x)|^2 in the metric of
+        (Phi' Phi + alpha)^-1, and what the landmarks do not see of x.
+        """
+        ridge = self.ridge_
+        kernel: Any = ridge.kernel_
+        old, new = (kernel.features(kernel.prepare(X)) for X in (ridge.X_fit_, rows))
+        A = old.T @ old
+        A.flat[:: len(A) + 1] += ridge.alpha
+        inside = ridge.alpha * np.einsum("ij,ji->i", new, cho_solve(cho_factor(A), new.T))
+        prior = kernel.kernel.diag(kernel.kernel.prepare(rows))
+        return inside + np.maximum(prior - np.einsum("ij,ij->i", new, new), 0)
 
     def tabulate(self, X: Table, detail: bool = False) -> Table:
         """A table with a prediction for each row, and its standard deviation if wanted."""

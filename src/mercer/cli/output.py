@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from textwrap import fill
+from unicodedata import category
 
 WIDTH = 98
 _MARGIN = 10
+_CONTROL = ("Cc", "Cf", "Zl", "Zp")  # escape codes, changes of direction, separators of lines
 ROOM = WIDTH - _MARGIN  # characters beside the headings
+
+
+def printable(text: str) -> str:
+    """Control characters spelled out: names in a file must not steer the terminal."""
+    return "".join(
+        c if c in "\n\t" or category(c) not in _CONTROL else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def entry(heading: str, *paragraphs: str) -> str:
@@ -18,7 +28,7 @@ def entry(heading: str, *paragraphs: str) -> str:
         first = heading.ljust(_MARGIN) if i == 0 else indent
         lines.append(
             fill(
-                text,
+                printable(text),
                 WIDTH,
                 initial_indent=first,
                 subsequent_indent=indent,
@@ -31,7 +41,7 @@ def entry(heading: str, *paragraphs: str) -> str:
 
 def grid(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A table: the first column to the left, the others to the right."""
-    table = [list(header), *map(list, rows)]
+    table = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         "   ".join(

@@ -10,9 +10,10 @@ import numpy as np
 
 from .._atomic import write_atomically
 from ..io import load
+from . import pandas
 from .model import TableModel
 from .output import count, entry, grid, number
-from .tables import read_table
+from .reading import read_table
 
 _SHOWN = 10
 
@@ -29,6 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
+    pandas()  # which the model needs too
     model = load(args.model)
     if not isinstance(model, TableModel):
         raise ValueError(
@@ -36,14 +38,14 @@ def run(args: Namespace) -> None:
             f"Python with mercer.load."
         )
     strings = [name for name, role in model.roles_.items() if role != "number"]
-    table = read_table(args.table, strings)
+    table = read_table(args.table, [*strings, *model.styles_])
     asked = [option for option, on in (("--std", args.std), ("--proba", args.proba)) if on]
     if any(option != model.detail for option in asked):
         raise ValueError(f"{args.model} has no {asked[0]}; to see how sure it is, {model.detail}.")
     predictions = model.tabulate(table, bool(asked))
     missing = int(predictions["prediction"].isna().sum())
     if args.out == "-":
-        predictions.to_csv(sys.stdout, index=False)
+        predictions.to_csv(_stdout(), index=False)
     elif args.out:
         write_atomically(args.out, lambda file: predictions.to_csv(file, index=False))
         print(entry("saved", f"{args.out}: {count(len(predictions), 'row')}"))
@@ -57,6 +59,11 @@ def run(args: Namespace) -> None:
             f"mercer: {count(missing, 'row')} with missing values left without prediction.",
             file=sys.stderr,
         )
+
+
+def _stdout() -> Any:
+    """For a terminal its own encoding; a file or pipe gets UTF-8, as a file of --out does."""
+    return sys.stdout if sys.stdout.isatty() else getattr(sys.stdout, "buffer", sys.stdout)
 
 
 def _cell(x: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .numbers import PLAIN
 from .output import count
 from .tables import Column, Table, describe, incomplete, require, tidy
 
@@ -19,6 +20,11 @@ class Selection:
     rows: np.ndarray
     roles: dict[str, str]
     columns: list[Column]
+
+    @property
+    def styles(self) -> dict[str, str]:
+        """How numbers are written in columns of strings, where that is not plain."""
+        return {c.name: c.style for c in self.columns if c.style != PLAIN}
 
     @property
     def dropped(self) -> int:
@@ -43,7 +49,7 @@ def select(
     if not settled:
         reasons = "; ".join(f"{c.name!r}: {c.why}" for c in columns)
         raise ValueError(f"no column can be used to predict {target!r} ({reasons or 'no other'}).")
-    rows = complete_rows(table, given, settled, missing)
+    rows = complete_rows(table, given, columns, missing)
     return Selection(table.loc[rows, list(settled)], rows, settled, columns)
 
 
@@ -60,10 +66,11 @@ def check_enough(n: int) -> None:
 
 
 def complete_rows(
-    table: Table, given: np.ndarray, roles: dict[str, str], missing: str
+    table: Table, given: np.ndarray, columns: list[Column], missing: str
 ) -> np.ndarray:
     """The rows without missing values; refuses others unless they are to be dropped."""
-    tidied = tidy(table, roles)
+    roles = {c.name: c.role for c in columns if c.role != "skipped"}
+    tidied = tidy(table, roles, {c.name: c.style for c in columns})
     usable = given & ~incomplete(tidied, roles)
     if missing == "error" and not usable.all():
         holes = {n: int(tidied[n].isna().sum()) for n, role in roles.items() if role != "label"}

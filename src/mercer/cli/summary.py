@@ -12,7 +12,7 @@ from ..kernels.base import Kernel
 from ..models.svm import SVC
 from .classify import Classification
 from .fit import Fit
-from .model import SEARCH_ROWS
+from .model import SEARCH_ROWS, exact
 from .output import ROOM, count, entry, grid, number
 from .tables import Column
 
@@ -22,7 +22,7 @@ _MOST_CLASSES = 10  # of a confusion matrix
 
 def summary(fit: Fit) -> str:
     """What was done, what was found, and how good it is."""
-    trained, kernel = fit.trained, fit.trained.ridge_.kernel_
+    trained, kernel = fit.trained, exact(fit.trained.ridge_.kernel_)
     n, held = len(trained.ridge_.dual_coef_), 0 if fit.held_out is None else len(fit.held_out)
     how = "leave-one-out" if trained.cv is None else f"{trained.cv}-fold cross-validation"
     tried = count(len(trained.alphas), "alpha")
@@ -33,8 +33,11 @@ def summary(fit: Fit) -> str:
     chosen = (
         f"{trained.ridge_.alpha:g}; chosen by {how} among {tried}, RMSE {number(trained.cv_rmse_)}"
     )
+    if trained.learned_:
+        chosen += "; lengthscales were learned, one for each column"
+    target = [f"the target: {fit.target}"] if fit.target else []
     parts = [
-        entry("data", _rows(n, held, fit.dropped), *_roles(fit.columns)),
+        entry("data", _rows(n, held, fit.dropped), *target, *_roles(fit.columns)),
         entry("plan", fit.plan),
         entry("kernel", repr(kernel), meaning(kernel)),
         entry("alpha", chosen),
@@ -47,7 +50,7 @@ def summary(fit: Fit) -> str:
 def classification_summary(fit: Classification) -> str:
     """The same for labels."""
     trained, machine = fit.trained, fit.trained.machine_
-    n, kernel = fit.rows - fit.held, fit.trained.machine_.kernel_
+    n, kernel = fit.rows - fit.held, exact(fit.trained.machine_.kernel_)
     labels = ", ".join(map(str, trained.classes_[:_MOST_NAMES]))
     labels += ", ..." * (len(trained.classes_) > _MOST_NAMES)
     tried = f"{len(trained.alphas)} penalties"
@@ -72,7 +75,7 @@ def classification_summary(fit: Classification) -> str:
         parts.append(entry("machine", f"SVC with C = {machine.C:g}; {chosen}", *_margins(machine)))
     else:
         parts.append(entry("machine", f"least squares with C = {machine.C:g}; {chosen}"))
-        parts.append(entry("plan", (trained.plan or Plan()).explain(kernel, machine.X_fit_)))
+        parts.append(entry("plan", (machine.plan or Plan()).explain(kernel, machine.X_fit_)))
     if fit.scores:
         cells = [[name, *(f"{x:.3f}" for x in s)] for name, s in fit.scores.items()]
         parts.append(entry("held out", *grid(["", "accuracy", "balanced", "log loss"], cells)))

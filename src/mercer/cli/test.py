@@ -12,13 +12,16 @@ import numpy as np
 
 from ..kernels.parse import parse
 from ..stats.result import TestResult
+from . import pandas
 from .candidates import on_table, table_kernels, text_kernels
 from .fit import names
 from .output import count, entry, grid
+from .reading import read_table
 from .rows import complete_rows
-from .tables import Column, Table, describe, numbers_rows, pandas, read_table, require, tidy
+from .tables import Column, Table, describe, numbers_rows, require, tidy
 
-_LISTED = 8  # parts of the data that are tested on their own and listed, at most
+_TESTED = 100  # parts of the data that are tested on their own, at most
+_LISTED = 8  # of which so many are listed
 _SHOWN = 0.05
 _TAIL = 0.002  # share of values on either side that a histogram leaves out
 
@@ -92,7 +95,7 @@ def _two_sample(args: Namespace) -> None:
     if left_out and not args.features:
         sizes += f"; only in one table: {', '.join(dict.fromkeys(left_out))}"
     print(entry("data", sizes + data.dropped))
-    _report(result, data.columns, _each(parts, test), "column", args)
+    _report(result, data.columns, _each(parts, test), len(parts), "column", args)
     if args.plot is not None:
         names = [Path(args.first).stem, Path(args.second).stem]
         names = names if names[0] != names[1] else ["first", "second"]
@@ -125,7 +128,8 @@ def _independence(args: Namespace) -> None:
     result = test(xs, ys)
     pairs = {f"{x}, {y}": ([x], [y]) for x in xs for y in ys}
     print(entry("data", count(len(data.table), "row") + data.dropped))
-    _report(result, data.columns, _each(pairs, lambda pair: test(*pair)), "columns", args)
+    single = _each(pairs, lambda pair: test(*pair))
+    _report(result, data.columns, single, len(pairs), "columns", args)
     if args.plot is not None:
         _draw_pair(result, data, xs, ys, test, Path(args.plot))
 
@@ -157,8 +161,9 @@ def _read(table: Table, args: Namespace) -> Selected:
     roles = {c.name: c.role for c in columns if c.role != "skipped"}
     if not roles:
         raise ValueError(f"no column can be used ({_why(columns, list(table.columns))}).")
-    rows = complete_rows(table, np.ones(len(table), bool), roles, args.missing)
-    return Selected(tidy(table[rows], roles), roles, columns, rows)
+    rows = complete_rows(table, np.ones(len(table), bool), columns, args.missing)
+    styles = {c.name: c.style for c in columns}
+    return Selected(tidy(table[rows], roles, styles), roles, columns, rows)
 
 
 def _why(columns: list[Column], chosen: list[str]) -> str:
@@ -185,14 +190,19 @@ def _part(X: Any, rows: np.ndarray) -> Any:
 
 def _each(parts: dict[str, Any], test: Callable[[Any], TestResult]) -> dict[str, TestResult]:
     """The test of each part of the data, if there are several and not too many."""
-    if not 1 < len(parts) <= _LISTED:
+    if not 1 < len(parts) <= _TESTED:
         return {}
     return {name: test(part) for name, part in parts.items()}
 
 
 # ---- report ----------------------------------------------------------------------------------
 def _report(
-    result: TestResult, columns: list[Column], parts: dict[str, TestResult], what: str, args: Any
+    result: TestResult,
+    columns: list[Column],
+    parts: dict[str, TestResult],
+    total: int,
+    what: str,
+    args: Any,
 ) -> None:
     for column in columns:
         if column.role == "skipped":
@@ -209,15 +219,19 @@ def _report(
         corrected = np.maximum.accumulate(
             [min(1.0, (len(parts) - i) * r.pvalue) for i, (_, r) in enumerate(ordered)]
         )
+        listed = list(zip(ordered, corrected, strict=True))[:_LISTED]
         lines = grid(
             (what, "p-value", "corrected"),
-            [
-                (name, f"{r.pvalue:.4g}", f"{p:.4g}")
-                for (name, r), p in zip(ordered, corrected, strict=True)
-            ],
+            [(name, f"{r.pvalue:.4g}", f"{p:.4g}") for (name, r), p in listed],
         )
+        if total > _LISTED:
+            lines.append(f"... {total - _LISTED} more, with larger p-values")
         print("\n".join(f"{'where' if i == 0 else '':10}{line}" for i, line in enumerate(lines)))
         print(entry("", "(each on its own; corrected for their number by Holm's method)"))
+    elif total > 1:
+        words = "columns" if what == "column" else "pairs of columns"
+        advice = "--features names some" if what == "column" else "give fewer --x and --y"
+        print(entry("where", f"{total} {words} are too many to test one by one; {advice}"))
     if args.plot is not None:
         print(entry("picture", str(args.plot)))
 

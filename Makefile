@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format docs bench clean
+.PHONY: help setup demo test test-slow test-versions test-portable lint format docs bench clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,44 @@ test: $(STAMP)  ## run the test suite (two workers, a few minutes)
 
 test-slow: $(STAMP)  ## run the long statistical and large-scale checks
 	$(BIN)/pytest -m "slow"
+
+# Compiled code is cached per environment: that of other versions and processors must not be mixed.
+QUICK := -m "not slow and not peer and not gpu"
+
+.venv-lowest/.installed: pyproject.toml tests/lowest.txt
+	python3.11 -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -c tests/lowest.txt \
+		--editable ".[plot,table]" pytest pytest-xdist hypothesis
+	@touch $@
+
+.venv-newest/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/pip install --quiet --disable-pip-version-check --upgrade \
+		--editable ".[plot,table]" pytest pytest-xdist hypothesis
+	@touch $@
+
+test-versions: .venv-lowest/.installed .venv-newest/.installed  ## run the suite on the lowest and on the newest versions
+	for which in lowest newest; do \
+		OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv-$$which/numba \
+			.venv-$$which/bin/pytest -n 2 $(QUICK) || exit 1; \
+	done
+
+# Settings that stand for other processors: "name|variables". Rounding differs between all of them.
+# (NumPy has two sets of names for its vector instructions, and leaves out those it does not know.)
+AVX512 := X86_V4 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR
+AVX2   := X86_V3 FMA3 AVX2 $(AVX512)
+PROCESSORS := \
+	"haswell|OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES='$(AVX512)' NUMBA_CPU_NAME=haswell" \
+	"sandybridge|OPENBLAS_CORETYPE=Sandybridge NPY_DISABLE_CPU_FEATURES='$(AVX2)' NUMBA_CPU_NAME=sandybridge" \
+	"generic|OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES='$(AVX2)' NUMBA_CPU_NAME=generic"
+PORTABLE ?= tests
+
+test-portable: $(STAMP)  ## run the suite as on other processors (PORTABLE=tests/stats runs a part)
+	for setting in $(PROCESSORS); do \
+		name=$${setting%%|*}; echo "== $$name"; \
+		( eval "export $${setting#*|}"; export OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-$$name; \
+		  $(BIN)/pytest -n 2 $(QUICK) $(PORTABLE) ) || exit 1; \
+	done
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -43,4 +81,4 @@ bench: $(STAMP)  ## compare with the peers, in their own environment
 	$(PYTHON) benchmarks/run.py
 
 clean:  ## remove everything that can be rebuilt
-	rm -rf $(VENV) .bench-venv docs/_build docs/auto_examples docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest .bench-venv docs/_build docs/auto_examples docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

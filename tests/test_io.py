@@ -125,7 +125,7 @@ def test_nan_and_numpy_scalars(path):
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
 def test_sparse(kind, path, rng):
-    X = kind(sp.random(20, 2**40, density=1e-11, format="csr", rng=rng))
+    X = kind(sp.random(20, 2**40, density=1e-11, format="csr", random_state=rng))
     found = round_trip(X, path)
     assert type(found) is kind
     assert same(found, X)

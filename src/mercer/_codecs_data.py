@@ -191,8 +191,11 @@ def _column(column: Any, write: Writer, place: str) -> Node:
         dtype = column.dtype
     if dtype.kind in "biuf":
         plain = getattr(dtype, "numpy_dtype", dtype)  # Int64, boolean, ... hold missing values too
-        values = column.to_numpy(dtype=float if column.hasnans and plain.kind != "f" else plain)
-        return {"array": write.array(values)}
+        holes = column.hasnans
+        values = (
+            column.to_numpy(dtype=float, na_value=np.nan) if holes else column.to_numpy(dtype=plain)
+        )
+        return {"array": write.array(values.astype(plain) if plain.kind == "f" else values)}
     if dtype.name not in _TEXT:
         raise ValueError(
             f"cannot save {place}: it holds {dtype}; make it a column of numbers or strings first."

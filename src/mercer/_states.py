@@ -35,7 +35,7 @@ _SHAPES: dict[str, dict[str, str]] = {
     "ConditionalEmbedding": {"X_fit_": "n", "Y_fit_": "n", "dual_coef_": "n t?"},
     "KernelPCA": {
         "X_fit_": "n",
-        "dual_coef_": "n q",
+        "dual_coef_": "n d",
         "eigenvectors_": "n q",
         "eigenvalues_": "q",
         "X_transformed_fit_": "n q",

@@ -282,9 +282,15 @@ class TableRegressor(RegressorMixin, TableModel):
 
     def _prior_variance(self, y: np.ndarray) -> float:
         """The mean of error^2 / variance over leave-one-out predictions, or an estimate of it."""
-        coef = self.ridge_.dual_coef_
-        errors = y - self.ridge_.leave_one_out() if len(y) <= CHECKED_ROWS else y
-        return float(np.mean(coef * errors))
+        ridge = self.ridge_
+        if isinstance(ridge.kernel_, Nystrom):
+            rows = ridge.X_fit_.iloc[:CHECKED_ROWS]
+            inside, unseen = self._feature_variances(rows)
+            kept = 1 - inside / ridge.alpha  # one minus the weight of a row in its own prediction
+            errors = ridge.alpha * ridge.dual_coef_[: len(rows)] / kept
+            return float(np.mean(errors**2 / (ridge.alpha / kept + unseen)))
+        errors = y - ridge.leave_one_out() if len(y) <= CHECKED_ROWS else y
+        return float(np.mean(ridge.dual_coef_ * errors))
 
     def predict(self, X: Table, return_std: bool = False) -> Any:
         """The target for each row of X; NaN where a number or text is missing.
@@ -305,12 +311,15 @@ class TableRegressor(RegressorMixin, TableModel):
     def _std(self, rows: Table) -> np.ndarray:
         ridge = self.ridge_
         approximate = isinstance(ridge.kernel_, Nystrom)
-        spread = self._feature_variance(rows) if approximate else ridge.posterior_variance(rows)
+        spread = (
+            sum(self._feature_variances(rows)) if approximate else ridge.posterior_variance(rows)
+        )
         return np.sqrt(self.variance_ * (spread + ridge.alpha))
 
-    def _feature_variance(self, rows: Table) -> np.ndarray:
-        """The posterior variance from features: alpha |phi(x)|^2 in the metric of
-        (Phi' Phi + alpha)^-1, and what the landmarks do not see of x.
+    def _feature_variances(self, rows: Table) -> tuple[np.ndarray, np.ndarray]:
+        """The posterior variance in the space of the features, and what landmarks do not see.
+
+        The first is alpha phi(x)' (Phi' Phi + alpha)^-1 phi(x), the other k(x, x) - |phi(x)|^2.
         """
         ridge = self.ridge_
         kernel: Any = ridge.kernel_
@@ -319,7 +328,7 @@ class TableRegressor(RegressorMixin, TableModel):
         A.flat[:: len(A) + 1] += ridge.alpha
         inside = ridge.alpha * np.einsum("ij,ji->i", new, cho_solve(cho_factor(A), new.T))
         prior = kernel.kernel.diag(kernel.kernel.prepare(rows))
-        return inside + np.maximum(prior - np.einsum("ij,ij->i", new, new), 0)
+        return inside, np.maximum(prior - np.einsum("ij,ij->i", new, new), 0)
 
     def tabulate(self, X: Table, detail: bool = False) -> Table:
         """A table with a prediction for each row, and its standard deviation if wanted."""

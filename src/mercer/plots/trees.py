@@ -64,7 +64,7 @@ def plot_nodes(
     import matplotlib as mpl
 
     colours = mpl.cm.ScalarMappable(mpl.colors.Normalize(-limit, limit), mpl.colormaps[_MAP])
-    inches = ax.get_window_extent().width / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    inches = ax.get_window_extent().width / ax.figure.dpi
     size = float(np.clip(0.9 * _POINTS * inches / width, 4, 10))
     for place, parent in enumerate(parents):
         if parent is not None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from .._compiled import njit
 
 _FIRST = 8  # rows that tell most other vectors apart
 _WORD = 32  # bits

@@ -11,8 +11,8 @@ from __future__ import annotations
 from math import frexp, ldexp, log
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .lanes import WIDTH, equal, load, plus, store, times, times_plus
 from .series_lanes import decay, larger, largest, smaller
 from .series_loops import FAR, HUGE, MIDDLE, SMALL, reach, spread, squares

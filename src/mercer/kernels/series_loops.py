@@ -13,8 +13,8 @@ from __future__ import annotations
 from math import exp, frexp, inf, ldexp, log
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .lanes import WIDTH, equal, load, plus, store, times, times_plus
 from .series_lanes import decay, larger, largest, minus, over, smaller
 

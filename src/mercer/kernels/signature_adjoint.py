@@ -16,7 +16,8 @@ levels, there is one of everything for each length, and L of a length comes from
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .._compiled import njit
 
 
 @njit(cache=True, nogil=True)

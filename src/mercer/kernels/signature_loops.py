@@ -22,8 +22,8 @@ type: the compiler knows how long the loops over r and q are, and unrolls them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .lanes import WIDTH, equal, load, plus, store, times, times_plus
 from .series_loops import reach, spread
 

@@ -9,8 +9,8 @@ D' is -2 times the part of D that is divided by it: all channels but time.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .lanes import WIDTH, equal, load, plus, store, times, times_plus
 from .series_loops import reach, spread
 from .signature_loops import _add_up, _ends, _space

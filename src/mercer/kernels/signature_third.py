@@ -7,8 +7,8 @@ general one keeps R_rq in memory, and takes twice as long.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .lanes import WIDTH, equal, load, plus, store, times, times_plus
 from .series_loops import reach, spread
 

@@ -8,7 +8,8 @@ that partners are neighbours. Children come before parents, so a table of values
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .._compiled import njit
 
 
 @njit(cache=True, nogil=True)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 
+from .._compiled import njit
 from ..kernels.bits import differing
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from .._compiled import njit
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 BIG = 1e300

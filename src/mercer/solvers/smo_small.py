@@ -7,8 +7,8 @@ and few steps: what costs there is going back and forth between Python and compi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .exponential import exp_rows
 from .smo_loops import BIG, add_changes, single_suffices, slopes, steps_guided_by
 

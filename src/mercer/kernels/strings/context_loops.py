@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import exp, inf, lgamma, log, log1p
 
 import numpy as np
-from numba import njit
+
+from ..._compiled import njit
 
 
 @njit(cache=True, nogil=True)

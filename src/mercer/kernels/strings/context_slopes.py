@@ -14,8 +14,8 @@ from __future__ import annotations
 from math import exp, lgamma, log
 
 import numpy as np
-from numba import njit
 
+from ..._compiled import njit
 from .context_loops import either, next_context
 
 

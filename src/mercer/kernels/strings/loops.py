@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..._compiled import njit
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 

@@ -7,8 +7,8 @@ by cell, so that slopes are as exact as the values (:mod:`.table_loops` has the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..._compiled import njit
 from ..lanes import (
     WIDTH,
     by_sameness,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numba import njit
 
+from ..._compiled import njit
 from ..lanes import (
     WIDTH,
     by_sameness,

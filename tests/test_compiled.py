@@ -1,0 +1,85 @@
+"""mercer can be imported where numba finds no place for its cache."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+import pytest
+from numba.core import caching
+
+import mercer
+from mercer._compiled import njit
+
+
+def square(x):
+    return x * x
+
+
+def test_without_a_place_for_the_cache(monkeypatch):
+    implementation = getattr(caching, "CacheImpl", None) or caching._CacheImpl
+    monkeypatch.setattr(implementation, "_locator_classes", [])
+    with pytest.raises(RuntimeError, match="no locator available"):
+        numba.njit(cache=True)(square)
+    assert njit(cache=True, nogil=True)(square)(3.0) == 9.0
+
+
+def test_with_one():
+    compiled = njit(cache=True)(square)
+    assert isinstance(compiled._cache, caching.FunctionCache)
+
+
+def test_every_loop_is_compiled_by_it():
+    """A single function that asks numba itself would break the import of its module."""
+    root = Path(mercer.__file__).parent
+    asking = [
+        path.name
+        for path in root.rglob("*.py")
+        if "from numba import njit" in path.read_text(encoding="utf-8")
+    ]
+    assert asking == []
+
+
+EVERYTHING = """
+import mercer
+missing = []
+for name in mercer.__all__:
+    try:
+        getattr(mercer, name)
+    except Exception as error:
+        missing.append((name, str(error)))
+assert missing == [], missing
+from mercer import SVC
+assert SVC().fit([[0.0], [1.0]], [0, 1]).predict([[2.0]]) == [1]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="permissions of Linux")
+def test_a_read_only_installation_without_a_home():
+    """All names are there, for a user who may write nowhere."""
+    folder = Path(tempfile.mkdtemp())  # not that of pytest, which others may not enter
+    package = folder / "mercer"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(mercer.__file__).parent, package, ignore=ignore)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    places = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    environment = {k: v for k, v in os.environ.items() if k not in places}
+    environment |= {"PYTHONPATH": str(package.parent), "HOME": str(folder / "home")}
+    humble = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]  # or else root may all
+    done = subprocess.run(
+        [*(humble if os.geteuid() == 0 else []), sys.executable, "-B", "-c", EVERYTHING],
+        env=environment,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for path in [folder, *(p for p in folder.rglob("*") if p.is_dir())]:
+        path.chmod(0o755)
+    shutil.rmtree(folder)
+    assert done.returncode == 0, done.stderr

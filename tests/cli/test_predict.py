@@ -1,5 +1,7 @@
 """mercer predict, from a model and a table to predictions."""
 
+import builtins
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,3 +51,17 @@ def test_predict_with_other_files(folder, capsys):
     assert "holds a Gaussian, not a model of mercer fit" in capsys.readouterr().err
     assert main(["predict", "homes.csv", "homes.csv"]) == 2
     assert "homes.csv is not a mercer file" in capsys.readouterr().err
+
+
+def test_without_pandas(tmp_path, monkeypatch, capsys):
+    """The message says what to install, before the model is read."""
+    original = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "pandas":
+            raise ImportError("No module named 'pandas'")
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert main(["predict", str(tmp_path / "m.mercer"), "new.csv"]) == 2
+    assert 'pip install "mercer[table]"' in capsys.readouterr().err

@@ -7,7 +7,8 @@ for all 84 arrangements, plus three times the three points whose weight is 2.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .._compiled import njit
 
 
 @njit(cache=True, nogil=True)

@@ -245,7 +245,7 @@ class Signature(SeriesKernel):
         from ..gram.tiles import run
         from .signature_adjoint import lifted_weights
 
-        kernel, (i, j, weights) = self.kernel, weighted_pairs(W, X is Y)
+        i, j, weights = weighted_pairs(W, X is Y)
         parts = pieces(8.0 * cells(X, Y, i, j))  # derivatives take longer than values
         totals = np.zeros((len(parts), len(self.theta)))  # added up in the same order, always
 

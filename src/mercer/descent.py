@@ -86,7 +86,7 @@ def search(
         best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
     kernel, alpha = whole.at(best.x)
     converged = bool(best.success) and bool(np.isfinite(best.fun))
-    noise = alpha * (float(np.mean(scale)) or LOGISTIC)
+    noise = alpha * (float(np.mean(scale)) or LOGISTIC) if np.any(Y) else np.inf
     bounds, unneeded = ends(kernel, fixed, X, noise, unit)
     if "alpha" not in fixed and alpha >= 0.999 * most:
         bounds = (*bounds, f"alpha = {most:g}")

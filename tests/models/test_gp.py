@@ -184,6 +184,34 @@ def test_a_process_that_cannot_be_as_large_as_y_is_a_warning(data):
         GaussianProcessRegressor(Gaussian(), normalize_y=False).fit(X, 1e3 * y)
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_targets_without_spread_need_no_process(data, normalize):
+    X = data[0]
+    for y in (np.zeros(60), np.full(60, 3.0)) if normalize else (np.zeros(60),):
+        model = GaussianProcessRegressor(1 * Gaussian(), normalize_y=normalize).fit(X, y)
+        assert model.tuning_.at_bounds == ()
+        np.testing.assert_allclose(model.predict(X + 1), y, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_samples(n):
+    X, y = np.array([[0.0], [1.0]])[:n], np.array([2.0, 5.0])[:n]
+    model = GaussianProcessRegressor(Gaussian(), alpha=0.5, optimizer=None, normalize_y=False)
+    mean, std = model.fit(X, y).predict([[0.5]], return_std=True)
+    k = np.exp(-(0.5**2) / 2) * np.ones(n)
+    A = np.exp(-((X - X.T) ** 2) / 2) + 0.5 * np.eye(n)
+    np.testing.assert_allclose(mean, [k @ np.linalg.solve(A, y)])
+    np.testing.assert_allclose(std**2, [1 - k @ np.linalg.solve(A, k)])
+    learned = GaussianProcessRegressor(1 * Gaussian()).fit(X, y)
+    assert np.isfinite(learned.predict(X, return_std=True)).all()
+
+
+def test_targets_whose_square_overflows_are_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="divide it by a constant"):
+        GaussianProcessRegressor().fit(X, 1e200 * y)
+
+
 def test_a_given_weight_is_kept_whatever_y_is(data):
     X, y = data
     options = {"normalize_y": False, "fixed": ("left__value",)}

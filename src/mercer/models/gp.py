@@ -150,6 +150,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "allows for missing entries of several outputs."
             )
         check_consistent_length(X, y)
+        if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
+            raise ValueError("y is so large that its square is no number; divide it by a constant.")
         self._y_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])
         spread = y.std(axis=0) if self.normalize_y else np.ones(y.shape[1:])
         self._y_scale = np.where(spread > 0, spread, 1.0)

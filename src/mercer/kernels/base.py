@@ -97,6 +97,26 @@ class Kernel(Params, ABC):
         blocks = (take(X, slice(i, min(i + step, n))) for i in range(0, n, step))
         return np.concatenate([np.diagonal(self.pairwise(b, b)) for b in blocks])
 
+    def log_tiles(self, X: Data, Y: Data) -> Tile | None:
+        """As :meth:`tiles`, of log k(x, y), for a k >= 0 that may be too large for a number, or 0.
+
+        By default None: there are no logarithms, and values are all there is. A kernel that has
+        them is normalised from them, and implements the three methods below as well.
+        """
+        return None
+
+    def log_diag(self, X: Data) -> np.ndarray | None:
+        """[log k(x_i, x_i)] of *prepared* X, or None."""
+        return None
+
+    def grad_log_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        """sum_ij W[i, j] dlog k(x_i, y_j)/dtheta, over pairs with k > 0; as :meth:`grad_theta`."""
+        raise no_gradient(self)
+
+    def grad_log_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        """sum_i w[i] dlog k(x_i, x_i)/dtheta, as :meth:`grad_theta_diag`."""
+        raise no_gradient(self)
+
     def features(self, X: Data) -> Any | None:
         """Phi with k(x, y) = <Phi(x), Phi(y)>, dense or CSR, of *prepared* X; None if infinite.
 

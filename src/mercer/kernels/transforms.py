@@ -37,6 +37,18 @@ class Transform(Kernel):
     def diag(self, X: Data) -> np.ndarray:
         return self.kernel.diag(X)
 
+    def log_tiles(self, X: Data, Y: Data) -> Tile | None:
+        return self.kernel.log_tiles(X, Y)
+
+    def log_diag(self, X: Data) -> np.ndarray | None:
+        return self.kernel.log_diag(X)
+
+    def grad_log_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        return self.kernel.grad_log_theta(X, Y, W)
+
+    def grad_log_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return self.kernel.grad_log_theta_diag(X, w)
+
     def features(self, X: Data) -> Any | None:
         return self.kernel.features(X)
 
@@ -110,6 +122,12 @@ class Rescaled(Transform):
         inner, fx, fy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
         return lambda rows, cols: _scale_block(inner(rows, cols), fx[rows], fy[cols])
 
+    def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
+        return None
+
+    def log_diag(self, X: Zipped) -> np.ndarray | None:
+        return None
+
     def features(self, X: Zipped) -> Any | None:
         return _scale_rows(self.kernel.features(X.parts[0]), X.parts[1])
 
@@ -145,14 +163,38 @@ class Normalized(Rescaled):
     because = "f(x) k(x, y) f(y) with f(x) = 1/sqrt(k(x, x)) is a kernel"
 
     def prepare(self, X: Data) -> Zipped:
+        """Samples with f, or with log f where the kernel has logarithms: see :meth:`log_tiles`."""
         P = self.kernel.prepare(X)
+        logs = self.kernel.log_diag(P)
+        if logs is not None:
+            return Zipped(P, np.where(logs > -np.inf, -logs / 2, -np.inf))
         d = self.kernel.diag(P)
         with np.errstate(divide="ignore"):
             scale = np.where(d > 0, 1 / np.sqrt(d, dtype=d.dtype), 0).astype(d.dtype)
         return Zipped(P, scale)
 
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        everything = slice(None)
+        return self.tiles(X, Y)(everything, everything)
+
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        (P, f), (Q, g) = X.parts, Y.parts
+        logs = self.kernel.log_tiles(P, Q)
+        if logs is None:
+            return super().tiles(X, Y)
+
+        def tile(rows: Any, cols: Any) -> np.ndarray:
+            block = logs(rows, cols)
+            block += f[rows, None]
+            block += g[cols]
+            return np.asarray(np.exp(block, out=block))
+
+        return tile
+
     def diag(self, X: Zipped) -> np.ndarray:
-        return (X.parts[1] > 0).astype(X.parts[1].dtype)
+        P, f = X.parts
+        lost = 0 if self.kernel.log_tiles(P, P) is None else -np.inf
+        return (f > lost).astype(f.dtype)
 
     def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
         """With f(x) = k(x, x)^(-1/2): d log f(x) = -f(x)^2 dk(x, x) / 2."""
@@ -160,6 +202,10 @@ class Normalized(Rescaled):
             return np.zeros(0)
         (P, f), (Q, g) = X.parts, Y.parts
         V = W * self.pairwise(X, Y)
+        if self.kernel.log_tiles(P, Q) is not None:
+            rows = self.kernel.grad_log_theta_diag(P, V.sum(axis=1))
+            cols = self.kernel.grad_log_theta_diag(Q, V.sum(axis=0))
+            return self.kernel.grad_log_theta(P, Q, V) - (rows + cols) / 2
         rows = self.kernel.grad_theta_diag(P, V.sum(axis=1) * f**2)
         cols = self.kernel.grad_theta_diag(Q, V.sum(axis=0) * g**2)
         return super().grad_theta(X, Y, W) - (rows + cols) / 2

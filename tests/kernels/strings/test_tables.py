@@ -1,6 +1,8 @@
 """Subsequence and alignment kernels, against sums over all subsequences and alignments."""
 
+from fractions import Fraction
 from itertools import combinations, pairwise, product
+from math import comb
 
 import numpy as np
 import pytest
@@ -200,8 +202,173 @@ def test_log_alignments_do_not_overflow(rng):
 
     assert got[0, 0] > 2000  # e to this power is far beyond what a number can hold
     assert got[0, 1] == pytest.approx(slow(x, y), rel=1e-12)
-    with pytest.raises(DomainError, match="log=True, or lower beta"):
+    with pytest.raises(DomainError, match="work from logarithms, or lower beta"):
         k.replace(log=False)([x, y])
+
+
+def log_alignment(x, y, beta, opening, extension):
+    """log k for scores 5 and -4, in logarithms throughout, one anti-diagonal after the other."""
+    n, m = len(x), len(y)
+    S = np.where(np.array(list(x))[:, None] == np.array(list(y)), 5 * beta, -4 * beta)
+    M, X, Y = np.full((3, n + 1, m + 1), -np.inf)
+    Z = np.zeros((n + 1, m + 1))
+    for d in range(2, n + m + 1):
+        i = np.arange(max(1, d - m), min(n, d - 1) + 1)
+        j = d - i
+        M[i, j] = S[i - 1, j - 1] + Z[i - 1, j - 1]
+        X[i, j] = np.logaddexp(M[i - 1, j] - beta * opening, X[i - 1, j] - beta * extension)
+        left = np.logaddexp(M[i, j - 1], X[i, j - 1]) - beta * opening
+        Y[i, j] = np.logaddexp(left, Y[i, j - 1] - beta * extension)
+        Z[i, j] = np.logaddexp(np.logaddexp(0, M[i, j]), np.logaddexp(X[i, j], Y[i, j]))
+    return np.logaddexp.reduce(np.append(M.ravel(), 0.0))
+
+
+@pytest.mark.parametrize(
+    ("beta", "opening", "extension"),
+    [(0.5, 11.0, 1.0), (0.9, 60.0, 20.0), (0.5, 1e6, 1.0), (9.0, 2.0, 0.1)],
+)
+def test_what_begins_late_is_not_lost(rng, beta, opening, extension):
+    """Two blocks in either order: the better one begins where the other already has e^900."""
+    one, two = ("".join(rng.choice(list("ACGT"), n)) for n in (360, 420))
+    x, y = one + two, two + one
+    k = LocalAlignment(beta=beta, opening=opening, extension=extension, log=True)
+    wanted = log_alignment(x, y, beta, opening, extension)
+    assert wanted >= beta * 5 * 420
+    for a, b in ((x, y), (y, x)):
+        assert beta * k([a], [b])[0, 0] == pytest.approx(wanted, rel=1e-11)
+    P, Q, W, h = k.prepare([x]), k.prepare([y]), np.ones((1, 1)), 1e-4
+    moved = (log_alignment(x, y, beta * np.exp(t), opening, extension) for t in (h, -h))
+    up, down = (value / (beta * np.exp(t)) for value, t in zip(moved, (h, -h), strict=True))
+    assert k.grad_theta(P, Q, W)[0] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-3)
+    cosine = k.replace(log=False).normalize()
+    own = [log_alignment(z, z, beta, opening, extension) for z in (x, y)]
+    assert cosine([x], [y])[0, 0] == pytest.approx(np.exp(wanted - sum(own) / 2), abs=1e-9)
+
+
+def test_normalised_alignments_of_any_length(rng):
+    X = ["".join(rng.choice(list("ACGT"), n)) for n in (0, 1, 300, 2000)]
+    k = LocalAlignment().normalize()
+    K = k(X)
+    assert np.isfinite(K).all()
+    np.testing.assert_array_equal(np.diag(K), 1)
+    wanted = log_alignment(X[2], X[3], 0.5, 11.0, 1.0)
+    own = [log_alignment(z, z, 0.5, 11.0, 1.0) for z in X[2:3]] + [2 * wanted]
+    assert K[2, 3] < np.exp(wanted - own[0] / 2)  # k(z, z) > 1
+    P = k.prepare(X)
+    assert np.isfinite(k.grad_theta(P, P, np.ones((4, 4)))).all()
+
+
+def cosine(value, left, right):
+    return float(np.sqrt(float(Fraction(value**2, left * right))))
+
+
+def test_long_subsequences_beyond_all_numbers():
+    """Of a^m b^n, where the numbers are products of binomial coefficients."""
+    sizes, p = [(560, 60), (480, 140)], 210
+    X = ["a" * m + "b" * n for m, n in sizes]
+
+    def count(first, second, p):
+        (m, n), (k, l) = first, second
+        return sum(comb(m, q) * comb(k, q) * comb(n, p - q) * comb(l, p - q) for q in range(p + 1))
+
+    pairs = [(sizes[0], sizes[1]), (sizes[0], sizes[0]), (sizes[1], sizes[1])]
+    values = [count(*pair, p) for pair in pairs]
+    assert min(values) > 10**309
+    k = Subsequence(p, 1.0)
+    assert k.normalize()(X)[0, 1] == pytest.approx(cosine(*values), rel=1e-11)
+    with pytest.raises(DomainError, match=r"larger than 1e308.*\.normalize\(\)"):
+        k(X[:1])
+
+
+def test_tiny_subsequence_weights(rng):
+    """0.001^120 is below all numbers, but the cosine is not."""
+    x = "".join(rng.choice(list("ab"), 70))
+    y = x[:35] + "b" + x[35:]
+    K = Subsequence(60, 0.001).normalize()([x, y, "a" * 59])
+    wanted = gram(plain_in_units, [x, y], 60, 0.001)
+    np.testing.assert_allclose(np.diag(K), [1, 1, 0])
+    assert K[0, 1] == pytest.approx(wanted[0, 1] / np.sqrt(wanted[0, 0] * wanted[1, 1]), rel=1e-10)
+    assert Subsequence(60, 0.001)([x])[0, 0] == 0.0  # smaller than all numbers
+
+
+def plain_in_units(x, y, p, decay):
+    """k / decay^(2 p), where only gaps are discounted."""
+    n, m = len(x), len(y)
+    H = np.ones((n + 1, m + 1))
+    for _ in range(p):
+        new, total = np.zeros((n + 1, m + 1)), 0.0
+        for i in range(n):
+            run = 0.0
+            for j in range(m):
+                h = H[i, j] if x[i] == y[j] else 0.0
+                total, run = total + h, decay * run + h
+                new[i + 1, j + 1] = decay * new[i, j + 1] + run
+        H = new
+    return total
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Subsequence(1, 0.4),
+        Subsequence(3, 0.9),
+        BlendedSubsequence(3, 0.6, [0.0, 2.0, 1.0]),
+        AllSubsequences(0.3),
+        LocalAlignment(beta=0.3),
+        LocalAlignment("blosum62", beta=0.2),
+    ],
+    ids=repr,
+)
+def test_wide_numbers_are_the_same_numbers(kernel, rng, monkeypatch):
+    """What is computed in wide numbers only where it has to be, everywhere."""
+    from mercer.kernels.strings import alignment, subsequence
+
+    X = ["".join(rng.choice(list("ACGT"), n)) for n in (0, 1, 7, 33, 70)]
+    W = rng.normal(size=(5, 5))
+
+    def all_of():
+        P = kernel.prepare(X)
+        Q = kernel.normalize().prepare(X)
+        return kernel(X), kernel.grad_theta(P, P, W), kernel.normalize().grad_theta(Q, Q, W)
+
+    before = all_of()
+    monkeypatch.setattr(subsequence, "LARGEST", -1.0)
+    monkeypatch.setattr(alignment, "_UNSCALED", -1.0)
+    monkeypatch.setattr(alignment, "_NARROWEST", 1000)
+    for got, wanted in zip(all_of(), before, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-11)
+
+
+def test_slopes_beyond_all_numbers(rng):
+    X = ["".join(rng.choice(list("ab"), n)) for n in (900, 880)]
+    k = AllSubsequences(0.9)
+    P, W = k.normalize().prepare(X), np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert P.parts[1].max() < -400  # log f = -log k / 2
+    logs = [AllSubsequences(d).log_tiles(P.parts[0], P.parts[0])(slice(0, 2), slice(0, 2))
+            for d in 0.9 * np.exp([1e-4, -1e-4])]  # fmt: skip
+    wanted = np.sum(W * (logs[0] - logs[1])) / 2e-4
+    assert k.grad_log_theta(P.parts[0], P.parts[0], W)[0] == pytest.approx(wanted, rel=1e-6)
+    with pytest.raises(DomainError, match="1e308"):
+        k.grad_theta(P.parts[0], P.parts[0], W)
+
+
+def test_all_subsequences_at_any_length(rng):
+    x, y = ("".join(rng.choice(list("ab"), n)) for n in (700, 760))
+
+    def count(a, b):
+        row = [1] * (len(b) + 1)
+        for s in a:
+            run, before = 0, row[0]
+            for j, t in enumerate(b):
+                run += before if s == t else 0
+                before, row[j + 1] = row[j + 1], row[j + 1] + run
+        return row[-1]
+
+    xy, xx, yy = count(x, y), count(x, x), count(y, y)
+    assert xx > 10**320
+    got = AllSubsequences().normalize()([x, y, ""])
+    assert got[0, 1] == pytest.approx(cosine(xy, xx, yy), rel=1e-11)
+    assert got[2, 0] < 1e-100
 
 
 def test_too_many_subsequences_are_reported():
@@ -334,7 +501,9 @@ def test_decays_are_tuned(rng, start):
 
 def test_a_search_turns_back_where_values_overflow(rng):
     X = ["".join(rng.choice(list("ACGT"), 160)) for _ in range(10)]
-    model = KernelRidge(alpha=0.1, kernel=LocalAlignment(beta=0.86).normalize())
+    model = KernelRidge(alpha=0.1, kernel=LocalAlignment(beta=0.86))
     with pytest.raises(DomainError, match="overflows"):
-        tune(clone(model).set_params(kernel__kernel__beta=2.0), X, np.arange(10.0))
-    assert 0 < tune(model, X, np.arange(10.0)).kernel_.kernel.beta < 1
+        tune(clone(model).set_params(kernel__beta=2.0), X, np.arange(10.0))
+    assert 0 < tune(model, X, np.arange(10.0)).kernel_.beta < 1
+    cosine = clone(model).set_params(kernel=LocalAlignment(beta=2.0).normalize())
+    assert 0 < tune(cosine, X, np.arange(10.0)).kernel_.kernel.beta < 10

@@ -11,13 +11,18 @@ from ...data import Data
 from ...exceptions import DomainError
 from ...params import one_of, parameter
 from .. import properties as prop
+from ..base import Tile
+from ..wide import logarithms, zeros
 from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, places, read
 from .substitution import BLOSUM62, PROTEIN
-from .tables import Tabled, numbered_symbols
+from .tables import STEP, Tabled, in_pieces, in_steps, numbered_symbols, of_wide, wide_steps
 
 Weights = tuple[np.ndarray | None, float, float, float, float]
 
 _LARGEST = 700.0  # of a logarithm: e to this power, and the slope of it, can be represented
+_DEPTH = 3  # numbers in a cell of a table
+_NARROWEST, _ROWS = 4, 64  # columns and rows that share a power of two: at least, at most
+_UNSCALED = 200.0  # of log k, up to which no number of a table needs a power of two
 _STEEPEST = 138.0  # in one step of an alignment: e to this power is 2^199
 
 
@@ -122,29 +127,103 @@ class LocalAlignment(Tabled):
         return Sequences(np.where(found < 0, len(matrix) - 1, found), sequences.ends)
 
     def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .table_loops import alignments
-
-        x, y = numbered_symbols(X, Y)
-        logs = alignments(x, X.ends, y, Y.ends, i, j, *self._weights()[0])
+        logs = self.logs(X, Y, i, j)
         if self.log:
             return logs / self.beta
         if logs.max(initial=0) > _LARGEST:
             at = int(np.argmax(logs))
             raise DomainError(
                 f"LocalAlignment: k is e^{logs[at]:.0f} for strings of {X.lengths[i[at]]} and "
-                f"{Y.lengths[j[at]]} symbols, which overflows; use log=True, or lower beta."
+                f"{Y.lengths[j[at]]} symbols, which overflows; use .normalize() or log=True, which "
+                f"work from logarithms, or lower beta."
             )
         return np.exp(logs)
 
     def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .slope_loops import alignment_slopes
+        slopes, values = self.log_slopes(X, Y, i, j), self.pairs(X, Y, i, j)
+        return slopes / self.beta - values if self.log else slopes * values
 
-        x, y = numbered_symbols(X, Y)
+    def logs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return self._aligned(X, Y, i, j, sloped=False)[0]
+
+    def log_slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return self._aligned(X, Y, i, j, sloped=True)[1]
+
+    def log_tiles(self, X: Sequences, Y: Sequences) -> Tile | None:
+        return None if self.log else super().log_tiles(X, Y)
+
+    def log_diag(self, X: Sequences) -> np.ndarray | None:
+        return None if self.log else super().log_diag(X)
+
+    def _aligned(
+        self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray, sloped: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """log k of pairs, and its derivatives along log(beta)."""
+        from .alignment_loops import alignments, begin, fill, finish, room
+
         (table, *weights), (D_table, *D_weights) = self._weights()
-        derivatives = table, D_table, tuple(weights), tuple(D_weights)
-        found = alignment_slopes(x, X.ends, y, Y.ends, i, j, *derivatives)
-        values = self.pairs(X, Y, i, j)
-        return found / self.beta - values if self.log else found * values
+        out, slopes = np.zeros(len(i)), np.zeros(len(i) if sloped else 0)
+        *shape, proven = self._strips(Y)
+        x, y = numbered_symbols(X, Y)
+        data = x, X.ends, y, Y.ends
+        unknown = -1 if table is None else len(table) - 1
+        scores = table, tuple(weights), *((D_table, tuple(D_weights)) if sloped else (None, None))
+
+        def many(part: slice) -> None:
+            into = out[part], slopes[part]
+            alignments(*data, i[part], j[part], unknown, *shape, *scores, *into)
+
+        def long(part: slice, step: int) -> None:
+            sizes = int(X.lengths[i[part]].max()), int(Y.lengths[j[part]].max())
+            arrays = room(*sizes, *shape, sloped)
+            n, m = begin(*data, i[part], j[part], 0, unknown, arrays)
+            whole = max(1, step // shape[0]) * shape[0]  # strips
+            in_steps(lambda a, b: fill(arrays, n, a, b, *shape, *scores), m, whole)
+            finish(arrays, 0, out[part], slopes[part])
+
+        in_pieces(X.lengths[i], Y.lengths[j], _DEPTH, many, long)
+        for at in [] if proven else np.flatnonzero(~(out <= _UNSCALED)):
+            found = self._wide(X, Y, i[at], j[at], sloped)
+            out[at], slopes[at : at + 1] = found[0], found[1] if sloped else 0.0
+        return out, slopes
+
+    def _strips(self, Y: Sequences) -> tuple[int, int, bool]:
+        """How many columns and rows share a power of two, and whether nothing can be lost by it.
+
+        See :mod:`.alignment_loops`: by which factors a pair, a gap or a row can change numbers.
+        """
+        from .alignment_loops import REACH, SPAN, WIDEST
+
+        table = self._table()
+        best = self.beta * max(float(np.max(self.scores if table is None else table[0])), 0.0)
+        opening, extension = self.beta * self.opening, self.beta * self.extension
+        fall = 2 * opening + extension
+        growth = best + np.log(2 * (2 + Y.lengths.max(initial=0)))
+        width = min(WIDEST, int((SPAN - fall) / (2 * (best + extension) + 1e-9)))
+        every = min(_ROWS, int(REACH / max(growth, fall)))
+        proven = width >= _NARROWEST and every >= 1
+        return (width, every, True) if proven else (WIDEST, 1, False)
+
+    def _wide(
+        self, X: Sequences, Y: Sequences, i: int, j: int, sloped: bool
+    ) -> tuple[float, float]:
+        """The same for one pair, with a power of two for every number."""
+        from .wide_loops import alignment_rows
+
+        x, y = X.one(i), Y.one(j)
+        (matrix, *weights), (D_matrix, *D_weights) = self._weights()
+        if sloped:
+            weights = [w + 1j * STEP * d for w, d in zip(weights, D_weights, strict=True)]
+            matrix = None if matrix is None else matrix + 1j * STEP * D_matrix
+        kind = complex if sloped else float
+        M, X_, Z, total = (zeros(n, kind, True) for n in (len(y), len(y), len(y), 1))
+        Z[0][:] = 1.0
+        scores = matrix, tuple(weights)
+        wide_steps(lambda a, b: alignment_rows(x, y, a, b, *scores, M, X_, Z, total), x, y, 1)
+        m, e, slope = of_wide(total, 0)
+        log_sum = float(logarithms(np.array(m), np.array(e)))
+        log_k = float(np.logaddexp(0.0, log_sum))
+        return log_k, slope * np.exp(log_sum - log_k)
 
     def _weights(self) -> tuple[Weights, Weights]:
         """Those of the table, of same and other symbols, of gaps; and beta times their slopes."""

@@ -49,6 +49,10 @@ class Sequences:
         places = np.repeat(self.ends[chosen], lengths) + counted(lengths)
         return Sequences(self.symbols[places], _ends(lengths))
 
+    def one(self, place: int) -> np.ndarray:
+        """The symbols of one sample."""
+        return self.symbols[self.ends[place] : self.ends[place + 1]]
+
     def windows(self, span: int) -> tuple[np.ndarray, np.ndarray]:
         """Where the windows of a length begin in ``symbols``, and how many each sample holds."""
         counts = np.maximum(self.lengths - span + 1, 0)

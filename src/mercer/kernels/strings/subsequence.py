@@ -8,35 +8,86 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...exceptions import DomainError
 from ...params import fraction, integer, parameter
 from .. import properties as prop
+from ..wide import BITS, LARGEST, zeros
 from .sequences import Sequences
 from .spectrum import weights_of_lengths
-from .tables import Tabled, numbered_symbols
+from .tables import (
+    Counting,
+    Found,
+    in_pieces,
+    in_steps,
+    moved,
+    numbered_symbols,
+    of_wide,
+    wide_steps,
+)
+
+_SMALLEST = -400.0  # log of the weight of a subsequence from which on it is kept apart
 
 
-class GapWeighted(Tabled):
+class GapWeighted(Counting):
     """A sum over lengths of subsequences, less with gaps."""
-
-    decay: float  # a field of the kernels below, after the length
 
     @property
     @abstractmethod
     def by_length(self) -> np.ndarray:
         """The weights of subsequences of length 1, 2, ...; the last one is not zero."""
 
-    def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .table_loops import subsequences
+    def found(
+        self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray, sloped: bool = False
+    ) -> Found:
+        from .table_loops import begin, fill_gapped, finish_gapped, gapped, gapped_room, lanes_for
 
         x, y = numbered_symbols(X, Y)
-        return subsequences(x, X.ends, y, Y.ends, i, j, self.by_length, float(self.decay))
+        data, decay, (factors, power) = (x, X.ends, y, Y.ends), float(self.decay), self._factors()
+        out, flag, length = np.zeros((3, len(i))), True if sloped else None, len(factors)
 
-    def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .slope_loops import subsequence_slopes
+        def many(part: slice) -> None:
+            gapped(*data, i[part], j[part], factors, decay, flag, out[:, part])
 
-        x, y = numbered_symbols(X, Y)
-        return subsequence_slopes(x, X.ends, y, Y.ends, i, j, self.by_length, float(self.decay))
+        def long(part: slice, step: int) -> None:
+            s, t = lanes_for(X.ends, i[part]), lanes_for(Y.ends, j[part])
+            n, m = begin(*data, i[part], j[part], 0, s, t)
+            arrays = gapped_room(length, n)
+            slopes = gapped_room(length, n) if sloped else None
+            in_steps(lambda a, b: fill_gapped(s, t, n, a, b, decay, arrays, slopes), m, step)
+            finish_gapped(0, factors, arrays, slopes, out[:, part])
+
+        in_pieces(X.lengths[i], Y.lengths[j], length, many, long)
+        value, top, slope = out
+        slope = slope / np.where(value > 0, value, 1.0) if sloped else slope
+        exponent = np.full(len(i), power)
+        for at in np.flatnonzero(~(top <= LARGEST)):
+            value[at], exponent[at], slope[at] = self._wide(X, Y, i[at], j[at], sloped)
+        return Found(value, exponent, slope)
+
+    def _factors(self) -> tuple[np.ndarray, int]:
+        """What a pair of subsequences of each length counts, over 2^(256 p), and the power p.
+
+        p is 0 unless decay^(2 length) is so small that values might be lost.
+        """
+        lengths, weights = np.arange(1, len(self.by_length) + 1), self.by_length
+        logs = np.log(np.where(weights > 0, weights, 1)) + 2 * lengths * np.log(float(self.decay))
+        if logs[-1] > _SMALLEST:
+            return weights * float(self.decay) ** (2 * lengths), 0
+        power = round(logs[weights > 0].max() / (BITS * np.log(2)))
+        logs = np.where(weights > 0, logs, -np.inf)
+        return np.exp(logs - power * BITS * np.log(2)), power
+
+    def _wide(
+        self, X: Sequences, Y: Sequences, i: int, j: int, sloped: bool
+    ) -> tuple[float, int, float]:
+        from .wide_loops import subsequence_rows, weighted_levels
+
+        x, y, decay = X.one(i), Y.one(j), moved(self.decay, sloped)
+        kind, weights = type(decay), self.by_length
+        H = zeros((len(weights), len(y) + 1), kind, True)
+        totals, out = zeros(len(weights), kind, True), zeros(1, kind, True)
+        wide_steps(lambda a, b: subsequence_rows(x, y, a, b, decay, H, totals), x, y, len(weights))
+        weighted_levels(totals, weights, decay, out)
+        return of_wide(out, 0)
 
 
 @dataclass(eq=False, repr=False)
@@ -166,7 +217,7 @@ class BlendedSubsequence(GapWeighted):
 
 
 @dataclass(eq=False, repr=False)
-class AllSubsequences(Tabled):
+class AllSubsequences(Counting):
     r"""The all-subsequences kernel: in how many ways two strings share a subsequence.
 
     .. math:: k(x, y) = \#\{(I, J) : x_I = y_J\}
@@ -175,7 +226,7 @@ class AllSubsequences(Tabled):
     a ``decay`` d, a pair of subsequences of length p counts d^2p.
 
     The numbers grow exponentially with the lengths; from about 500 symbols on they can overflow,
-    which is reported as an error.
+    which is reported as an error. ``k.normalize()`` works from their logarithms, at any length.
 
     Parameters
     ----------
@@ -198,25 +249,44 @@ class AllSubsequences(Tabled):
     decay: float = fraction(1.0)
     because = "an inner product of explicit features: how often each subsequence occurs"
 
-    def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .table_loops import all_subsequences
+    def found(
+        self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray, sloped: bool = False
+    ) -> Found:
+        from .table_loops import all_room, all_subsequences, begin, fill_all, finish_all, lanes_for
 
         x, y = numbered_symbols(X, Y)
-        values = all_subsequences(x, X.ends, y, Y.ends, i, j, float(self.decay))
-        if not np.all(np.isfinite(values)):
-            at = int(np.argmin(np.isfinite(values)))
-            raise DomainError(
-                f"AllSubsequences: strings of {X.lengths[i[at]]} and {Y.lengths[j[at]]} symbols "
-                f"share more than 1e308 subsequences; lower decay (now {self.decay:g}), or use "
-                f"Subsequence(length)."
-            )
-        return values
+        data, decay = (x, X.ends, y, Y.ends), float(self.decay)
+        out, flag = np.zeros((2, len(i))), True if sloped else None
 
-    def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .slope_loops import all_subsequence_slopes
+        def many(part: slice) -> None:
+            all_subsequences(*data, i[part], j[part], decay, flag, out[:, part])
 
-        x, y = numbered_symbols(X, Y)
-        return all_subsequence_slopes(x, X.ends, y, Y.ends, i, j, float(self.decay))
+        def long(part: slice, step: int) -> None:
+            s, t = lanes_for(X.ends, i[part]), lanes_for(Y.ends, j[part])
+            n, m = begin(*data, i[part], j[part], 0, s, t)
+            K, edge = all_room(n, m)
+            in_steps(lambda a, b: fill_all(s, t, n, a, b, decay, K, edge, flag), m, step)
+            finish_all(0, m, K, out[:, part])
+
+        in_pieces(X.lengths[i], Y.lengths[j], 1, many, long)
+        value, slope = out
+        exponent = np.zeros(len(i), np.int64)
+        wide = ~(value <= LARGEST)
+        slope = slope / np.where(wide, 1.0, value)
+        for at in np.flatnonzero(wide):
+            value[at], exponent[at], slope[at] = self._wide(X, Y, i[at], j[at], sloped)
+        return Found(value, exponent, slope)
+
+    def _wide(
+        self, X: Sequences, Y: Sequences, i: int, j: int, sloped: bool
+    ) -> tuple[float, int, float]:
+        from .wide_loops import all_subsequence_rows
+
+        x, y, decay = X.one(i), Y.one(j), moved(self.decay, sloped)
+        K = zeros(len(y) + 1, type(decay), True)
+        K[0][:] = 1.0
+        wide_steps(lambda a, b: all_subsequence_rows(x, y, a, b, decay, K), x, y, 1)
+        return of_wide(K, len(y))
 
     @property
     def properties(self) -> prop.Properties:

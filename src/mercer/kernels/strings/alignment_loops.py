@@ -1,0 +1,230 @@
+"""Sums over the local alignments of two strings, sixteen tables at a time; no interpreter lock.
+
+The sums grow exponentially, and differently in different parts of a table: where one alignment has
+e^2000, another that is to become the best may just begin, with 1. So tables are filled in strips of
+columns, and a strip has, for some rows together, a power of SCALE of its own, by the size of what
+it holds. What is too small for that power is negligible for good: it could only be continued, for
+the few columns of a strip, better than the largest number near it, which can skip these columns.
+"""
+
+from __future__ import annotations
+
+from math import inf, log
+
+import numpy as np
+
+from ..._compiled import njit
+from ..lanes import WIDTH, by_sameness, equal, load, look_up, plus, store, times, times_plus
+from .table_loops import NO_COLUMN, NO_ROW, longest, most, spread
+
+BITS = 400
+SCALE = 2.0**BITS
+REACH = 300 * log(2.0)  # log of the factor by which numbers may change before they are looked at
+SPAN = 450.0  # log of the largest factor between numbers that have to be kept in a strip
+WIDEST = 32  # columns of a strip
+
+
+@njit(cache=True, nogil=True)
+def power(d):
+    """SCALE^d, or 0 if that is too small to count; larger ones than SCALE^2 are never needed."""
+    if d == 0:
+        return 1.0
+    if d <= -3:
+        return 0.0
+    return SCALE * (SCALE if d > 1 else 1.0) if d > 0 else (1 / SCALE if d == -1 else SCALE**-2)
+
+
+@njit(cache=True, nogil=True)
+def room(n_most, m_most, width, every, sloped):
+    """Arrays for sixteen tables: symbols, a strip, its left edge with its powers, sums."""
+    s, t = np.empty(n_most * WIDTH, np.int64), np.empty(m_most * WIDTH, np.int64)
+    kinds = 6 if sloped else 3  # M, X and Z, and their derivatives
+    strip = np.empty((kinds, width * WIDTH))
+    edge = np.empty((kinds, n_most * WIDTH))  # Z, M + X and Y of the column before, likewise
+    powers = np.empty((n_most // every + 1, WIDTH), np.int64)
+    return s, t, strip, edge, powers, np.zeros((2, WIDTH)), np.zeros(WIDTH, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def begin(x, x_ends, y, y_ends, rows, cols, first, unknown, arrays):
+    """Put sixteen pairs into lanes, before the first column; the sizes of their tables."""
+    s, t, _, edge, powers, sums, held = arrays
+    n, m = longest(x_ends, rows, first), longest(y_ends, cols, first)
+    spread(x, x_ends, rows, first, n, NO_ROW if unknown < 0 else unknown, s)
+    spread(y, y_ends, cols, first, m, NO_COLUMN if unknown < 0 else unknown, t)
+    edge[:, : n * WIDTH] = 0.0
+    edge[0, : n * WIDTH] = 1.0
+    powers[:], sums[:], held[:] = 0, 0.0, 0
+    return n, m
+
+
+@njit(cache=True, nogil=True)
+def _fitting(top, held):
+    """The power for a number ``top`` SCALE^held, with which it lies between 1 and SCALE.
+
+    It is 0 for numbers that are smaller: all lanes hold the empty alignment, which is 1.
+    """
+    while SCALE < top < inf:
+        held, top = held + 1, top / SCALE
+    while top < 1.0 and held > 0:
+        held, top = held - 1, top * SCALE
+    return held
+
+
+@njit(cache=True, nogil=True)
+def _rescale(strip, size, own, edge, first, last, powers):
+    """Give a strip the powers that fit the largest number of it or of the edge of the rows ahead.
+
+    The factors by which numbers of the strip have changed, and those for numbers of the edge.
+    """
+    factors = np.empty((2, WIDTH))
+    for lane in range(WIDTH):
+        top, ahead = 0.0, 0.0
+        for c in range(lane, size, WIDTH):
+            top = max(top, strip[2, c])
+        for i in range(first + lane, last, WIDTH):
+            ahead = max(ahead, edge[0, i])
+        wanted = max(_fitting(top, own[lane]), _fitting(ahead, powers[lane]))
+        factors[0, lane] = power(own[lane] - wanted)
+        factors[1, lane] = power(powers[lane] - wanted)
+        if wanted != own[lane]:
+            for kind in range(strip.shape[0]):
+                for c in range(lane, size, WIDTH):
+                    strip[kind, c] *= factors[0, lane]
+        own[lane] = powers[lane] = wanted
+    return factors
+
+
+@njit(cache=True, nogil=True)
+def _add(new, own, sums, held):
+    """Add to sums with powers what has been found under others."""
+    for lane in range(WIDTH):
+        if own[lane] > held[lane]:
+            factor = power(held[lane] - own[lane])
+            for kind in range(2):
+                sums[kind, lane] *= factor
+            held[lane] = own[lane]
+        factor = power(own[lane] - held[lane])
+        for kind in range(2):
+            sums[kind, lane] += factor * new[kind, lane]
+
+
+@njit(cache=True, nogil=True)
+def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weights):
+    """Fill in the columns from ``first`` to ``last`` of sixteen tables with n rows.
+
+    With M(i, j), X(i, j) and Y(i, j) the weight of alignments of the first i and j symbols that
+    end with the pair (i, j), with symbols of x left out, and with symbols of y left out,
+
+        M(i, j) = weight(x_i, y_j) (1 + M + X + Y)(i-1, j-1)
+        X(i, j) = opening M(i-1, j) + extension X(i-1, j)
+        Y(i, j) = opening (M + X)(i, j-1) + extension Y(i, j-1)
+
+    the value is 1 plus the sum of M over all cells; Z is 1 + M + X + Y. The weights come from a
+    table, whose last row and column, 0, are those of no symbol; without one they are the first of
+    (same, other, opening, extension). With their derivatives, every number is followed by its own.
+    """
+    s, t, strip, edge, powers, sums, held = arrays
+    same, other, opening, extension = weights
+    M, X, Z = strip[0], strip[1], strip[2]
+    agreeing, differing = equal(same), equal(other)
+    opened, extended = equal(opening), equal(extension)
+    new, units = np.zeros((2, WIDTH)), np.empty(WIDTH)
+    own = np.empty(WIDTH, np.int64)
+    if D_weights is not None:
+        D_same, D_other, D_opening, D_extension = D_weights
+        D_agreeing, D_differing = equal(D_same), equal(D_other)
+        D_opened, D_extended = equal(D_opening), equal(D_extension)
+        DM, DX, DZ = strip[3], strip[4], strip[5]
+    for left in range(first, last, width):
+        size = min(width, last - left) * WIDTH
+        strip[:], own[:] = 0.0, 0
+        Z[:] = 1.0
+        corner, D_corner = equal(1.0), equal(0.0)  # Z of the row above, before the strip
+        for block in range(0, n, every):
+            end = min(block + every, n) * WIDTH
+            factors = _rescale(strip, size, own, edge, block * WIDTH, end, powers[block // every])
+            for lane in range(WIDTH):
+                units[lane] = power(-own[lane])
+            kept, change, unit = load(factors[0], 0), load(factors[1], 0), load(units, 0)
+            corner, D_corner = times(corner, kept), times(D_corner, kept)
+            total, D_total = equal(0.0), equal(0.0)
+            for i in range(block * WIDTH, end, WIDTH):
+                before, D_before = corner, D_corner
+                corner = times(change, load(edge[0], i))
+                pair, gap = times(change, load(edge[1], i)), times(change, load(edge[2], i))
+                if D_weights is not None:
+                    D_corner = times(change, load(edge[3], i))
+                    D_pair = times(change, load(edge[4], i))
+                    D_gap = times(change, load(edge[5], i))
+                for c in range(0, size, WIDTH):
+                    at = left * WIDTH + c
+                    above, skipped = load(M, c), load(X, c)
+                    if D_weights is not None:
+                        D_gap = times_plus(D_opened, pair, times_plus(D_extended, gap, times_plus(
+                            opened, D_pair, times(extended, D_gap))))  # fmt: skip
+                        D_left_out = times_plus(D_opened, above, times_plus(
+                            D_extended, skipped, times_plus(
+                                opened, load(DM, c), times(extended, load(DX, c)))))  # fmt: skip
+                    gap = times_plus(opened, pair, times(extended, gap))
+                    left_out = times_plus(opened, above, times(extended, skipped))
+                    if table is None:
+                        weight = by_sameness(s, i, t, at, agreeing, differing)
+                    else:
+                        weight = look_up(table, s, i, t, at)
+                    match = times(weight, before)
+                    if D_weights is not None:
+                        if table is None:
+                            D_weight = by_sameness(s, i, t, at, D_agreeing, D_differing)
+                        else:
+                            D_weight = look_up(D_table, s, i, t, at)
+                        D_match = times_plus(D_weight, before, times(weight, D_before))
+                        D_before, D_pair = load(DZ, c), plus(D_match, D_left_out)
+                        D_total = plus(D_total, D_match)
+                        store(DM, c, D_match)
+                        store(DX, c, D_left_out)
+                        store(DZ, c, plus(D_pair, D_gap))
+                    before = load(Z, c)
+                    pair = plus(match, left_out)
+                    total = plus(total, match)
+                    store(M, c, match)
+                    store(X, c, left_out)
+                    store(Z, c, plus(plus(unit, pair), gap))
+                store(edge[0], i, load(Z, size - WIDTH))
+                store(edge[1], i, pair)
+                store(edge[2], i, gap)
+                if D_weights is not None:
+                    store(edge[3], i, load(DZ, size - WIDTH))
+                    store(edge[4], i, D_pair)
+                    store(edge[5], i, D_gap)
+            store(new[0], 0, total)
+            store(new[1], 0, D_total)
+            _add(new, own, sums, held)
+
+
+@njit(cache=True, nogil=True)
+def finish(arrays, first, out, slopes):
+    """log k of the pairs in the lanes, and the derivatives of it."""
+    sums, held = arrays[-2], arrays[-1]
+    for lane in range(min(WIDTH, out.size - first)):
+        total = power(-held[lane]) + sums[0, lane]
+        out[first + lane] = log(total) + held[lane] * log(SCALE)
+        if slopes.size:
+            slopes[first + lane] = sums[1, lane] / total
+
+
+@njit(cache=True, nogil=True)
+def alignments(
+    x, x_ends, y, y_ends, rows, cols, unknown, width, every, table, weights, D_table, D_weights,
+    out, slopes,
+):  # fmt: skip
+    """log k of pairs of strings into ``out``, and its derivatives, if there are, into ``slopes``.
+
+    ``unknown`` is what a symbol is that the table does not hold, or -1 without a table.
+    """
+    longest_x, longest_y = most(x_ends, rows), most(y_ends, cols)
+    arrays = room(longest_x, longest_y, width, every, slopes.size > 0)
+    for first in range(0, rows.size, WIDTH):
+        n, m = begin(x, x_ends, y, y_ends, rows, cols, first, unknown, arrays)
+        fill(arrays, n, 0, m, width, every, table, weights, D_table, D_weights)
+        finish(arrays, first, out, slopes)

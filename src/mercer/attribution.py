@@ -151,7 +151,7 @@ class _Windows(Term):
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the features in use, sorted, and the weight of each."""
         phi = self.kernel.counts(self.kernel.read(self.points))
-        values = phi.data * np.repeat(self.coef, np.diff(phi.indptr))
+        values = phi.data * np.repeat(self.scaled, np.diff(phi.indptr))
         columns, place = np.unique(phi.indices, return_inverse=True)
         sums = np.bincount(place, weights=values, minlength=len(columns))
         for idf in (k for k in self.outer if isinstance(k, TfIdf)):
@@ -177,7 +177,7 @@ class _Windows(Term):
         for starts, gains, places in self.added(X):
             for place in places:
                 out += np.bincount(starts + place, gains / len(places), minlength=len(out))
-        out *= np.repeat(np.broadcast_to(scale, len(sequences)), sequences.lengths)
+        out *= np.repeat(np.broadcast_to(np.exp(scale), len(sequences)), sequences.lengths)
         return np.split(out, sequences.ends[1:-1])
 
     def windows(self) -> Iterator[tuple[Any, int | None, float]]:
@@ -215,7 +215,7 @@ def _terms(f: RKHSFunction) -> list[_Windows]:
     other = next((term.kernel for term in terms if not isinstance(term.kernel, Substrings)), None)
     if other is not None or not terms:
         raise _refusal(other or f.kernel)
-    return [_Windows(term.kernel, term.points, term.coef, term.outer) for term in terms]
+    return [_Windows(**vars(term)) for term in terms]
 
 
 def _refusal(kernel: Kernel) -> TypeError:

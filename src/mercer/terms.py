@@ -19,24 +19,31 @@ from .rkhs.function import RKHSFunction
 
 @dataclass
 class Term:
-    """sum_i coef_i k(points_i, .) for one kernel k, as part of a larger one.
+    """sum_i coef_i e^scale_i k(points_i, .) for one kernel k, as part of a larger one.
 
-    ``outer`` are the normalisations, columns and weights around it, from the outside in.
+    ``outer`` are the normalisations, columns and weights around it, from the outside in; ``scale``
+    holds the logarithms of the factors of normalisations, which may be too small for a number.
     """
 
     kernel: Kernel
     points: Data
     coef: np.ndarray
     outer: tuple[Kernel, ...]
+    scale: np.ndarray
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """The coefficients with the factors of normalisations."""
+        return self.coef * np.exp(self.scale)
 
     def seen(self, X: Data) -> tuple[Data, np.ndarray]:
-        """What the kernel sees of samples, and the factors of the normalisations around it."""
-        scale = np.ones(1)
+        """What the kernel sees of samples, and log of the factors of normalisations around it."""
+        scale = np.zeros(1)
         for outer in self.outer:
             if isinstance(outer, On):
                 X = columns(X, outer.columns)
             elif isinstance(outer, Normalized):
-                scale = scale * outer.prepare(X).parts[1]
+                scale = scale + outer.log_factors(X)
         return X, scale
 
 
@@ -64,22 +71,26 @@ def terms_of(f: RKHSFunction) -> Iterator[Term]:
 
 
 def _split(
-    kernel: Kernel, points: Data, coef: np.ndarray, outer: tuple[Kernel, ...] = ()
+    kernel: Kernel,
+    points: Data,
+    coef: np.ndarray,
+    outer: tuple[Kernel, ...] = (),
+    scale: np.ndarray | float = 0.0,
 ) -> Iterator[Term]:
     if isinstance(kernel, Sum):
-        yield from _split(kernel.left, points, coef, outer)
-        yield from _split(kernel.right, points, coef, outer)
+        yield from _split(kernel.left, points, coef, outer, scale)
+        yield from _split(kernel.right, points, coef, outer, scale)
     elif isinstance(kernel, Product) and isinstance(kernel.left, Constant):
-        yield from _split(kernel.right, points, kernel.left.value * coef, outer)
+        yield from _split(kernel.right, points, kernel.left.value * coef, outer, scale)
     elif isinstance(kernel, Product) and isinstance(kernel.right, Constant):
-        yield from _split(kernel.left, points, kernel.right.value * coef, outer)
+        yield from _split(kernel.left, points, kernel.right.value * coef, outer, scale)
     elif isinstance(kernel, Normalized):
-        scaled = coef * kernel.prepare(points).parts[1]
-        yield from _split(kernel.kernel, points, scaled, (*outer, kernel))
+        scale = scale + kernel.log_factors(points)
+        yield from _split(kernel.kernel, points, coef, (*outer, kernel), scale)
     elif isinstance(kernel, On):
         seen = columns(points, kernel.columns)
-        yield from _split(kernel.kernel, seen, coef, (*outer, kernel))
+        yield from _split(kernel.kernel, seen, coef, (*outer, kernel), scale)
     elif isinstance(kernel, TfIdf):
-        yield from _split(kernel.kernel, points, coef, (*outer, kernel))
+        yield from _split(kernel.kernel, points, coef, (*outer, kernel), scale)
     elif not isinstance(kernel, Constant):
-        yield Term(kernel, points, coef, outer)
+        yield Term(kernel, points, coef, outer, np.broadcast_to(scale, len(coef)))

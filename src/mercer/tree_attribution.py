@@ -156,7 +156,8 @@ def fragment_weights(
 def _gains(term: Term, X: Data) -> Any:
     trees, scale = term.seen(X)
     kernel: Any = term.kernel
-    return scale[0] * kernel.gains(kernel.prepare(trees), kernel.prepare(term.points), term.coef)
+    points, scale = kernel.prepare(term.points), term.scale + scale[0]
+    return kernel.gains(kernel.prepare(trees), points, term.coef, scale)
 
 
 def _fragments(term: Term, size: int) -> Iterator[tuple[Fragment, float]]:
@@ -172,7 +173,7 @@ def _fragments(term: Term, size: int) -> Iterator[tuple[Fragment, float]]:
         )
     kinds: dict[tuple[str, tuple[int, ...]], int] = {}
     totals: list[float] = []
-    for x, coef in zip(term.points, term.coef, strict=True):
+    for x, coef in zip(term.points, term.scaled, strict=True):
         here: list[int] = []
         for label, children in spelled(x):
             key = label, tuple(here[child] for child in children)

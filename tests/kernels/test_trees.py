@@ -1,8 +1,9 @@
 """Tree kernels against the enumeration of all their features."""
 
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations, product
-from math import sqrt
+from math import comb, sqrt
 
 import numpy as np
 import pytest
@@ -13,11 +14,13 @@ from mercer import (
     ElasticTree,
     Gaussian,
     GaussianProcessRegressor,
+    KernelRidge,
     PartialTree,
     SubsetTree,
     Subtree,
     parse,
     tune,
+    two_sample_test,
 )
 from mercer.exceptions import DomainError
 from mercer.kernels.forest import forest
@@ -361,3 +364,129 @@ def test_few_features_are_used_for_complete_subtrees():
     gram = Subtree().gram(many)
     assert type(gram).__name__ == "LowRankGram"
     np.testing.assert_allclose(gram.to_dense(), Subtree()(many))
+
+
+# ---- values beyond floating point numbers --------------------------------------------------------
+def stack(n):
+    """A chain of n equal nodes."""
+    tree = ("a",)
+    for _ in range(n - 1):
+        tree = ("a", tree)
+    return tree
+
+
+def rows(n):
+    """A table of n rows, each with one cell."""
+    return ("table", *[("tr", "td")] * n)
+
+
+def cosine(value, left, right):
+    return float(Fraction(value**2, left * right)) ** 0.5
+
+
+def test_embedded_chains_at_any_length():
+    """Chains of m and n nodes have C(m + n, m) - 1 pairs of embedded chains of one length."""
+    sizes = [600, 560, 1]
+    K = ElasticTree(1.0).normalize()([stack(n) for n in sizes])
+
+    def count(m, n):
+        return comb(m + n, m) - 1
+
+    assert count(560, 560) > 10**320
+    wanted = [[cosine(count(m, n), count(m, m), count(n, n)) for n in sizes] for m in sizes]
+    np.testing.assert_allclose(K, wanted, rtol=1e-11, atol=1e-100)
+    with pytest.raises(DomainError, match=r"trees of 600 and 600 nodes; use \.normalize\(\)"):
+        ElasticTree(1.0)([stack(600)])
+    model = KernelRidge(kernel=ElasticTree(1.0).normalize()).fit(
+        [stack(n) for n in sizes], [1, 2, 3]
+    )
+    assert np.isfinite(model.predict([stack(590)])).all()
+
+
+@pytest.mark.parametrize("kernel", [PartialTree(1.0, 1.0), ElasticTree(1.0, elastic=False)])
+def test_fragments_of_stars_at_any_size(kernel):
+    """A root with m leaves, all labels alike: C(m + n, m) pairs of fragments with both roots."""
+    sizes = [540, 530, 2]
+
+    def count(m, n):
+        return comb(m + n, m) + m * n + m + n
+
+    assert count(530, 530) > 10**309
+    wanted = [[cosine(count(m, n), count(m, m), count(n, n)) for n in sizes] for m in sizes]
+    X = [("a", *["a"] * n) for n in sizes]
+    np.testing.assert_allclose(kernel.normalize()(X), wanted, rtol=1e-11, atol=1e-100)
+    with pytest.raises(DomainError, match="540 and 540|541 and 541"):
+        kernel(X)
+
+
+def test_tables_of_any_length():
+    """Rows are fragments, and tables with some rows cut off: m n decay, and (1 + decay)^n."""
+    sizes, X = [1110, 3], [rows(1110), rows(3)]
+
+    def logs(decay):
+        own = [
+            np.logaddexp(2 * np.log(n) + np.log(decay), np.log(decay) + n * np.log1p(decay))
+            for n in sizes
+        ]
+        return np.array(
+            [
+                [0.0 if m == n else np.log(m * n * decay) - (own[i] + own[j]) / 2
+                 for j, n in enumerate(sizes)]
+                for i, m in enumerate(sizes)
+            ]
+        )  # fmt: skip
+
+    k = SubsetTree(0.9).normalize()
+    np.testing.assert_allclose(k(X), np.exp(logs(0.9)), rtol=1e-10)
+    P, h = k.prepare(X), 1e-5
+    W = np.zeros((2, 2))
+    W[0, 1] = 1 / k(X)[0, 1]
+    wanted = (logs(0.9 * np.exp(h)) - logs(0.9 * np.exp(-h)))[0, 1] / (2 * h)
+    assert k.grad_theta(P, P, W)[0] == pytest.approx(wanted, rel=1e-6)
+    with pytest.raises(DomainError, match="1e308"):
+        k.kernel.grad_theta(P.parts[0], P.parts[0], np.eye(2))
+
+
+def test_what_overflows_is_no_evidence():
+    X = [stack(n) for n in (560, 570, 3, 4, 5, 6)]
+    with pytest.raises(DomainError, match="1e308"):
+        two_sample_test(X, X, kernel=ElasticTree(1.0))
+    result = two_sample_test(X, X, kernel=ElasticTree(1.0).normalize(), n_permutations=19)
+    assert result.pvalue > 0.5
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [SubsetTree(0.3), PartialTree(0.6, 0.3), ElasticTree(0.4, elastic=False), ElasticTree(0.4)],
+    ids=repr,
+)
+def test_wide_numbers_are_the_same_numbers(kernel, rng, monkeypatch):
+    """What is computed in wide numbers, or in steps, only where it has to be, everywhere."""
+    from mercer.kernels import tree_base
+
+    X = [
+        "(S (N dogs) (V (A b) (B (A b) (C d) (A b))) (N dogs))",
+        "(S (S (N cats) (V (A b))) (N dogs (A b) (A b)))",
+        "S",
+        "(V (A b) (A b) (B (A b) (C d) (A b)))",
+    ]
+    W = rng.normal(size=(4, 4))
+
+    def all_of():
+        P, Q = kernel.prepare(X), kernel.normalize().prepare(X)
+        return (
+            kernel(X),
+            kernel.diag(P),
+            kernel.grad_theta(P, P, W),
+            kernel.grad_theta_diag(P, W[0]),
+            kernel.normalize().grad_theta(Q, Q, W),
+            kernel.gains(P[:1], P, W[0]),
+        )
+
+    before = all_of()
+    monkeypatch.setattr(tree_base, "_CELLS", 3.0)
+    stepped = all_of()
+    monkeypatch.setattr(tree_base, "LARGEST", -1.0)
+    for first, second, wanted in zip(stepped, all_of(), before, strict=True):
+        np.testing.assert_allclose(first, wanted, rtol=1e-12)
+        np.testing.assert_allclose(second, wanted, rtol=1e-12)

@@ -173,6 +173,14 @@ class Normalized(Rescaled):
             scale = np.where(d > 0, 1 / np.sqrt(d, dtype=d.dtype), 0).astype(d.dtype)
         return Zipped(P, scale)
 
+    def log_factors(self, X: Data) -> np.ndarray:
+        """log f of samples, which are not prepared; -inf where f = 0."""
+        P, f = self.prepare(X).parts
+        if self.kernel.log_tiles(P, P) is not None:
+            return f
+        with np.errstate(divide="ignore"):
+            return np.log(f)
+
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
         everything = slice(None)
         return self.tiles(X, Y)(everything, everything)

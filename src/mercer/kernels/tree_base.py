@@ -12,11 +12,14 @@ import numpy as np
 from ..data import Data
 from ..params import fraction
 from . import properties as prop
-from .base import Kernel, weigh
+from .base import Kernel
 from .domains import TREES, Domain
 from .forest import Forest, forest
+from .logarithms import Found, WidePaired, moved, slope
+from .wide import LARGEST, logarithms, zeros
 
-_STEP = 1e-30  # of complex differences, in which nothing cancels
+_CELLS = 2e7  # pairs of nodes that one compiled call looks at: a fraction of a second
+_SLOWER = 10  # so much longer take wide numbers
 
 
 @dataclass(eq=False, repr=False)
@@ -33,10 +36,10 @@ class TreeKernel(Kernel):
     decay: float = fraction(0.4)
 
     @abstractmethod
-    def gains(self, x: Forest, Y: Forest, coef: np.ndarray) -> np.ndarray:
-        """sum_j coef[j] sum_w C(v, w) over the nodes w of y_j, for the nodes v of a single tree.
+    def gains(self, x: Forest, Y: Forest, coef: np.ndarray, scale: Any = 0.0) -> np.ndarray:
+        """sum_j coef[j] e^scale[j] sum_w C(v, w) over the nodes w of y_j, for those v of one tree.
 
-        Their sum over v is sum_j coef[j] k(x, y_j).
+        Their sum over v is sum_j coef[j] e^scale[j] k(x, y_j).
         """
 
     def prepare(self, X: Data) -> Forest:
@@ -72,7 +75,7 @@ _growing = prop.no("k(x, x) grows with the number of nodes of x")
 
 
 @dataclass(eq=False, repr=False)
-class NodePairs(TreeKernel):
+class NodePairs(TreeKernel, WidePaired):
     """C(v, w) by a recursion over the children of v and w, in compiled loops.
 
     Pairs of nodes with one label are visited or, if not ``by_label``, with one production.
@@ -83,35 +86,33 @@ class NodePairs(TreeKernel):
     @property
     @abstractmethod
     def kind(self) -> int:
-        """The number of the recursion in :func:`.tree_loops.block`."""
+        """The number of the recursion in :func:`.tree_loops.pairs`."""
 
-    def pairwise(self, X: Forest, Y: Forest) -> np.ndarray:
-        return self._block(X, Y, self._numbers(), np.float64)
-
-    def diag(self, X: Forest) -> np.ndarray:
-        return self._own(X, self._numbers(), np.float64)
-
-    def gains(self, x: Forest, Y: Forest, coef: np.ndarray) -> np.ndarray:
-        from .tree_loops import gains
-
-        out = np.zeros(x.size[0])
-        gains(
-            self.kind, x.nodes, x.start[0], x.size[0], Y.nodes, Y.start, Y.size, self.by_label,
-            *self._numbers(), np.asarray(coef, dtype=np.float64), out,
-        )  # fmt: skip
-        return out
-
-    def grad_theta(self, X: Forest, Y: Forest, W: np.ndarray) -> np.ndarray:
+    def found(
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, sloped: bool = False
+    ) -> Found:
         """The kernel is a polynomial in its parameters: its values at complex ones have the slopes.
 
-        With a = decay exp(ih), k(a) = k(decay) + ih dk/dlog(decay) + O(h^2).
+        With a = decay (1 + ih), k(a) = k(decay) + ih dk/dlog(decay) + O(h^2).
         """
-        values = (self._block(X, Y, at, np.complex128) for at in self._moved())
-        return weigh(W, (K.imag / _STEP for K in values))
+        if not sloped:
+            return Found(*self._values(X, Y, i, j, self._numbers()), np.zeros((len(i), 0)))
+        slopes = np.zeros((len(i), len(self.theta)))
+        for column, numbers in enumerate(self._moved()):
+            m, e = self._values(X, Y, i, j, numbers)
+            slopes[:, column] = slope(m)
+        return Found(m.real, e, slopes)
 
-    def grad_theta_diag(self, X: Forest, w: np.ndarray) -> np.ndarray:
-        values = (self._own(X, at, np.complex128) for at in self._moved())
-        return weigh(w, (k.imag / _STEP for k in values))
+    def too_large(self, x: Forest, y: Forest) -> str:
+        return f"trees of {x.size[0]} and {y.size[0]} nodes"
+
+    def gains(self, x: Forest, Y: Forest, coef: np.ndarray, scale: Any = 0.0) -> np.ndarray:
+        out, scale = np.zeros(x.size[0]), np.broadcast_to(scale, len(Y))
+        for j in np.flatnonzero(coef):
+            nodes = zeros(int(x.size[0]), float, True)
+            self._alone(x, Y, 0, j, self._numbers(), nodes, wide=True)
+            out += coef[j] * np.exp(logarithms(*nodes) + scale[j])
+        return out
 
     def _numbers(self) -> tuple[float, float]:
         """The parameters of the recursion: decay and span."""
@@ -119,26 +120,82 @@ class NodePairs(TreeKernel):
 
     def _moved(self) -> Iterator[tuple[complex, complex]]:
         """The parameters, one of them moved, in the order of theta."""
-        decay, span = map(complex, self._numbers())
-        yield decay * (1 + 1j * _STEP), span
+        decay, span = self._numbers()
+        yield moved(decay), complex(span)
         if len(self.theta) > 1:
-            yield decay, span * (1 + 1j * _STEP)
+            yield complex(decay), moved(span)
 
-    def _block(self, X: Forest, Y: Forest, numbers: tuple[Any, Any], dtype: type) -> np.ndarray:
-        from .tree_loops import block
+    def _values(
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: tuple[Any, Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mantissas and exponents for pairs, in calls of a fraction of a second each."""
+        from ..gram.tiles import run
 
-        out: np.ndarray = np.empty((len(X), len(Y)), dtype)
-        if out.size:
-            block(
-                self.kind, X.nodes, X.start, X.size, Y.nodes, Y.start, Y.size, self.by_label,
-                *numbers, out,
+        m: np.ndarray = np.zeros(len(i), type(numbers[0]))
+        e = np.zeros(len(i), np.int64)
+        cells = X.size[i].astype(float) * Y.size[j]
+        large = cells > _CELLS
+        small, piece = np.flatnonzero(~large), np.cumsum(cells[~large]) // _CELLS
+        parts = np.split(small, np.flatnonzero(np.diff(piece)) + 1) if len(small) else []
+
+        def some(part: np.ndarray) -> None:
+            m[part] = self._plain(X, Y, i[part], j[part], numbers)
+
+        run(some, parts)
+        for at in np.flatnonzero(large):
+            m[at] = self._alone(X, Y, i[at], j[at], numbers)[0][0]
+        tiny = abs(numbers[0]) * abs(numbers[1]) ** 2 < 1 / LARGEST
+        for at in np.flatnonzero(tiny | ~(np.abs(m.real) <= LARGEST)):
+            m[at], e[at] = (part[0] for part in self._alone(X, Y, i[at], j[at], numbers, wide=True))
+        return m, e
+
+    def _room(self, x: Forest, y: Forest, dtype: type, wide: bool) -> tuple[Any, ...]:
+        """Tables for any tree of one forest and any of another."""
+        from ..gram.memory import require_memory
+        from .tree_loops import heights
+
+        p, q = int(x.size.max()), int(y.size.max())
+        kept = int(heights(x.nodes, x.start, x.size).max()) if self.kind == 2 else p
+        nbytes = kept * q * (np.dtype(dtype).itemsize + 8 * wide)
+        require_memory(nbytes, f"the table of two trees of {p} and {q} nodes")
+        table, row = zeros((kept, q), dtype, wide), zeros(q, dtype, wide)
+        children = zeros(1 + int(y.nodes.arity.max()), dtype, wide)
+        return table, row, children, np.empty(p, np.int64), np.empty(p, np.int64), np.zeros(1, int)
+
+    def _plain(
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: tuple[Any, Any]
+    ) -> np.ndarray:
+        from .tree_loops import pairs
+
+        out: np.ndarray = np.zeros(len(i), type(numbers[0]))
+        room = self._room(X[np.unique(i)], Y[np.unique(j)], out.dtype.type, wide=False)
+        pairs(
+            self.kind, X.nodes, X.start, X.size, Y.nodes, Y.start, Y.size, i, j, self.by_label,
+            *numbers, room, out,
+        )  # fmt: skip
+        return out
+
+    def _alone(
+        self, X: Forest, Y: Forest, i: int, j: int, numbers: Any, nodes: Any = None,
+        wide: bool = False,
+    ) -> tuple[np.ndarray, ...]:  # fmt: skip
+        """The sum over two trees, some rows at a time; those of the nodes of one into ``nodes``."""
+        from ..gram.tiles import run
+        from .tree_loops import begin, rows
+
+        kind = type(numbers[0])
+        at = int(X.start[i]), int(X.size[i]), int(Y.start[j]), int(Y.size[j])
+        room, total = self._room(X[[i]], Y[[j]], kind, wide), zeros(1, kind, wide)
+        nodes = zeros(0, kind, wide) if nodes is None else nodes
+        begin(X.nodes, Y.nodes, at, self.by_label, room)
+        step = max(1, int(_CELLS / (_SLOWER if wide else 1) / at[3]))
+
+        def some(first: int) -> None:
+            last = min(first + step, at[1])
+            rows(
+                self.kind, X.nodes, Y.nodes, at, first, last, self.by_label, *numbers, room, total,
+                nodes,
             )  # fmt: skip
-        return out
 
-    def _own(self, X: Forest, numbers: tuple[Any, Any], dtype: type) -> np.ndarray:
-        from .tree_loops import own
-
-        out: np.ndarray = np.empty(len(X), dtype)
-        if out.size:
-            own(self.kind, X.nodes, X.start, X.size, self.by_label, *numbers, out)
-        return out
+        run(some, range(0, at[1], step), workers=1)
+        return total

@@ -3,6 +3,7 @@
 The value of a kernel on two trees is a sum over pairs of nodes. Only pairs with the same code are
 visited (the same production, or the same label): the nodes of each tree are sorted by code, so
 that partners are neighbours. Children come before parents, so a table of values fills up in order.
+The recursions are written for plain and for wide numbers alike (:mod:`mercer.kernels.wide`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._compiled import njit
+
+from .wide import get, like, plus, put, times
 
 
 @njit(cache=True, nogil=True)
@@ -64,171 +67,159 @@ def _partners(code_x, order_x, a, m, code_y, order_y, b, n, low, high):
 
 
 @njit(cache=True, nogil=True)
-def block(kind, X, start_x, size_x, Y, start_y, size_y, by_label, decay, span, out):
-    """Fill in the kernel values of all pairs of trees.
+def pairs(kind, X, start_x, size_x, Y, start_y, size_y, i, j, by_label, decay, span, room, out):
+    """Fill in the kernel values of pairs of trees, given by their numbers.
 
-    ``kind`` is 0 for subset trees, 1 for partial trees, 2 for rigid and 3 for elastic matching. The
-    values are polynomials in decay and span: with a complex one of them, ``out`` is complex.
+    ``kind`` is 0 for subset trees, 1 for partial trees and rigid matching, and 2 for elastic
+    matching. The values are polynomials in decay and span: with a complex one of them, ``out`` is
+    complex.
     """
-    room = _room(X, size_x.max(), Y, size_y.max(), out.dtype)
-    none = np.zeros(0, out.dtype)
-    for i in range(start_x.size):
-        for j in range(start_y.size):
-            at = start_x[i], size_x[i], start_y[j], size_y[j]
-            out[i, j] = _pair(kind, X, Y, at, by_label, decay, span, room, none, 0.0)
+    total, nodes = out[:1].copy(), out[:0]
+    for t in range(i.size):
+        at = start_x[i[t]], size_x[i[t]], start_y[j[t]], size_y[j[t]]
+        total[0] = 0.0
+        begin(X, Y, at, by_label, room)
+        rows(kind, X, Y, at, 0, at[1], by_label, decay, span, room, (total,), (nodes,))
+        end(kind, Y, at, by_label, room)
+        out[t] = total[0]
 
 
 @njit(cache=True, nogil=True)
-def own(kind, X, start, size, by_label, decay, span, out):
-    """Fill in the kernel values of trees with themselves."""
-    room = _room(X, size.max(), X, size.max(), out.dtype)
-    none = np.zeros(0, out.dtype)
-    for i in range(start.size):
-        at = start[i], size[i], start[i], size[i]
-        out[i] = _pair(kind, X, X, at, by_label, decay, span, room, none, 0.0)
-
-
-@njit(cache=True, nogil=True)
-def gains(kind, X, start_x, size_x, Y, start_y, size_y, by_label, decay, span, coef, out):
-    """Add to ``out``, node by node of one tree x, sum_j coef[j] sum_w C(v, w) over w in y_j."""
-    room = _room(X, size_x, Y, size_y.max(), out.dtype)
-    for j in range(start_y.size):
-        at = start_x, size_x, start_y[j], size_y[j]
-        _pair(kind, X, Y, at, by_label, decay, span, room, out, coef[j])
-
-
-@njit(cache=True, nogil=True)
-def _room(X, m, Y, n, dtype):
-    """Tables for trees of at most m and n nodes: of values (zero between pairs), of children."""
-    widest = 1 + max(X.arity.max(), Y.arity.max())
-    S, T = np.empty((widest, widest), dtype), np.empty((widest, widest), dtype)
-    return np.zeros((m, n), dtype), S, T, np.empty(m, np.int64), np.empty(m, np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _pair(kind, X, Y, at, by_label, decay, span, room, nodes, factor):
-    """The sum of C(v, w) over two trees; that of each v, times factor, is added to ``nodes``."""
+def begin(X, Y, at, by_label, room):
+    """Find the partners of all nodes of a tree in another."""
     a, p, b, q = at
-    table, S, T, low, high = room
-    if kind == 3:
-        return _elastic(X, a, p, Y, b, q, decay, table, S, nodes, factor)
+    low, high = room[3], room[4]
     if by_label:
         _partners(X.label, X.by_label, a, p, Y.label, Y.by_label, b, q, low, high)
-        order = Y.by_label
     else:
         code, other = X.production, Y.production
         _partners(code, X.by_production, a, p, other, Y.by_production, b, q, low, high)
-        order = Y.by_production
-    total = 0.0 * decay
-    for v in range(p):
-        row = 0.0 * decay
-        for t in range(low[v], high[v]):
-            w = order[b + t]
-            if kind == 0:
-                value = _subset(X, a, v, Y, b, w, decay, table)
-            elif kind == 1:
-                value = _partial(X, a, v, Y, b, w, decay, span, table, S, T)
-            else:
-                value = decay * _ordered(X, a, v, Y, b, w, table, S)
-            table[v, w] = value
-            row += value
-        total += row
-        if nodes.size:
-            nodes[v] += factor * row
-    for v in range(p):
-        for t in range(low[v], high[v]):
-            table[v, order[b + t]] = 0.0
-    return total
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _subset(X, a, v, Y, b, w, decay, table):
+@njit(cache=True, nogil=True)
+def end(kind, Y, at, by_label, room):
+    """Put the table back to zeros. (Elastic matching overwrites all that it looks at.)"""
+    _, p, b, _ = at
+    order = Y.by_label if by_label else Y.by_production
+    table, low, high = room[0], room[3], room[4]
+    if kind == 2:
+        return
+    for v in range(p):
+        for t in range(low[v], high[v]):
+            table[0][v, order[b + t]] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def heights(X, start, size):
+    """For each tree, how many nodes wait for their parents at most, as nodes come one by one."""
+    out = np.zeros(start.size, np.int64)
+    for t in range(start.size):
+        waiting = 0
+        for v in range(start[t], start[t] + size[t]):
+            out[t] = max(out[t], waiting + 1)
+            waiting += 1 - X.arity[v]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def rows(kind, X, Y, at, first, last, by_label, decay, span, room, total, nodes):
+    """Add C(v, w) over the nodes v from ``first`` to ``last`` of a tree, and all w of another.
+
+    The sum of each v is put into ``nodes``, if that has room for it.
+    """
+    a, p, b, q = at
+    table, row, S, low, high, stack = room
+    order = Y.by_label if by_label else Y.by_production
+    zero, one, factor = like(total, 0.0 * decay), like(total, 0.0 * decay + 1.0), like(total, decay)
+    step = like(total, span + 0.0 * decay)
+    if first == 0:
+        stack[0] = 0
+    for v in range(first, last):
+        if kind == 2:
+            found = _elastic(X, a, v, Y, b, q, factor, zero, one, table, row, S, stack)
+        else:
+            found = zero
+            for t in range(low[v], high[v]):
+                w = order[b + t]
+                if kind == 0:
+                    value = _subset(X, a, v, Y, b, w, factor, zero, one, table)
+                else:
+                    value = _matched(X, a, v, -1, Y, b, w, step, zero, one, table, S)
+                    value = times(factor, value)
+                put(table, (v, w), value)
+                found = plus(found, value)
+        put(total, 0, plus(get(total, 0), found))
+        if nodes[0].size:
+            put(nodes, v, found)
+
+
+@njit(cache=True, nogil=True)
+def _subset(X, a, v, Y, b, w, decay, zero, one, table):
     """decay * prod over children of (1 + value), where productions are the same; 0 for leaves."""
     first, count = X.first[a + v], X.arity[a + v]
     if count == 0:
-        return 0.0
+        return zero
     other = Y.first[b + w]
     value = decay
     for k in range(count):
-        value *= 1.0 + table[X.children[first + k], Y.children[other + k]]
+        below = get(table, (X.children[first + k], Y.children[other + k]))
+        value = times(value, plus(one, below))
     return value
 
 
 @njit(cache=True, nogil=True)
-def _partial(X, a, v, Y, b, w, decay, span, table, S, T):
-    """decay (span^2 + common subsequences of children, each gap or member costing span).
+def _matched(X, a, v, slot, Y, b, w, span, zero, one, table, S):
+    """span^2 + the sum over common subsequences of children, of the product of their values.
 
-    S[k, l] holds the sums over pairs of subsequences of one length that end at children k and l;
-    T those that end at or before them, discounted by the distance.
+    Each child from the first to the last of a subsequence costs span, in either tree. S[l] holds
+    the sum over those that end before child l of w, discounted by the distance. From ``slot`` on
+    the table has the rows of the children of v; if it is -1, each has the row of its own number.
     """
     x, m = X.first[a + v], X.arity[a + v]
     y, n = Y.first[b + w], Y.arity[b + w]
-    square = span * span
+    square = times(span, span)
     total = square
-    any_left = False
-    for k in range(m):
-        for l in range(n):
-            S[k, l] = square * table[X.children[x + k], Y.children[y + l]]
-            total += S[k, l]
-            any_left |= S[k, l] != 0.0
-    for _ in range(1, min(m, n)):
-        if not any_left:
-            break
-        any_left = False
-        T[0, : n + 1] = 0.0
-        for k in range(1, m + 1):
-            T[k, 0] = 0.0
-            for l in range(1, n + 1):
-                T[k, l] = (
-                    S[k - 1, l - 1] + span * (T[k - 1, l] + T[k, l - 1]) - square * T[k - 1, l - 1]
-                )
-        for k in range(m):
-            for l in range(n):
-                match = table[X.children[x + k], Y.children[y + l]]
-                S[k, l] = match * square * T[k, l] if match != 0.0 else 0.0
-                total += S[k, l]
-                any_left |= S[k, l] != 0.0
-    return decay * total
-
-
-@njit(cache=True, nogil=True)
-def _ordered(X, a, v, Y, b, w, table, S):
-    """1 + common subsequences of children of any length, with the product of their values."""
-    x, m = X.first[a + v], X.arity[a + v]
-    y, n = Y.first[b + w], Y.arity[b + w]
+    if m == 0 or n == 0:
+        return total
     for l in range(n + 1):
-        S[0, l] = 1.0
-    for k in range(1, m + 1):
-        S[k, 0] = 1.0
-        for l in range(1, n + 1):
-            match = table[X.children[x + k - 1], Y.children[y + l - 1]]
-            S[k, l] = S[k - 1, l] + S[k, l - 1] + S[k - 1, l - 1] * (match - 1.0)
-    return S[m, n]
+        put(S, l, zero)
+    for k in range(m):
+        child = X.children[x + k] if slot < 0 else slot + k
+        run, before = zero, get(S, 0)
+        for l in range(n):
+            match = get(table, (child, Y.children[y + l]))
+            new = times(times(match, square), plus(one, before))
+            total = plus(total, new)
+            run = plus(times(run, span), new)
+            before = get(S, l + 1)
+            put(S, l + 1, plus(times(before, span), run))
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _elastic(X, a, p, Y, b, q, decay, inside, S, nodes, factor):
-    """Children may be matched by any of their descendants: ``inside`` adds those up."""
-    total = 0.0 * decay
-    for v in range(p):
-        x, m = X.first[a + v], X.arity[a + v]
-        row = 0.0 * decay
-        for w in range(q):
-            y, n = Y.first[b + w], Y.arity[b + w]
-            below = 0.0 * decay
-            if X.label[a + v] == Y.label[b + w]:
-                below = decay * _ordered(X, a, v, Y, b, w, inside, S)
-            row += below
-            for k in range(m):
-                below += inside[X.children[x + k], w]
-            for l in range(n):
-                c = Y.children[y + l]
-                below += inside[v, c]
-                for k in range(m):
-                    below -= inside[X.children[x + k], c]
-            inside[v, w] = below
-        total += row
-        if nodes.size:
-            nodes[v] += factor * row
-    inside[:p, :q] = 0.0
-    return total
+def _elastic(X, a, v, Y, b, q, decay, zero, one, table, row, S, stack):
+    """The row of a node v for elastic matching, where descendants count as children do.
+
+    Children come right before their parent, so the nodes that wait for theirs are a stack, and the
+    table has a row for each of them only: the sums over all nodes below v and below w. ``row``
+    holds those over the nodes below w alone, for this v.
+    """
+    m = X.arity[a + v]
+    slot = stack[0] - m
+    found = zero
+    for w in range(q):
+        y, n = Y.first[b + w], Y.arity[b + w]
+        below = zero
+        if X.label[a + v] == Y.label[b + w]:
+            below = times(decay, _matched(X, a, v, slot, Y, b, w, one, zero, one, table, S))
+            found = plus(found, below)
+        for l in range(n):
+            below = plus(below, get(row, Y.children[y + l]))
+        put(row, w, below)
+    for w in range(q):
+        below = get(row, w)
+        for k in range(m):
+            below = plus(below, get(table, (slot + k, w)))
+        put(table, (slot, w), below)
+    stack[0] = slot + 1
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,8 +79,8 @@ class Subtree(TreeKernel):
     def diag(self, X: Forest) -> np.ndarray:
         return _squared_norms(self.features(X))
 
-    def gains(self, x: Forest, Y: Forest, coef: np.ndarray) -> np.ndarray:
-        phi = self.features(Y)
+    def gains(self, x: Forest, Y: Forest, coef: np.ndarray, scale: Any = 0.0) -> np.ndarray:
+        phi, coef = self.features(Y), coef * np.exp(np.broadcast_to(scale, len(Y)))
         columns, place = np.unique(phi.indices, return_inverse=True)
         sums = np.bincount(place, phi.data * np.repeat(coef, np.diff(phi.indptr)), len(columns))
         own = slice(x.start[0], x.start[0] + x.size[0])
@@ -230,7 +231,7 @@ class ElasticTree(NodePairs):
 
     @property
     def kind(self) -> int:
-        return 3 if self.elastic else 2
+        return 2 if self.elastic else 1
 
     @property
     def properties(self) -> prop.Properties:

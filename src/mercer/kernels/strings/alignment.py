@@ -12,10 +12,11 @@ from ...exceptions import DomainError
 from ...params import one_of, parameter
 from .. import properties as prop
 from ..base import Tile
+from ..logarithms import STEP
 from ..wide import logarithms, zeros
 from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, places, read
 from .substitution import BLOSUM62, PROTEIN
-from .tables import STEP, Tabled, in_pieces, in_steps, numbered_symbols, of_wide, wide_steps
+from .tables import Tabled, in_pieces, in_steps, numbered_symbols, of_wide, wide_steps
 
 Weights = tuple[np.ndarray | None, float, float, float, float]
 
@@ -140,14 +141,14 @@ class LocalAlignment(Tabled):
         return np.exp(logs)
 
     def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        slopes, values = self.log_slopes(X, Y, i, j), self.pairs(X, Y, i, j)
+        slopes, values = self.log_slopes(X, Y, i, j), self.pairs(X, Y, i, j)[:, None]
         return slopes / self.beta - values if self.log else slopes * values
 
     def logs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return self._aligned(X, Y, i, j, sloped=False)[0]
 
     def log_slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        return self._aligned(X, Y, i, j, sloped=True)[1]
+        return self._aligned(X, Y, i, j, sloped=True)[1][:, None]
 
     def log_tiles(self, X: Sequences, Y: Sequences) -> Tile | None:
         return None if self.log else super().log_tiles(X, Y)

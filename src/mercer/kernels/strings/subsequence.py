@@ -10,25 +10,26 @@ import numpy as np
 
 from ...params import fraction, integer, parameter
 from .. import properties as prop
+from ..logarithms import Found, WidePaired, moved
 from ..wide import BITS, LARGEST, zeros
 from .sequences import Sequences
 from .spectrum import weights_of_lengths
-from .tables import (
-    Counting,
-    Found,
-    in_pieces,
-    in_steps,
-    moved,
-    numbered_symbols,
-    of_wide,
-    wide_steps,
-)
+from .tables import Tabled, in_pieces, in_steps, numbered_symbols, of_wide, wide_steps
 
 _SMALLEST = -400.0  # log of the weight of a subsequence from which on it is kept apart
 
 
+class Counting(Tabled, WidePaired):
+    """A sum over subsequences of two strings."""
+
+    def too_large(self, x: Sequences, y: Sequences) -> str:
+        return f"strings of {x.lengths[0]} and {y.lengths[0]} symbols"
+
+
 class GapWeighted(Counting):
     """A sum over lengths of subsequences, less with gaps."""
+
+    decay: float  # a field of the kernels below, after the length
 
     @property
     @abstractmethod
@@ -61,7 +62,7 @@ class GapWeighted(Counting):
         exponent = np.full(len(i), power)
         for at in np.flatnonzero(~(top <= LARGEST)):
             value[at], exponent[at], slope[at] = self._wide(X, Y, i[at], j[at], sloped)
-        return Found(value, exponent, slope)
+        return Found(value, exponent, slope[:, None])
 
     def _factors(self) -> tuple[np.ndarray, int]:
         """What a pair of subsequences of each length counts, over 2^(256 p), and the power p.
@@ -275,7 +276,7 @@ class AllSubsequences(Counting):
         slope = slope / np.where(wide, 1.0, value)
         for at in np.flatnonzero(wide):
             value[at], exponent[at], slope[at] = self._wide(X, Y, i[at], j[at], sloped)
-        return Found(value, exponent, slope)
+        return Found(value, exponent, slope[:, None])
 
     def _wide(
         self, X: Sequences, Y: Sequences, i: int, j: int, sloped: bool

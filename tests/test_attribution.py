@@ -9,6 +9,8 @@ from mercer import (
     BlendedSpectrum,
     GappyKmer,
     Gaussian,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
     KernelLogisticRegression,
     KernelRidge,
     Mismatch,
@@ -17,6 +19,7 @@ from mercer import (
     Subsequence,
     TfIdf,
     WeightedDegree,
+    Words,
     kmer_weights,
     position_weights,
 )
@@ -165,10 +168,71 @@ def test_columns_of_tables(data):
     assert [len(each) for each in three] == [len(X[i]) for i in (3, 5, 7)]
     np.testing.assert_allclose(three[0], position_weights(alone, X[3]))
     assert kmer_weights(model, 3)[0].text == kmer_weights(alone, 3)[0].text
-    two = KernelRidge(0.1, kernel=kernel + Spectrum(2).on("rest")).fit(table, y)
-    uneven = pd.DataFrame({"dna": ["ACGT"], "rest": ["AC"]})
-    with pytest.raises(ValueError, match="several columns"):
-        position_weights(two, uneven)
+    table["size"] = [float(len(x)) for x in X]
+    sum_ = kernel + Spectrum(3).on("rest") + Gaussian(3.0).on("size")
+    many = KernelRidge(0.1, kernel=sum_).fit(table, y)
+    uneven = pd.DataFrame({"dna": ["ACGT"], "rest": ["ACGTA"], "size": [4.0]})
+    with pytest.raises(ValueError, match="strings in several columns"):
+        position_weights(many, uneven)
+    parts = [position_weights(many, uneven, column=c) for c in ("dna", "rest")]
+    assert [len(part) for part in parts] == [4, 5]
+    rest = Gaussian(3.0).on("size")(uneven, table)[0] @ many.dual_coef_
+    assert sum(map(np.sum, parts)) + rest == pytest.approx(many.predict(uneven)[0], abs=1e-9)
+    assert len(kmer_weights(many, 1, column="rest")[0].text) == 3
+    with pytest.raises(ValueError, match="no kernel on strings looks at the column 'size'"):
+        kmer_weights(many, column="size")
+
+
+def test_columns_of_pandas_without_a_zero(data):
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    series = pd.Series(X, index=np.arange(len(X)) + 7)
+    model = KernelRidge(0.1, kernel=Spectrum(2)).fit(series, y)
+    alone = KernelRidge(0.1, kernel=Spectrum(2)).fit(X, y)
+    np.testing.assert_allclose(position_weights(model, X[3]), position_weights(alone, X[3]))
+    both = position_weights(model, series.iloc[3:5])
+    np.testing.assert_allclose(both[1], position_weights(alone, X[4]))
+
+
+def test_gaussian_processes(data):
+    X, y = data
+    model = GaussianProcessRegressor(1.0 * Spectrum(2).normalize(), normalize_y=True).fit(X, y)
+    weights = position_weights(model, "GATTACA")
+    assert weights.sum() + np.mean(y) == pytest.approx(model.predict(["GATTACA"])[0], abs=1e-9)
+    labels = np.digitize(y, [1, 3])
+    latent = GaussianProcessClassifier(1.0 * Spectrum(1).normalize()).fit(X, labels)
+    mean = latent.latent_mean_and_variance(["GATTACA"])[0][0]
+    for c in range(3):
+        assert position_weights(latent, "GATTACA", output=c).sum() == pytest.approx(
+            mean[c], abs=1e-9
+        )
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Words(), Words().normalize(), TfIdf(Words()), TfIdf(Words()).normalize(), 2 * Words() + 1],
+    ids=repr,
+)
+def test_words(kernel, rng):
+    names = ["good", "bad", "Don't", "naïve", "नमस्ते", "the", "a"]
+    X = [" ".join(rng.choice(names, rng.integers(0, 9))) for _ in range(40)]
+    y = np.array([x.count("good") - x.count("bad") for x in X], dtype=float)
+    model = KernelRidge(0.1, kernel=kernel).fit(X, y)
+    document = "Good, good: the naïve नमस्ते; unseen bad!"
+    weights = position_weights(model, document)
+    assert weights.shape == (7,)
+    constant = model.dual_coef_.sum() if kernel.__class__.__name__ == "Sum" else 0.0
+    assert weights.sum() + constant == pytest.approx(model.predict([document])[0], abs=1e-9)
+    assert weights[0] == weights[1] > 0 > weights[6]
+    assert weights[5] == 0
+    best = kmer_weights(model, 2)
+    assert {word for word, _, _ in best} == {"good", "bad"}
+    if kernel == Words():  # a document of one word holds nothing else
+        for word, weight, _ in kmer_weights(model, None):
+            assert model.predict([word])[0] == pytest.approx(weight, abs=1e-9)
+    two = position_weights(model, [document, ""])
+    np.testing.assert_allclose(two[0], weights)
+    assert len(two[1]) == 0
 
 
 def test_bytes_integers_and_profiles(rng):

@@ -1,4 +1,4 @@
-"""What a fitted model has learned about strings: which k-mers count, and where in a sequence.
+"""What a fitted model has learned about strings: which k-mers or words count, and where.
 
 With a kernel of explicit features, f(x) is a sum over the windows of x. What each window adds is
 divided among the places that it looks at, so that the weights of the places add up to f(x).
@@ -6,7 +6,8 @@ divided among the places that it looks at, so that the weights of the places add
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ from .data import Data, is_frame, length
 from .kernels.base import Kernel
 from .kernels.strings.base import Substrings
 from .kernels.tfidf import TfIdf
+from .kernels.words import Words
 from .rkhs.function import RKHSFunction
-from .terms import Term, function_of, terms_of
+from .terms import Term, by_column, function_of
 
 
 class KmerWeight(NamedTuple):
@@ -37,20 +39,25 @@ class KmerWeight(NamedTuple):
     position: int | None = None
 
 
-def kmer_weights(model: Any, n: int | None = 20, *, output: int = 0) -> list[KmerWeight]:
-    """The substrings of the training sequences that count most in a fitted model.
+def kmer_weights(
+    model: Any, n: int | None = 20, *, output: int = 0, column: Hashable = None
+) -> list[KmerWeight]:
+    """The substrings, or words, of the training sequences that count most in a fitted model.
 
     Parameters
     ----------
     model : estimator or RKHSFunction
         A model whose kernel has features of substrings: :class:`~mercer.Spectrum`,
-        :class:`~mercer.Mismatch`, :class:`~mercer.WeightedDegree`, ..., normalised, multiplied by
-        numbers, added up, on a column of a table, or in :class:`~mercer.TfIdf`.
+        :class:`~mercer.Mismatch`, :class:`~mercer.WeightedDegree`, ..., or of
+        :class:`~mercer.Words`: normalised, multiplied by numbers, added up, on a column of a
+        table, or in :class:`~mercer.TfIdf`. Gaussian processes are explained by their mean.
     n : int, optional
         How many to return; None for all.
     output : int
         Which function of a model with several: of more than two classes, the pair of classes in
         the order of ``decision_function_shape="ovo"``.
+    column : label, optional
+        The column of the strings, where kernels look at strings in several of them.
 
     Returns
     -------
@@ -68,7 +75,7 @@ def kmer_weights(model: Any, n: int | None = 20, *, output: int = 0) -> list[Kme
     [('gata', 0.45), ('ccag', -0.35)]
     """
     found: dict[tuple, float] = {}
-    for term in _terms(function_of(model, output)):
+    for term in _terms(function_of(model, output), column):
         for text, position, weight in term.windows():
             key = (text if isinstance(text, str | bytes) else tuple(text), position)
             found[key] = found.get(key, 0.0) + weight
@@ -76,7 +83,7 @@ def kmer_weights(model: Any, n: int | None = 20, *, output: int = 0) -> list[Kme
     return [KmerWeight(text, found[text, position], position) for text, position in best]
 
 
-def position_weights(model: Any, x: Any, *, output: int = 0) -> Any:
+def position_weights(model: Any, x: Any, *, output: int = 0, column: Hashable = None) -> Any:
     """How much each place of a sequence adds to the decision of a model.
 
     The weights of all features come from one pass over the training sequences, whether one
@@ -89,14 +96,16 @@ def position_weights(model: Any, x: Any, *, output: int = 0) -> Any:
     x : str, bytes, sequence of int, or table; or a list of sequences
         One sequence, of the kind of the training sequences, or several; in a table, the rows that
         hold them.
-    output : int
+    output, column
         As for :func:`kmer_weights`.
 
     Returns
     -------
     ndarray of shape (len(x),), or a list of such arrays
-        The sum of each is the decision minus the intercept, and minus the value of constants that
-        were added to the kernel, which belong to no place. A list for several sequences.
+        The sum of each is the decision minus the intercept, and minus the value of constants, and
+        of kernels on other columns, that were added to the kernel and belong to no place. A list
+        for several sequences. With :class:`~mercer.Words` places are words, those of
+        ``Words.words(x)``.
 
     Examples
     --------
@@ -117,7 +126,7 @@ def position_weights(model: Any, x: Any, *, output: int = 0) -> Any:
     table = is_frame(x)
     one = length(x) == 1 if table else _depth(x) == _depth(f.points) - 1
     X = [x] if one and not table else x
-    parts = [term.places(X) for term in _terms(f)]
+    parts = [term.places(X) for term in _terms(f, column)]
     sums = [_added_up(of_terms) for of_terms in zip(*parts, strict=True)]
     return sums[0] if one else sums
 
@@ -126,8 +135,8 @@ def _added_up(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The sum of what several kernels add at the places of one sequence."""
     if len({len(part) for part in parts}) != 1:
         raise ValueError(
-            "position_weights: the kernel looks at sequences of different lengths in several "
-            "columns; explain a model of one of them."
+            "position_weights: kernels of letters and of words look at different places; explain "
+            "a model of one of them."
         )
     return np.sum(parts, axis=0)
 
@@ -140,17 +149,15 @@ def _depth(x: Any) -> int:
         return 1
     if isinstance(x, str | bytes | Mapping) or not hasattr(x, "__len__"):
         return 0
-    return 1 + (_depth(x[0]) if len(x) else 0)
+    return 1 + (_depth(next(iter(x))) if len(x) else 0)
 
 
-class _Windows(Term):
-    """What the windows of sequences add, for one kernel of substrings."""
-
-    kernel: Substrings
+class _Counted(Term):
+    """What parts of sequences add, for one kernel that counts them."""
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the features in use, sorted, and the weight of each."""
-        phi = self.kernel.counts(self.kernel.read(self.points))
+        phi = self.counts()
         values = phi.data * np.repeat(self.scaled, np.diff(phi.indptr))
         columns, place = np.unique(phi.indices, return_inverse=True)
         sums = np.bincount(place, weights=values, minlength=len(columns))
@@ -158,19 +165,59 @@ class _Windows(Term):
             sums = sums * idf.weigh(columns) ** 2
         return columns, sums
 
+    @abstractmethod
+    def counts(self) -> Any:
+        """The features of the points, before they are weighted."""
+
+    @abstractmethod
+    def places(self, X: Data) -> list[np.ndarray]:
+        """What the places of each sample of X add."""
+
+    @abstractmethod
+    def windows(self) -> Iterator[tuple[Any, int | None, float]]:
+        """What the training sequences show, each once: text, position, weight."""
+
+
+class _Words(_Counted):
+    """What the words of documents add."""
+
+    kernel: Words
+
+    def counts(self) -> Any:
+        return self.kernel.prepare(self.points)
+
+    def places(self, X: Data) -> list[np.ndarray]:
+        X, scale = self.seen(X)
+        words = [self.kernel.words(x) for x in X]
+        codes = self.kernel.codes([word for of_one in words for word in of_one])
+        gains = _look_up(*self.weights(), codes)
+        sizes = [len(of_one) for of_one in words]
+        gains = gains * np.repeat(np.broadcast_to(np.exp(scale), len(words)), sizes)
+        return np.split(gains, np.cumsum(sizes)[:-1])
+
+    def windows(self) -> Iterator[tuple[str, None, float]]:
+        known = sorted({word for x in self.points for word in self.kernel.words(x)})
+        gains = _look_up(*self.weights(), self.kernel.codes(known))
+        for word, gain in zip(known, gains.tolist(), strict=True):
+            yield word, None, gain
+
+
+class _Windows(_Counted):
+    """What the windows of sequences add, for one kernel of substrings."""
+
+    kernel: Substrings
+
+    def counts(self) -> Any:
+        return self.kernel.counts(self.kernel.read(self.points))
+
     def added(self, X: Data) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
         """For each part of the features of X: where windows begin, what they add, places seen."""
-        columns, weights = self.weights()
+        weights = self.weights()
         for part in self.kernel.parts(self.kernel.read(X)):
-            if len(columns):
-                at = np.minimum(np.searchsorted(columns, part.codes), len(columns) - 1)
-                gains = part.weight * np.where(columns[at] == part.codes, weights[at], 0.0)
-            else:
-                gains = np.zeros(part.codes.shape)
+            gains = part.weight * _look_up(*weights, part.codes)
             yield part.starts, gains.sum(axis=1) if gains.ndim == 2 else gains, part.seen
 
     def places(self, X: Data) -> list[np.ndarray]:
-        """What the places of each sample of X add."""
         X, scale = self.seen(X)
         sequences = self.kernel.read(X)
         out = np.zeros(len(sequences.symbols))
@@ -181,7 +228,6 @@ class _Windows(Term):
         return np.split(out, sequences.ends[1:-1])
 
     def windows(self) -> Iterator[tuple[Any, int | None, float]]:
-        """The windows of the training sequences, each once: text, position, weight."""
         if self.kernel.domain.kind != "strings":
             raise TypeError(
                 f"{type(self.kernel).__name__} does not work on strings, so there are no k-mers to "
@@ -209,18 +255,27 @@ class _Windows(Term):
                     yield text, position, gain
 
 
-def _terms(f: RKHSFunction) -> list[_Windows]:
-    """f as a sum of functions of kernels of substrings, without its constant part."""
-    terms = list(terms_of(f))
-    other = next((term.kernel for term in terms if not isinstance(term.kernel, Substrings)), None)
-    if other is not None or not terms:
-        raise _refusal(other or f.kernel)
-    return [_Windows(**vars(term)) for term in terms]
+def _look_up(columns: np.ndarray, weights: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The weights of some codes; 0 for those that are none of the columns."""
+    if not len(columns):
+        return np.zeros(codes.shape)
+    at = np.minimum(np.searchsorted(columns, codes), len(columns) - 1)
+    return np.where(columns[at] == codes, weights[at], 0.0)
+
+
+def _terms(f: RKHSFunction, column: Hashable) -> list[_Counted]:
+    """What f adds up over strings of a column: functions of kernels of substrings or words."""
+    terms = by_column(f, column, lambda k: isinstance(k, Substrings | Words), "strings")
+    if not terms:
+        raise _refusal(f.kernel)
+    return [
+        (_Words if isinstance(term.kernel, Words) else _Windows)(**vars(term)) for term in terms
+    ]
 
 
 def _refusal(kernel: Kernel) -> TypeError:
     return TypeError(
-        f"{kernel!r} is not made of kernels that count substrings (Spectrum, BlendedSpectrum, "
-        f"Mismatch, GappyKmer, WeightedDegree, Profile) by sums, multiples and normalisation, so "
-        f"its functions are not sums over places."
+        f"{kernel!r} is not made of kernels that count substrings or words (Spectrum, "
+        f"BlendedSpectrum, Mismatch, GappyKmer, WeightedDegree, Profile, Words) by sums, multiples "
+        f"and normalisation, so its functions are not sums over places."
     )

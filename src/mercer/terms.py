@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,11 @@ def function_of(model: Any, output: int) -> RKHSFunction:
         function = model
     elif hasattr(model, "_functions"):  # a support vector machine keeps its support vectors
         function = RKHSFunction(model.kernel_, model.support_vectors_, model._functions().T)
+    elif hasattr(model, "_latents"):  # a classifier by processes has one for each class
+        latent = model._latents[output]
+        return RKHSFunction(latent.kernel, model.X_train_, latent.mode.slope)
+    elif hasattr(model, "X_train_"):  # a process may have scaled y
+        function = RKHSFunction(model.kernel_, model.X_train_, model.dual_coef_ * model._y_scale)
     elif hasattr(model, "X_fit_"):
         function = RKHSFunction(model.kernel_, model.X_fit_, model.dual_coef_)
     else:
@@ -60,6 +65,35 @@ def function_of(model: Any, output: int) -> RKHSFunction:
             f"a fitted kernel model or an RKHSFunction is needed, got a {type(model).__name__}."
         )
     return function if function.coef.ndim == 1 else function[output]
+
+
+def by_column(
+    f: RKHSFunction, column: Hashable, fits: Callable[[Kernel], bool], what: str
+) -> list[Term]:
+    """The terms of f that look at one column of a table, or at samples that are no tables.
+
+    ``fits`` says which kernels can be explained, and ``what`` what they look at. There must be some
+    in that column, and no others; other columns do not matter.
+    """
+    found: dict[Any, list[Term]] = {}
+    for term in terms_of(f):
+        names = [outer.columns for outer in term.outer if isinstance(outer, On)]
+        found.setdefault(_hashable(names[-1]) if names else None, []).append(term)
+    good = {name: terms for name, terms in found.items() if any(fits(t.kernel) for t in terms)}
+    if column is not None and column not in good:
+        names = ", ".join(map(repr, good))
+        raise ValueError(f"no kernel on {what} looks at the column {column!r}, but at {names}.")
+    if column is None and len(good) > 1:
+        raise ValueError(
+            f"the kernel looks at {what} in several columns ({', '.join(map(repr, good))}); choose "
+            f"one: column=..."
+        )
+    chosen = good[column] if column is not None else next(iter(good.values()), [])
+    return chosen if all(fits(term.kernel) for term in chosen) else []
+
+
+def _hashable(name: Any) -> Hashable:
+    return name if isinstance(name, Hashable) and not isinstance(name, slice) else str(name)
 
 
 def terms_of(f: RKHSFunction) -> Iterator[Term]:

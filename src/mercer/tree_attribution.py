@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from .data import Data, is_frame
 from .kernels.base import Kernel
 from .kernels.forest import spelled
-from .kernels.transforms import On
 from .kernels.tree_base import TreeKernel
 from .kernels.trees import SubsetTree, Subtree
-from .terms import Term, function_of, terms_of
+from .terms import Term, by_column, function_of
 
 Fragment = tuple[Any, ...]  # a label and children, each a label or a fragment
 
@@ -211,29 +210,10 @@ def _brackets(fragment: Any) -> str:
 
 def _terms(f: Any, column: Hashable) -> list[Term]:
     """The terms of f that look at the trees of a column."""
-    found: dict[Any, list[Term]] = {}
-    for term in terms_of(f):
-        if isinstance(term.kernel, TreeKernel):
-            held = [outer.columns for outer in term.outer if isinstance(outer, On)]
-            found.setdefault(held[-1] if held else None, []).append(term)
-        elif _holds_trees(term.kernel):
-            raise _refusal(term.kernel)
-    if not found:
+    terms = by_column(f, column, lambda kernel: isinstance(kernel, TreeKernel), "trees")
+    if not terms:
         raise _refusal(f.kernel)
-    if column is None and len(found) > 1:
-        names = ", ".join(map(repr, found))
-        raise ValueError(
-            f"the kernel looks at the trees of several columns ({names}); choose one: column=..."
-        )
-    if column is not None and column not in found:
-        names = ", ".join(map(repr, found))
-        raise ValueError(f"no kernel on trees looks at the column {column!r}, but at {names}.")
-    return found[column] if column is not None else next(iter(found.values()))
-
-
-def _holds_trees(kernel: Kernel) -> bool:
-    inner = [value for _, value in kernel._items() if isinstance(value, Kernel)]
-    return isinstance(kernel, TreeKernel) or any(map(_holds_trees, inner))
+    return terms
 
 
 def _refusal(kernel: Kernel) -> TypeError:

@@ -8,8 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer import Constant, Gaussian, Linear, Plan, Spectrum, direct_sum, tensor
+from mercer import (
+    Constant,
+    GappyKmer,
+    Gaussian,
+    Linear,
+    LocalAlignment,
+    Plan,
+    Spectrum,
+    Subsequence,
+    SubsetTree,
+    Words,
+    direct_sum,
+    tensor,
+)
 from mercer.exceptions import DomainError
+from mercer.features.sparse import sparse_block
 from mercer.gram.stored import LowRankGram
 from mercer.testing import check_gram, check_kernel
 
@@ -174,7 +188,7 @@ def test_properties():
         ("GATTACA", r"single str; wrap it: \[x\]"),
         (b"GATTACA", "single bytes"),
         ([], "no samples"),
-        (["a", None], "sample 1 is a NoneType"),
+        (["a", None], "sample 1 is missing"),
         (["a", 3.5], "sample 1 is a float"),
         ([[0.5, 1.5]], "sample 0 is a list"),
         ([{"a"}], "sample 0 is a set"),
@@ -207,3 +221,69 @@ def test_encoding_is_vectorised():
     start = perf_counter()
     Spectrum(3).prepare(X)
     assert perf_counter() - start < 2  # a fifth of a second on a quiet machine
+
+
+# ---- columns of strings, in all forms ------------------------------------------------------------
+TREES, TEXTS = ["(a b)", "(a (b c))", "(c (b c))"], ["abab", "abc", "cba"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "X"),
+    [(Spectrum(2), TEXTS), (Words(), TEXTS), (Subsequence(2), TEXTS), (SubsetTree(), TREES)],
+    ids=repr,
+)
+def test_all_kinds_of_columns(kernel, X):
+    """NumPy's strings of any width, columns of pandas with any labels, masked arrays."""
+    pd = pytest.importorskip("pandas")
+    wanted = kernel(X)
+    forms = [np.array(X), np.array(X)[:, None], np.array(X, object), np.ma.array(X), pd.Index(X),
+             pd.Series(X, index=[7, 8, 9]), pd.Series(X, dtype="string"),
+             pd.Series(X, dtype="category")]  # fmt: skip
+    if hasattr(np, "dtypes") and hasattr(np.dtypes, "StringDType"):
+        column = np.array(X, dtype=np.dtypes.StringDType())
+        forms += [column, column[:, None]]
+    for form in forms:
+        np.testing.assert_array_equal(kernel(form), wanted)
+    missing = [None, np.nan, pd.NA]
+    gaps = [[X[0], value] for value in missing]
+    gaps += [pd.Series([X[0], None], dtype="string"), np.ma.array(X, mask=[0, 1, 0])]
+    for gap in gaps:
+        with pytest.raises(
+            DomainError, match=r"sample 1 is (missing|no tree: it is missing|a \w+;)"
+        ):
+            kernel(gap)
+
+
+def test_missing_symbols_are_refused():
+    with pytest.raises(DomainError, match="sample 1 is missing"):
+        Spectrum(1)([[1, 2], np.ma.array([1, 2], mask=[0, 1])])
+
+
+def test_large_symbols_are_different_symbols(rng):
+    """Differing by 2^32 or more, in patterns whose codes are hashed together."""
+    pool = np.array([7, 300, 7 + 2**32, 300 + 2**32, 300 + 2**33, 300 - 2**62])
+    X = [rng.choice(pool, 12).tolist() for _ in range(8)]
+
+    def brute(x, y, places):
+        return sum(
+            all(x[i + p] == y[j + p] for p in of_one)
+            for of_one in places
+            for i in range(len(x) - 2)
+            for j in range(len(y) - 2)
+        )
+
+    places = [(0, 1), (0, 2), (1, 2)]
+    wanted = [[brute(x, y, places) for y in X] for x in X]
+    k = GappyKmer(3, 2)
+    np.testing.assert_array_equal(k(X), wanted)
+    phi = k.features(k.prepare(X))
+    np.testing.assert_allclose(sparse_block(phi, phi), wanted, rtol=1e-13)
+    with pytest.raises(DomainError, match=r"beyond 2\^63"):
+        Spectrum(1)([np.array([2**63 + 5], np.uint64)])
+
+
+def test_soft_masked_proteins_are_the_same_proteins():
+    k = LocalAlignment("blosum62", log=True)
+    K = k(["HEAGAWGHEE", "heagawghee", "HEAgawghEE", "HEAJAWGHEE"])
+    np.testing.assert_array_equal(K[:3, :3], K[0, 0])
+    assert K[3, 0] < K[0, 0]

@@ -147,3 +147,19 @@ def test_properties_of_words():
     assert {n for n, f in facts.items() if f.no} >= {
         *("bounded", "strictly_pd", "universal", "characteristic", "finite_dim", "positive_diag")
     }
+
+
+def test_marks_belong_to_the_letters_before_them():
+    """Accents that no letter includes, vowel signs, joiners; soft hyphens are no letters."""
+    cases = {
+        "e\u0301cole \u00e9cole": ["\u00e9cole", "\u00e9cole"],
+        "q\u0301a q": ["q\u0301a", "q"],
+        "नमस्ते, दुनिया!": ["नमस्ते", "दुनिया"],
+        "می\u200cخواهم": ["می\u200cخواهم"],
+        "co\u00adoperate": ["cooperate"],
+        "l\u2019été d'été": ["l'été", "d'été"],
+        "\u0301 a": ["a"],  # a mark without a letter is no word
+    }
+    for text, words in cases.items():
+        assert Words.words(text) == words
+    np.testing.assert_array_equal(Words()(["नमस्ते", "नमस्त"]), np.eye(2))

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from ..data import Data, Rows, is_frame
 from ..exceptions import DomainError
 from ..features.sparse import stable_codes
+from .strings.sequences import is_missing
 from .tree_loops import subtree_codes, tuple_codes
 
 _TOKENS = re.compile(r"\(|\)|[^\s()]+")
@@ -65,7 +66,7 @@ def forest(X: Data, name: str) -> Forest:
     """Trees in any of the forms that :func:`unfold` knows, as arrays; ``name`` is for errors."""
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
         X = X[:, 0]
-    array = isinstance(X, np.ndarray) and (X.dtype.kind not in "OU" or X.ndim != 1)
+    array = isinstance(X, np.ndarray) and (X.dtype.kind not in "OUT" or X.ndim != 1)
     if is_frame(X) or sp.issparse(X) or array:
         raise DomainError(f"{name} works on a list of trees; pick a column with .on(column).")
     if isinstance(X, str | tuple):
@@ -74,8 +75,10 @@ def forest(X: Data, name: str) -> Forest:
     counts: list[int] = []
     children: list[int] = []
     sizes = []
-    for place, x in enumerate(X):
+    for place, x in enumerate(X.tolist() if isinstance(X, np.ndarray) else X):
         try:
+            if is_missing(x):
+                raise DomainError(f"it is missing ({x!r}); drop it.")
             before = len(labels)
             _walk(x, labels, counts, children)
             sizes.append(len(labels) - before)

@@ -110,7 +110,7 @@ class NodePairs(TreeKernel, WidePaired):
         out, scale = np.zeros(x.size[0]), np.broadcast_to(scale, len(Y))
         for j in np.flatnonzero(coef):
             nodes = zeros(int(x.size[0]), float, True)
-            self._alone(x, Y, 0, j, self._numbers(), nodes, wide=True)
+            self._alone(x, Y, 0, int(j), self._numbers(), nodes, wide=True)
             out += coef[j] * np.exp(logarithms(*nodes) + scale[j])
         return out
 

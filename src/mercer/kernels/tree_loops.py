@@ -127,7 +127,7 @@ def rows(kind, X, Y, at, first, last, by_label, decay, span, room, total, nodes)
 
     The sum of each v is put into ``nodes``, if that has room for it.
     """
-    a, p, b, q = at
+    a, _, b, q = at
     table, row, S, low, high, stack = room
     order = Y.by_label if by_label else Y.by_production
     zero, one, factor = like(total, 0.0 * decay), like(total, 0.0 * decay + 1.0), like(total, decay)

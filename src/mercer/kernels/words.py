@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,13 +20,16 @@ from . import properties as prop
 from .domains import STRINGS, Domain
 from .explicit import Explicit
 
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # inside of words of some scripts
+
 
 @dataclass(eq=False, repr=False)
 class Words(Explicit):
     """Word histograms of documents: the sum over words of their counts in x times those in y.
 
     A document is a string. It is lower-cased, and a word is a run of letters and digits (of any
-    script), with apostrophes inside it: "Don't stop, we're early" holds don't, stop, we're, early.
+    script, with the marks that belong to them), with apostrophes inside it: "Don't stop, we're
+    early" holds don't, stop, we're, early. Soft hyphens do not count.
     ``Words().normalize()`` gives the cosine between histograms, whatever the lengths.
 
     Each word has a column of its own, by a 56-bit code that is the same everywhere, so there is no
@@ -45,8 +50,18 @@ class Words(Explicit):
     @classmethod
     def words(cls, document: str) -> list[str]:
         """The words of a document, in order."""
-        text = normalize("NFC", document).lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-        return cls._word.findall(text)
+        text = document.lower()
+        if text.isascii():
+            return cls._word.findall(text)
+        text = normalize("NFC", text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        text = text.replace("\N{SOFT HYPHEN}", "")
+        marks = "".join(sorted(c for c in set(text) if category(c)[0] == "M" or c in _JOINERS))
+        return (_with_marks(marks) if marks else cls._word).findall(text)
+
+    @classmethod
+    def codes(cls, words: Iterable[str]) -> np.ndarray:
+        """The columns of words."""
+        return stable_codes(words, bits=cls._bits)
 
     def prepare(self, X: Data) -> sp.csr_matrix:
         places: dict[str, int] = {}
@@ -58,7 +73,7 @@ class Words(Explicit):
             columns += [places.setdefault(word, len(places)) for word in histogram]
             counts += histogram.values()
             ends.append(len(columns))
-        codes = stable_codes(places, bits=self._bits)
+        codes = self.codes(places)
         indices = codes[np.array(columns, dtype=np.int64)]
         shape = (len(ends) - 1, 2**self._bits)
         values = np.array(counts, dtype=np.float64)
@@ -81,6 +96,13 @@ class Words(Explicit):
             finite_dim=prop.no("there is no end of words"),
             positive_diag=prop.no("a document without words has k(x, x) = 0"),
         )
+
+
+@lru_cache(maxsize=1000)
+def _with_marks(marks: str) -> re.Pattern:
+    """Words in which the marks follow letters: accents that no letter includes, vowel signs."""
+    part = rf"[^\W_](?:[^\W_]|[{re.escape(marks)}])*"
+    return re.compile(rf"{part}(?:'{part})*")
 
 
 def _documents(X: Data) -> Any:

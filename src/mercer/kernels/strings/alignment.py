@@ -77,7 +77,8 @@ class LocalAlignment(Tabled):
         matrix with one row per symbol of the alphabet.
     alphabet : str or sequence of int, optional
         The symbols of a matrix of scores. Symbols that it does not hold, or that BLOSUM62 does
-        not, get the lowest score with every symbol.
+        not, get the lowest score with every symbol. For BLOSUM62, small letters (soft-masked
+        regions) are the same amino acids as capital ones.
     beta : float
         How much the best alignments count: the larger, the more.
     opening, extension : float
@@ -125,6 +126,9 @@ class LocalAlignment(Tabled):
             return sequences
         matrix, letters = table
         found = places(sequences.symbols, letters)
+        if isinstance(self.scores, str):  # lower case marks regions of low complexity
+            masked = places(sequences.symbols, alphabet_symbols(PROTEIN.lower()))
+            found = np.where(found < 0, masked, found)
         return Sequences(np.where(found < 0, len(matrix) - 1, found), sequences.ends)
 
     def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -212,14 +216,12 @@ class LocalAlignment(Tabled):
         from .wide_loops import alignment_rows
 
         x, y = X.one(i), Y.one(j)
-        (matrix, *weights), (D_matrix, *D_weights) = self._weights()
-        if sloped:
-            weights = [w + 1j * STEP * d for w, d in zip(weights, D_weights, strict=True)]
-            matrix = None if matrix is None else matrix + 1j * STEP * D_matrix
+        pairs = zip(*self._weights(), strict=True)  # weights of the table and others, with slopes
+        values: list[Any] = [w if w is None or not sloped else w + 1j * STEP * d for w, d in pairs]
         kind = complex if sloped else float
         M, X_, Z, total = (zeros(n, kind, True) for n in (len(y), len(y), len(y), 1))
         Z[0][:] = 1.0
-        scores = matrix, tuple(weights)
+        scores = values[0], tuple(values[1:])
         wide_steps(lambda a, b: alignment_rows(x, y, a, b, *scores, M, X_, Z, total), x, y, 1)
         m, e, slope = of_wide(total, 0)
         log_sum = float(logarithms(np.array(m), np.array(e)))

@@ -74,7 +74,7 @@ def pattern_codes(
     if not len(starts):
         return np.zeros(0, np.int64)
     if 8 * width + (patterns - 1).bit_length() > _EXACT_BITS:
-        return hashed(symbols, starts, kept, len(kept) + (index << 32))
+        return hashed(symbols, starts, kept, _seed(kept, index))
     room = len(symbols) - max(kept, default=0)
     code = np.zeros(room, np.int64)
     for place in kept:
@@ -85,7 +85,7 @@ def pattern_codes(
         strange = np.zeros(len(starts), bool)
         for place in kept:
             strange |= wild[starts + place]
-        code[strange] = hashed(symbols, starts[strange], kept, len(kept) + (index << 32))
+        code[strange] = hashed(symbols, starts[strange], kept, _seed(kept, index))
     return code
 
 
@@ -97,6 +97,11 @@ def hashed(
     for place in kept:
         state = mix(state ^ symbols[starts + place].astype(np.uint64))
     return as_code(state)
+
+
+def _seed(kept: Sequence[int], index: int) -> int:
+    """Where the hash of a pattern begins: no symbol, which is xored to it, leads to another."""
+    return len(kept) ^ (int(mix(np.array([index], np.uint64))[0]) if index else 0)
 
 
 def as_code(state: np.ndarray) -> np.ndarray:

@@ -13,6 +13,9 @@ import scipy.sparse as sp
 from ...data import Data, Rows, is_frame
 from ...exceptions import DomainError
 
+_LARGEST = 2**63 - 1
+_TEXT = "USTO"  # kinds of arrays of strings: of a fixed width, of bytes, of any width, objects
+
 Alphabet = str | bytes | Sequence[int] | np.ndarray
 
 
@@ -120,14 +123,14 @@ def _samples(X: Data, owner: str) -> list:
         raise DomainError(
             f"{owner} works on one column of strings, got a table; pick it with .on(column)."
         )
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "USO":
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in _TEXT:
         if X.shape[1] != 1:
             raise DomainError(
                 f"{owner} works on one column of strings, got an array of {X.shape[1]} columns; "
                 f"pick one with .on(column), or give sequences of words as lists."
             )
         X = X[:, 0]
-    samples = X.tolist() if isinstance(X, np.ndarray) and X.dtype.kind in "USO" else list(X)
+    samples = X.tolist() if isinstance(X, np.ndarray) and X.dtype.kind in _TEXT else list(X)
     if not samples:
         raise DomainError(f"{owner}: X has no samples.")
     return samples
@@ -140,13 +143,28 @@ def _integers(x: Any, place: int, owner: str) -> np.ndarray:
         return np.frombuffer(x, np.uint8).astype(np.int64)
     if isinstance(x, Sequence | np.ndarray) and len(x) and all(isinstance(w, str) for w in x):
         return _words(x)
+    if is_missing(x):
+        raise DomainError(
+            f'{owner}: sample {place} is missing ({x!r}); drop it, or replace it by "".'
+        )
     array = np.asarray(x) if _is_flat(x) else np.zeros(())
+    if array.dtype.kind == "u" and array.size and array.max() > _LARGEST:
+        raise DomainError(f"{owner}: sample {place} has symbols beyond 2^63 - 1; number them anew.")
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise DomainError(
             f"{owner}: sample {place} is a {type(x).__name__}, but samples must be str, bytes, "
             f"sequences of integers or lists of words; drop or convert it."
         )
     return array.astype(np.int64)
+
+
+def is_missing(x: Any) -> bool:
+    """Is this None, NaN, pandas' NA, or masked, as a whole or in part?"""
+    if isinstance(x, np.ndarray):
+        return np.ma.is_masked(x)
+    return x is None or type(x).__name__ in ("NAType", "NaTType") or (
+        isinstance(x, float | np.floating) and bool(np.isnan(x))
+    )  # fmt: skip
 
 
 def _is_flat(x: Any) -> bool:

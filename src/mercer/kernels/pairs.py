@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +26,6 @@ Pairs = Callable[[np.ndarray, np.ndarray], np.ndarray]  # values for pairs (i, j
 @dataclass(eq=False, repr=False)
 class Paired(Kernel):
     """A kernel given by its values for lists of pairs of *prepared* samples."""
-
-    together: ClassVar[int] = 1  # pairs that compiled loops compute side by side
 
     @abstractmethod
     def pairs(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -84,25 +82,24 @@ class Paired(Kernel):
             out[part] = values(X, Y, i[part], j[part])
 
         left, right = (np.asarray(self.sizes(Z), dtype=np.float64) for Z in (X, Y))
-        on_all_cores(job, left[i] * right[j], self.together)
+        on_all_cores(job, left[i] * right[j])
         return out
 
 
-def on_all_cores(job: Callable[[slice], None], cells: np.ndarray, together: int = 1) -> None:
+def on_all_cores(job: Callable[[slice], None], cells: np.ndarray) -> None:
     """Run ``job`` on pieces of a list of pairs, whose tables have so many cells each."""
     from ..gram.tiles import run
 
-    run(job, pieces(cells, together))
+    run(job, pieces(cells))
 
 
-def pieces(cells: np.ndarray, together: int = 1) -> list[slice]:
-    """A list of pairs in pieces of about as many cells, in multiples of ``together`` pairs."""
+def pieces(cells: np.ndarray) -> list[slice]:
+    """A list of pairs in pieces of about as many cells."""
     if not len(cells):
         return []
     before = np.cumsum(cells, dtype=np.float64) - cells
     starts = np.flatnonzero(np.diff(before // _CELLS)) + 1
-    starts = np.unique(starts // together * together)
-    edges = [0, *starts[starts > 0].tolist(), len(cells)]
+    edges = [0, *starts.tolist(), len(cells)]
     return [slice(a, b) for a, b in pairwise(edges)]
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from .._compiled import njit
-
 from .wide import get, like, plus, put, times
 
 

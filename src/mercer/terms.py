@@ -81,8 +81,8 @@ def by_column(
         found.setdefault(_hashable(names[-1]) if names else None, []).append(term)
     good = {name: terms for name, terms in found.items() if any(fits(t.kernel) for t in terms)}
     if column is not None and column not in good:
-        names = ", ".join(map(repr, good))
-        raise ValueError(f"no kernel on {what} looks at the column {column!r}, but at {names}.")
+        held = ", ".join(map(repr, good))
+        raise ValueError(f"no kernel on {what} looks at the column {column!r}, but at {held}.")
     if column is None and len(good) > 1:
         raise ValueError(
             f"the kernel looks at {what} in several columns ({', '.join(map(repr, good))}); choose "

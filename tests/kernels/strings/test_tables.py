@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import combinations, pairwise, product
-from math import comb
+from math import comb, log
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from mercer import (
 )
 from mercer.exceptions import DomainError
 from mercer.kernels.strings.substitution import BLOSUM62, PROTEIN
+from mercer.kernels.wide import logarithms
 from mercer.testing import check_psd
 
 
@@ -262,22 +263,44 @@ def cosine(value, left, right):
     return float(np.sqrt(float(Fraction(value**2, left * right))))
 
 
-def test_long_subsequences_beyond_all_numbers():
-    """Of a^m b^n, where the numbers are products of binomial coefficients."""
-    sizes, p = [(560, 60), (480, 140)], 210
-    X = ["a" * m + "b" * n for m, n in sizes]
+def blocks(first, second, p):
+    """Common subsequences of a^m b^n and a^k b^l of length p: products of binomial coefficients."""
+    (m, n), (k, l) = first, second
+    return sum(comb(m, q) * comb(k, q) * comb(n, p - q) * comb(l, p - q) for q in range(p + 1))
 
-    def count(first, second, p):
-        (m, n), (k, l) = first, second
-        return sum(comb(m, q) * comb(k, q) * comb(n, p - q) * comb(l, p - q) for q in range(p + 1))
 
-    pairs = [(sizes[0], sizes[1]), (sizes[0], sizes[0]), (sizes[1], sizes[1])]
-    values = [count(*pair, p) for pair in pairs]
-    assert min(values) > 10**309
+def test_long_subsequences_beyond_all_numbers(monkeypatch):
+    m, n, p = 500, 50, 210
+    count = blocks((m, n), (m, n), p)
+    assert count > 10**309
     k = Subsequence(p, 1.0)
-    assert k.normalize()(X)[0, 1] == pytest.approx(cosine(*values), rel=1e-11)
-    with pytest.raises(DomainError, match=r"larger than 1e308.*\.normalize\(\)"):
-        k(X[:1])
+    P = k.prepare(["a" * m + "b" * n])
+    found = k.found(P, P, np.zeros(1, int), np.zeros(1, int))
+    assert logarithms(*found[:2])[0] == pytest.approx(log(count), rel=1e-13)
+    monkeypatch.setattr(Subsequence, "found", lambda *_: found)
+    with pytest.raises(DomainError, match=r"larger than 1e308 .* 550 symbols; use \.normalize\(\)"):
+        k(["a" * m + "b" * n])
+
+
+def test_cosines_of_long_subsequences(monkeypatch):
+    monkeypatch.setattr("mercer.kernels.strings.subsequence.LARGEST", 1e80)
+    sizes, p = [(190, 20), (160, 50)], 70
+    X = ["a" * m + "b" * n for m, n in sizes]
+    pairs = [(sizes[0], sizes[1]), (sizes[0], sizes[0]), (sizes[1], sizes[1])]
+    values = [blocks(*pair, p) for pair in pairs]
+    assert min(values) > 10**80
+    assert Subsequence(p, 1.0).normalize()(X)[0, 1] == pytest.approx(cosine(*values), rel=1e-12)
+    several = [sum(blocks(*pair, q) for q in range(1, p + 1)) for pair in pairs]
+    got = BlendedSubsequence(p, 1.0).normalize()(X)[0, 1]
+    assert got == pytest.approx(cosine(*several), rel=1e-12)
+
+
+def test_huge_weights_of_lengths():
+    k, X = BlendedSubsequence(2, 0.5, [1e306, 1e307]), ["ab" * 30, "ba" * 20]
+    with pytest.raises(DomainError, match="1e308"):
+        k(X)
+    small = BlendedSubsequence(2, 0.5, [1.0, 10.0])
+    np.testing.assert_allclose(k.normalize()(X), small.normalize()(X), rtol=1e-12)
 
 
 def test_tiny_subsequence_weights(rng):

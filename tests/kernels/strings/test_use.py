@@ -215,7 +215,7 @@ def test_bad_data(kernel):
     for X, message in (
         ("GATTACA", f"{name} works on a list of strings, got a single str"),
         ([], f"{name}: X has no samples"),
-        (["A", None], f"{name}: sample 1 is a NoneType"),
+        (["A", None], f"{name}: sample 1 is missing"),
         ([0.5, 1.5], f"{name}: sample 0 is a float"),
     ):
         with pytest.raises(DomainError, match=message):
@@ -278,3 +278,39 @@ def test_grid_search_by_nested_names(kernel, grid, rng):
     assert len(scores) == np.prod([len(v) for v in grid.values()])
     assert len(np.unique(scores)) > 1  # every candidate was really another kernel
     assert np.all(np.isfinite(scores))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_normalised_at_all_lengths_at_once(kernel, rng):
+    """0, 1 and 2000 letters, twice the same, and one sample alone."""
+    long = "".join(rng.choice(list("ACGT"), 2000))
+    X = ["", "A", long, long, long[::-1], "CA" * 40]
+    k = kernel.resolve(X).normalize()
+    K = k(X)
+    assert np.isfinite(K).all()
+    assert set(np.diag(K)) <= {0.0, 1.0}
+    assert K[2, 3] == pytest.approx(1.0, abs=1e-9)
+    assert K.max() <= 1 + 1e-9
+    assert np.linalg.eigvalsh(K)[0] > -1e-9
+    np.testing.assert_allclose(k(X[2:3]), 1.0)
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, LOG], ids=repr)
+def test_work_in_pieces(kernel, rng, monkeypatch):
+    """Long work is cut into short calls of compiled code, between which Ctrl-C may come."""
+    from mercer.kernels.strings import passes, tables
+
+    X = ["".join(rng.choice(list("ACGT"), n)) for n in (0, 1, 5, 40, 70, 90, 33, 65, *[20] * 20)]
+    kernel = kernel.resolve(X)
+    P, W = kernel.prepare(X), rng.normal(size=(28, 28))
+    sloped = bool(len(kernel.theta)) and not isinstance(kernel, TfIdf)
+
+    def all_of():
+        slopes = kernel.grad_theta(P, P, W) if sloped else 0.0
+        return kernel(X), kernel.diag(P), kernel(X[:5], X), slopes
+
+    before = all_of()
+    for module, name in ((tables, "_CELLS"), (tables, "_WORK"), (passes, "_WORK")):
+        monkeypatch.setattr(module, name, 2000.0)
+    for got, wanted in zip(all_of(), before, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)

@@ -216,7 +216,7 @@ class LocalAlignment(Tabled):
         from .wide_loops import alignment_rows
 
         x, y = X.one(i), Y.one(j)
-        pairs = zip(*self._weights(), strict=True)  # weights of the table and others, with slopes
+        pairs: Any = zip(*self._weights(), strict=True)  # of the table and others, with slopes
         values: list[Any] = [w if w is None or not sloped else w + 1j * STEP * d for w, d in pairs]
         kind = complex if sloped else float
         M, X_, Z, total = (zeros(n, kind, True) for n in (len(y), len(y), len(y), 1))
@@ -292,4 +292,6 @@ class LocalAlignment(Tabled):
             return prop.yes(self.because)
         if np.linalg.eigvalsh(1 + weights)[0] < -rounding:
             return prop.no("its matrix for single letters, 1 + exp(beta S), is indefinite")
-        return prop.Fact(None, "exp(beta S) is not positive definite")
+        return prop.Fact(
+            None, "exp(beta S) has a negative eigenvalue, and with it the proof does not hold"
+        )

@@ -22,6 +22,7 @@ from .sequences import (
     places,
     read,
 )
+from .tables import in_parts
 
 
 class Contexts:
@@ -140,7 +141,14 @@ class ContextTree(Kernel):
         order = np.lexsort((*windows.T[:0:-1], rows)) if self.depth else np.arange(len(rows))
         before, letter = windows[order, 1:], windows[order, 0]
         ends = np.searchsorted(rows, np.arange(len(counts) + 1))
-        return Contexts(before, letter, ends, alone(before, letter, ends, *self._numbers()))
+        own = np.zeros((len(letter), self.depth + 1))
+
+        def some(part: np.ndarray) -> None:
+            at, here = slice(ends[part[0]], ends[part[-1] + 1]), ends[part[0] : part[-1] + 2]
+            own[at] = alone(before[at], letter[at], here - here[0], *self._numbers())
+
+        in_parts(some, np.diff(ends) * (self.depth + 1))
+        return Contexts(before, letter, ends, own)
 
     def _numbers(self) -> tuple[int, float, float, float]:
         letters = len(self.alphabet or "")
@@ -157,8 +165,18 @@ class ContextTree(Kernel):
     def _pairs(self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         from .context_loops import together
 
-        sides = (part for P in (X, Y) for part in (P.before, P.letter, P.ends, P.alone))
-        return np.exp(together(*sides, i, j, *self._numbers()))
+        sides = [part for P in (X, Y) for part in (P.before, P.letter, P.ends, P.alone)]
+        out = np.empty(len(i))
+
+        def some(part: np.ndarray) -> None:
+            out[part] = together(*sides, i[part], j[part], *self._numbers())
+
+        in_parts(some, self._work(X, Y, i, j))
+        return np.exp(out)
+
+    def _work(self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """How many nodes the trees of pairs have at most."""
+        return (np.diff(X.ends)[i] + np.diff(Y.ends)[j]) * (self.depth + 1)
 
     def grad_theta(self, X: Contexts, Y: Contexts, W: np.ndarray) -> np.ndarray:
         i, j, weights = weighted_pairs(W, X is Y)
@@ -175,7 +193,12 @@ class ContextTree(Kernel):
         numbers = self._numbers()
         parts = [(P.before, P.letter, P.ends) for P in ((X,) if X is Y else (X, Y))]
         sides = [(*part, alone(*part, *numbers)) for part in parts]
-        rows = together(*sides[0], *sides[-1], i, j, *numbers)
+        rows = np.empty((len(i), 4))
+
+        def some(part: np.ndarray) -> None:
+            rows[part] = together(*sides[0], *sides[-1], i[part], j[part], *numbers)
+
+        in_parts(some, self._work(X, Y, i, j))
         return np.exp(rows[:, :1]) * rows[:, 1:]
 
     @property

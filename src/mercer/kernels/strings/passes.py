@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .sequences import Sequences
+from .tables import in_parts
 
 _DENSE = 8  # values per window of a sample up to which BLAS is faster than lists
 _TOGETHER = 4096  # values of patterns that are multiplied at once
 _MOST = 2**25  # counts that are kept at once
 _EXACT = 2.0**24  # whole numbers up to this are exact in single precision
+_WORK = 5e7  # windows, and pairs of them that agree, that one compiled call looks at
 LARGEST = 2**62  # numbers of values of a pattern that can be told apart
 
 
@@ -67,18 +69,37 @@ class PatternSums:
 
     def block(self, rows: Any, cols: Any) -> np.ndarray:
         """The sums for some rows and columns."""
-        from .loops import add_agreements
+        from ...gram.tiles import run
 
         X, Y = self.X.of(rows), self.Y.of(cols)
         out = np.zeros((len(X.ends) - 1, len(Y.ends) - 1))
         most = min(_DENSE * self._windows, _MOST / sum(out.shape)) if out.size else 0
         few = [p for p in self.patterns if self.letters ** len(p.kept) <= most]
         many = [p for p in self.patterns if self.letters ** len(p.kept) > most]
-        for group in _grouped(few, self.letters):
-            self._add_dense(out, X, Y, group)
+        groups = _grouped(few, self.letters)
+        run(lambda group: self._add_dense(out, X, Y, group), groups, workers=1)
         if many:
-            add_agreements(out, *X, *Y, self.letters, *_arrays(many))
+            self._add_listed(out, X, Y, many)
         return out
+
+    def _add_listed(self, out: np.ndarray, X: Windows, Y: Windows, many: list[Pattern]) -> None:
+        """Some rows and patterns at a time, so that one call takes a fraction of a second."""
+        from ...gram.tiles import run
+        from .loops import add_agreements
+
+        least = min(self.letters ** len(p.kept) for p in many)
+        met = len(X.starts) * len(Y.starts) / least  # pairs of windows, if values are equally often
+        rows = max(1, int(len(out) * min(1.0, _WORK / (1 + met))))
+        work = 1 + (met + len(X.starts)) * rows / len(out) + len(Y.starts)
+        together = max(1, int(_WORK / work))
+
+        def some(at: tuple[int, int]) -> None:
+            row, first = at
+            part, group = slice(row, row + rows), _arrays(many[first : first + together])
+            add_agreements(out[part], *X.of(part), *Y, self.letters, *group)
+
+        starts = range(0, len(out), rows)
+        run(some, [(row, p) for row in starts for p in range(0, len(many), together)], workers=1)
 
     def _add_dense(self, out: np.ndarray, X: Windows, Y: Windows, group: list[Pattern]) -> None:
         from .loops import count_values
@@ -100,7 +121,14 @@ def self_sums(X: Windows, letters: int, patterns: list[Pattern]) -> np.ndarray:
     """The sums of each sample with itself."""
     from .loops import own_agreements
 
-    return own_agreements(*X, letters, *_arrays(patterns))
+    out, arrays = np.empty(len(X.ends) - 1), _arrays(patterns)
+
+    def some(part: np.ndarray) -> None:
+        own = X.of(slice(part[0], part[-1] + 1))
+        out[part] = own_agreements(*own, letters, *arrays)
+
+    in_parts(some, np.diff(X.ends) * len(patterns))
+    return out
 
 
 def numbered(X: Sequences, Y: Sequences) -> tuple[np.ndarray, np.ndarray, int]:

@@ -60,7 +60,7 @@ class GapWeighted(Counting):
         value, top, slope = out
         slope = slope / np.where(value > 0, value, 1.0) if sloped else slope
         exponent = np.full(len(i), power)
-        for at in np.flatnonzero(~(top <= LARGEST)):
+        for at in np.flatnonzero(~(np.maximum(top, value) <= LARGEST)):
             value[at], exponent[at], slope[at] = self._wide(X, Y, i[at], j[at], sloped)
         return Found(value, exponent, slope[:, None])
 

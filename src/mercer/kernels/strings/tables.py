@@ -15,6 +15,7 @@ from .sequences import Sequences, read
 
 _TOGETHER = 16  # pairs whose tables are filled side by side
 _CELLS = 1e8  # of tables that one compiled call fills: a fraction of a second
+_WORK = 5e6  # likewise, of longer steps
 _SLOWER = 20  # so much longer take wide numbers
 
 
@@ -69,6 +70,18 @@ def in_pieces(
             many(part)
 
     run(job, range(len(starts)))
+
+
+def in_parts(job: Callable[[np.ndarray], None], work: np.ndarray) -> None:
+    """Call a job on the numbers of neighbouring items, as many as make up a fraction of a second.
+
+    ``work`` is how much each item takes, in units of some ten nanoseconds.
+    """
+    from ...gram.tiles import run
+
+    piece = np.cumsum(work) // _WORK
+    every = np.arange(len(work))
+    run(job, np.split(every, np.flatnonzero(np.diff(piece)) + 1) if len(work) else [])
 
 
 def in_steps(job: Callable[[int, int], None], end: int, step: int) -> None:

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
 
-from mercer import Binomial, Exponential, Linear, Plan, Polynomial
+from mercer import Binomial, Exponential, Gaussian, Linear, Plan, Polynomial
 from mercer.exceptions import DomainError
+from mercer.testing import check_kernel
 
 rng = np.random.default_rng(0)
 X, Y = 0.3 * rng.normal(size=(8, 3)), 0.3 * rng.normal(size=(5, 3))
@@ -134,3 +135,18 @@ def test_errors(use, message):
     with pytest.raises(ValueError) as error:
         use()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0, 1e4])
+def test_the_normalised_exponential_kernel_is_gaussian_at_any_size(size):
+    """Values of the kernel itself overflow from ||x||^2 = 710 on."""
+    X = size + np.random.default_rng(0).normal(size=(20, 3))
+    wanted = Gaussian(1 / np.sqrt(0.7))(X)
+    for kernel in (Exponential(0.7).normalize(), 2 * Exponential(0.7).normalize() / 2):
+        assert np.allclose(kernel(X), wanted, atol=1e-14 * size**2)
+    check_kernel(Exponential(0.7).normalize(), X[:, :1] - size)
+    k = Exponential(0.7).normalize()
+    P, W = k.prepare(X), np.random.default_rng(1).normal(size=(20, 20))
+    up, down = (Gaussian(1 / np.sqrt(0.7 * np.exp(h)))(X) for h in (1e-4, -1e-4))
+    slope = np.sum(W * (up - down)) / 2e-4
+    assert k.grad_theta(P, P, W) == pytest.approx(slope, rel=1e-5, abs=1e-12 * size**2)

@@ -245,6 +245,18 @@ class Exponential(Dot):
     def theta_slopes(self, T: np.ndarray) -> Iterable[np.ndarray]:
         yield T * self.slope(T)
 
+    def log_tiles(self, X: Vectors, Y: Vectors) -> Tile:
+        return lambda rows, cols: self.scale * inner_products(X[rows], Y[cols])
+
+    def log_diag(self, X: Vectors) -> np.ndarray:
+        return (self.scale * squared_norms(X)).astype(X.dtype)
+
+    def grad_log_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
+        return weigh(W, [self.scale * inner_products(X, Y)])
+
+    def grad_log_theta_diag(self, X: Vectors, w: np.ndarray) -> np.ndarray:
+        return weigh(w, [self.scale * squared_norms(X)])
+
     @property
     def properties(self) -> prop.Properties:
         return self._stated(

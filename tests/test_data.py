@@ -266,7 +266,7 @@ def test_masked_values_are_refused():
         lambda X: two_sample_test(X, plain + 1, rng=0).pvalue,
     ):
         np.testing.assert_array_equal(use(full), use(plain))
-        with pytest.raises(DomainError, match=r"1 masked value.*X.filled"):
+        with pytest.raises(DomainError, match=r"1 masked entries.*X.filled"):
             use(MASKED)
 
 

@@ -59,9 +59,8 @@ def as_samples(X: Data, owner: str | None = None) -> Data:
     if isinstance(X, np.ma.MaskedArray):
         if np.ma.is_masked(X):
             raise DomainError(
-                f"X has {np.ma.count_masked(X)} masked values, which are not numbers to compute "
-                f"with; fill them with X.filled(...), or drop their rows with "
-                f"np.ma.compress_rows(X)."
+                f"X has {np.ma.count_masked(X)} masked entries, whose values are missing; fill them "
+                f"with X.filled(...), or drop their samples."
             )
         return X.data
     return X

@@ -62,7 +62,7 @@ def test_quiet_and_same_seed(folder, capsys):
 def test_options(folder, capsys):
     kernel = "Gaussian('median').on(['size', 'age']) + Linear().on('size')"
     arguments = ["--kernel", kernel, "--features", "size,age", "--alphas", "0.1,1", "--cv", "loo"]
-    arguments += ["--test-size", "0", "--memory", "1 kB", "--out", "m.mercer"]
+    arguments += ["--test-size", "0", "--memory", "1 MB", "--out", "m.mercer"]
     assert main(["fit", "homes.csv", "--target", "price", *arguments]) == 0
     out = capsys.readouterr().out
     assert "120 rows: 120 to fit, 0 held out" in out

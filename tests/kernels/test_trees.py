@@ -310,7 +310,7 @@ def test_deep_trees_need_no_recursion():
         ("x (a)", "'x' is outside the brackets, at position 0"),
         ("dogs bark", "'dogs' is outside the brackets, at position 0"),
         ("", "empty"),
-        (None, "it is a NoneType"),
+        (None, "it is missing"),
         (["a", "b"], "it is a list"),
         (
             Digraph([(0, 1), (2, 3), (3, 2)], {0: "a", 1: "b", 2: "c", 3: "d"}),

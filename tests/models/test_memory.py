@@ -55,7 +55,7 @@ def test_predictions_never_hold_all_values(model, y, call):
     assert peak(lambda: call(model)) < 60e6
 
 
-SMALL = {"kernel": "rbf", "plan": mercer.Plan(memory="20 MB")}
+SMALL = {"kernel": "rbf", "plan": mercer.Plan(memory="20 MB", workers=2)}
 WIDE = RNG.normal(size=(2500, 3))  # K takes 50 MB
 
 
@@ -88,7 +88,7 @@ def test_methods_keep_to_the_plan_of_the_model():
 @pytest.mark.parametrize(
     ("model", "matrices"),
     [
-        (mercer.KernelRidge(0.1, kernel="rbf"), 1.5),
+        (mercer.KernelRidge(0.1, kernel="rbf", plan=mercer.Plan(workers=2)), 1.5),
         (mercer.KernelRidgeCV(kernel="rbf"), 3.5),
         (mercer.SemiparametricRidge(), 5.5),
         (mercer.SemiparametricRidge(alpha="gcv"), 6.5),

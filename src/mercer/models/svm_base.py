@@ -116,7 +116,8 @@ def _moved(kernel: Kernel, X: Any, origin: Any) -> bool:
     Told by (some of) the samples with the largest and smallest entries. By the inequality of
     Cauchy and Schwarz, kernel values change by no more than samples are moved in feature space.
     """
-    far = np.unique(np.append(X.argmax(axis=0), X.argmin(axis=0)))
+    ends = (np.ravel(np.asarray(X.argmax(axis=0))), np.ravel(np.asarray(X.argmin(axis=0))))
+    far = np.unique(np.concatenate(ends))
     far = far[np.linspace(0, len(far) - 1, min(len(far), _FAR)).astype(int)]
     Z = X[far].astype(np.float64)
     Z = Z if sp.issparse(Z) else Z - origin

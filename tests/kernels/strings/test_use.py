@@ -45,7 +45,7 @@ KERNELS = [
     BlendedSubsequence(3, 0.6),
     AllSubsequences(0.5),
     LocalAlignment((1.0, -1.0), beta=0.4, opening=2.0),
-    LocalAlignment("blosum62", beta=0.2),
+    LocalAlignment("blosum62", beta=0.3),
     TfIdf(Spectrum(2)),
 ]
 LOG = LocalAlignment((1.0, -1.0), opening=2.0, log=True)

@@ -59,8 +59,8 @@ def as_samples(X: Data, owner: str | None = None) -> Data:
     if isinstance(X, np.ma.MaskedArray):
         if np.ma.is_masked(X):
             raise DomainError(
-                f"X has {np.ma.count_masked(X)} masked entries, whose values are missing; fill them "
-                f"with X.filled(...), or drop their samples."
+                f"X has {np.ma.count_masked(X)} masked entries, whose values are missing; fill "
+                f"them with X.filled(...), or drop their samples."
             )
         return X.data
     return X

@@ -67,7 +67,7 @@ def test_options(folder, capsys):
     out = capsys.readouterr().out
     assert "120 rows: 120 to fit, 0 held out" in out
     assert "leave-one-out among 2 alphas" in out
-    assert "TiledGram" in out
+    assert "DenseGram" in out
     assert "held out  " not in out
     assert load("m.mercer").ridge_.kernel_.right.columns == "size"
 

@@ -148,9 +148,7 @@ class _Decomposition:
         self.epsilon = float(problem.epsilon)
         self.groups = np.zeros(n, np.int64) if problem.groups is None else problem.groups
         self.n_groups = int(self.groups.max(initial=0)) + 1
-        self.stats: dict[str, Any] = dict.fromkeys(
-            ("rounds", "shrunk", "reconstructions", "audits"), 0
-        )
+        self.stats: dict[str, Any] = {"rounds": 0, "shrunk": 0, "reconstructions": 0}
         rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
         self.working = WorkingSet(K, rows, workers)
         capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
@@ -165,7 +163,7 @@ class _Decomposition:
         self.fallen = 0.0  # by how much the objective has fallen so far
         self.exact = not self.beta.any()  # is the gradient computed, not as it was kept up?
         self.best = None if self.beta.any() else self._state()
-        self.stuck = ""  # why there is no going on, if so
+        self.stuck, self.inaccurate = "", 0  # why there is no going on, if so; wrong gradients
 
     def _activate(self, active: np.ndarray, g: np.ndarray) -> None:
         """Work on these variables from now on, whose gradient is g."""
@@ -183,7 +181,7 @@ class _Decomposition:
         start, steps = time.perf_counter(), 0
         countdown, unchecked = _SHRINK_EVERY, _PROBE_EVERY
         budget = max(_STEPS, _EACH * len(self.beta)) if max_iter is None else max_iter
-        idle = 0  # rounds without progress
+        idle, long = 0, False  # rounds without progress; was the last one cut off?
         while True:
             violation, extremes = self._violation()
             if watch is not None:
@@ -194,10 +192,13 @@ class _Decomposition:
                     break
                 idle = 0
                 continue
-            if unchecked == 0:
+            if unchecked == 0 or long:
                 unchecked = _PROBE_EVERY
-                if not self._accurate(violation / 2):
+                accurate = self._accurate(violation / 10)
+                if not accurate or (long and self.K.dtype != np.float64):
+                    self.inaccurate += not accurate
                     self._audit(_INACCURATE)
+                    long = False
                     continue
             if self.shrinking and countdown == 0:
                 countdown = _SHRINK_EVERY
@@ -206,8 +207,7 @@ class _Decomposition:
             countdown, unchecked = countdown - 1, unchecked - 1
             limit = self._limit(budget - steps)
             taken, gained = self._improve(violation, extremes, limit)
-            if self.direct and taken == limit:  # a round of so many steps is unusual
-                unchecked = 0
+            long = self.direct and taken == limit  # a round of so many steps is unusual
             steps += taken
             idle = 0 if gained > 0 else idle + 1
             self.exact = self.exact and taken == 0
@@ -261,14 +261,20 @@ class _Decomposition:
         """A round: new variables, their rows, and steps among those whose rows are at hand.
 
         Returns the steps taken, and by how much the objective fell, 0 if that is only rounding.
+        This is measured, not added up over the steps, whose gains are those of a matrix that its
+        rows and its diagonal need not agree on.
         """
         solve = self._solve_all if self.direct else self._solve_block
-        steps, gained = solve(violation, extremes, limit)
+        b, g = self.b.copy(), self.g.copy()
+        steps = solve(violation, extremes, limit)
         self.working.grow()
-        self.fallen += gained
-        return steps, gained if gained > _ROUNDING * abs(self.fallen) else 0.0
+        with np.errstate(all="ignore"):  # what is not finite is found in the next round
+            fall = (b - self.b) @ (g + self.g) / 2  # of a quadratic function
+        fall += self.epsilon * (np.abs(b).sum() - np.abs(self.b).sum())
+        self.fallen += fall
+        return steps, float(fall) if fall > _ROUNDING * abs(self.fallen) else 0.0
 
-    def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
+    def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> int:
         """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
         if self.K.factors is not None and self.rows.capacity == len(self.active) == len(self.beta):
             return self._solve_small(limit)
@@ -277,19 +283,19 @@ class _Decomposition:
         self._fetch(self.active[new])
         goal = max(self.tol, _GOAL * violation) if len(new) else self.tol
         before = self.b.copy()
-        steps, gained = take_steps(
+        steps = take_steps(
             self.rows.rows, self.rows.slot[self.active], self.diagonal, self.g, self.b, self.lower,
             self.upper, self.epsilon, self.group, self.n_groups, goal, limit,
         )  # fmt: skip
         moved = np.flatnonzero(self.b != before)
         self.beta[self.active[moved]] = self.b[moved]
-        return steps, gained
+        return int(steps)
 
-    def _solve_small(self, limit: int) -> tuple[int, float]:
+    def _solve_small(self, limit: int) -> int:
         """The whole problem in one compiled call."""
         assert self.K.factors is not None
         rows = self.rows
-        steps, used, gained = solve_small(
+        steps, used = solve_small(
             *self.K.factors, self.K.runs, rows.rows, rows.slot, rows.owner, rows.used,
             self.diagonal, self.g, self.b, self.lower, self.upper, self.epsilon, self.group,
             self.n_groups, self.tol, limit,
@@ -297,9 +303,9 @@ class _Decomposition:
         rows.computed += used - rows.used
         rows.used = used
         self.beta[:] = self.b
-        return steps, gained
+        return int(steps)
 
-    def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
+    def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> int:
         """Steps within a working set, for which its block of K is put together."""
         working = self.working
         outside = np.ones(len(self.active), bool)
@@ -310,7 +316,7 @@ class _Decomposition:
         slots = None if self.lean else self._fetch(V)
         working.refill(new, self.rows.rows, slots)
         b = self.b[W]
-        steps, gained = take_steps(
+        steps = take_steps(
             working.block, np.arange(len(W)), self.diagonal[W], self.g[W], b, self.lower[W],
             self.upper[W], self.epsilon, self.group[W], self.n_groups,
             max(self.tol, _GOAL * violation), limit,
@@ -319,7 +325,7 @@ class _Decomposition:
         moved = np.flatnonzero(change)
         self.b[W] = self.beta[V] = b
         self._apply(V[moved], change[moved])
-        return steps, gained
+        return int(steps)
 
     def _fetch(self, variables: np.ndarray) -> np.ndarray:
         return self.rows.fetch(variables, self.beta, self.stats["rounds"] + 1)
@@ -367,6 +373,7 @@ class _Decomposition:
         elif idle >= _IDLE:
             self._audit(_ROUNDED)
         elif not (self._surely_accurate() or self._accurate(self.tol / 10)):
+            self.inaccurate += 1
             self._audit(_INACCURATE)
         else:
             return True
@@ -397,11 +404,10 @@ class _Decomposition:
         self._activate(np.arange(n), self._gradient(np.arange(n), self.K.product))
         self.exact = True
         self.stats["reconstructions"] += 1
-        self.stats["audits"] += 1
         found = self._state()
         if self.best is None or found.beats(self.best):
             self.best = found
-            self.stuck = suspicion if self.stats["audits"] >= _ANEW else ""
+            self.stuck = suspicion if self.inaccurate >= _ANEW else ""
         else:
             self.stuck = suspicion
             self.beta[:] = self.best.beta

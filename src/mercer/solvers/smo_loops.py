@@ -67,8 +67,7 @@ def take_steps(rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_g
     """Two-variable steps of second order among the variables whose kernel rows are at hand.
 
     The row of variable k is ``rows[slot[k]]``, or missing if ``slot[k]`` is negative. Stops when
-    the violation is below ``goal``; beta and g are updated. Returns the number of steps, and by how
-    much the objective fell.
+    the violation is below ``goal``; beta and g are updated. Returns the number of steps.
 
     Where the goal allows it, the gradient that guides the steps is kept in the precision of the
     rows: half the memory, half the time. What is returned as g is computed from the changes.
@@ -78,12 +77,12 @@ def take_steps(rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_g
             g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
         )
     before = beta.copy()
-    steps, gained = steps_guided_by(
+    steps = steps_guided_by(
         g.astype(rows.dtype), rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups,
         goal, limit,
     )  # fmt: skip
     add_changes(g, rows, slot, beta - before)
-    return steps, gained
+    return steps
 
 
 @njit(cache=True, nogil=True)
@@ -122,7 +121,7 @@ def steps_guided_by(
         if slot[k] >= 0:
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
     Ki = Kj = rows[0]
-    step, steps, gained = 0.0, 0, 0.0
+    step, steps = 0.0, 0
     while True:
         for t in range(n_groups):
             _move(g, up[t], down[t], Ki, Kj, real(step), lows[t], highs[t])
@@ -133,7 +132,7 @@ def steps_guided_by(
             if largest - smallest > violation:
                 violation, low, of = float(largest - smallest), smallest, t
         if violation < goal or steps >= limit:
-            return steps, gained
+            return steps
         i = _place(lows[of], low) * _CHUNK
         while i < n - 1 and g[i] + up[of, i] != low:  # what is not a number is found nowhere
             i += 1
@@ -144,7 +143,9 @@ def steps_guided_by(
         while j < n - 1 and gains[j] != most:
             j += 1
         Kj = rows[slot[j]]
-        curvature = float(max(kii + diagonal[j] - two * Ki[j], tiny))
+        # of the rows, by which the gradient is kept up: a diagonal they contradict would have the
+        # same two variables go back and forth
+        curvature = float(max(Ki[i] + Kj[j] - two * Ki[j], tiny))
         slope = float(g[j] + down[of, j] - low)
         room_i = -beta[i] if epsilon > 0 and beta[i] < 0 else upper[i] - beta[i]
         room_j = beta[j] if epsilon > 0 and beta[j] > 0 else beta[j] - lower[j]
@@ -155,7 +156,6 @@ def steps_guided_by(
         beta[j] = to_j if step == room_j else beta[j] - step
         _set_offsets(i, beta, lower, upper, epsilon, groups, up, down)
         _set_offsets(j, beta, lower, upper, epsilon, groups, up, down)
-        gained += step * (slope - step * curvature / 2)
         steps += 1
 
 

@@ -42,7 +42,7 @@ def solve_small(
 
     Returns
     -------
-    steps, rows used, fall of the objective.
+    steps, rows used.
     """
     if not single_suffices(rows, g, tol):
         return _solve(
@@ -71,7 +71,7 @@ def _solve(
         for s in range(runs[r, 0], runs[r, 1]):
             sample[k] = s
             k += 1
-    steps, gained = 0, 0.0
+    steps = 0
     new, candidates, values = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     while True:
         low, high = slopes(g, beta, lower, upper, epsilon, rise, fall)
@@ -95,21 +95,20 @@ def _solve(
                     slot[new[r]] = -2
                 count += found
         if violation < tol or steps >= limit:
-            return steps, used, gained
+            return steps, used
         if count:
             exp_rows(left, right, unit, runs, sample, new[:count], rows, used)
             for r in range(count):
                 owner[used + r], slot[new[r]] = new[r], used + r
             used += count
         goal = max(tol, _SHARE * violation) if count else tol
-        taken, gain = steps_guided_by(
+        taken = steps_guided_by(
             g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal,
             limit - steps,
         )  # fmt: skip
         steps += taken
-        gained += gain
         if taken == 0 and count == 0:
-            return steps, used, gained
+            return steps, used
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

@@ -36,7 +36,8 @@ class SVC(VectorClassifier):
     shrinking : bool
         Set samples aside that have settled.
     probability : bool
-        Calibrate scores by cross-fitting, for :meth:`predict_proba`; costs five more fits.
+        Calibrate scores by cross-fitting, for :meth:`predict_proba`; costs five more fits, and does
+        not change :meth:`predict`.
     tol : float
         Largest violation of the optimality conditions.
     cache_size : float or str
@@ -46,7 +47,7 @@ class SVC(VectorClassifier):
     verbose : bool
         Show progress: rounds of the solver, or pairs of classes.
     max_iter : int
-        Most two-variable steps; -1 is no limit.
+        Most two-variable steps; -1 stands for 20 million, or 1000 per sample if that is more.
     decision_function_shape : {"ovr", "ovo"}
         One score per class or per pair of classes.
     break_ties : bool

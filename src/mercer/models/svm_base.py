@@ -197,7 +197,7 @@ class SupportVectorMachine(BaseEstimator):
         check_number(
             "max_iter",
             self.max_iter,
-            "-1, for no limit, or a number of steps",
+            "-1, for the default, or a number of steps",
             lambda most: most >= -1 and most % 1 == 0,
         )
         if self.kernel == "poly":

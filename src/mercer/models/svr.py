@@ -80,6 +80,11 @@ class SVR(VectorRegressor):
     epsilon : float
         Half width of the tube in which errors cost nothing, >= 0.
 
+    Attributes
+    ----------
+    reports_ : list of DualReport
+        The certificate (also :meth:`decision_path`).
+
     Examples
     --------
     >>> import numpy as np
@@ -149,6 +154,8 @@ class NuSVR(VectorRegressor):
     ----------
     epsilon_ : float
         The half width found.
+    reports_ : list of DualReport
+        The certificate (also :meth:`decision_path`).
 
     Examples
     --------

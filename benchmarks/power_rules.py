@@ -46,7 +46,7 @@ def labellings(samples: Samples, n_permutations: int, seed: Any) -> tuple[list[K
     drawn = units.shuffled(samples.labels, n_permutations, rng)
     labels = np.concatenate([samples.labels[None], drawn])
     n, m = samples.sizes
-    statistics = relabelled(kernels, samples, units, labels, workers=1)
+    statistics = relabelled(kernels, samples, units, labels, workers=1).values
     return kernels, (n + m) ** 2 / (n * m) * statistics
 
 

@@ -124,7 +124,7 @@ def test_the_default_test_is_exact_over_all_permutations(rng):
     """Averaged over every labelling of eight points, P(p <= a) <= a."""
     Z = rng.standard_normal((8, 2))
     labels = np.array([[int(i not in c) for i in range(8)] for c in combinations(range(8), 4)])
-    values = relabelled(kernel_grid(Z), Samples(Z[:4], Z[4:]), exchange_samples((4, 4)), labels)
+    values, _ = relabelled(kernel_grid(Z), Samples(Z[:4], Z[4:]), exchange_samples((4, 4)), labels)
     T = combine(values, wider_kernels(10)).values
     pvalues = np.array([np.mean(t - 1e-9 <= T) for t in T])
     for level in (0.05, 0.1, 0.5):

@@ -17,7 +17,8 @@ from mercer import (
     hsic,
     independence_test,
 )
-from mercer.stats.independence_nulls import Pair, u_centred
+from mercer.stats.independence_nulls import Pair
+from mercer.stats.smoothers import u_centred
 
 MEDIAN = Gaussian("median")
 

@@ -26,6 +26,9 @@ _PRIOR = 0.5  # how much less what only a narrow kernel sees counts, as a score
 _FEWEST = 20  # labellings for a regression on the statistics of another kernel
 _COLLINEAR = 1e-3  # ratio of singular values below which wider kernels are the same
 _SAME = 0.01  # share of the spread below which what is left would be rounding errors
+_NO_SPREAD = 10  # times the rounding of a statistic: a standard deviation below is none
+_ARITHMETIC = 1e-9  # rounding of scores themselves, of statistics that are equal
+_FLOOR = 0.1  # of a cube root, where scores are steep functions of statistics
 
 
 def kernel_grid(
@@ -112,13 +115,20 @@ class Combined(NamedTuple):
         The combined statistic of each labelling.
     scores : ndarray of shape (kernels, c)
         What it is the maximum of.
+    exceeding : ndarray of shape (c - 1,)
+        Which of the other labellings have at least the value of the first, up to rounding.
     """
 
     values: np.ndarray
     scores: np.ndarray
+    exceeding: np.ndarray
 
 
-def combine(statistics: np.ndarray, wider: Sequence[Sequence[int]] | None = None) -> Combined:
+def combine(
+    statistics: np.ndarray,
+    wider: Sequence[Sequence[int]] | None = None,
+    tolerance: np.ndarray | None = None,
+) -> Combined:
     r"""The largest of the statistics of several kernels, each on the scale of a normal variable.
 
     A statistic T with mean m, standard deviation s and skewness g over the permutations becomes
@@ -140,12 +150,17 @@ def combine(statistics: np.ndarray, wider: Sequence[Sequence[int]] | None = None
     regression over the permutations. Of both scores, the second one less 1/2, the larger one
     counts. The half is a prior: what wide kernels see, as a difference of means, is more usual.
 
+    A spread s of less than ten times what rounding does to T is none, and counts as that many times:
+    noise divided by noise would be as large as any other score.
+
     Parameters
     ----------
     statistics : array of shape (kernels, c)
-        One column per labelling, the observed one among them.
+        One column per labelling, the observed one first.
     wider : sequence of sequences of int, optional
         For each kernel the numbers of wider ones, or none (:func:`wider_kernels`).
+    tolerance : array of shape (kernels,), optional
+        How far apart rounding may move two statistics that are equal.
 
     References
     ----------
@@ -161,12 +176,20 @@ def combine(statistics: np.ndarray, wider: Sequence[Sequence[int]] | None = None
     >>> round(float(np.mean(score > 2.326)), 3)  # 1 % of normal variables are above
     0.01
     """
-    Z = _standardized(np.asarray(statistics, dtype=np.float64))
-    scores = _normal(Z)
-    if wider is not None and Z.shape[1] >= _FEWEST:
-        for k, rest in _beyond(Z, wider):
-            scores[k] = np.maximum(scores[k], _normal(_standardized(rest[None]))[0] - _PRIOR)
-    return Combined(scores.max(axis=0), scores)
+    T = np.asarray(statistics, dtype=np.float64)
+    rounding = np.zeros(len(T)) if tolerance is None else np.asarray(tolerance, dtype=np.float64)
+    Z, noise = _standardized(T, rounding)
+    first = _normal(Z, noise)
+    scores, parts = first.values.copy(), [first]
+    if wider is not None and T.shape[1] >= _FEWEST:
+        for k, rest, left in _beyond(Z, noise, wider):
+            second = _normal(*_standardized(rest[None], np.array([left])), less=_PRIOR)
+            scores[k] = np.maximum(scores[k], second.values[0])
+            parts.append(second)
+    values = scores.max(axis=0)
+    level = float(values[0])
+    exceeding = [np.any(part.lifted(level)[:, 1:] >= level, axis=0) for part in parts]
+    return Combined(values, scores, np.any(exceeding, axis=0))
 
 
 def wider_kernels(n_bandwidths: int) -> list[list[int]]:
@@ -180,23 +203,43 @@ def wider_kernels(n_bandwidths: int) -> list[list[int]]:
     return [*gaussian, [], *([widest] for _ in range(n_bandwidths))]
 
 
-def _standardized(T: np.ndarray) -> np.ndarray:
-    """Rows with mean 0 and standard deviation 1, up to their largest value."""
+def _standardized(T: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with mean 0 and standard deviation 1, up to their largest value; rounding likewise."""
     rest = np.sort(T, axis=1)[:, : max(1, T.shape[1] - 1)]
-    spread = rest.std(axis=1, keepdims=True)
-    return (T - rest.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    spread = np.maximum(rest.std(axis=1), _NO_SPREAD * rounding)
+    spread = np.where(spread > 0, spread, 1.0)
+    return (T - rest.mean(axis=1, keepdims=True)) / spread[:, None], rounding / spread
 
 
-def _normal(Z: np.ndarray) -> np.ndarray:
+class _Scores(NamedTuple):
+    """Scores, shape (kernels, c), with what is needed to know the rounding error of each."""
+
+    values: np.ndarray
+    noise: np.ndarray
+    skew: np.ndarray
+    less: float
+
+    def lifted(self, level: float) -> np.ndarray:
+        """Scores with as much added as rounding may have taken, of scores at some level."""
+        g = self.skew[:, 0]
+        root = 1 + (level + self.less - g / 6) * g / 6  # (1 + g z / 2)^(1/3) at this level
+        slope = 1 / np.maximum(root, _FLOOR) ** 2
+        return np.asarray(self.values + (slope * self.noise + _ARITHMETIC)[:, None])
+
+
+def _normal(Z: np.ndarray, noise: np.ndarray, less: float = 0.0) -> _Scores:
     """Standardized rows on the scale of a normal variable."""
     rest = np.sort(Z, axis=1)[:, : max(1, Z.shape[1] - 1)]
     skew = np.mean(rest**3, axis=1, keepdims=True)
     g = np.where(np.abs(skew) > 1e-3, skew, 1e-3)
-    return np.asarray(6 / g * (np.cbrt(np.maximum(1 + g * Z / 2, 0)) - 1) + g / 6)
+    values = 6 / g * (np.cbrt(np.maximum(1 + g * Z / 2, 0)) - 1) + g / 6
+    return _Scores(values - less, noise, g, less)
 
 
-def _beyond(Z: np.ndarray, wider: Sequence[Sequence[int]]) -> Iterator[tuple[int, np.ndarray]]:
-    """What is left of rows after regression on those of wider kernels, with their numbers.
+def _beyond(
+    Z: np.ndarray, noise: np.ndarray, wider: Sequence[Sequence[int]]
+) -> Iterator[tuple[int, np.ndarray, float]]:
+    """What is left of rows after regression on those of wider kernels: number, rest, its rounding.
 
     The labelling with the largest value of all has no say in the regression. Nothing is left of
     rows that are nearly the same.
@@ -213,7 +256,7 @@ def _beyond(Z: np.ndarray, wider: Sequence[Sequence[int]]) -> Iterator[tuple[int
         slopes = np.linalg.lstsq(W[:, kept].T, Z[k, kept], rcond=_COLLINEAR)[0]
         rest = Z[k] - slopes @ W
         if rest[kept].std() > _SAME:
-            yield k, rest
+            yield k, rest, float(noise[k] + np.abs(slopes) @ noise[list(seen)])
 
 
 def as_kernels(kernel: Any) -> Sequence[Any] | None:

@@ -15,6 +15,8 @@ from ..kernels.distances import SquaredDistances
 from ..kernels.radial import Laplacian, Radial
 
 _PROBE = 200  # samples on which the precision that a kernel needs is judged
+_SINGLE = float(np.finfo(np.float32).eps)
+_ORDINARY = 1e6  # kernel values between this and its inverse are left in their own unit
 _RESOLVED = 1e-2  # centred kernel values this large, relative to the largest: float32 is enough
 
 Distance = Callable[[slice, slice], np.ndarray]
@@ -25,7 +27,8 @@ class Bank:
 
     Kernels of the same distance (one direction of lengthscales) form a family: the distance of a
     tile is computed once. Distances are in the precision of the data; kernel values are in single
-    precision where those that remain after centring are not small, in double otherwise.
+    precision where those that remain after centring are not small, in double otherwise. They are in
+    units of ``scale``, so that single precision can hold them.
 
     Parameters
     ----------
@@ -35,6 +38,12 @@ class Bank:
         The sample, raw.
     order : array, optional
         The order in which its samples are used.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (kernels,)
+        The unit of each kernel: 1, or the power of two next to its largest value if that is far
+        from 1.
     """
 
     def __init__(self, kernels: Sequence[Kernel], X: Data, order: np.ndarray | None = None) -> None:
@@ -50,6 +59,11 @@ class Bank:
                 self.families.append(family)
                 found[key] = family
             found[key].add(place, kernel)
+        self.scale = np.ones(len(self))
+        for family in self.families:
+            if family.key is None:  # radial kernels are at most 1
+                family.scale = self.scale[family.members[0][0]] = scale_of(family.first, family.X)
+        self._judged: dict[int, set[int]] = {}
 
     def __len__(self) -> int:
         return len(self.kernels)
@@ -60,6 +74,24 @@ class Bank:
         for family in self.families:
             for place, kernel, _ in family.members:
                 out[place] = kernel.diag(family.X)
+                out[place] /= family.scale
+        return out
+
+    def eps(self) -> np.ndarray:
+        """The precision of the tiles of each kernel, shape (kernels,)."""
+        out = np.full(len(self), _SINGLE)
+        for family in self.families:
+            precise = list(self._precise(family))
+            out[precise] = self.exact[precise]
+        return out
+
+    @property
+    def exact(self) -> np.ndarray:
+        """The precision of the data, in which kernels are evaluated, shape (kernels,)."""
+        out = np.full(len(self), np.finfo(np.float64).eps)
+        for family in self.families:
+            if getattr(family.X, "dtype", None) == np.float32:
+                out[list(family.places)] = _SINGLE
         return out
 
     def tiles(self) -> Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]:
@@ -74,6 +106,11 @@ class Bank:
 
     def _precise(self, family: _Family) -> set[int]:
         """The kernels of a family that need double precision."""
+        if id(family) not in self._judged:
+            self._judged[id(family)] = self._judge(family)
+        return self._judged[id(family)]
+
+    def _judge(self, family: _Family) -> set[int]:
         some = take(family.X, np.unique(np.linspace(0, self.n - 1, _PROBE).astype(int)))
         precise = set()
         for place, K in family.on(some).tiles(family.places)(slice(None), slice(None)):
@@ -92,6 +129,7 @@ class _Family:
 
     def __init__(self, first: Kernel, X: Data, key: Any) -> None:
         self.first, self.X, self.key = first, X, key
+        self.scale = 1.0
         self.members: list[tuple[int, Any, float]] = []
 
     def add(self, place: int, kernel: Kernel) -> None:
@@ -108,7 +146,7 @@ class _Family:
     def on(self, X: Data) -> _Family:
         """The same kernels on other samples, prepared in the same way."""
         other = _Family(self.first, X, self.key)
-        other.members = self.members
+        other.members, other.scale = self.members, self.scale
         return other
 
     def tiles(
@@ -118,7 +156,14 @@ class _Family:
         if self.key is None:
             place, block = self.members[0][0], self.first.tiles(self.X, self.X)
             dtype = dtypes[place]
-            return lambda rows, cols: iter([(place, block(rows, cols).astype(dtype, copy=False))])
+
+            def alone(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
+                T = block(rows, cols)
+                if self.scale != 1:
+                    T = T / self.scale
+                yield place, T.astype(dtype, copy=False)
+
+            return alone
         taxicab = self.key[0] == 1
         distance = _taxicab(self.X) if taxicab else self._squared()
 
@@ -140,6 +185,28 @@ class _Family:
         kinked = any(kernel.kinked for _, kernel, _ in self.members)
         finest = max(abs(kernel.stretch) * factor**2 for _, kernel, factor in self.members)
         return SquaredDistances(self.X, self.X, exact=kinked, scale=1 / finest)
+
+
+def scale_of(kernel: Kernel, X: Data) -> float:
+    """The unit of the values of a kernel on some samples, from those on the diagonal."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return unit_of(float(np.max(np.abs(kernel.diag(X)), initial=0.0)), kernel)
+
+
+def unit_of(largest: float, kernel: Kernel) -> float:
+    """1, or a power of two where the largest number is far from 1; what is not finite is refused."""
+    if not np.isfinite(largest):
+        raise not_finite(repr(kernel))
+    ordinary = largest == 0 or 1 / _ORDINARY < largest < _ORDINARY
+    return 1.0 if ordinary else float(2.0 ** np.round(np.log2(largest)))
+
+
+def not_finite(what: str) -> ValueError:
+    """The error of a test whose kernel values are too large for numbers."""
+    return ValueError(
+        f"{what} has values on these samples that are not finite numbers, so there is nothing to "
+        f"compare; use its .normalize(), or bring the data to a smaller scale."
+    )
 
 
 def _key(kernel: Kernel) -> Any:

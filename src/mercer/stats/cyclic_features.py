@@ -19,12 +19,14 @@ from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..progress import progress
 from .arrangement import Arrangement
+from .bank import unit_of
 from .cyclic import Shifted, in_order, multiplied, shifted_products
 
 _HELD = 2**22  # entries of (permutations x features of X x features of Y) held by one thread
 _BYTES = 2.5e8  # of products, and of features, held at a time
 _NARROWEST = 16  # columns of a strip, for products worth the name
 _PROBE = 20_000  # observations whose mean is the origin of feature space
+_SINGLE = float(np.finfo(np.float32).eps)
 _FREQUENCIES = 32  # whose products are one job
 
 
@@ -69,11 +71,17 @@ def shifted_feature_sums(
     x, y = (np.array([f.diag for f in side]) for side in (left, right))
     own = shifted_products(x, y, arrangement)
     traces = np.multiply.outer(x.sum(axis=1), y.sum(axis=1))
-    return Shifted(np.array(pairs) - own, own, traces)
+    norms = np.array(pairs)
+    rounding = 8 * _SINGLE * np.sqrt(traces * norms.max(axis=2))  # of entries, times the norm
+    unit = np.multiply.outer(*(np.array([f.unit**2 for f in side]) for side in (left, right)))
+    each = unit[:, :, None]
+    return Shifted(each * (norms - own), each * own, unit * traces, unit * rounding)
 
 
 class _Features:
     """Features of one variable in the order of the grid, from an origin near their mean.
+
+    They are in units in which single precision holds their products.
 
     Up to 20,000 observations the origin is the mean itself; beyond, the squared norms that
     statistics subtract are off by what the mean of so many differs from that of all.
@@ -84,7 +92,10 @@ class _Features:
         self.order, self.shape = arrangement.order, arrangement.grid.shape
         some = np.unique(np.linspace(0, len(self.order) - 1, _PROBE).astype(int))
         parts = slices(len(some), max(1, len(some) // 8))
+        self.unit = 1.0
         probe = [self._raw(self.order[some[part]]) for part in parts]
+        self.unit = unit_of(max(float(np.abs(phi).max(initial=0.0)) for phi in probe), kernel)
+        probe = [phi / self.unit for phi in probe] if self.unit != 1 else probe
         self.count = probe[0].shape[1]
         self.origin = sum(phi.sum(axis=0, dtype=np.float64) for phi in probe) / len(some)
         self.diag = np.empty(len(self.order))
@@ -121,7 +132,8 @@ class _Features:
         return phi.astype(np.float32)
 
     def _raw(self, places: np.ndarray) -> np.ndarray:
-        return np.asarray(self.kernel.features(self.kernel.prepare(take(self.X, places))))
+        phi = np.asarray(self.kernel.features(self.kernel.prepare(take(self.X, places))))
+        return phi if self.unit == 1 else phi / self.unit
 
 
 class _Products:

@@ -15,7 +15,7 @@ from .independence_grid import wider_combinations
 from .independence_kernels import approximated, blind_spots, candidates_of, rank_of
 from .independence_measures import MEASURES, PermutedMeasure, check_regularization
 from .independence_permutations import PermutedHSIC, memory_of
-from .nulls import exceeds, permutation_pvalue, sequential_pvalue
+from .nulls import counted_pvalue, exceeds, permutation_pvalue, sequential_pvalue
 from .permutations import exchange
 from .result import TestResult
 from .variables import Variables
@@ -168,20 +168,24 @@ def independence_test(
     details: dict[str, Any] = {}
     if stop_after is not None:
         value = float(statistics.observed()[0])
+        tolerance = float(statistics.tolerance[0])
         found = sequential_pvalue(
-            value, lambda c: statistics.draw(c)[0], n_permutations, stop_after
+            value, lambda c: statistics.draw(c)[0], n_permutations, stop_after, tolerance
         )
     else:
         all_values = statistics.values(n_permutations)
-        combined = None
-        if several:
+        tolerances = statistics.tolerance
+        if not several:
+            value = float(all_values[0, 0])
+            found = permutation_pvalue(value, all_values[0, 1:], float(tolerances[0]))
+        else:
             graded = [k is None for k in given]
             wider = wider_combinations(statistics.combinations, candidates, graded)
-            combined = combine(all_values, wider)
-        values = all_values[0] if combined is None else combined.values
-        value, found = float(values[0]), permutation_pvalue(float(values[0]), values[1:])
-        if combined is not None:
-            counts = [exceeds(float(row[0]), row[1:]).sum() for row in all_values]
+            combined = combine(all_values, wider, tolerances)
+            value = float(combined.values[0])
+            found = counted_pvalue(combined.exceeding, combined.values[1:])
+            rows = zip(all_values, tolerances, strict=True)
+            counts = [exceeds(float(row[0]), row[1:], float(tol)).sum() for row, tol in rows]
             best = statistics.combinations[int(np.argmax(combined.scores[:, 0]))]
             details = {
                 name if name in MEASURES else "hsic": all_values[:, 0],

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
-from ..data import Data, length
+from ..data import Data, in_double, length
 from ..gram.plan import Plan
 from ..gram.stored import LowRankGram
 from ..gram.tiles import run, slices
@@ -38,6 +38,7 @@ _SEEN = 1e-3  # ... beyond which the result says so
 _WORK = 2e11  # products of numbers, of all permutations, for which ranks are chosen
 _FEWEST = 20  # columns of a factor
 _HELD = 2**23  # positions, of all permutations that are held at a time
+_ROUNDING = 1e-9  # of the norms of factors, of which the last columns are known to few digits
 _NOTHING = 1e-8  # weights of components, relative to the largest, that are left out
 
 
@@ -69,6 +70,8 @@ class PermutedMeasure:
     ----------
     combinations : list of tuple of Kernel
         The kernels of each row of statistics.
+    tolerance : ndarray
+        How far apart rounding may move two statistics of a combination that are equal.
     words, notes
         How permutations were made, in words; what to know of that.
     """
@@ -100,6 +103,9 @@ class PermutedMeasure:
             found = [_factor(k, X, most) for k in kernels]
             lost = max([lost, *(left_out for _, left_out in found)])
             self.factors.append([_weighted(G, measure, regularization) for G, _ in found])
+        norms = [np.array([np.linalg.norm(F) for F in found]) for found in self.factors]
+        largest = np.multiply.outer(*norms).ravel()
+        self.tolerance = _ROUNDING * (largest if self.largest else largest**2)
         self.notes = _notes(self.factors, lost, most)
 
     def values(self, n_permutations: int) -> np.ndarray:
@@ -160,7 +166,7 @@ def _factor(kernel: Kernel, X: Data, most: int) -> tuple[np.ndarray, float]:
     """G of at most so many columns with K close to G G', and the share of the trace it leaves."""
     if is_constant(kernel, X):
         return np.empty((length(X), 0)), 0.0
-    gram = kernel.gram(X, _LEAN)
+    gram = kernel.gram(in_double(X), _LEAN)
     if isinstance(gram, LowRankGram) and not sp.issparse(gram.phi) and gram.phi.shape[1] <= most:
         return np.asarray(gram.phi, dtype=np.float64), 0.0
     found = pivoted_cholesky(gram, most, _LEFT_OUT, random=False)

@@ -8,18 +8,18 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..gram.memory import require_memory
-from ..gram.tiles import evaluate, one_blas_thread
+from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from .hsic import from_centred
 from .mixtures import ChiSquareMixture
 from .moments import permutation_moments
 from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs
 from .pearson import pearson_curve
-from .smoothers import centre_in_place
-from .two_sample_nulls import Outcome
+from .smoothers import centre_in_place, u_centred
+from .two_sample_nulls import Outcome, spectrum_of
 
 _EIGENVALUES = 1000  # samples whose eigenvalues stand for those of the operators
-_WEIGHTS = 5000  # products of eigenvalues that are told apart; the others add their mean
+_WEIGHTS = 5000  # products of eigenvalues that are told apart; the others are normal together
 
 
 class Pair:
@@ -38,18 +38,22 @@ class Pair:
 
 
 def spectrum(pair: Pair, biased: bool, rng: np.random.Generator) -> Outcome:
-    """The limit sum_ij lambda_i mu_j z_ij^2 of n HSIC, less its mean for the unbiased estimate."""
+    """The limit sum_ij lambda_i mu_j (z_ij^2 - 1) of n HSIC; the biased estimate has a larger mean.
+
+    Eigenvalues are those of kernel matrices without their diagonals, as for two samples.
+    """
     n, some = pair.n, None
     if n > _EIGENVALUES:
         some = rng.choice(n, _EIGENVALUES, replace=False)
     values = []
     for matrix, k, X in zip((pair.K, pair.L), pair.kernels, pair.data, strict=True):
         part = matrix if some is None else centred_matrix(k, take(X, some))
-        with one_blas_thread():
-            values.append(np.maximum(np.linalg.eigvalsh(part), 0) / len(part))
-    weights = np.sort(np.multiply.outer(*values).ravel())[::-1] / n
-    kept, rest = weights[:_WEIGHTS], float(weights[_WEIGHTS:].sum())
-    limit = ChiSquareMixture(kept, rest if biased else -float(kept.sum()))
+        values.append(spectrum_of(u_centred(part)))
+    weights = np.multiply.outer(*values).ravel() / n
+    weights = weights[np.argsort(-np.abs(weights))]
+    kept, rest = weights[:_WEIGHTS], weights[_WEIGHTS:]
+    mean = np.trace(pair.K) * np.trace(pair.L) / (n**2 * (n - 1)) if biased else 0.0
+    limit = ChiSquareMixture(kept, mean - float(kept.sum()), 2 * float(np.sum(rest**2)))
     value = pair.hsic(biased)
     how = "the limit distribution, from the spectra of the kernels"
     return Outcome(value, limit.sf(value), how, distribution=limit)
@@ -114,15 +118,3 @@ def centred_matrix(kernel: Kernel, X: Data) -> np.ndarray:
     """H K H as a fresh array in double precision."""
     P = kernel.prepare(X)
     return centre_in_place(evaluate(kernel, P, P).astype(np.float64, copy=False))
-
-
-def u_centred(K: np.ndarray) -> np.ndarray:
-    """K with a diagonal of 0, so centred that all rows add up to 0 nevertheless."""
-    n, U = len(K), K.copy()
-    np.fill_diagonal(U, 0)
-    rows = U.sum(axis=0) / (n - 2)
-    half = rows.sum() / (n - 1) / 2
-    U -= rows - half
-    U -= (rows - half)[:, None]
-    np.fill_diagonal(U, 0)
-    return U

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..gram.plan import Plan
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from .arrangement import Arrangement, arrange
+from .bank import not_finite, scale_of
 from .cyclic import shifted_sums
 from .cyclic_features import shifted_feature_sums
 from .gather import permuted_sums
@@ -57,6 +59,8 @@ class PermutedHSIC:
     ----------
     combinations : list of tuple of Kernel
         The kernels of each row of statistics.
+    tolerance : ndarray
+        How far apart rounding may move two statistics of a combination that are equal.
     words, notes
         How permutations were made, in words; what to know of that.
     """
@@ -78,9 +82,10 @@ class PermutedHSIC:
         self.biased, self.how, self.rng, self.verbose = biased, how, rng, verbose
         self.workers, self.memory = plan.workers, memory_of(plan)
         self.combinations: list[tuple[Kernel, ...]] = []
+        self.tolerance = np.empty(0)
         self.words = ""
         self.notes: tuple[str, ...] = ()
-        self._matrices: dict[tuple[int, int], np.ndarray] = {}
+        self._matrices: dict[tuple[int, int], _Matrix] = {}
         units.check_movable()
         parts = enumerate(zip(candidates, joint.data, strict=True))
         self.constant = [v for v, (ks, X) in parts if all(is_constant(k, X) for k in ks)]
@@ -126,7 +131,14 @@ class PermutedHSIC:
             sums = shifted_sums((left, right), X, Y, arrangement, self.workers, self.verbose)
         total, traces = sums.pairs + sums.own, sums.traces[:, :, None]
         values = from_centred(total, sums.own, traces, self.joint.n, self.biased)
-        return np.asarray(values.reshape(len(self.combinations), -1))
+        self.tolerance = sums.rounding.ravel() / _pairs(self.joint.n, self.biased)
+        return self._checked(np.asarray(values.reshape(len(self.combinations), -1)))
+
+    def _checked(self, values: np.ndarray) -> np.ndarray:
+        for kernels, row in zip(self.combinations, values, strict=True):
+            if not np.all(np.isfinite(row)):
+                raise not_finite(" with ".join(map(repr, kernels)))
+        return values
 
     def _under(self, permutations: np.ndarray) -> np.ndarray:
         n, sizes = self.joint.n, {len(kernels) for kernels in self.candidates}
@@ -143,21 +155,27 @@ class PermutedHSIC:
         self.combinations = [
             tuple(k[i] for k, i in zip(self.candidates, place, strict=True)) for place in places
         ]
+        self.tolerance = np.zeros(len(places))
         if self.constant:
             return np.zeros((len(places), len(permutations)))
         statistic = self._hsic if len(self.joint) == 2 else self._dhsic
-        return np.array([statistic(place, permutations) for place in places])
+        values = np.empty((len(places), len(permutations)))
+        for at, place in enumerate(places):
+            matrices = [self._matrix(v, i) for v, i in enumerate(place)]
+            unit = float(np.prod([M.scale for M in matrices]))
+            with np.errstate(over="ignore"):
+                values[at] = unit * statistic([M.values for M in matrices], permutations)
+                self.tolerance[at] = unit * _rounding(matrices) / _pairs(n, self.biased)
+        return self._checked(values)
 
-    def _hsic(self, place: tuple[int, ...], permutations: np.ndarray) -> np.ndarray:
-        matrices = [self._matrix(v, i, centred=True) for v, i in enumerate(place)]
+    def _hsic(self, matrices: list[np.ndarray], permutations: np.ndarray) -> np.ndarray:
         sums = permuted_sums(matrices, permutations, self.workers)
         traces = float(np.prod([np.trace(M, dtype=np.float64) for M in matrices]))
         total = sums.pairs + sums.own
         return np.asarray(from_centred(total, sums.own, traces, self.joint.n, self.biased))
 
-    def _dhsic(self, place: tuple[int, ...], permutations: np.ndarray) -> np.ndarray:
+    def _dhsic(self, matrices: list[np.ndarray], permutations: np.ndarray) -> np.ndarray:
         n = self.joint.n
-        matrices = [self._matrix(v, i, centred=False) for v, i in enumerate(place)]
         sums = permuted_sums(matrices, permutations, self.workers)
         means = [M.mean(axis=0, dtype=np.float64) for M in matrices]
         rows = np.tile(means[0], (len(permutations), 1))
@@ -166,14 +184,41 @@ class PermutedHSIC:
         apart = float(np.prod([mean.mean() for mean in means]))
         return np.asarray((sums.pairs + sums.own) / n**2 + apart - 2 * rows.mean(axis=1))
 
-    def _matrix(self, v: int, i: int, centred: bool) -> np.ndarray:
-        """A kernel matrix in single precision, computed once."""
+    def _matrix(self, v: int, i: int) -> _Matrix:
+        """A kernel matrix in single precision, of two variables a centred one, computed once."""
         if (v, i) not in self._matrices:
             n, kernel = self.joint.n, self.candidates[v][i]
             count = sum(len(kernels) for kernels in self.candidates)
             require_memory(4.0 * n**2 * count, "the kernel matrices of a permutation test")
             P = kernel.prepare(self.joint.data[v])
-            K = evaluate(kernel, P, P).astype(np.float64, copy=False)
-            K = centre_in_place(K) if centred else K
-            self._matrices[v, i] = K.astype(np.float32)
+            scale = scale_of(kernel, P)
+            K = evaluate(kernel, P, P)
+            noise = float(np.finfo(K.dtype).eps * np.linalg.norm(K / scale))
+            K = K.astype(np.float64, copy=False)
+            K = centre_in_place(K) if len(self.joint) == 2 else K
+            M = (K / scale).astype(np.float32)
+            norm = float(np.linalg.norm(M))
+            noise += float(np.finfo(np.float32).eps) * norm
+            self._matrices[v, i] = _Matrix(M, scale, norm, noise)
         return self._matrices[v, i]
+
+
+class _Matrix(NamedTuple):
+    """A kernel matrix in single precision, in units of ``scale``; its norm, and its rounding."""
+
+    values: np.ndarray
+    scale: float
+    norm: float
+    noise: float
+
+
+def _rounding(matrices: list[_Matrix]) -> float:
+    """How far apart rounding may move sums of products of permuted matrices that are equal."""
+    n = len(matrices[0].values)
+    product = float(np.prod([M.norm / n for M in matrices])) * n**1.5
+    return 4 * product * sum(M.noise / M.norm for M in matrices if M.norm > 0)
+
+
+def _pairs(n: int, biased: bool) -> float:
+    """What sums over pairs are divided by."""
+    return float(n**2 if biased else n * (n - 3))

@@ -43,7 +43,7 @@ def landmark_sums(
     order: np.ndarray,
     workers: int | None = None,
     verbose: bool = False,
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+) -> list[tuple[np.ndarray, np.ndarray, float]]:
     """Sums over units of features, and of squared norms, of kernels with the same landmarks.
 
     Parameters
@@ -61,10 +61,10 @@ def landmark_sums(
 
     Returns
     -------
-    (features, norms)
-        For each kernel, arrays of shape (s, r) and (s,). The squared norm of a unit is its size
-        times the mean over 2000 samples: a constant, which moves a statistic under all
-        permutations alike.
+    list of (features, norms, noise)
+        For each kernel, arrays of shape (s, r) and (s,), and the rounding error of a row of
+        features. The squared norm of a unit is its size times the mean over 2000 samples: a
+        constant, which moves a statistic under all permutations alike.
     """
     Z, inner = kernels[0].reference, [k.kernel for k in kernels]
     m, s = length(Z), len(units)
@@ -76,33 +76,43 @@ def landmark_sums(
         rows = slice(ends[part.start] - units.size[part.start], ends[part.stop - 1])
         for chunk in slices(rows.stop - rows.start, _ROWS):
             here = slice(rows.start + chunk.start, rows.start + chunk.stop)
-            for at, place, T in _values(inner, Z, take(X, order[here])):
+            for at, place, T, scale in _values(inner, Z, take(X, order[here])):
                 which = unit[here][at]
                 inside = which[:, None] == np.arange(which[0], which[-1] + 1)
-                sums[place, which[0] : which[-1] + 1] += inside.T.astype(T.dtype) @ T
+                sums[place, which[0] : which[-1] + 1] += scale * (inside.T.astype(T.dtype) @ T)
 
     parts = slices(s, max(1, _ROWS * s // len(order)))
     run(counted(job, len(parts), verbose, "samples"), parts, workers)
     some = take(X, order[np.unique(np.linspace(0, len(order) - 1, _PROBE).astype(int))])
-    features, norms = [], []
+    found = []
     for kernel, total in zip(kernels, sums, strict=True):
         basis = _trimmed(kernel._basis())
-        features.append(_features(total, basis))
         K = kernel.kernel.pairwise(kernel.kernel.prepare(some), basis.landmarks)
         phi = solve_triangular(basis.factor, K.T, lower=True, check_finite=False)
-        norms.append(units.size * float(np.sum(phi**2)) / K.shape[0])
-    return features, norms
+        norms = units.size * float(np.sum(phi**2)) / K.shape[0]
+        size = float(np.sqrt(np.mean(total**2)))
+        found.append((_features(total, basis), norms, amplified(basis, size, np.float32)))
+    return found
 
 
-def _values(kernels: Sequence[Kernel], Z: Data, X: Data) -> Iterator[tuple[slice, int, np.ndarray]]:
-    """Tiles of k(x, z), in single precision: rows of X, the number of the kernel, values."""
+def amplified(basis: Basis, size: float, dtype: Any) -> float:
+    """The rounding error of features made of kernel values of some size and precision."""
+    inverse = solve_triangular(basis.factor, np.eye(len(basis.factor)), lower=True)
+    return float(np.finfo(dtype).eps * size * np.linalg.norm(inverse))
+
+
+Values = Iterator[tuple[slice, int, np.ndarray, float]]
+
+
+def _values(kernels: Sequence[Kernel], Z: Data, X: Data) -> Values:
+    """Tiles of k(x, z), in single precision: rows of X, number of the kernel, values, their unit."""
     m = length(Z)
     bank = Bank(kernels, join(Z, X))
     for family in bank.families:
         tiles = family.tiles(set())
         for at in slices(length(X), _STEP):
             for place, T in tiles(slice(m + at.start, m + at.stop), slice(0, m)):
-                yield at, place, T
+                yield at, place, T, family.scale
 
 
 def _trimmed(basis: Basis) -> Basis:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-_TIE = 1e-4  # of the spread of the null: statistics closer than this are equal but for rounding
+_ROUNDING = 1e-8  # of the largest statistic: what rounding may do, where nobody knows better
 STRETCH = 1.5  # lags of multipliers for a lag of the series, of whose variance 4 % are then lost
 _BATCH = 250  # draws between two looks at the count of a sequential test
 
@@ -25,12 +25,16 @@ class MonteCarlo(NamedTuple):
     draws: np.ndarray
 
 
-def permutation_pvalue(statistic: float, draws: np.ndarray) -> MonteCarlo:
+def permutation_pvalue(
+    statistic: float, draws: np.ndarray, tolerance: float | None = None
+) -> MonteCarlo:
     r"""The p-value of a statistic among draws of it under the hypothesis.
 
     .. math:: p = \frac{1 + \#\{b : T_b \ge T\}}{B + 1}
 
-    Draws that differ from T by rounding only count as ties, which can only make p larger.
+    Draws that differ from T by rounding only count as ties, which can only make p larger. Whoever
+    computes statistics knows how large rounding is: it follows from the size of the kernel values
+    that were added up, not from the spread of the sums, which may all be equal.
 
     Parameters
     ----------
@@ -38,6 +42,9 @@ def permutation_pvalue(statistic: float, draws: np.ndarray) -> MonteCarlo:
         The observed T, computed in the same way as the draws.
     draws : array of shape (B,)
         T under B random permutations.
+    tolerance : float, optional
+        By how much rounding may separate two statistics that are equal; by default 1e-8 of the
+        largest.
 
     Examples
     --------
@@ -51,14 +58,30 @@ def permutation_pvalue(statistic: float, draws: np.ndarray) -> MonteCarlo:
     Genetics and Molecular Biology 9, 2010.
     """
     draws = np.asarray(draws, dtype=np.float64)
-    count = int(np.sum(exceeds(statistic, draws)))
+    return counted_pvalue(exceeds(statistic, draws, tolerance), draws)
+
+
+def exceeds(statistic: float, draws: np.ndarray, tolerance: float | None = None) -> np.ndarray:
+    """Which draws are at least the statistic, those equal to it up to rounding included.
+
+    What is not a finite number cannot be compared, and is refused.
+    """
+    if not (np.isfinite(statistic) and np.all(np.isfinite(draws))):
+        raise ValueError(
+            "the statistic is not a finite number, so it cannot be compared with its null "
+            "distribution; normalize the kernel (.normalize()), or bring the data to a smaller "
+            "scale."
+        )
+    if tolerance is None:
+        tolerance = _ROUNDING * float(np.max(np.abs(draws), initial=abs(statistic)))
+    return np.asarray(draws >= statistic - tolerance)
+
+
+def counted_pvalue(exceeding: np.ndarray, draws: np.ndarray) -> MonteCarlo:
+    """The p-value where it is known which draws are at least the statistic."""
+    count = int(np.sum(exceeding))
     interval = monte_carlo_interval(count, len(draws))
     return MonteCarlo((1 + count) / (1 + len(draws)), interval, draws)
-
-
-def exceeds(statistic: float, draws: np.ndarray) -> np.ndarray:
-    """Which draws are at least the statistic, those equal to it up to rounding included."""
-    return np.asarray(draws >= statistic - _TIE * float(np.std(draws)))
 
 
 def monte_carlo_interval(
@@ -94,6 +117,7 @@ def sequential_pvalue(
     draw: Callable[[int], np.ndarray],
     most: int,
     exceedances: int,
+    tolerance: float | None = None,
 ) -> MonteCarlo:
     """A permutation p-value that stops drawing once it is clear that it will not be small.
 
@@ -111,6 +135,8 @@ def sequential_pvalue(
         B, the largest number of draws.
     exceedances : int
         h, the number of draws above T at which to stop.
+    tolerance : float, optional
+        As for :func:`permutation_pvalue`.
 
     Examples
     --------
@@ -130,12 +156,12 @@ def sequential_pvalue(
     seen = np.empty(0)
     while len(seen) < most:
         seen = np.append(seen, draw(min(_BATCH, most - len(seen))))
-        places = np.flatnonzero(exceeds(statistic, seen))
+        places = np.flatnonzero(exceeds(statistic, seen, tolerance))
         if len(places) >= exceedances:
             last = int(places[exceedances - 1]) + 1
             interval = monte_carlo_interval(exceedances, last, stopped=True)
             return MonteCarlo(exceedances / last, interval, seen[:last])
-    return permutation_pvalue(statistic, seen)
+    return permutation_pvalue(statistic, seen, tolerance)
 
 
 def gamma_null(mean: float, variance: float) -> Any:

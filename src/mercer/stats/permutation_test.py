@@ -14,10 +14,16 @@ from ..kernels.base import Kernel
 from ..kernels.dot import Linear, Polynomial
 from ..kernels.nystrom import Nystrom
 from .aggregate import as_kernels, combine, kernel_grid, wider_kernels
-from .nulls import MonteCarlo, exceeds, permutation_pvalue, sequential_pvalue
+from .nulls import (
+    MonteCarlo,
+    counted_pvalue,
+    exceeds,
+    permutation_pvalue,
+    sequential_pvalue,
+)
 from .permutations import Units, binned, exchange_samples
 from .result import TestResult
-from .samples import Samples, relabelled
+from .samples import Relabelled, Samples, relabelled
 
 SAME = "both samples come from the same distribution"
 ALL_SAME = "all samples come from the same distribution"
@@ -53,31 +59,40 @@ def permutation_test(
         bins = _bins_in_memory(samples, n_permutations, plan)
     units = _units(samples, len(kernels) * n_permutations, groups, blocks, bins, rng)
     observed = units.of_units(samples.labels, "blocks")[None]
+    units.check_movable(observed[0])
     workers = plan.workers if plan is not None else None
     sizes = samples.sizes
     scale = len(samples) ** 2 / (sizes[0] * sizes[1]) if len(sizes) == 2 else 1.0
 
-    def draw(count: int, first: bool = False) -> np.ndarray:
+    def draw(count: int, first: bool = False) -> Relabelled:
         labels = units.shuffled(observed[0], count, rng)
         labels = np.concatenate([observed, labels]) if first else labels
-        return scale * relabelled(
+        drawn = relabelled(
             kernels, samples, units, labels, biased=biased, workers=workers, verbose=verbose
         )
+        return Relabelled(*(scale * part for part in drawn))
 
     details: dict[str, Any] = {}
     if given is None and stop_after is not None:
-        value = float(draw(0, first=True)[0, 0])
-        found = sequential_pvalue(value, lambda c: draw(c)[0], n_permutations, stop_after)
+        (values,), (tolerance,) = draw(0, first=True)
+        value = float(values[0])
+        found = sequential_pvalue(
+            value, lambda c: draw(c).values[0], n_permutations, stop_after, float(tolerance)
+        )
     elif stop_after is not None:
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
     else:
-        statistics = draw(n_permutations, first=True)
-        wider = wider_kernels(len(kernels) // 2) if kernel is None else None
-        combined = combine(statistics, wider) if given is not None else None
-        values = statistics[0] if combined is None else combined.values
-        value, found = float(values[0]), permutation_pvalue(float(values[0]), values[1:])
-        if combined is not None:
-            counts = [exceeds(float(row[0]), row[1:]).sum() for row in statistics]
+        statistics, tolerance = draw(n_permutations, first=True)
+        if given is None:
+            value = float(statistics[0, 0])
+            found = permutation_pvalue(value, statistics[0, 1:], float(tolerance[0]))
+        else:
+            wider = wider_kernels(len(kernels) // 2) if kernel is None else None
+            combined = combine(statistics, wider, tolerance)
+            value = float(combined.values[0])
+            found = counted_pvalue(combined.exceeding, combined.values[1:])
+            rows = zip(statistics, tolerance, strict=True)
+            counts = [exceeds(float(row[0]), row[1:], float(tol)).sum() for row, tol in rows]
             best = kernels[int(np.argmax(combined.scores[:, 0]))]
             details = {
                 "mmd": statistics[:, 0],

@@ -66,10 +66,15 @@ class Units:
         """Is every position its own unit?"""
         return len(self.size) == len(self.place)
 
-    def check_movable(self) -> None:
-        """Is there anything to permute?"""
+    def check_movable(self, values: np.ndarray | None = None) -> None:
+        """Is there anything to permute; and does it change the values of units, if they are given?"""
         if not any(len(members) > 1 for members in self.classes):
             raise ValueError("nothing can be permuted: every block or group has one member.")
+        if values is not None and all(np.ptp(values[members]) == 0 for members in self.classes):
+            raise ValueError(
+                "nothing can be permuted: every group (or class of blocks of one size) lies inside "
+                "one sample, so that no permutation moves anything from one sample to another."
+            )
 
     def of_units(self, values: np.ndarray, name: str) -> np.ndarray:
         """One value per unit, where all positions of a unit have the same."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data import Data, as_vectors, is_frame, join, length, take
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
+from .bank import not_finite
 from .permutations import Units
 from .sums import PairSums, sums_of_kernels
+
+
+_STEPS = 2.0**14  # of the shares of samples: few enough bits for single precision
 
 
 class Samples:
@@ -36,23 +42,30 @@ class Samples:
     def __init__(self, *samples: Data, least: int = 2) -> None:
         if len(samples) < 2:
             raise ValueError(f"at least two samples are needed, got {len(samples)}.")
-        self.sizes = tuple(_length(sample, place) for place, sample in enumerate(samples))
+        samples = tuple(plain(sample, f"sample {place}") for place, sample in enumerate(samples))
+        self.sizes = tuple(length(sample) for sample in samples)
         for place, size in enumerate(self.sizes):
             if size < least:
                 raise ValueError(
                     f"sample {place} has {size} observation{'s' * (size != 1)}, at least {least} "
                     f"are needed."
                 )
-        widths = {_width(sample) for sample in samples}
-        if len(widths) > 1:
-            listed = ", ".join(str(_width(sample)) for sample in samples)
+        widths = [_width(sample) for sample in samples]
+        if len({width for width in widths if width is not None}) > 1:
+            listed = ", ".join(map(str, widths))
             raise ValueError(f"all samples need the same number of features, got {listed}.")
-        self.data = join(*samples)
+        self.data = join(*_with_the_same_columns(samples))
         codes = np.arange(len(samples), dtype=np.int8 if len(samples) < 128 else np.int32)
         self.labels = np.repeat(codes, self.sizes)
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def shuffled(self, rng: np.random.Generator) -> Samples:
+        """The same samples, each in random order."""
+        ends = np.cumsum((0, *self.sizes))
+        parts = [rng.permutation(np.arange(*pair)) for pair in pairwise(ends)]
+        return Samples(*(take(self.data, part) for part in parts), least=1)
 
     def kernel(self, kernel: Any, rng: np.random.Generator | None = None) -> Kernel:
         """A kernel (or name, or function) with its parameters resolved on all samples together.
@@ -68,6 +81,21 @@ class Samples:
         return k.resolve(shuffled)
 
 
+class Relabelled(NamedTuple):
+    """Statistics under many labellings.
+
+    Attributes
+    ----------
+    values : ndarray of shape (kernels, labellings)
+        The statistics.
+    tolerance : ndarray of shape (kernels,)
+        How far apart rounding may move two of them that are equal.
+    """
+
+    values: np.ndarray
+    tolerance: np.ndarray
+
+
 def relabelled(
     kernels: Sequence[Kernel],
     samples: Samples,
@@ -77,8 +105,8 @@ def relabelled(
     biased: bool = False,
     workers: int | None = None,
     verbose: bool = False,
-) -> np.ndarray:
-    r"""The dispersion between samples under many labellings, shape (kernels, labellings).
+) -> Relabelled:
+    r"""The dispersion between samples under many labellings.
 
     .. math:: \sum_{g<h} \frac{n_g n_h}{N^2}\, \mathrm{MMD}^2(g, h)
 
@@ -107,7 +135,13 @@ def relabelled(
     weights = [np.equal(labels.T, g) - np.float32(centres[g]) for g in groups]
     U = np.concatenate(weights, axis=1) if len(weights) > 1 else np.ascontiguousarray(weights[0])
     sums = sums_of_kernels(kernels, samples.data, units, U, workers, verbose)
-    return _dispersion(sums, U, samples.sizes, biased)
+    values = _dispersion(sums, U, samples.sizes, biased)
+    for kernel, row in zip(kernels, values, strict=True):
+        if not np.all(np.isfinite(row)):
+            raise not_finite(repr(kernel))
+    smallest, n = min(samples.sizes), len(samples)
+    share = (len(samples.sizes) - 1) * smallest / max(1, smallest - 1) / n**2
+    return Relabelled(values, share * sums.rounding[:, 0])
 
 
 def _dispersion(
@@ -138,7 +172,7 @@ def _dispersion(
 
 def _centres(sizes: tuple[int, ...]) -> np.ndarray:
     """The share of each sample, so rounded that single precision holds it exactly."""
-    return np.round(256 * np.array(sizes) / sum(sizes)) / 256
+    return np.round(_STEPS * np.array(sizes) / sum(sizes)) / _STEPS
 
 
 def totals(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -150,11 +184,25 @@ def totals(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return out
 
 
-def _length(sample: Data, place: int) -> int:
+def plain(sample: Data, what: str) -> Data:
+    """A sample as the rest of this room takes it: data with a length, without a mask."""
+    if isinstance(sample, str | bytes | dict):
+        raise ValueError(
+            f"{what} is a {type(sample).__name__}, not a data set; give a list or an array, with "
+            f"one entry for each observation."
+        )
+    if isinstance(sample, np.ma.MaskedArray):
+        if np.ma.getmaskarray(sample).any():
+            raise ValueError(
+                f"{what} is a masked array with masked entries, which no kernel can read; fill them "
+                f"(.filled(...)) or leave out their rows (np.ma.compress_rows)."
+            )
+        sample = np.ma.getdata(sample)
     try:
-        return length(sample)
+        length(sample)
     except (TypeError, IndexError):
-        raise ValueError(f"sample {place} is a {type(sample).__name__}, not a data set.") from None
+        raise ValueError(f"{what} is a {type(sample).__name__}, not a data set.") from None
+    return sample
 
 
 def _width(sample: Data) -> Any:
@@ -165,3 +213,25 @@ def _width(sample: Data) -> Any:
     if len(shape) == 1 and getattr(sample, "dtype", np.dtype(object)).kind in "biuf":
         return 1
     return shape[1] if len(shape) == 2 else None
+
+
+def _with_the_same_columns(samples: Sequence[Data]) -> Sequence[Data]:
+    """Tables with their columns in the order of the first one; arrays beside them as tables."""
+    frames = [sample for sample in samples if is_frame(sample)]
+    if not frames:
+        return samples
+    names, kind = frames[0].columns, type(frames[0])
+    for frame in frames[1:]:
+        odd = [name for name in (*names, *frame.columns) if (name in names) != (name in frame)]
+        if odd:
+            raise ValueError(
+                f"all tables need the same columns, but not all have {odd[0]!r}; choose or rename "
+                f"columns first."
+            )
+    return [s[names] if is_frame(s) else kind(_dense(s), columns=names) for s in samples]
+
+
+def _dense(sample: Data) -> Any:
+    if hasattr(sample, "iloc"):  # a column of its own
+        return sample.to_numpy()
+    return sample.toarray() if sp.issparse(sample) else sample

@@ -67,6 +67,18 @@ def centre_in_place(K: np.ndarray) -> np.ndarray:
     return K
 
 
+def u_centred(K: np.ndarray) -> np.ndarray:
+    """K with a diagonal of 0, so centred that all rows add up to 0 nevertheless."""
+    n, U = len(K), K.copy()
+    np.fill_diagonal(U, 0)
+    rows = U.sum(axis=0) / (n - 2)
+    half = rows.sum() / (n - 1) / 2
+    U -= rows - half
+    U -= (rows - half)[:, None]
+    np.fill_diagonal(U, 0)
+    return U
+
+
 def residual_maker(K: np.ndarray, shift: float) -> np.ndarray:
     """shift (K + shift I)^-1 in the memory of K."""
     K.flat[:: len(K) + 1] += shift

@@ -48,7 +48,8 @@ def two_sample_test(
     Parameters
     ----------
     X, Y : data
-        The samples: arrays, tables, lists of anything the kernel understands.
+        The samples: arrays, tables, lists of anything the kernel understands. Tables need the same
+        columns, in any order; an array beside a table takes over its columns.
     kernel : Kernel, str, callable, list of them, or "optimize"; optional
         One kernel; or a list of kernels to be used at once. By default those of
         :func:`kernel_grid`. Parameters such as "median" are resolved on both samples together.
@@ -65,12 +66,14 @@ def two_sample_test(
         all permutations; ``"wild"`` is the wild bootstrap, for series if ``blocks`` is their
         memory: the number of lags after which their autocorrelations are below .05. It holds the
         level of series of 40 times that length, and rejects less often in shorter ones.
-        ``"normal"`` is the limit of ``statistic="linear"`` and ``"block"``, for samples of 400.
+        ``"normal"`` is the limit of ``statistic="linear"`` and ``"block"``, for samples of 400,
+        which are shuffled before they are paired.
     statistic : {"u", "v", "linear", "block"}, optional
         The estimator of :func:`mmd`; ``"v"`` for the nulls "gamma" and "wild", which need it,
         ``"block"`` for "normal", ``"u"`` otherwise.
     groups : array of shape (n + m,), optional
-        Labels, first those of X; samples are permuted within groups only.
+        Labels, first those of X; samples are permuted within groups only. Some group has to have
+        members of both samples.
     blocks : int or array of shape (n + m,), optional
         The length of blocks of consecutive samples that are permuted as a whole, or labels of
         blocks: for clusters of equal size, where p-values are exact, and for series, where blocks
@@ -231,7 +234,7 @@ def _without_permutations(
     elif null == "wild":
         found = from_.wild(kernel, samples, n_draws, rng, memory)
     else:
-        found = from_.normal(kernel, samples, name)
+        found = from_.normal(kernel, samples, name, rng)
     return TestResult(
         statistic=found.statistic,
         pvalue=found.pvalue,

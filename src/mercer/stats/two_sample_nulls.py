@@ -23,7 +23,9 @@ from .nulls import (
 )
 from .pearson import pearson_curve
 from .samples import Samples
+from .smoothers import u_centred
 
+_EQUAL = 1e-12  # of the largest term: a standard error below is rounding
 _EIGENVALUES = 2000  # samples whose eigenvalues stand for those of the operator
 
 
@@ -39,19 +41,37 @@ class Outcome(NamedTuple):
 
 
 def spectrum(kernel: Kernel, samples: Samples, biased: bool, rng: np.random.Generator) -> Outcome:
-    """The limit sum_l lambda_l z_l^2 of nm/N MMD^2, less its mean for the unbiased estimate."""
+    """The limit sum_l lambda_l (z_l^2 - 1) of nm/N MMD^2; the biased estimate has a larger mean.
+
+    The eigenvalues are those of the kernel matrix without its diagonal, so centred that rows add up
+    to 0: the sum of their squares estimates that of the operator without bias. With its diagonal,
+    the noise of many dimensions would be taken for spread of the statistic.
+    """
     n, m = samples.sizes
     value = _statistic(kernel, samples, biased)
     some = samples.data
     if len(samples) > _EIGENVALUES:
         some = take(some, rng.choice(len(samples), _EIGENVALUES, replace=False))
     K = _centred(kernel, some)
-    with one_blas_thread():
-        weights = np.maximum(np.linalg.eigvalsh(K), 0) / length(some)
-    limit = ChiSquareMixture(weights, 0.0 if biased else -float(weights.sum()))
+    trace, size = float(np.trace(K)), len(K)
+    weights = spectrum_of(u_centred(K))
+    limit = ChiSquareMixture(weights, trace / (size - 1) if biased else 0.0)
     scaled = n * m / (n + m)
     how = "the limit distribution, from the spectrum of the kernel"
     return Outcome(value, limit.sf(scaled * value), how, distribution=_Scaled(limit, scaled))
+
+
+def spectrum_of(U: np.ndarray) -> np.ndarray:
+    """Eigenvalues of an operator, from a kernel matrix without diagonal and with row sums 0.
+
+    They add up to 0, and their squares, on average, to those of the operator.
+    """
+    n = len(U)
+    if n < 4:
+        raise ValueError(f'null="spectrum" needs at least 4 samples, got {n}; use permutations.')
+    with one_blas_thread():
+        values = np.linalg.eigvalsh(U)
+    return np.asarray((values - values.mean()) / np.sqrt(n * (n - 3)))
 
 
 def gamma(kernel: Kernel, samples: Samples) -> Outcome:
@@ -101,10 +121,16 @@ def wild(
     return Outcome(float(values[0]), found.pvalue, how, found.draws, interval=found.interval)
 
 
-def normal(kernel: Kernel, samples: Samples, estimator: str) -> Outcome:
-    """The normal limit of the linear-time or the block estimate, a mean of independent terms."""
+def normal(
+    kernel: Kernel, samples: Samples, estimator: str, rng: np.random.Generator
+) -> Outcome:
+    """The normal limit of the linear-time or the block estimate, a mean of independent terms.
+
+    Terms are of neighbours, and independent only if neighbours are: both samples are shuffled.
+    """
     from scipy.stats import norm
 
+    samples = samples.shuffled(rng)
     terms = (linear_terms if estimator == "linear" else block_terms)(kernel, samples)
     if len(terms) < 2:
         raise ValueError(
@@ -112,7 +138,7 @@ def normal(kernel: Kernel, samples: Samples, estimator: str) -> Outcome:
             f'{len(terms)}; use statistic="u".'
         )
     value, error = float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms)))
-    if not error > 0:
+    if not error > _EQUAL * float(np.abs(terms).max()):
         raise ValueError("all terms of the statistic are equal: are all samples equal?")
     limit = norm(0, error)
     how = f"the normal limit of a mean of {len(terms)} independent terms"

@@ -16,9 +16,10 @@ from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
 from ..kernels.radial import Gaussian
+from .samples import plain
 
 _LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
-_SAME = 1e-12  # squared distance in feature space, relative to squared norms, that is rounding
+_SAME = 32  # roundings: what differs by no more of them is the same
 _FEATURES = 2**22  # entries of features of the variables multiplied at once
 
 
@@ -43,7 +44,8 @@ class Variables:
     def __init__(self, *variables: Data, least: int = 2) -> None:
         if len(variables) < 2:
             raise ValueError(f"at least two variables are needed, got {len(variables)}.")
-        sizes = [_length(variable, place) for place, variable in enumerate(variables)]
+        variables = tuple(plain(v, f"variable {place}") for place, v in enumerate(variables))
+        sizes = [length(variable) for variable in variables]
         if len(set(sizes)) > 1:
             listed = ", ".join(map(str, sizes))
             raise ValueError(f"variables must be observed together, as often each, got {listed}.")
@@ -104,14 +106,26 @@ def cross_sum(K: Gram, L: Gram) -> float:
 
 
 def is_constant(kernel: Kernel, X: Data) -> bool:
-    """Are all samples the same in the eyes of the kernel, up to rounding?"""
+    """Are all samples the same in the eyes of the kernel, up to rounding?
+
+    From features where there are dense ones: small differences of large numbers, as of time stamps,
+    are lost in products of them, but not in the numbers themselves.
+    """
     first = kernel.prepare(take(X, slice(0, 1)))
+    explicit = dense_features(kernel, X)
+    origin = kernel.features(first) if explicit else None
     norm = float(kernel.diag(first)[0])
     for part in slices(length(X), TILE):
         P = kernel.prepare(take(X, part))
-        own = kernel.diag(P).astype(np.float64)
-        squared = own + norm - 2 * kernel.pairwise(P, first)[:, 0]
-        if np.abs(squared).max() > _SAME * np.abs(own).max():
+        if origin is not None:
+            phi = kernel.features(P)
+            apart, size, rounding = np.abs(phi - origin), np.abs(phi), phi.dtype
+        else:
+            own = np.asarray(kernel.diag(P))
+            block = kernel.pairwise(P, first)
+            apart = np.abs(own.astype(np.float64) + norm - 2 * block[:, 0])
+            size, rounding = np.abs(own), block.dtype
+        if np.any(apart > _SAME * np.finfo(rounding).eps * size.max()):
             return False
     return True
 
@@ -130,11 +144,3 @@ def _features(gram: Gram) -> np.ndarray | None:
         return None
     phi = np.asarray(inner.phi, dtype=np.float64)
     return phi - phi.mean(axis=0)
-
-
-def _length(variable: Data, place: int) -> int:
-    try:
-        return length(variable)
-    except (TypeError, IndexError):
-        kind = type(variable).__name__
-        raise ValueError(f"variable {place} is a {kind}, not a data set.") from None

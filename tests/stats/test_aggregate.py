@@ -134,9 +134,9 @@ def test_the_default_test_is_exact_over_all_permutations(rng):
 def test_only_default_kernels_are_known_to_be_wider(rng, monkeypatch):
     known = []
 
-    def recorded(statistics, wider=None):
+    def recorded(statistics, wider=None, tolerance=None):
         known.append(wider)
-        return combine(statistics, wider)
+        return combine(statistics, wider, tolerance)
 
     monkeypatch.setattr("mercer.stats.permutation_test.combine", recorded)
     monkeypatch.setattr("mercer.stats.independence.combine", recorded)

@@ -150,7 +150,7 @@ def combine(
     regression over the permutations. Of both scores, the second one less 1/2, the larger one
     counts. The half is a prior: what wide kernels see, as a difference of means, is more usual.
 
-    A spread s of less than ten times what rounding does to T is none, and counts as that many times:
+    A spread s of less than ten times what rounding does to T is none, and counts as ten times that:
     noise divided by noise would be as large as any other score.
 
     Parameters

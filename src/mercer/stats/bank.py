@@ -194,7 +194,7 @@ def scale_of(kernel: Kernel, X: Data) -> float:
 
 
 def unit_of(largest: float, kernel: Kernel) -> float:
-    """1, or a power of two where the largest number is far from 1; what is not finite is refused."""
+    """1, or a power of two where the largest number is far from 1; refuses what is not finite."""
     if not np.isfinite(largest):
         raise not_finite(repr(kernel))
     ordinary = largest == 0 or 1 / _ORDINARY < largest < _ORDINARY

@@ -11,6 +11,7 @@ from ..data import Data
 from ..gram.plan import Plan
 from . import independence_nulls as without_permutations
 from .aggregate import as_kernels, combine
+from .bank import not_finite
 from .independence_grid import wider_combinations
 from .independence_kernels import approximated, blind_spots, candidates_of, rank_of
 from .independence_measures import MEASURES, PermutedMeasure, check_regularization
@@ -18,7 +19,7 @@ from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import counted_pvalue, exceeds, permutation_pvalue, sequential_pvalue
 from .permutations import exchange
 from .result import TestResult
-from .variables import Variables
+from .variables import Variables, require_spread
 
 NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild")
 PERMUTATIONS = ("auto", "cyclic", "random")
@@ -226,6 +227,8 @@ def _without_permutations(
     memory: Any,
 ) -> TestResult:
     kernels = joint.kernels(list(given))
+    for place, (kernel, X) in enumerate(zip(kernels, joint.data, strict=True)):
+        require_spread(kernel, X, f"variable {place} is", null)
     pair = without_permutations.Pair(kernels, joint.data)
     if null == "spectrum":
         found = without_permutations.spectrum(pair, name == "v", rng)
@@ -235,6 +238,8 @@ def _without_permutations(
         found = without_permutations.pearson(pair, name == "v")
     else:
         found = without_permutations.wild(pair, n_draws, rng, memory)
+    if not np.isfinite([found.statistic, found.pvalue]).all():
+        raise not_finite(" with ".join(map(repr, kernels)))
     return TestResult(
         statistic=found.statistic,
         pvalue=found.pvalue,

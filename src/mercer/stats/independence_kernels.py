@@ -12,7 +12,7 @@ from ..kernels.base import Kernel
 from ..kernels.nystrom import Nystrom
 from .aggregate import as_kernels
 from .independence_grid import dependence_grid
-from .permutation_test import moments_seen
+from .permutation_test import indefinite, moments_seen
 from .variables import Variables, dense_features
 
 _LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
@@ -74,8 +74,11 @@ def approximated(
 
 def blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:
     """What no kernel of a test can see, in words."""
-    notes = []
+    notes: list[str] = []
     for place, kernels in enumerate(candidates):
+        if doubts := indefinite(kernels):
+            notes.extend(f"variable {place}: {doubt}" for doubt in doubts)
+            continue
         facts = [k.properties.characteristic for k in kernels]
         if any(facts):
             continue

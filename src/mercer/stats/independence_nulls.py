@@ -16,7 +16,7 @@ from .moments import permutation_moments
 from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs
 from .pearson import pearson_curve
 from .smoothers import centre_in_place, u_centred
-from .two_sample_nulls import Outcome, spectrum_of
+from .two_sample_nulls import ROUNDING, Outcome, spectrum_of
 
 _EIGENVALUES = 1000  # samples whose eigenvalues stand for those of the operators
 _WEIGHTS = 5000  # products of eigenvalues that are told apart; the others are normal together
@@ -29,6 +29,8 @@ class Pair:
         self.kernels, self.data, self.n = kernels, data, length(data[0])
         require_memory(4 * 8 * self.n**2, "a null distribution from whole kernel matrices")
         self.K, self.L = (centred_matrix(k, X) for k, X in zip(kernels, data, strict=True))
+        sizes = [np.abs(k.diag(k.prepare(X))).mean() for k, X in zip(kernels, data, strict=True)]
+        self.size = float(np.prod(sizes))
 
     def hsic(self, biased: bool) -> float:
         """The statistic."""
@@ -103,7 +105,7 @@ def wild(pair: Pair, n_draws: int, rng: np.random.Generator, memory: Any) -> Out
     value = float(pair.K.sum()) / n**2
     b = apart / (n**2 * together) if together > 0 else 0.0
     draws = (1 + b) * np.einsum("ij,ij->j", W, pair.K @ W) / n**2
-    found = permutation_pvalue(value, draws)
+    found = permutation_pvalue(value, draws, ROUNDING * pair.size)
     how = f"wild bootstrap, {n_draws} draws"
     return Outcome(value, found.pvalue, how, found.draws, interval=found.interval)
 

@@ -105,7 +105,7 @@ Values = Iterator[tuple[slice, int, np.ndarray, float]]
 
 
 def _values(kernels: Sequence[Kernel], Z: Data, X: Data) -> Values:
-    """Tiles of k(x, z), in single precision: rows of X, number of the kernel, values, their unit."""
+    """Tiles of k(x, z) in single precision: rows of X, number of the kernel, values, their unit."""
     m = length(Z)
     bank = Bank(kernels, join(Z, X))
     for family in bank.families:

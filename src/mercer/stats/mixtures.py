@@ -9,9 +9,10 @@ from scipy.optimize import brentq
 
 _SMALL = 1e-12  # of the largest weight: weights below are left out
 _REACH = 1e-9  # of the integral: what its end may still add
-_STEP = 0.25  # of the midpoint rule, in widths of the peak of the integrand
+_STEP = 0.1  # of the midpoint rule, in widths of the peak of the integrand
 _CENTRE = 0.5  # standard deviations from the mean within which the line is that of the distance
 _DOUBLINGS = 200  # of the bracket of the saddle point, where no pole bounds it
+_STRAIGHT = 1e-2  # least bend of the path, in widths of the peak
 _TERMS, _MOST_TERMS = 32, 100_000
 _BLOCK = 1_000_000  # entries of (frequencies x weights) held at once
 
@@ -89,7 +90,7 @@ class ChiSquareMixture:
 
         .. math:: \frac1{2 \pi i} \int M(s)\, e^{-sx}\, \frac{ds}s
 
-        along a parabola through the saddle point t of the integrand, which opens to the side where
+        along a hyperbola through the saddle point t of the integrand, which opens to the side where
         exp(-sx) vanishes. The integrand is largest at the real axis, and that value is a factor of
         the whole: the error of the integral is relative to the tail, however small that is.
         """
@@ -102,15 +103,10 @@ class ChiSquareMixture:
         """P(sum > x), without the shift, from the tail on whose side x is."""
         if np.isnan(x):
             return x
-        w, side = (self.weights, 1) if x >= 0 else (-self.weights, -1)  # P(-T > -x) = 1 - P(T > x)
-        x = abs(x)
-        if w.max() <= 0 and self.normal == 0:
-            tail = 0.0
-        elif not np.isfinite(x):
-            tail = 0.0
-        else:
-            tail = self._tail(w, x)
-        return float(np.clip(tail if side == 1 else 1 - tail, 0.0, 1.0))
+        w = self.weights if x >= 0 else -self.weights  # P(-T > -x) = 1 - P(T > x)
+        reached = np.isfinite(x) and (w.max() > 0 or self.normal > 0)
+        tail = min(max(self._tail(w, abs(x)), 0.0), 1.0) if reached else 0.0
+        return tail if x >= 0 else 1 - tail
 
     def _tail(self, w: np.ndarray, x: float) -> float:
         """P(sum of w z^2 > x) for x >= 0."""
@@ -122,19 +118,22 @@ class ChiSquareMixture:
             return 1.0
         own = w / (1 - 2 * t * w)  # M(t + s) / M(t) has these weights
         curvature = 2 * float(np.sum(own**2)) + self.normal
-        bend = 0.0 if self.normal > 0 else max(0.0, 4 / 3 * float(np.sum(own**3)) / curvature)
-        h = _STEP / np.sqrt(curvature + 1 / t**2)
+        width = 1 / np.sqrt(curvature + 1 / t**2)
+        bend = max(4 / 3 * float(np.sum(own**3)) / curvature, _STRAIGHT / width)  # steepest descent
+        height = 1 / (4 * bend)  # far out, two steps up are one to the side: exp(s^2) vanishes too
+        h = min(_STEP * width / height, _STEP)
         level = 0.5 * (self.normal * t**2 - float(np.sum(np.log1p(-2 * t * w)))) - t * x
         total, start, step = 0.0, 0, max(8, min(_TERMS, _BLOCK // len(w)))
         while start < _MOST_TERMS:
-            u = h * (np.arange(start, start + step) + 0.5)
-            s = bend * u**2 + 1j * u
+            v = h * (np.arange(start, start + step) + 0.5)
+            s = height * ((np.cosh(v) - 1) / 2 + 1j * np.sinh(v))
+            slope = height * (np.sinh(v) / 2 + 1j * np.cosh(v))
             logs = -0.5 * np.log1p(-2 * np.multiply.outer(s, own)).sum(axis=1) - s * x
             logs += self.normal * s * (t + s / 2)
-            terms = np.exp(logs) * (2 * bend * u + 1j) / (t + s)
+            terms = np.exp(logs) * slope / (t + s)
             total += float(terms.imag.sum())
             start += step
-            if abs(terms[-1]) * u[-1] < _REACH * abs(total * h):
+            if np.abs(terms[-1]) < _REACH * h * abs(total):
                 break
         tail = float(np.exp(level)) * abs(total) * h / np.pi
         return tail if above else 1 - tail

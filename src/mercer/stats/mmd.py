@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import Data, length, take
+from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.radial import Gaussian
 from .samples import Samples
 
 ESTIMATORS = ("u", "v", "h", "linear", "block", "incomplete")
-_LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
+LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
 _STEP = 32  # samples of a block of which only the diagonal is used
 
 
@@ -134,66 +135,6 @@ def mmd_multi(
     return group_sums(k, pooled, plan).dispersion(biased)
 
 
-class Interval(NamedTuple):
-    """An estimate, its standard error, and a confidence interval."""
-
-    value: float
-    error: float
-    low: float
-    high: float
-
-
-def mmd_interval(
-    X: Data, Y: Data, kernel: Any = None, *, confidence: float = 0.95, plan: Plan | None = None
-) -> Interval:
-    r"""MMD^2 with a confidence interval, for distributions that differ.
-
-    If P and Q differ, the unbiased estimate is normal in the limit, around MMD^2, with variance
-
-    .. math:: \frac4n \operatorname{Var} w(x) + \frac4m \operatorname{Var} w(y), \qquad
-              w = \mu_P - \mu_Q
-
-    Where they are equal this variance is 0 and the limit another one: test first
-    (:func:`two_sample_test`).
-
-    Parameters
-    ----------
-    X, Y, kernel, plan
-        As for :func:`mmd`.
-    confidence : float
-        The probability with which the interval covers.
-
-    Returns
-    -------
-    Interval
-        ``value``, ``error``, ``low`` and ``high``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import Gaussian, mmd_interval
-    >>> rng = np.random.default_rng(0)
-    >>> found = mmd_interval(rng.normal(0, 1, 500), rng.normal(0.5, 1.5, 500), Gaussian())
-    >>> found.low < 0.0617272767 < found.high  # the true value
-    True
-
-    References
-    ----------
-    Gretton, Borgwardt, Rasch, Schölkopf & Smola, *A kernel two-sample test*, JMLR 2012,
-    corollary 16.
-    """
-    from scipy.stats import norm
-
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
-    samples = Samples(X, Y)
-    k = samples.kernel(Gaussian("median") if kernel is None else kernel)
-    sums = group_sums(k, samples, plan)
-    value, error = sums.mmd(False), float(np.sqrt(sums.variance()))
-    reach = float(norm.ppf((1 + confidence) / 2)) * error
-    return Interval(value, error, value - reach, value + reach)
-
-
 class GroupSums(NamedTuple):
     """Sums of kernel values of each sample (row) with each group (column), and k(x, x)."""
 
@@ -248,7 +189,11 @@ class GroupSums(NamedTuple):
 
 def group_sums(kernel: Kernel, samples: Samples, plan: Plan | None = None) -> GroupSums:
     """Sums over all pairs of samples, tile by tile unless the plan says otherwise."""
-    gram = kernel.gram(samples.data, plan or _LEAN)
+    return sums_with(kernel.gram(samples.data, plan or LEAN), samples)
+
+
+def sums_with(gram: Gram, samples: Samples) -> GroupSums:
+    """Sums over all pairs of samples, of a kernel matrix."""
     groups = (samples.labels[:, None] == np.arange(len(samples.sizes))).astype(np.float64)
     return GroupSums(gram @ groups, np.asarray(gram.diag(), dtype=np.float64), samples.labels)
 

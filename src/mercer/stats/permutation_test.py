@@ -176,8 +176,21 @@ def _approximated(
     return [Nystrom(k, Z) for k in kernels], (note,)
 
 
+def indefinite(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+    """A note on kernels that are known not to be positive definite."""
+    facts = [(k, k.properties.psd) for k in kernels]
+    return tuple(
+        f"{k!r} is not positive definite ({fact.because}): permutations keep the level, but the "
+        f"statistic is not a squared distance, and differences may cancel."
+        for k, fact in facts
+        if fact.no
+    )
+
+
 def blind_spots(kernels: Sequence[Kernel]) -> tuple[str, ...]:
     """What no kernel of a test can see."""
+    if notes := indefinite(kernels):
+        return notes
     if any(k.properties.characteristic for k in kernels):
         return ()
     facts = [k.properties.characteristic for k in kernels]

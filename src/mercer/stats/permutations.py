@@ -67,7 +67,7 @@ class Units:
         return len(self.size) == len(self.place)
 
     def check_movable(self, values: np.ndarray | None = None) -> None:
-        """Is there anything to permute; and does it change the values of units, if they are given?"""
+        """Is there anything to permute, and does it change the values of units, if given?"""
         if not any(len(members) > 1 for members in self.classes):
             raise ValueError("nothing can be permuted: every block or group has one member.")
         if values is not None and all(np.ptp(values[members]) == 0 for members in self.classes):

@@ -16,7 +16,6 @@ from .bank import not_finite
 from .permutations import Units
 from .sums import PairSums, sums_of_kernels
 
-
 _STEPS = 2.0**14  # of the shares of samples: few enough bits for single precision
 
 
@@ -194,7 +193,7 @@ def plain(sample: Data, what: str) -> Data:
     if isinstance(sample, np.ma.MaskedArray):
         if np.ma.getmaskarray(sample).any():
             raise ValueError(
-                f"{what} is a masked array with masked entries, which no kernel can read; fill them "
+                f"{what} is a masked array with masked entries, which kernels do not read; fill them "
                 f"(.filled(...)) or leave out their rows (np.ma.compress_rows)."
             )
         sample = np.ma.getdata(sample)

@@ -125,8 +125,8 @@ def tile_sums(
 ) -> PairSums:
     """Pair sums tile by tile; the samples of the bank are in the order of the units.
 
-    Of one-hot, rare and other discrete data, equal sums were found to differ by up to 2 n |K0| times
-    the precision of the tiles (with the Frobenius norm); twice that is what rounding is taken to be.
+    Of one-hot, rare and other discrete data, equal sums were found to differ by up to 2 n |K0|
+    times the precision of tiles, with the Frobenius norm; twice that is what rounding is taken to be.
     """
     k, s, n = len(bank), len(units), bank.n
     tiles = bank.tiles()
@@ -158,10 +158,11 @@ def tile_sums(
     run(counted(group, groups, verbose, "kernel values"), range(groups), workers)
     own, total, scale = bank.diag(), squares.sum(axis=0), bank.scale[:, None]
     diag = np.add.reduceat(own, np.cumsum(units.size) - units.size, axis=1)
-    pairs = np.sqrt((n * np.sum(own**2, axis=1) + own.sum(axis=1) ** 2) / 2)  # |(d_i + d_j) / 2|
-    rounding = 4 * n * (bank.eps()[:, None] * np.sqrt(total) + 4 * bank.exact[:, None] * pairs[:, None])
-    parts = quadratic.sum(axis=0), rows.sum(axis=0), diag, rounding
-    return PairSums(*(scale * part for part in parts), squares=scale**2 * total)
+    norm = np.sqrt((n * np.sum(own**2, axis=1) + own.sum(axis=1) ** 2) / 2)  # of (d_i + d_j) / 2
+    inside = (4 * _EPS + bank.exact / 4) * norm  # of terms that cancel within a kernel value
+    rounding = 4 * n * (bank.eps()[:, None] * np.sqrt(total) + inside[:, None])
+    parts = [scale * part for part in (quadratic.sum(axis=0), rows.sum(axis=0), diag, rounding)]
+    return PairSums(*parts, scale**2 * total)
 
 
 def feature_sums(
@@ -189,9 +190,7 @@ def feature_sums(
     return _of_unit_sums(E, np.bincount(unit, own, s), weights, noise)
 
 
-def _of_unit_sums(
-    E: Any, diag: np.ndarray, weights: np.ndarray, noise: float = 0.0
-) -> PairSums:
+def _of_unit_sums(E: Any, diag: np.ndarray, weights: np.ndarray, noise: float = 0.0) -> PairSums:
     """Pair sums of one kernel from sums, over units, of features E and of k(x, x).
 
     ``noise`` is the rounding error of a row of E, where that is more than double precision has.

@@ -13,10 +13,12 @@ from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from . import two_sample_nulls as without_permutations
 from .aggregate import as_kernels
+from .bank import not_finite
 from .optimize import optimize_kernel
 from .permutation_test import ALL_SAME, SAME, blind_spots, permutation_test
 from .result import TestResult
 from .samples import Samples
+from .variables import require_spread
 
 NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild", "normal")
 
@@ -225,6 +227,7 @@ def _without_permutations(
     memory: Any,
 ) -> TestResult:
     from_ = without_permutations
+    require_spread(kernel, samples.data, "both samples together are", null)
     if null == "spectrum":
         found = from_.spectrum(kernel, samples, name == "v", rng)
     elif null == "gamma":
@@ -235,6 +238,8 @@ def _without_permutations(
         found = from_.wild(kernel, samples, n_draws, rng, memory)
     else:
         found = from_.normal(kernel, samples, name, rng)
+    if not np.isfinite([found.statistic, found.pvalue]).all():
+        raise not_finite(repr(kernel))
     return TestResult(
         statistic=found.statistic,
         pvalue=found.pvalue,

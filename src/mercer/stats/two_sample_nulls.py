@@ -25,7 +25,7 @@ from .pearson import pearson_curve
 from .samples import Samples
 from .smoothers import u_centred
 
-_EQUAL = 1e-12  # of the largest term: a standard error below is rounding
+ROUNDING = 1e-12  # of kernel values: what differs by less is equal
 _EIGENVALUES = 2000  # samples whose eigenvalues stand for those of the operator
 
 
@@ -116,14 +116,13 @@ def wild(
     observed = np.where(samples.labels == 0, 1 / samples.sizes[0], -1 / samples.sizes[1])
     U = np.column_stack([observed, draws])
     values = np.einsum("ij,ij->j", U, multiply(kernel, P, P, U))
-    found = permutation_pvalue(float(values[0]), values[1:])
+    tolerance = ROUNDING * float(np.abs(kernel.diag(P)).mean())
+    found = permutation_pvalue(float(values[0]), values[1:], tolerance)
     how = f"wild bootstrap, {n_draws} draws"
     return Outcome(float(values[0]), found.pvalue, how, found.draws, interval=found.interval)
 
 
-def normal(
-    kernel: Kernel, samples: Samples, estimator: str, rng: np.random.Generator
-) -> Outcome:
+def normal(kernel: Kernel, samples: Samples, estimator: str, rng: np.random.Generator) -> Outcome:
     """The normal limit of the linear-time or the block estimate, a mean of independent terms.
 
     Terms are of neighbours, and independent only if neighbours are: both samples are shuffled.
@@ -138,7 +137,7 @@ def normal(
             f'{len(terms)}; use statistic="u".'
         )
     value, error = float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms)))
-    if not error > _EQUAL * float(np.abs(terms).max()):
+    if not error > ROUNDING * float(np.abs(terms).max()):
         raise ValueError("all terms of the statistic are equal: are all samples equal?")
     limit = norm(0, error)
     how = f"the normal limit of a mean of {len(terms)} independent terms"

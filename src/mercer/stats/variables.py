@@ -113,12 +113,12 @@ def is_constant(kernel: Kernel, X: Data) -> bool:
     """
     first = kernel.prepare(take(X, slice(0, 1)))
     explicit = dense_features(kernel, X)
-    origin = kernel.features(first) if explicit else None
+    origin: Any = kernel.features(first) if explicit else None
     norm = float(kernel.diag(first)[0])
     for part in slices(length(X), TILE):
         P = kernel.prepare(take(X, part))
         if origin is not None:
-            phi = kernel.features(P)
+            phi: Any = kernel.features(P)
             apart, size, rounding = np.abs(phi - origin), np.abs(phi), phi.dtype
         else:
             own = np.asarray(kernel.diag(P))
@@ -128,6 +128,15 @@ def is_constant(kernel: Kernel, X: Data) -> bool:
         if np.any(apart > _SAME * np.finfo(rounding).eps * size.max()):
             return False
     return True
+
+
+def require_spread(kernel: Kernel, X: Data, what: str, null: str) -> None:
+    """Refuse a null distribution that would be fitted to rounding errors."""
+    if is_constant(kernel, X):
+        raise ValueError(
+            f'{what} constant in the eyes of {kernel!r}, so null="{null}" has nothing to be fitted '
+            f'to; null="permutation" gives 1.'
+        )
 
 
 def dense_features(kernel: Kernel, X: Data) -> bool:

@@ -1,0 +1,159 @@
+"""How large is the discrepancy of two distributions? An interval, by inversion of tests."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammainc
+
+from ..data import Data
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..gram.tiles import TILE, run, slices
+from ..kernels.radial import Gaussian
+from .bank import not_finite
+from .mmd import LEAN, GroupSums, sums_with
+from .samples import Samples
+
+_LEAST = 4  # observations of a sample, for the variance of its part of the statistic
+_LOST = 3  # degrees of freedom that a variance along an estimated direction has lost
+_FLAT = 1e-12  # of mean kernel values: a variance whose root is below is rounding
+
+
+class Interval(NamedTuple):
+    """An estimate, its standard error, and a confidence interval."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+
+
+def mmd_interval(
+    X: Data, Y: Data, kernel: Any = None, *, confidence: float = 0.95, plan: Plan | None = None
+) -> Interval:
+    r"""MMD^2 with a confidence interval.
+
+    With d the difference of the mean embeddings, and e the error of its estimate, the unbiased
+    estimate is
+
+    .. math:: T = \|d\|^2 + 2 \langle d, e \rangle + \left( \|e\|^2 - E \|e\|^2 \right)
+
+    The second term is normal in the limit and has a variance proportional to MMD^2 = |d|^2. The
+    last one is a sum of chi-squares, and all that is left where both distributions are the same. The
+    interval holds all values of MMD^2 that are not rejected by T, on either side with half of
+    1 - confidence: the distribution of T for each value is a gamma curve with the mean, the
+    variance and the third moment of the sum. It begins at 0 where a test does not tell the
+    distributions apart.
+
+    Of 95 % intervals, 92 to 98 % cover from 50 observations of each sample on (500 Gaussian
+    samples each, from equal distributions to means two standard deviations apart), misses about
+    evenly on both sides; at 20 observations it is 91 % or more.
+
+    Parameters
+    ----------
+    X, Y, kernel, plan
+        As for :func:`mmd`.
+    confidence : float
+        The probability with which the interval covers.
+
+    Returns
+    -------
+    Interval
+        ``value`` (the unbiased estimate, which may be negative), ``error``, ``low`` and ``high``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, mmd_interval
+    >>> rng = np.random.default_rng(0)
+    >>> found = mmd_interval(rng.normal(0, 1, 500), rng.normal(0.5, 1.5, 500), Gaussian())
+    >>> found.low < 0.0617272767 < found.high  # the true value
+    True
+
+    References
+    ----------
+    Gretton, Borgwardt, Rasch, Schölkopf & Smola, *A kernel two-sample test*, JMLR 2012 (both
+    limits); Sutherland & Deka, *Unbiased estimators for the variance of MMD estimators*, 2019.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
+    samples = Samples(X, Y, least=_LEAST)
+    k = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    gram = k.gram(samples.data, plan or LEAN)
+    sums = sums_with(gram, samples)
+    curve = _Curve(sums, squared_sums(gram, samples.labels))
+    if not np.isfinite(curve.value):
+        raise not_finite(repr(k))
+    error = float(np.sqrt(curve.variance(max(curve.value, 0.0))))
+    tail = (1 - confidence) / 2
+    return Interval(curve.value, error, curve.solve(1 - tail), curve.solve(tail))
+
+
+class _Curve:
+    """The distribution of the estimate, as a function of the true value."""
+
+    def __init__(self, sums: GroupSums, squares: np.ndarray) -> None:
+        n, rows, diag, labels = sums.sizes, sums.rows, sums.diag, sums.labels
+        self.value = sums.mmd(False)
+        self.bias = sums.mmd(True) - self.value
+        along = degenerate = 0.0
+        for g in (0, 1):
+            inside = labels == g
+            witness = rows[inside, g] / n[g] - rows[inside, 1 - g] / n[1 - g]
+            along += float(np.var(witness)) / max(1, n[g] - _LOST)
+            own = rows[inside, g] - diag[inside]
+            off = squares[g, g] - float(np.sum(diag[inside] ** 2))
+            centred = off - 2 * np.sum(own**2) / (n[g] - 2)
+            centred += own.sum() ** 2 / ((n[g] - 1) * (n[g] - 2))
+            degenerate += 2 * float(centred) / (n[g] * (n[g] - 1) * n[g] * max(1, n[g] - 3))
+        across, down = (rows[labels == g, 1 - g] / n[1 - g] for g in (0, 1))
+        mean = float(across.mean())
+        centred = squares[0, 1] / (n[0] * n[1]) - np.mean(across**2) - np.mean(down**2) + mean**2
+        degenerate += 4 * float(centred) / ((n[0] - 1) * (n[1] - 1))
+        floor = (_FLAT * float(np.abs(diag).mean())) ** 2
+        self.degenerate = max(degenerate, floor)
+        # the variance of the error along the difference, both as they were estimated
+        self.along = min(along / max(self.bias + self.value, np.sqrt(floor)), max(self.bias, 0.0))
+
+    def variance(self, true: float) -> float:
+        """The variance of the estimate."""
+        return self.degenerate + 4 * self.along * true
+
+    def cdf(self, true: float) -> float:
+        """The probability of an estimate as small as the one at hand."""
+        variance = self.variance(true)
+        third = 2 * self.degenerate**2 / max(self.bias, np.sqrt(self.degenerate))
+        third += 24 * self.along**2 * true
+        half = third / variance**1.5 / 2
+        shape = 1 / half**2
+        point = (self.value - true) / np.sqrt(variance) / half + shape
+        return float(gammainc(shape, max(point, 0.0)))
+
+    def solve(self, probability: float) -> float:
+        """The true value for which the estimate is at this quantile of its distribution."""
+        if self.cdf(0.0) <= probability:
+            return 0.0
+        high = max(self.value, 0.0) + np.sqrt(self.degenerate) + self.along
+        while self.cdf(high) > probability:
+            high *= 2
+        return float(brentq(lambda true: self.cdf(true) - probability, 0.0, high, rtol=1e-10))
+
+
+def squared_sums(gram: Gram, labels: np.ndarray) -> np.ndarray:
+    """Sums of squared kernel values between samples, tile by tile."""
+    strips = slices(len(gram), TILE)
+    jobs = [(r, c) for r in strips for c in strips if c.start >= r.start]
+    groups = np.equal.outer(labels, np.unique(labels)).astype(np.float64)
+    parts = np.zeros((len(jobs), groups.shape[1], groups.shape[1]))
+
+    def job(i: int) -> None:
+        rows, cols = jobs[i]
+        block = np.square(gram.block(rows, cols), dtype=np.float64)
+        found = groups[rows].T @ block @ groups[cols]
+        parts[i] = found if rows == cols else found + found.T
+
+    run(job, range(len(jobs)))
+    return np.asarray(parts.sum(axis=0))

@@ -27,15 +27,14 @@ _ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
 SAMPLE = 500  # samples with which a search begins, if there are many more
 _DIFFERENCE = 1e-3  # of logarithms, for curvatures
 _FLATTEST = 1e-2  # curvature, as a part of the largest one, below which directions are alike
-_FLAT = 1e-4  # curvature, as a part of the largest one, on a plateau
 _RETRIES = 5
 _AROUND = float(np.log(100))  # the start, where restarts are drawn: bounds are ten orders apart
 _PRECISION = 1e-10  # relative improvement of a step at which a search ends
 _PRECISION_DIRECTED = 1e-6  # the same along good directions, where steps are as good as their goal
 _PROMISE = 1e-7  # relative improvement that slopes have to promise there
 _NEGLIGIBLE = 1e-7  # relative improvement by which it is not begun again
-_RADII = (3, 4, 5, 6, 8)  # of logarithms, around the start, in which a part of the data says enough
-_GIVEN_UP = 1e-3  # of what the search on a part gained may be lost by staying within them
+_FAR = 3.0  # from the start, as a logarithm
+_GIVEN_UP = 1e-3  # of what a search gained: what is not worth more is not needed
 _UNLIKE = 100.0  # spreads of features with one lengthscale: the small ones need an alpha near zero
 LOGISTIC = np.pi**2 / 3  # the variance of the noise that makes labels of the sign of f + noise
 _REMEMBERED = 0.25  # of the free memory may hold matrices of kernels without free numbers
@@ -64,7 +63,7 @@ def search(
     With many samples the search, restarts included, begins on 500 of them: a factorisation costs
     n^3, and what is best for a part is close to what is best for all. Curvatures found there are
     used to go on with all. What does not matter on a part may run off to where every slope is zero
-    (the lengthscale of a feature, to infinity): all samples say whether it comes back.
+    (the lengthscale of a feature, to infinity): with all samples it begins again.
     ``matrices`` says how many n x n arrays a measure needs, ``least`` how small alpha may become.
     Where the criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and
     of weights in the kernel are multiples of it.
@@ -141,36 +140,36 @@ class _Objective:
         theta[self.free] = free
         return theta
 
-    def closer(self, point: np.ndarray) -> np.ndarray:
-        """A point nearly as good, but not further from the start than it has to be."""
-        best = self(point)[0]
-        most = best + _GIVEN_UP * abs(self(self.start)[0] - best)
-        for radius in _RADII if np.isfinite(most) else ():
-            near = np.clip(point, self.start - radius, self.start + radius)
-            if np.array_equal(near, point) or self(near)[0] <= most:
-                return near
-        return point
-
     def go_on(self, part: _Objective, found: np.ndarray) -> Any:
         """A minimum near ``found``, the one on a part of the samples.
 
-        What stays on a plateau is left alone, unless the sign of its slope, small as that is, says
-        that it has to come back: at the start, or when all else has come to rest.
+        What a part of the data did not need ran off to where slopes vanish: the lengthscale of a
+        feature to infinity, say. All of them may need it, but from there no slope says so. So it
+        begins again where it began, unless that leads to something worse.
         """
-        near = part.closer(found)
-        start = self.off_plateaus(found, near)
-        H = part.curvature(start)
-        own = np.abs(np.diagonal(H))
-        alone = (start != near) & (own < _FLAT * own.max())
-        edge = np.clip(start, self.start - _RADII[-1], self.start + _RADII[-1])
-        returns = alone & (self(start)[1] * (start - near) > 0)
-        alone &= ~returns
-        best = self._along(np.where(returns, edge, start), H, alone)
-        returns = alone & (self(best.x)[1] * (best.x - near) > 0)
-        if returns.any():
-            again = self._along(np.where(returns, edge, best.x), H, alone & ~returns)
-            best = min(best, again, key=lambda r: r.fun)
+        idle = part.idle(found)
+        ways = [np.where(idle, self.start, found), found] if idle.any() else [found]
+        best: Any = None
+        for start in ways:
+            if best is None or best.fun > self(found)[0]:
+                again = self._along(start, part.curvature(start), np.zeros(len(start), dtype=bool))
+                best = again if best is None else min(best, again, key=lambda r: r.fun)
         return best
+
+    def idle(self, point: np.ndarray) -> np.ndarray:
+        """Which coordinates went far from the start, and might as well be on their bound.
+
+        Not the noise, which any part of the data shows.
+        """
+        best, count = self(point)[0], int(self.free.sum()) - int(self.free[-1])
+        most = best + _GIVEN_UP * abs(self(self.start)[0] - best)
+        idle = np.abs(point - self.start) > _FAR
+        idle[count:] = False
+        for j in np.flatnonzero(idle):
+            at = point.copy()
+            at[j] = self.bounds[j, int(point[j] > self.start[j])]
+            idle[j] = self(at)[0] <= most
+        return idle
 
     def _along(self, start: np.ndarray, H: np.ndarray, held: np.ndarray) -> Any:
         """A minimum near ``start``, looked for along good directions; what is held stays.
@@ -187,12 +186,6 @@ class _Objective:
             found = self._descend(start, _directions(H, held))
             best = min(best, found, key=lambda r: r.fun)
         return best if best.success else self.descend(best.x)
-
-    def off_plateaus(self, far: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """``far``, but for coordinates in which the way from ``near`` to there leads uphill."""
-        if np.array_equal(far, near):
-            return far
-        return np.where(self(near)[1] * (far - near) <= 0, far, near)
 
     def curvature(self, point: np.ndarray) -> np.ndarray:
         """Second derivatives, from differences of slopes; 1 on the diagonal if there are none."""

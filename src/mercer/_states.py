@@ -23,7 +23,7 @@ _SHAPES: dict[str, dict[str, str]] = {
         "X_train_": "n",
         "y_train_": "n t?",
         "dual_coef_": "n t?",
-        "_noise": "n t?",
+        "_noise": "n s?",
     },
     "GaussianProcessClassifier": {"X_train_": "n", "_codes": "n", "classes_": "k"},
     "SemiparametricModel": {"coef_": "n t?", "null_coef_": "b t?", "_held_out": "n t?"},

@@ -101,7 +101,7 @@ def test_sums_over_units_begin_where_the_units_do(rng, monkeypatch):
     units = binned(np.repeat([0, 1], 30), 12, rng)
     order = np.argsort(units.place, kind="stable")
     monkeypatch.setattr(landmarks, "_ROWS", 7)
-    (features,), _ = landmarks.landmark_sums([Nystrom(Gaussian(1.0), Z)], X, units, order)
+    ((features, *_),) = landmarks.landmark_sums([Nystrom(Gaussian(1.0), Z)], X, units, order)
     k = Nystrom(Gaussian(1.0), Z)
     phi = k.features(k.prepare(X))
     wanted = np.stack([phi[units.place == unit].sum(axis=0) for unit in range(len(units))])

@@ -66,6 +66,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
     decision_function_shape: str
     break_ties: bool
     probability: bool
+    _calibration: Calibration  # if probability=True
     random_state: Any
 
     @all_or_nothing

@@ -181,7 +181,7 @@ class _Decomposition:
         start, steps = time.perf_counter(), 0
         countdown, unchecked = _SHRINK_EVERY, _PROBE_EVERY
         budget = max(_STEPS, _EACH * len(self.beta)) if max_iter is None else max_iter
-        idle, long = 0, False  # rounds without progress; was the last one cut off?
+        idle, cut_off, long = 0, 0, False  # rounds without progress, and cut off; was the last one?
         while True:
             violation, extremes = self._violation()
             if watch is not None:
@@ -192,13 +192,12 @@ class _Decomposition:
                     break
                 idle = 0
                 continue
-            if unchecked == 0 or long:
+            if unchecked == 0:
                 unchecked = _PROBE_EVERY
                 accurate = self._accurate(violation / 10)
                 if not accurate or (long and self.K.dtype != np.float64):
                     self.inaccurate += not accurate
                     self._audit(_INACCURATE)
-                    long = False
                     continue
             if self.shrinking and countdown == 0:
                 countdown = _SHRINK_EVERY
@@ -208,6 +207,9 @@ class _Decomposition:
             limit = self._limit(budget - steps)
             taken, gained = self._improve(violation, extremes, limit)
             long = self.direct and taken == limit  # a round of so many steps is unusual
+            cut_off += long
+            if long and cut_off & (cut_off - 1) == 0:  # the first, second, fourth, ... one
+                unchecked = 0
             steps += taken
             idle = 0 if gained > 0 else idle + 1
             self.exact = self.exact and taken == 0

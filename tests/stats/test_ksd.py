@@ -104,3 +104,79 @@ def test_bad_input(rng):
         goodness_of_fit_test(x, lambda x: -x, n_draws=0)
     with pytest.raises(ValueError, match="at least 2"):
         ksd(x[:1], lambda x: -x)
+
+
+# ---- densities with a boundary --------------------------------------------------------------
+def test_stein_kernel_with_a_boundary_is_that_of_weighted_functions(rng):
+    """Against differences of omega_i(x) omega_i(y) k(x, y), one coordinate after the other."""
+    kernel = RationalQuadratic(np.array([0.7, 1.3]), 0.5)
+    support = np.array([0.0, -1.0]), np.array([np.inf, 2.0])
+
+    def score(x):
+        return np.column_stack([-np.ones(len(x)), -2 * x[:, 1]])
+
+    def weight(x):
+        t, u, v = x[0] / 0.7, (x[1] + 1) / 1.3, (2 - x[1]) / 1.3
+        return np.array([t / (1 + t), u / (1 + u) * v / (1 + v)])
+
+    X = np.column_stack([rng.exponential(size=4), rng.uniform(-1, 2, 4)])
+    expected, h = np.zeros((4, 4)), 1e-4
+    for a, x in enumerate(X):
+        for b, y in enumerate(X):
+            s, t = score(np.array([x, y]))
+            for i, e in enumerate(h * np.eye(2)):
+
+                def f(p, q, i=i):
+                    return weight(p)[i] * weight(q)[i] * float(kernel(p[None], q[None])[0, 0])
+
+                dx, dy = (f(x + e, y) - f(x - e, y)), (f(x, y + e) - f(x, y - e))
+                both = f(x + e, y + e) - f(x + e, y - e) - f(x - e, y + e) + f(x - e, y - e)
+                expected[a, b] += s[i] * t[i] * f(x, y) + (s[i] * dy + t[i] * dx) / (2 * h)
+                expected[a, b] += both / (4 * h**2)
+    np.testing.assert_allclose(Stein(kernel, score, support)(X), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.4), RationalQuadratic(0.5, 0.5)])
+def test_functions_have_mean_zero_under_a_density_with_a_boundary(kernel):
+    """Quadrature of k_p(x, y) p(x) over the exponential and the uniform distribution."""
+    y = np.array([[0.1], [0.7]])
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    x = (nodes[:, None] + 1) / 2
+    flat = Stein(kernel, np.zeros_like, (0.0, 1.0))(x, y)
+    np.testing.assert_allclose(weights @ flat / 2, 0, atol=1e-8)
+    x, weights = 20 * (nodes[:, None] + 1), 20 * weights
+    falling = Stein(kernel, lambda x: -np.ones_like(x), (0.0, np.inf))(x, y)
+    np.testing.assert_allclose((weights * np.exp(-x[:, 0])) @ falling, 0, atol=1e-6)
+
+
+def test_densities_with_a_boundary_are_not_rejected():
+    rejected = np.zeros(3)
+    for i in range(60):
+        r = np.random.default_rng(i)
+        waiting, options = r.exponential(size=60), {"n_draws": 59, "rng": r}
+        minus = lambda x: -np.ones_like(x)  # noqa: E731
+        tests = (
+            goodness_of_fit_test(waiting, minus, support=(0, np.inf), **options),
+            goodness_of_fit_test(r.random((60, 2)), np.zeros_like, support=(0, 1), **options),
+            goodness_of_fit_test(waiting**0.5, minus, support=(0, np.inf), **options),
+        )
+        rejected += [found.pvalue <= 0.05 for found in tests]
+    assert max(rejected[:2]) <= 9  # of 60 at 5 %: more in one of 1000 cases
+    assert rejected[2] > 45  # another density is
+
+
+def test_a_score_that_points_out_of_the_sample_is_noted(rng):
+    waiting = rng.exponential(size=50)
+    found = goodness_of_fit_test(waiting, lambda x: -np.ones_like(x), n_draws=19, rng=0)
+    assert "smallest value of column 0" in found.notes[0]
+    assert "support" in found.notes[0]
+    assert goodness_of_fit_test(rng.standard_normal(50), lambda x: -x, n_draws=19).notes == ()
+
+
+def test_support_is_checked(rng):
+    X = rng.standard_normal((10, 2))
+    with pytest.raises(ValueError, match="support: samples lie outside"):
+        ksd(X, lambda x: -x, support=(0, np.inf))
+    for support in ((1, 0), 3, (0, np.nan)):
+        with pytest.raises(ValueError, match="support"):
+            ksd(X, lambda x: -x, support=support)

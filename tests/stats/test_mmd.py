@@ -116,7 +116,7 @@ def test_standard_error_is_that_of_repetitions(rng):
     truth = between_normals(1, 1.5)
     assert np.mean([f.low <= truth <= f.high for f in found]) > 0.9
     with pytest.raises(ValueError, match="confidence"):
-        mmd_interval([0.0, 1.0], [1.0, 2.0], confidence=95)
+        mmd_interval([0.0, 1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0], confidence=95)
 
 
 @pytest.mark.parametrize("estimator", ["u", "h", "linear", "block", "incomplete"])

@@ -36,6 +36,22 @@ def test_pvalue_counts_the_observed_statistic():
 def test_ties_count_up_to_rounding():
     draws = np.array([1.0, 1.0 - 1e-9, 0.0, 2.0, 0.5])
     assert permutation_pvalue(1.0, draws).pvalue == 4 / 6
+    assert permutation_pvalue(1.0, draws, 1e-12).pvalue == 3 / 6
+    assert permutation_pvalue(1.0, draws, 0.5).pvalue == 5 / 6
+
+
+def test_a_tolerance_does_not_depend_on_the_spread():
+    """All draws are equal but for rounding, and the observed statistic is the largest of them."""
+    draws = 1e-17 * np.arange(99.0)
+    assert permutation_pvalue(1e-15, draws, 1e-14).pvalue == 1.0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_is_refused(value):
+    with pytest.raises(ValueError, match="not a finite number"):
+        permutation_pvalue(value, np.zeros(9))
+    with pytest.raises(ValueError, match="not a finite number"):
+        permutation_pvalue(0.0, np.array([1.0, value]))
 
 
 def test_interval_is_clopper_pearson():
@@ -74,6 +90,37 @@ def test_sequential_without_stop_is_the_usual_pvalue(rng):
     assert found.pvalue == permutation_pvalue(5.0, draws).pvalue
     with pytest.raises(ValueError, match="exceedances"):
         sequential_pvalue(0.0, rng.standard_normal, 9, 0)
+
+
+# ---- mixtures, far out ----------------------------------------------------------------------
+@pytest.mark.parametrize("degrees", [1, 2, 5, 50, 500])
+def test_tails_of_a_mixture_have_all_digits(degrees):
+    x = chi2.isf([1 - 1e-12, 0.99, 0.5, 0.1, 1e-4, 1e-20, 1e-200], degrees)
+    found = ChiSquareMixture(np.full(degrees, 2.0), shift=1.0).sf(2 * x + 1)
+    np.testing.assert_allclose(found, chi2.sf(x, degrees), rtol=1e-9)
+    mirrored = ChiSquareMixture(np.full(degrees, -2.0), shift=-1.0).sf(-2 * x - 1)
+    np.testing.assert_allclose(mirrored, chi2.cdf(x, degrees), atol=1e-9)
+
+
+def test_a_mixture_decreases_everywhere(rng):
+    for weights in (1 / np.arange(1, 300) ** 1.5, rng.standard_normal(200), [1.0]):
+        T = ChiSquareMixture(weights, -float(np.sum(weights)))
+        x = np.sqrt(T.variance) * np.linspace(-4, 40, 150)
+        tails = T.sf(x)
+        assert np.all(np.diff(tails) <= 1e-9 * tails[:-1])
+        assert np.all((tails[x > 0] > 0) & (tails[x > 0] < 1))
+
+
+def test_a_normal_part_of_a_mixture(rng):
+    """A normal variable stands for many small weights of both signs."""
+    small = np.tile([0.05, -0.05], 2000)
+    one = ChiSquareMixture([1.0, 0.5, *small])
+    other = ChiSquareMixture([1.0, 0.5], normal=2 * np.sum(small**2))
+    assert one.variance == pytest.approx(other.variance)
+    x = np.array([-8.0, 0.0, 3.0, 10.0, 20.0])
+    np.testing.assert_allclose(one.sf(x), other.sf(x), rtol=0.02)
+    draws = other.rvs(200_000, rng)
+    assert np.mean(draws > 10.0) == pytest.approx(other.sf(10.0), rel=0.05)
 
 
 # ---- moments -------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from ..kernels.radial import Laplacian, Radial
 _PROBE = 200  # samples on which the precision that a kernel needs is judged
 _SINGLE = float(np.finfo(np.float32).eps)
 _ORDINARY = 1e6  # kernel values between this and its inverse are left in their own unit
+_FEW = 20  # samples whose kernel values are looked at, of kernels that are not positive definite
 _RESOLVED = 1e-2  # centred kernel values this large, relative to the largest: float32 is enough
 
 Distance = Callable[[slice, slice], np.ndarray]
@@ -188,9 +189,16 @@ class _Family:
 
 
 def scale_of(kernel: Kernel, X: Data) -> float:
-    """The unit of the values of a kernel on some samples, from those on the diagonal."""
+    """The unit of the values of a kernel on some samples, from those on the diagonal.
+
+    No other value of a positive definite kernel is larger. Of others, some are looked at.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        return unit_of(float(np.max(np.abs(kernel.diag(X)), initial=0.0)), kernel)
+        largest = float(np.max(np.abs(kernel.diag(X)), initial=0.0))
+        if not kernel.properties.psd:
+            some = take(X, np.unique(np.linspace(0, length(X) - 1, _FEW).astype(int)))
+            largest = max(largest, float(np.abs(kernel.pairwise(some, some)).max()))
+    return unit_of(largest, kernel)
 
 
 def unit_of(largest: float, kernel: Kernel) -> float:

@@ -193,8 +193,8 @@ def plain(sample: Data, what: str) -> Data:
     if isinstance(sample, np.ma.MaskedArray):
         if np.ma.getmaskarray(sample).any():
             raise ValueError(
-                f"{what} is a masked array with masked entries, which kernels do not read; fill them "
-                f"(.filled(...)) or leave out their rows (np.ma.compress_rows)."
+                f"{what} is a masked array with masked entries, which kernels do not read; fill "
+                f"them (.filled(...)) or leave out their rows (np.ma.compress_rows)."
             )
         sample = np.ma.getdata(sample)
     try:

@@ -126,7 +126,7 @@ def tile_sums(
     """Pair sums tile by tile; the samples of the bank are in the order of the units.
 
     Of one-hot, rare and other discrete data, equal sums were found to differ by up to 2 n |K0|
-    times the precision of tiles, with the Frobenius norm; twice that is what rounding is taken to be.
+    times the precision of tiles, with the Frobenius norm; twice that is taken to be rounding.
     """
     k, s, n = len(bank), len(units), bank.n
     tiles = bank.tiles()
@@ -161,8 +161,8 @@ def tile_sums(
     norm = np.sqrt((n * np.sum(own**2, axis=1) + own.sum(axis=1) ** 2) / 2)  # of (d_i + d_j) / 2
     inside = (4 * _EPS + bank.exact / 4) * norm  # of terms that cancel within a kernel value
     rounding = 4 * n * (bank.eps()[:, None] * np.sqrt(total) + inside[:, None])
-    parts = [scale * part for part in (quadratic.sum(axis=0), rows.sum(axis=0), diag, rounding)]
-    return PairSums(*parts, scale**2 * total)
+    sums = quadratic.sum(axis=0), rows.sum(axis=0), diag, rounding, scale * total
+    return PairSums(*(scale * part for part in sums))
 
 
 def feature_sums(
@@ -204,7 +204,8 @@ def _of_unit_sums(E: Any, diag: np.ndarray, weights: np.ndarray, noise: float = 
     trace = float(diag.sum())
     spread = E.data if sp.issparse(E) else E - E.mean(axis=0)
     norm = float(np.linalg.norm(spread))
-    rounding = 4 * (4 * len(diag) * _EPS * (trace + norm**2) + noise * norm)
+    s = len(diag)
+    rounding = 16 * (s * _EPS * (trace + norm**2) + np.sqrt(s) * noise * norm)
     sums = quadratic[None], rows_[None], diag[None]
     return PairSums(*sums, np.full((1, 1), rounding), np.full((1, 1), trace**2))
 

@@ -16,6 +16,7 @@ from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
 from ..kernels.radial import Gaussian
+from .bank import not_finite
 from .samples import plain
 
 _LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
@@ -125,6 +126,8 @@ def is_constant(kernel: Kernel, X: Data) -> bool:
             block = kernel.pairwise(P, first)
             apart = np.abs(own.astype(np.float64) + norm - 2 * block[:, 0])
             size, rounding = np.abs(own), block.dtype
+        if not np.all(np.isfinite(size)):
+            raise not_finite(repr(kernel))
         if np.any(apart > _SAME * np.finfo(rounding).eps * size.max()):
             return False
     return True

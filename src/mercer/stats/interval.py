@@ -42,7 +42,7 @@ def mmd_interval(
     .. math:: T = \|d\|^2 + 2 \langle d, e \rangle + \left( \|e\|^2 - E \|e\|^2 \right)
 
     The second term is normal in the limit and has a variance proportional to MMD^2 = |d|^2. The
-    last one is a sum of chi-squares, and all that is left where both distributions are the same. The
+    last one is a sum of chi-squares, all that is left where both distributions are the same. The
     interval holds all values of MMD^2 that are not rejected by T, on either side with half of
     1 - confidence: the distribution of T for each value is a gamma curve with the mean, the
     variance and the third moment of the sum. It begins at 0 where a test does not tell the

@@ -256,7 +256,7 @@ def test_tables_are_compared_by_the_names_of_columns(rng):
     assert (
         test(one, B, Gaussian(1.0).on("a")).statistic == test(A, B, Gaussian(1.0).on(0)).statistic
     )
-    with pytest.raises(ValueError, match=r"same columns.*'b'"):
+    with pytest.raises(ValueError, match=r"different columns.*'b'"):
         test(one, other.rename(columns={"b": "c"}))
 
 

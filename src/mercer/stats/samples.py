@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..data import Data, as_vectors, is_frame, join, length, take
+from ..data import Data, as_samples, as_vectors, is_frame, join, length, take
 from ..kernels.base import Kernel
 from ..kernels.named import as_kernel
 from .bank import not_finite
@@ -53,7 +52,7 @@ class Samples:
         if len({width for width in widths if width is not None}) > 1:
             listed = ", ".join(map(str, widths))
             raise ValueError(f"all samples need the same number of features, got {listed}.")
-        self.data = join(*_with_the_same_columns(samples))
+        self.data = join(*samples)
         codes = np.arange(len(samples), dtype=np.int8 if len(samples) < 128 else np.int32)
         self.labels = np.repeat(codes, self.sizes)
 
@@ -190,13 +189,7 @@ def plain(sample: Data, what: str) -> Data:
             f"{what} is a {type(sample).__name__}, not a data set; give a list or an array, with "
             f"one entry for each observation."
         )
-    if isinstance(sample, np.ma.MaskedArray):
-        if np.ma.getmaskarray(sample).any():
-            raise ValueError(
-                f"{what} is a masked array with masked entries, which kernels do not read; fill "
-                f"them (.filled(...)) or leave out their rows (np.ma.compress_rows)."
-            )
-        sample = np.ma.getdata(sample)
+    sample = as_samples(sample)
     try:
         length(sample)
     except (TypeError, IndexError):
@@ -212,25 +205,3 @@ def _width(sample: Data) -> Any:
     if len(shape) == 1 and getattr(sample, "dtype", np.dtype(object)).kind in "biuf":
         return 1
     return shape[1] if len(shape) == 2 else None
-
-
-def _with_the_same_columns(samples: Sequence[Data]) -> Sequence[Data]:
-    """Tables with their columns in the order of the first one; arrays beside them as tables."""
-    frames = [sample for sample in samples if is_frame(sample)]
-    if not frames:
-        return samples
-    names, kind = frames[0].columns, type(frames[0])
-    for frame in frames[1:]:
-        odd = [name for name in (*names, *frame.columns) if (name in names) != (name in frame)]
-        if odd:
-            raise ValueError(
-                f"all tables need the same columns, but not all have {odd[0]!r}; choose or rename "
-                f"columns first."
-            )
-    return [s[names] if is_frame(s) else kind(_dense(s), columns=names) for s in samples]
-
-
-def _dense(sample: Data) -> Any:
-    if hasattr(sample, "iloc"):  # a column of its own
-        return sample.to_numpy()
-    return sample.toarray() if sp.issparse(sample) else sample

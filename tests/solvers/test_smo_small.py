@@ -95,3 +95,18 @@ def test_step_limit(rng):
     solution = solve_box(compiled, problem("classification", rng, X), max_iter=25)
     assert not solution.converged
     assert solution.n_iter == 25
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "nu"])
+def test_rounds_that_are_cut_off_lose_no_variable(rng, monkeypatch, name):
+    """Whoever was chosen when the limit was reached is chosen again in the next round."""
+    X = rng.standard_normal((500, 3))
+    task = problem(name, rng, X)
+    K, _, compiled = forms(X)
+    whole = solve_box(compiled, task, tol=1e-4)
+    monkeypatch.setattr(smo._Decomposition, "_limit", lambda self, left: min(left, 7))
+    short = solve_box(compiled, task, tol=1e-4)
+    assert short.converged
+    value = [b @ K @ b / 2 - task.target @ b + task.epsilon * np.abs(b).sum()
+             for b in (whole.beta, short.beta)]  # fmt: skip
+    assert value[1] == pytest.approx(value[0], rel=1e-6)

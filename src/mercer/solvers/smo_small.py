@@ -95,6 +95,8 @@ def _solve(
                     slot[new[r]] = -2
                 count += found
         if violation < tol or steps >= limit:
+            for r in range(count):  # they get their rows another time
+                slot[new[r]] = -1
             return steps, used
         if count:
             exp_rows(left, right, unit, runs, sample, new[:count], rows, used)

@@ -27,6 +27,7 @@ from .conditional_problems import ALTERNATIVES, NULLS, Draw, Triple
 from .harness import ROOT
 
 LEVEL = 0.05
+ORDER = ("mercer", "local", "gamma", "partial correlation", "GCM", "causal-learn KCI")
 RESULTS = ROOT / "benchmarks" / "results"
 Test = Callable[[Triple, int], float]
 
@@ -115,23 +116,30 @@ def band(repetitions: int) -> tuple[float, float]:
 
 def markdown(found: dict[str, Any]) -> str:
     """A table of levels and one of powers."""
-    names = list(tests() | dict.fromkeys(name for row in found.values() for name in row))
+    tried = dict.fromkeys(name for row in found.values() for name in row)
+    names = [*(name for name in ORDER if name in tried), *(tried.keys() - set(ORDER))]
     parts = []
     for problems, title in ((NULLS, "independent given z"), (ALTERNATIVES, "dependent given z")):
-        keys = [key for key in found if key.rsplit(", n=", 1)[0] in problems]
+        places = {name: place for place, name in enumerate(problems)}
+        keys = [key for key in found if _name(key) in places]
+        keys.sort(key=lambda key: (places[_name(key)], len(key), key))
         lines = [[title, *names], ["---"] * (1 + len(names))]
         for key in keys:
             cells = [_cell(found[key].get(name)) for name in names]
             lines.append([key.replace("|", "\\|"), *cells])
         parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
-    low, high = band(1000)
+    bands = {n: "{:.3f} to {:.3f}".format(*band(n)) for n in (1000, 400, 200, 100, 50)}
     about = (
         "Shares of samples rejected at the 5 % level (repetitions in brackets where they are not "
-        f"1000). Of 1000 samples a test of that level rejects {low:.3f} to {high:.3f} with a "
-        f"probability of 99 %, of 400 {band(400)[0]:.3f} to {band(400)[1]:.3f}, of 200 "
-        f"{band(200)[0]:.3f} to {band(200)[1]:.3f}.\n"
+        "1000). With a probability of 99 % a test of that level rejects "
+        + ", ".join(f"{bounds} of {n}" for n, bounds in bands.items())
+        + ' samples. *Local*: `null="local"`.\n'
     )
     return "\n".join([about, *parts])
+
+
+def _name(key: str) -> str:
+    return key.rsplit(", n=", 1)[0]
 
 
 def _cell(counts: list[int] | None) -> str:

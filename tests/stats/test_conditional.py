@@ -36,6 +36,13 @@ def ten(n, rng, common=0.0):
     return Z.sum(axis=1) / 3 + e, Z.sum(axis=1) / 3 + f, Z
 
 
+def yes_or_no(n, rng):
+    """Residuals of X and Y take two values at each z."""
+    z = rng.standard_normal(n)
+    x, y = rng.random((2, n)) < 1 / (1 + np.exp(-2 * z))
+    return x.astype(float), y.astype(float), z
+
+
 def rejected(draw, n, repetitions, null="wild", **options):
     ps = []
     for i in range(repetitions):
@@ -107,9 +114,11 @@ def test_units_do_not_matter(rng):
 
 
 # ---- level and power -----------------------------------------------------------------------
-@pytest.mark.parametrize(("draw", "null"), [(wave_and_square, "wild"), (wave_and_square, "local"),
-                                            (step, "wild")])  # fmt: skip
-def test_level_where_z_explains_nearly_everything(draw, null):
+@pytest.mark.parametrize(
+    ("draw", "null"),
+    [(wave_and_square, "wild"), (wave_and_square, "local"), (step, "wild"), (yes_or_no, "local")],
+)
+def test_level_where_z_explains_much(draw, null):
     """At a level of 5 % more than 4 of 25 are rejected once in 140 times; KCI rejected 24."""
     assert rejected(draw, 100, 25, null) <= 4
 

@@ -66,9 +66,9 @@ def conditional_independence_test(
         to choose from.
     null : {"auto", "wild", "gamma", "spectrum", "local", "permutation"}
         Where the p-value comes from. ``"permutation"`` permutes among observations of the same Z,
-        ``"local"`` permutes residuals among 8 to 15 neighbours in Z. ``"gamma"`` and
-        ``"spectrum"`` are the limit of the wild bootstrap for the mean of all statistics, by its
-        moments or exactly. ``"auto"`` is ``"permutation"`` if each value of Z occurs five times on
+        ``"local"`` permutes residuals (of discrete variables, these themselves) among 8 to 15
+        neighbours in Z. ``"gamma"`` and ``"spectrum"`` are the limit of the wild bootstrap for the
+        mean of all statistics, by its moments or exactly. ``"auto"`` is ``"permutation"`` if each value of Z occurs five times on
         average, else ``"wild"``.
     n_permutations : int
         Permutations, or draws of signs.
@@ -234,13 +234,19 @@ def _local(
     n_permutations: int,
     rng: np.random.Generator,
 ) -> TestResult:
-    """Residuals, or data with a kernel of their own, permuted among neighbours in Z."""
-    pairs = zip(joint.data[:2], left, strict=True)
-    data = [V if part.columns is None else part.columns for V, part in pairs]
-    return _exchanged(
-        data, kernel, cells(given), n_permutations, rng,
-        "residuals permuted among neighbours", (), _details(left),
-    )  # fmt: skip
+    """Residuals, or data with a kernel of their own, permuted among neighbours in Z.
+
+    Residuals of a discrete variable tell what z is: it is permuted itself.
+    """
+    labels = cells(given)
+    data: list[Any] = list(joint.data[:2])
+    for place, part in enumerate(left):
+        if part.columns is not None:
+            apart = within(part.raw, labels)
+            discrete = [is_discrete(values_of(column)) for column in part.raw.T]
+            data[place] = np.where(discrete, apart, part.columns)
+    how = "residuals permuted among neighbours"
+    return _exchanged(data, kernel, labels, n_permutations, rng, how, (), _details(left))
 
 
 def _permuted(

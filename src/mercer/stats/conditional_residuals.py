@@ -57,6 +57,8 @@ class Left:
     ----------
     columns : ndarray of shape (n, d) or None
         Standardised residuals of the columns that are not functions of Z.
+    raw : ndarray of shape (n, d)
+        These columns themselves, standardised; of numbers only.
     constant, function : bool
         Is there nothing left because X is constant, or a function of Z?
     r2 : list of float
@@ -110,6 +112,7 @@ class Left:
                 self._learned(choice, residuals)
         self.function = not kept
         self.columns = np.column_stack(kept) if kept else None
+        self.raw = V[:, [1 - choice.r2 > _NOTHING for choice in self.choices]]
 
     @property
     def nothing(self) -> bool:

@@ -68,8 +68,8 @@ def conditional_independence_test(
         Where the p-value comes from. ``"permutation"`` permutes among observations of the same Z,
         ``"local"`` permutes residuals (of discrete variables, these themselves) among 8 to 15
         neighbours in Z. ``"gamma"`` and ``"spectrum"`` are the limit of the wild bootstrap for the
-        mean of all statistics, by its moments or exactly. ``"auto"`` is ``"permutation"`` if each value of Z occurs five times on
-        average, else ``"wild"``.
+        mean of all statistics, by its moments or exactly. ``"auto"`` is
+        ``"permutation"`` if each value of Z occurs five times on average, else ``"wild"``.
     n_permutations : int
         Permutations, or draws of signs.
     rng : None, int or Generator

@@ -14,7 +14,7 @@ from ..data import Data, Rows, is_frame
 from ..exceptions import DomainError
 from ..features.sparse import stable_codes
 from .strings.sequences import is_missing
-from .tree_loops import subtree_codes, tuple_codes
+from .tree_loops import heights, subtree_codes, tuple_codes
 
 _TOKENS = re.compile(r"\(|\)|[^\s()]+")
 _MOST_NODES = 1_000_000  # of one tree, so that unfolding a graph ends
@@ -48,18 +48,21 @@ class Forest:
     ----------
     nodes : Nodes
         The nodes.
-    start, size : arrays
-        For each tree its first node and the number of its nodes.
+    start, size, height : arrays
+        For each tree its first node and the number of its nodes, and how many of them wait for
+        their parent at most, as nodes come one by one.
     """
 
-    def __init__(self, nodes: Nodes, start: np.ndarray, size: np.ndarray) -> None:
-        self.nodes, self.start, self.size = nodes, start, size
+    def __init__(
+        self, nodes: Nodes, start: np.ndarray, size: np.ndarray, height: np.ndarray
+    ) -> None:
+        self.nodes, self.start, self.size, self.height = nodes, start, size, height
 
     def __len__(self) -> int:
         return len(self.start)
 
     def __getitem__(self, rows: Rows) -> Forest:
-        return Forest(self.nodes, self.start[rows], self.size[rows])
+        return Forest(self.nodes, self.start[rows], self.size[rows], self.height[rows])
 
 
 def forest(X: Data, name: str) -> Forest:
@@ -98,9 +101,8 @@ def forest(X: Data, name: str) -> Forest:
     production = tuple_codes(label, first, count, below, origin)
     complete, internal = subtree_codes(label, first, count, below, origin)
     orders = [np.lexsort((code, tree)) - origin for code in (label, production)]
-    return Forest(
-        Nodes(label, production, complete, internal, first, count, below, *orders), start, size
-    )
+    nodes = Nodes(label, production, complete, internal, first, count, below, *orders)
+    return Forest(nodes, start, size, heights(count, start, size))
 
 
 def spelled(x: Any) -> list[tuple[str, list[int]]]:

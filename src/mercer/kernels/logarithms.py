@@ -34,9 +34,9 @@ class LogPaired(Paired):
     def log_slopes(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """dlog k(x_i, y_j)/dtheta, a column for each entry of theta; 0 where k is 0."""
 
+    @abstractmethod
     def slopes(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """dk(x_i, y_j)/dtheta, likewise."""
-        return self.log_slopes(X, Y, i, j) * self.pairs(X, Y, i, j)[:, None]
 
     def log_tiles(self, X: Any, Y: Any) -> Tile | None:
         def tile(rows: Any, cols: Any) -> np.ndarray:
@@ -100,7 +100,15 @@ class WidePaired(LogPaired):
         """What to say of two samples with too large a value, given as data sets of one each."""
 
     def pairs(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        found = self.found(X, Y, i, j)
+        return self._plain_values(self.found(X, Y, i, j), X, Y, i, j)
+
+    def slopes(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        found = self.found(X, Y, i, j, sloped=True)
+        return found.slopes * self._plain_values(found, X, Y, i, j)[:, None]
+
+    def _plain_values(
+        self, found: Found, X: Any, Y: Any, i: np.ndarray, j: np.ndarray
+    ) -> np.ndarray:
         values = plain(found.mantissa, found.exponent)
         finite = np.isfinite(values)
         if not finite.all():

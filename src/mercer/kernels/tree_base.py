@@ -149,17 +149,16 @@ class NodePairs(TreeKernel, WidePaired):
             m[at], e[at] = (part[0] for part in self._alone(X, Y, i[at], j[at], numbers, wide=True))
         return m, e
 
-    def _room(self, x: Forest, y: Forest, dtype: type, wide: bool) -> tuple[Any, ...]:
-        """Tables for any tree of one forest and any of another."""
+    def _room(self, X: Forest, Y: Forest, i: Any, j: Any, kind: type, wide: bool) -> tuple:
+        """Tables for some trees of one forest and some of another."""
         from ..gram.memory import require_memory
-        from .tree_loops import heights
 
-        p, q = int(x.size.max()), int(y.size.max())
-        kept = int(heights(x.nodes, x.start, x.size).max()) if self.kind == 2 else p
-        nbytes = kept * q * (np.dtype(dtype).itemsize + 8 * wide)
+        p, q = int(np.max(X.size[i])), int(np.max(Y.size[j]))
+        kept = int(np.max(X.height[i])) if self.kind == 2 else p
+        nbytes = kept * q * (np.dtype(kind).itemsize + 8 * wide)
         require_memory(nbytes, f"the table of two trees of {p} and {q} nodes")
-        table, row = zeros((kept, q), dtype, wide), zeros(q, dtype, wide)
-        children = zeros(1 + int(y.nodes.arity.max()), dtype, wide)
+        table, row = zeros((kept, q), kind, wide), zeros(q, kind, wide)
+        children = zeros(1 + int(Y.nodes.arity.max()), kind, wide)
         return table, row, children, np.empty(p, np.int64), np.empty(p, np.int64), np.zeros(1, int)
 
     def _plain(
@@ -168,7 +167,7 @@ class NodePairs(TreeKernel, WidePaired):
         from .tree_loops import pairs
 
         out: np.ndarray = np.zeros(len(i), type(numbers[0]))
-        room = self._room(X[np.unique(i)], Y[np.unique(j)], out.dtype.type, wide=False)
+        room = self._room(X, Y, i, j, type(numbers[0]), wide=False)
         pairs(
             self.kind, X.nodes, X.start, X.size, Y.nodes, Y.start, Y.size, i, j, self.by_label,
             *numbers, room, out,
@@ -185,7 +184,7 @@ class NodePairs(TreeKernel, WidePaired):
 
         kind = type(numbers[0])
         at = int(X.start[i]), int(X.size[i]), int(Y.start[j]), int(Y.size[j])
-        room, total = self._room(X[[i]], Y[[j]], kind, wide), zeros(1, kind, wide)
+        room, total = self._room(X, Y, i, j, kind, wide), zeros(1, kind, wide)
         nodes = zeros(0, kind, wide) if nodes is None else nodes
         begin(X.nodes, Y.nodes, at, self.by_label, room)
         step = max(1, int(_CELLS / (_SLOWER if wide else 1) / at[3]))

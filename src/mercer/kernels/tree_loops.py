@@ -109,14 +109,14 @@ def end(kind, Y, at, by_label, room):
 
 
 @njit(cache=True, nogil=True)
-def heights(X, start, size):
+def heights(arity, start, size):
     """For each tree, how many nodes wait for their parents at most, as nodes come one by one."""
     out = np.zeros(start.size, np.int64)
     for t in range(start.size):
         waiting = 0
         for v in range(start[t], start[t] + size[t]):
             out[t] = max(out[t], waiting + 1)
-            waiting += 1 - X.arity[v]
+            waiting += 1 - arity[v]
     return out
 
 
@@ -133,6 +133,7 @@ def rows(kind, X, Y, at, first, last, by_label, decay, span, room, total, nodes)
     step = like(total, span + 0.0 * decay)
     if first == 0:
         stack[0] = 0
+    everything = get(total, 0)
     for v in range(first, last):
         if kind == 2:
             found = _elastic(X, a, v, Y, b, q, factor, zero, one, table, row, S, stack)
@@ -147,9 +148,10 @@ def rows(kind, X, Y, at, first, last, by_label, decay, span, room, total, nodes)
                     value = times(factor, value)
                 put(table, (v, w), value)
                 found = plus(found, value)
-        put(total, 0, plus(get(total, 0), found))
+        everything = plus(everything, found)
         if nodes[0].size:
             put(nodes, v, found)
+    put(total, 0, everything)
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar
 from unicodedata import category, normalize
 
@@ -20,6 +20,7 @@ from . import properties as prop
 from .domains import STRINGS, Domain
 from .explicit import Explicit
 
+_MARKS = (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))  # where Unicode has marks
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # inside of words of some scripts
 
 
@@ -55,8 +56,7 @@ class Words(Explicit):
             return cls._word.findall(text)
         text = normalize("NFC", text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
         text = text.replace("\N{SOFT HYPHEN}", "")
-        marks = "".join(sorted(c for c in set(text) if category(c)[0] == "M" or c in _JOINERS))
-        return (_with_marks(marks) if marks else cls._word).findall(text)
+        return _with_marks().findall(text)
 
     @classmethod
     def codes(cls, words: Iterable[str]) -> np.ndarray:
@@ -98,11 +98,12 @@ class Words(Explicit):
         )
 
 
-@lru_cache(maxsize=1000)
-def _with_marks(marks: str) -> re.Pattern:
-    """Words in which the marks follow letters: accents that no letter includes, vowel signs."""
-    part = rf"[^\W_](?:[^\W_]|[{re.escape(marks)}])*"
-    return re.compile(rf"{part}(?:'{part})*")
+@cache
+def _with_marks() -> re.Pattern:
+    """Words in which marks may follow letters: accents that no letter includes, vowel signs."""
+    marks = "".join(c for c in map(chr, _MARKS) if category(c)[0] == "M")
+    after = rf"(?=[^\x00-\x7f])[{marks}{_JOINERS}]+[^\W_]*"  # first a look, which is quick
+    return re.compile(rf"[^\W_]+(?:{after})*(?:'[^\W_]+(?:{after})*)*")
 
 
 def _documents(X: Data) -> Any:

@@ -132,7 +132,17 @@ class LocalAlignment(Tabled):
         return Sequences(np.where(found < 0, len(matrix) - 1, found), sequences.ends)
 
     def pairs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        logs = self.logs(X, Y, i, j)
+        return self._of_logs(self.logs(X, Y, i, j), X, Y, i, j)
+
+    def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        logs, slopes = self._aligned(X, Y, i, j, sloped=True)
+        values = self._of_logs(logs, X, Y, i, j)
+        return (slopes / self.beta - values if self.log else slopes * values)[:, None]
+
+    def _of_logs(
+        self, logs: np.ndarray, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray
+    ) -> np.ndarray:
+        """The values of the kernel."""
         if self.log:
             return logs / self.beta
         if logs.max(initial=0) > _LARGEST:
@@ -143,10 +153,6 @@ class LocalAlignment(Tabled):
                 f"work from logarithms, or lower beta."
             )
         return np.exp(logs)
-
-    def slopes(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        slopes, values = self.log_slopes(X, Y, i, j), self.pairs(X, Y, i, j)[:, None]
-        return slopes / self.beta - values if self.log else slopes * values
 
     def logs(self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return self._aligned(X, Y, i, j, sloped=False)[0]

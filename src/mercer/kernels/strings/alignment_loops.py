@@ -73,25 +73,30 @@ def _fitting(top, held):
 
 @njit(cache=True, nogil=True)
 def _rescale(strip, size, own, edge, first, last, powers):
-    """Give a strip the powers that fit the largest number of it or of the edge of the rows ahead.
+    """Give a strip the powers that fit the sum of it or of its edge in the rows ahead.
 
     The factors by which numbers of the strip have changed, and those for numbers of the edge.
     """
-    factors = np.empty((2, WIDTH))
+    factors, tops = np.ones((2, WIDTH)), np.empty((2, WIDTH))
+    Z, column = strip[2], edge[0]
+    top, ahead = equal(0.0), equal(0.0)
+    for c in range(0, size, WIDTH):
+        top = plus(top, load(Z, c))
+    for i in range(first, last, WIDTH):
+        ahead = plus(ahead, load(column, i))
+    store(tops[0], 0, top)
+    store(tops[1], 0, ahead)
     for lane in range(WIDTH):
-        top, ahead = 0.0, 0.0
-        for c in range(lane, size, WIDTH):
-            top = max(top, strip[2, c])
-        for i in range(first + lane, last, WIDTH):
-            ahead = max(ahead, edge[0, i])
-        wanted = max(_fitting(top, own[lane]), _fitting(ahead, powers[lane]))
-        factors[0, lane] = power(own[lane] - wanted)
-        factors[1, lane] = power(powers[lane] - wanted)
+        wanted = max(_fitting(tops[0, lane], own[lane]), _fitting(tops[1, lane], powers[lane]))
+        if wanted != powers[lane]:
+            factors[1, lane] = power(powers[lane] - wanted)
+            powers[lane] = wanted
         if wanted != own[lane]:
+            factors[0, lane] = power(own[lane] - wanted)
+            own[lane] = wanted
             for kind in range(strip.shape[0]):
                 for c in range(lane, size, WIDTH):
                     strip[kind, c] *= factors[0, lane]
-        own[lane] = powers[lane] = wanted
     return factors
 
 

@@ -196,3 +196,19 @@ def test_refusals(data):
         fragment_weights(partial, size=0)
     with pytest.raises(TypeError, match="fitted kernel model"):
         node_weights("model", "a")
+
+
+def test_nodes_of_trees_whose_values_are_no_numbers():
+    """k(x, x) of a chain of 900 nodes is beyond 1e308; what its nodes add is not."""
+
+    def chain(n):
+        tree = ("a",)
+        for _ in range(n):
+            tree = ("a", tree)
+        return tree
+
+    model = KernelRidge(0.1, kernel=ElasticTree().normalize())
+    model.fit([chain(n) for n in (900, 880, 5, 40)], [1.0, 2.0, 3.0, 4.0])
+    weights = [node.weight for node in node_weights(model, chain(890))]
+    assert np.isfinite(weights).all()
+    assert sum(weights) == pytest.approx(model.predict([chain(890)])[0], rel=1e-9)

@@ -22,7 +22,7 @@ from mercer import (
     tune,
     two_sample_test,
 )
-from mercer.exceptions import DomainError
+from mercer.exceptions import DomainError, MemoryPlanError
 from mercer.kernels.forest import forest
 from mercer.testing import check_kernel
 
@@ -490,3 +490,13 @@ def test_wide_numbers_are_the_same_numbers(kernel, rng, monkeypatch):
     for first, second, wanted in zip(stepped, all_of(), before, strict=True):
         np.testing.assert_allclose(first, wanted, rtol=1e-12)
         np.testing.assert_allclose(second, wanted, rtol=1e-12)
+
+
+def test_tables_of_nodes_that_do_not_fit(monkeypatch):
+    monkeypatch.setattr("mercer.gram.memory.free_memory", lambda: 2e8)
+    wide = ("a", *["b"] * 6000)
+    with pytest.raises(
+        MemoryPlanError, match="6001 and 6001 nodes needs 288 MB, but 200 MB are free"
+    ):
+        ElasticTree()([wide])
+    assert ElasticTree()([stack(3000)], [("b",)])[0, 0] == 0  # one row of the table is kept

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data import Data
+from ..exceptions import MemoryPlanError
 from ..params import fraction
 from . import properties as prop
 from .base import Kernel
@@ -19,6 +20,7 @@ from .logarithms import Found, WidePaired, moved, slope
 from .wide import LARGEST, logarithms, zeros
 
 _CELLS = 2e7  # pairs of nodes that one compiled call looks at: a fraction of a second
+_UNCHECKED = 1e8  # bytes that a table may take in any case
 _SLOWER = 10  # so much longer take wide numbers
 
 
@@ -151,12 +153,17 @@ class NodePairs(TreeKernel, WidePaired):
 
     def _room(self, X: Forest, Y: Forest, i: Any, j: Any, kind: type, wide: bool) -> tuple:
         """Tables for some trees of one forest and some of another."""
-        from ..gram.memory import require_memory
+        from ..gram.memory import free_memory, memory_words
 
         p, q = int(np.max(X.size[i])), int(np.max(Y.size[j]))
         kept = int(np.max(X.height[i])) if self.kind == 2 else p
         nbytes = kept * q * (np.dtype(kind).itemsize + 8 * wide)
-        require_memory(nbytes, f"the table of two trees of {p} and {q} nodes")
+        if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
+            raise MemoryPlanError(
+                f"{type(self).__name__}: the table of two trees of {p} and {q} nodes needs "
+                f"{memory_words(nbytes)}, but {memory_words(free)} are free; cut the trees, or use "
+                f"Subtree(), which needs no table."
+            )
         table, row = zeros((kept, q), kind, wide), zeros(q, kind, wide)
         children = zeros(1 + int(Y.nodes.arity.max()), kind, wide)
         return table, row, children, np.empty(p, np.int64), np.empty(p, np.int64), np.zeros(1, int)

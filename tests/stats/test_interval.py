@@ -45,7 +45,7 @@ def test_intervals_cover(shift, spread):
 )
 def test_coverage(sizes, shift, spread, record_property):
     above, below = misses(*sizes, shift, spread, 1000)
-    record_property("missed", (above, below))
+    record_property("missed", (int(above), int(below)))
     assert above + below <= binom.ppf(0.995, 1000, 0.09 if min(sizes) < 50 else 0.075)
 
 

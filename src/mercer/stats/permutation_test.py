@@ -12,6 +12,7 @@ from ..gram.memory import parse_memory
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.dot import Linear, Polynomial
+from ..kernels.indefinite import known_indefinite
 from ..kernels.nystrom import Nystrom
 from .aggregate import as_kernels, combine, kernel_grid, wider_kernels
 from .nulls import (
@@ -178,12 +179,11 @@ def _approximated(
 
 def indefinite(kernels: Sequence[Kernel]) -> tuple[str, ...]:
     """A note on kernels that are known not to be positive definite."""
-    facts = [(k, k.properties.psd) for k in kernels]
     return tuple(
-        f"{k!r} is not positive definite ({fact.because}): permutations keep the level, but the "
-        f"statistic is not a squared distance, and differences may cancel."
-        for k, fact in facts
-        if fact.no
+        f"{found}: permutations keep the level, but the statistic is not a squared distance, and "
+        f"differences may cancel."
+        for found in map(known_indefinite, kernels)
+        if found is not None
     )
 
 

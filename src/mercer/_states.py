@@ -106,7 +106,10 @@ def _check_counts(model: Any) -> None:
     support = getattr(model, "n_support_", None)
     if support is not None:
         total = len(model.support_)
-        known = model.kernel == "precomputed" or length(model.support_vectors_) == total
+        if model.kernel == "precomputed":  # support_ are columns of K
+            known = np.all((model.support_ >= 0) & (model.support_ < model.n_features_in_))
+        else:
+            known = length(model.support_vectors_) == total
         if np.min(support) < 0 or np.sum(support) != total or not known:
             raise Unreadable("holds a machine whose support vectors are not as many as it says.")
     codes = getattr(model, "_codes", None)

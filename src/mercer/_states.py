@@ -107,7 +107,7 @@ def _check_counts(model: Any) -> None:
     if support is not None:
         total = len(model.support_)
         if model.kernel == "precomputed":  # support_ are columns of K
-            known = np.all((model.support_ >= 0) & (model.support_ < model.n_features_in_))
+            known = bool(np.all((model.support_ >= 0) & (model.support_ < model.n_features_in_)))
         else:
             known = length(model.support_vectors_) == total
         if np.min(support) < 0 or np.sum(support) != total or not known:

@@ -25,6 +25,7 @@ from mercer import (
     k_sample_test,
     two_sample_test,
 )
+from mercer.cli.main import main
 from mercer.kernels.facts import no
 from mercer.kernels.vectors import VectorKernel
 from mercer.stats.aggregate import combine
@@ -149,6 +150,15 @@ def test_a_labelling_that_stands_out_is_seen_nevertheless():
     T = np.zeros((1, 100))
     T[0, 0] = 1.0
     assert not combine(T, tolerance=np.array([1e-9])).exceeding.any()
+
+
+def test_the_command_line_too(tmp_path, capsys):
+    names = [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
+    for name, places in zip(names, ([3], []), strict=True):
+        flags = rare(100, places)[:, 0].astype(int)
+        pd.DataFrame({"flag": flags, "side": np.arange(100) % 2}).to_csv(name, index=False)
+    assert main(["test", "two-sample", *names, "--permutations", "99"]) == 0
+    assert "p-value   1 " in capsys.readouterr().out
 
 
 def test_groups_inside_samples_leave_nothing_to_permute(rng):

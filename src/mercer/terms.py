@@ -12,8 +12,9 @@ from .data import Data, columns
 from .kernels.algebra import Product, Sum
 from .kernels.base import Kernel
 from .kernels.constant import Constant
+from .kernels.rescaled import Normalized
 from .kernels.tfidf import TfIdf
-from .kernels.transforms import Normalized, On
+from .kernels.transforms import On
 from .rkhs.function import RKHSFunction
 
 

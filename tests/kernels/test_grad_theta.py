@@ -39,7 +39,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.distributions import EmbeddingGaussian, MeanEmbedding
 from mercer.kernels.dot import Dot
 from mercer.kernels.radial import Radial
-from mercer.kernels.transforms import Rescaled, Transform
+from mercer.kernels.rescaled import Rescaled
+from mercer.kernels.transforms import Transform
 from mercer.params import Params, positive
 from mercer.testing import check_kernel
 

@@ -319,7 +319,7 @@ class Kernel(Params, ABC):
 
     def normalize(self) -> Kernel:
         """k(x, y) / sqrt(k(x, x) k(y, y)): the cosine of the angle between the features."""
-        from .transforms import Normalized
+        from .rescaled import Normalized
 
         return Normalized(self)
 
@@ -343,7 +343,7 @@ class Kernel(Params, ABC):
 
     def modulate(self, factor: Callable[[Data], np.ndarray]) -> Kernel:
         """f(x) k(x, y) f(y) for a function f, given as a function of a whole data set."""
-        from .transforms import Modulated
+        from .rescaled import Modulated
 
         return Modulated(self, factor)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -51,12 +52,18 @@ def _of_the_machine() -> float:
 def _of_control_groups(
     own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> float:
-    """What the control groups of this process leave it, of either version, and all above them.
+    """What the control groups of this process leave it."""
+    return min(map(_left_in, _groups(own, root)), default=np.inf)
+
+
+@cache
+def _groups(own: Path, root: Path) -> tuple[Path, ...]:
+    """The control groups of this process that limit memory, of either version, and all above them.
 
     Inside of a container the path of a group may begin above what is mounted: then the mounted
     root is the group itself.
     """
-    free = np.inf
+    found = []
     for line in _text(own).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
@@ -64,9 +71,9 @@ def _of_control_groups(
         top = root / "memory" if controllers else root
         at = top / path.strip("/")
         for group in [at, *at.parents] if at.is_relative_to(top) else []:
-            if group.is_relative_to(top):
-                free = min(free, _left_in(group))
-    return free
+            if group.is_relative_to(top) and np.isfinite(_left_in(group)):
+                found.append(group)
+    return tuple(found)
 
 
 def _left_in(group: Path) -> float:
@@ -90,11 +97,11 @@ def _of_limits() -> float:
         import resource
     except ImportError:  # Windows
         return np.inf
-    free, status = np.inf, _text(Path("/proc/self/status"))
+    free = np.inf
     for limit, used in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
         allowed = resource.getrlimit(limit)[0]
-        found = re.search(rf"{used}:\s+(\d+) kB", status)
         if allowed != resource.RLIM_INFINITY:
+            found = re.search(rf"{used}:\s+(\d+) kB", _text(Path("/proc/self/status")))
             free = min(free, allowed - (int(found[1]) * 1024.0 if found else 0.0))
     return free
 

@@ -78,7 +78,7 @@ def _groups(own: Path, root: Path) -> tuple[Path, ...]:
 
 def _left_in(group: Path) -> float:
     """The limit of a control group without what is used, but for files that can be dropped."""
-    for limit, usage, cache in (
+    for limit, usage, files in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     ):
@@ -86,7 +86,7 @@ def _left_in(group: Path) -> float:
             left = float(_text(group / limit)) - float(_text(group / usage))
         except ValueError:  # no such file, or "max"
             continue
-        found = re.search(rf"^{cache} (\d+)", _text(group / "memory.stat"), re.MULTILINE)
+        found = re.search(rf"^{files} (\d+)", _text(group / "memory.stat"), re.MULTILINE)
         return left + (float(found[1]) if found else 0.0)
     return np.inf
 

@@ -499,7 +499,8 @@ class TestHulls:
         assert report.margin == pytest.approx(width, rel=1e-3)
         assert report.gap <= 1e-2 * report.primal
         signed = np.where(y, 1, -1) * model.decision_function(X + offset)
-        assert np.all(signed > 0)
+        if offset * 1e-6 < width:  # f is a difference of numbers of size offset / width
+            assert np.all(signed > 0)
 
     def test_the_primal_of_a_hard_margin_is_attained(self, iris):
         """Scaled to a margin of 1 on every sample, f has the norm that is reported."""

@@ -243,7 +243,10 @@ def _newton_step(
         P, KP, p = Z + ratio * P, KZ + ratio * KP, z + ratio * p
         bend = curve(KP + p)
         Q, q = alpha * P + bend, bend.sum(axis=0)
-        step = gamma / float(np.sum(KP * Q) + p @ q)
+        curvature = float(np.sum(KP * Q) + p @ q)
+        if not curvature > 0:  # what is left is rounding
+            return D, KD, e
+        step = gamma / curvature
         D, KD, e = D + step * P, KD + step * KP, e + step * p
         R, s = R - step * Q, s - step * q
     return D, KD, e

@@ -359,7 +359,7 @@ def test_wide_numbers_are_the_same_numbers(kernel, rng, monkeypatch):
     monkeypatch.setattr(alignment, "_UNSCALED", -1.0)
     monkeypatch.setattr(alignment, "_NARROWEST", 1000)
     for got, wanted in zip(all_of(), before, strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-11)
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
 
 
 def test_slopes_beyond_all_numbers(rng):

@@ -14,8 +14,8 @@ from sklearn.datasets import load_diabetes
 from mercer import Categorical, Gaussian, load, save
 from mercer.cli.fit import fit_table
 from mercer.cli.output import entry, grid, number
-from mercer.cli.reading import read_table
 from mercer.cli.summary import summary
+from mercer.tables.reading import read_table
 
 
 def heading(step: int, text: str) -> None:

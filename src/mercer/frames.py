@@ -184,3 +184,12 @@ def _table(X: Any, like: Frame) -> Frame:
             f"common; give both the same number."
         )
     return type(like)(dict(zip(known, X.T, strict=True)))
+
+
+def pandas() -> Any:
+    """The module pandas, which reading tables needs."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError('reading tables needs pandas: pip install "mercer[table]".') from None
+    return pandas

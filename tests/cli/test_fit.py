@@ -186,8 +186,8 @@ def test_decimal_commas_from_fit_to_predict(folder, capsys):
 
 def test_many_rows_are_approximated(folder, monkeypatch, capsys):
     """By landmarks; with as many of them as rows, nothing changes."""
-    monkeypatch.setattr("mercer.cli.model.MANY_ROWS", 50)
-    monkeypatch.setattr("mercer.cli.model.RANK", 30)
+    monkeypatch.setattr("mercer.tables.regressor.MANY_ROWS", 50)
+    monkeypatch.setattr("mercer.tables.regressor.RANK", 30)
     table = pd.read_csv("homes.csv").drop(columns="address")
     options = {"kernel": Gaussian([60.0, 6.0]).on(["size", "age"]), "alphas": [0.1]}
     few = fit_table(table, "price", **options)
@@ -198,7 +198,7 @@ def test_many_rows_are_approximated(folder, monkeypatch, capsys):
     same = fit_table(table, "price", rank=96, **options)
     for name in ("prediction", "std"):
         np.testing.assert_allclose(same.held_out[name], everything.held_out[name], rtol=1e-3)
-    monkeypatch.setattr("mercer.cli.model.RANK", 25)
+    monkeypatch.setattr("mercer.tables.regressor.RANK", 25)
     assert main(["fit", "homes.csv", "--target", "city", "--features", "size,age"]) == 0
     assert "at most 25 features" in " ".join(capsys.readouterr().out.split())
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian, Linear, Plan, Spectrum
-from mercer.gram.memory import free_memory, parse_memory
+from mercer.engine.memory import free_memory, parse_memory
 from mercer.gram.stored import DenseGram, LowRankGram, TiledGram
 
 

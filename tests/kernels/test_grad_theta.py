@@ -33,14 +33,14 @@ from mercer import (
     Taylor,
     Theta,
 )
-from mercer.kernels.algebra import Binary
-from mercer.kernels.anchored import Anchored
+from mercer.kernels.algebra.anchored import Anchored
+from mercer.kernels.algebra.rescaled import Rescaled
+from mercer.kernels.algebra.sums import Binary
+from mercer.kernels.algebra.transforms import Transform
 from mercer.kernels.base import Kernel
-from mercer.kernels.distributions import EmbeddingGaussian, MeanEmbedding
-from mercer.kernels.dot import Dot
-from mercer.kernels.radial import Radial
-from mercer.kernels.rescaled import Rescaled
-from mercer.kernels.transforms import Transform
+from mercer.kernels.distributions.embeddings import EmbeddingGaussian, MeanEmbedding
+from mercer.kernels.vectors.dot import Dot
+from mercer.kernels.vectors.radial import Radial
 from mercer.params import Params, positive
 from mercer.testing import check_kernel
 

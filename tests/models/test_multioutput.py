@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelRidge, Linear, MultiOutputKernelRidge, Plan, Spectrum
 from mercer.exceptions import ConvergenceWarning
-from mercer.kernels.operator_valued import Separable, Transformable
+from mercer.kernels.algebra.operator_valued import Separable, Transformable
 from mercer.solvers.eigen import RidgeSpectrum
 from mercer.solvers.output import learn_output
 

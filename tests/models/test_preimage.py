@@ -190,7 +190,7 @@ def test_denoised_strings_are_training_strings(rng):
 
 def test_ten_clusters():
     """Mean squared error at most 0.16, where scikit-learn's inverse transform has 0.2."""
-    from mercer.kernels.distances import median_distance
+    from mercer.kernels.vectors.distances import median_distance
 
     clean, noisy = ten_clusters(2000, 0)
     gamma = 1 / median_distance(clean) ** 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from mercer.kernels.bits import DifferingBits
+from mercer.kernels.vectors.bits import DifferingBits
 from mercer.solvers.exponential import Factors, exp, exp_product, exp_rows, exp_scatter
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from mercer import Gaussian, Linear, Plan
 from mercer.exceptions import ConvergenceWarning
-from mercer.kernels.operator_valued import Separable, Transformable
+from mercer.kernels.algebra.operator_valued import Separable, Transformable
 from mercer.solvers.eigen import RidgeSpectrum
 from mercer.solvers.kronecker import (
     KroneckerSpectrum,

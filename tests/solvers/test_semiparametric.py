@@ -259,7 +259,7 @@ class TestBadInput:
             solve_semiparametric(Gaussian().gram(np.arange(3.0)), P, np.ones((3, 1)), 1.0)
 
     def test_more_points_than_fit_the_memory(self, monkeypatch):
-        monkeypatch.setattr("mercer.gram.memory.free_memory", lambda: 1e8)
+        monkeypatch.setattr("mercer.engine.memory.free_memory", lambda: 1e8)
         gram = Gaussian().gram(np.arange(5000.0))
         with pytest.raises(MemoryPlanError, match="5000 points needs 1 GB"):
             solve_semiparametric(gram, np.ones((5000, 1)), np.ones((5000, 1)), 1.0)

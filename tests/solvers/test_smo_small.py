@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian
-from mercer.kernels.distances import SquaredDistances
+from mercer.kernels.vectors.distances import SquaredDistances
 from mercer.solvers import smo, working_set
 from mercer.solvers.blocks import Blocks
 from mercer.solvers.exponential import Factors

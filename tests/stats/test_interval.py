@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom
 
 from mercer import Gaussian, Linear, Plan, mmd, mmd_interval
+from mercer.stats.discrepancy import group_sums
 from mercer.stats.interval import _Curve, squared_sums
-from mercer.stats.mmd import group_sums
 from mercer.stats.samples import Samples
 
 

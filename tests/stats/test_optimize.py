@@ -5,7 +5,7 @@ import pytest
 
 from mercer import Gaussian, Laplacian, Linear, Spectrum, mmd, optimize_kernel, two_sample_test
 from mercer.gram.tiles import contract
-from mercer.stats.mmd import group_sums
+from mercer.stats.discrepancy import group_sums
 from mercer.stats.optimize import power_ratio
 from mercer.stats.samples import Samples
 

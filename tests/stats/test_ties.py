@@ -26,8 +26,8 @@ from mercer import (
     two_sample_test,
 )
 from mercer.cli.main import main
-from mercer.kernels.facts import no
-from mercer.kernels.vectors import VectorKernel
+from mercer.kernels.calculus.facts import no
+from mercer.kernels.vectors.base import VectorKernel
 from mercer.stats.aggregate import combine
 from mercer.stats.permutations import binned, exchange_samples
 from mercer.stats.samples import Samples, relabelled

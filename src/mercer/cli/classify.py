@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 
-from .classifier import TableClassifier
-from .ridge import class_ranks
-from .rows import check_enough, check_share, select
-from .tables import Column, Table, label_target, tidy
+from ..tables.classifier import TableClassifier
+from ..tables.ridge import class_ranks
+from ..tables.roles import Column, Table, label_target, tidy
+from ..tables.rows import check_enough, check_share, select
 
 
 @dataclass

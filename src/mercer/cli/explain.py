@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from ..kernels.parse import parse
+from ..kernels.notation.parse import parse
 
 
 def add_arguments(parser: ArgumentParser) -> None:

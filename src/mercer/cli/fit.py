@@ -14,15 +14,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
+from ..frames import pandas
 from ..gram.plan import Plan
-from ..io import save
-from ..kernels.parse import parse
-from . import pandas
-from .model import ALPHAS, CHECKED_ROWS, TableRegressor, exact
-from .output import entry
-from .reading import read_table
-from .rows import check_enough, check_share, select
-from .tables import (
+from ..io.files import save
+from ..kernels.notation.parse import parse
+from ..tables.reading import read_table
+from ..tables.regressor import ALPHAS, CHECKED_ROWS, TableRegressor, exact
+from ..tables.roles import (
     Column,
     Table,
     few_whole_numbers,
@@ -30,6 +28,8 @@ from .tables import (
     numeric_target,
     tidy,
 )
+from ..tables.rows import check_enough, check_share, select
+from .output import entry
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -52,11 +52,6 @@ def grid(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
-def count(n: int, what: str) -> str:
-    """A number of things: ``"1 row"``, ``"3 rows"``."""
-    return f"{n} {what}{'s' * (n != 1)}"
-
-
 def number(x: float) -> str:
     """Four digits, without an exponent where that can be read."""
     return f"{x:#.4g}" if abs(x) < 1000 or abs(x) >= 1e7 else f"{x:.0f}"

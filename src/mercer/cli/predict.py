@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._atomic import write_atomically
-from ..io import load
-from . import pandas
-from .model import TableModel
-from .output import count, entry, grid, number
-from .reading import read_table
+from ..frames import pandas
+from ..io.atomic import write_atomically
+from ..io.files import load
+from ..tables.numbers import count
+from ..tables.reading import read_table
+from ..tables.regressor import TableModel
+from .output import entry, grid, number
 
 _SHOWN = 10
 

@@ -10,11 +10,12 @@ import numpy as np
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..models.svm import SVC
+from ..tables.numbers import count
+from ..tables.regressor import SEARCH_ROWS, exact
+from ..tables.roles import Column
 from .classify import Classification
 from .fit import Fit
-from .model import SEARCH_ROWS, exact
-from .output import ROOM, count, entry, grid, number
-from .tables import Column
+from .output import ROOM, entry, grid, number
 
 _MOST_NAMES = 12
 _MOST_CLASSES = 10  # of a confusion matrix

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.parse import parse
+from ..frames import pandas
+from ..kernels.notation.parse import parse
 from ..stats.result import TestResult
-from . import pandas
-from .candidates import on_table, table_kernels, text_kernels
+from ..tables.candidates import on_table, table_kernels, text_kernels
+from ..tables.numbers import count
+from ..tables.reading import read_table
+from ..tables.roles import Column, Table, describe, numbers_rows, require, tidy
+from ..tables.rows import complete_rows
 from .fit import names
-from .output import count, entry, grid
-from .reading import read_table
-from .rows import complete_rows
-from .tables import Column, Table, describe, numbers_rows, require, tidy
+from .output import entry, grid
 
 _TESTED = 100  # parts of the data that are tested on their own, at most
 _LISTED = 8  # of which so many are listed
@@ -245,7 +246,7 @@ def _excess(result: TestResult) -> float:
 
 # ---- pictures --------------------------------------------------------------------------------
 def _figure() -> Any:
-    from ..plots import axes
+    from ..plots.figure import axes
 
     axes()  # says what to install if matplotlib is missing
     import matplotlib.pyplot as plt

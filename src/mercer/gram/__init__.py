@@ -1,1 +1,17 @@
-"""Gram operators: kernel matrices stored, tiled, or factorised, and the plan that chooses."""
+"""Gram operators: where a kernel matrix lives, and how to multiply with it."""
+
+from __future__ import annotations
+
+from .._lazy import lazy
+
+FLAT = {"base": "Gram", "plan": "Plan"}
+
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    FLAT,
+    {
+        "algebra": "CenteredGram ShiftedGram SumGram",
+        "packed": "PackedGram",
+        "stored": "DenseGram KernelGram LowRankGram TiledGram",
+    },
+)

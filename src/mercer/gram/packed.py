@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .memory import require_memory
+from ..engine.memory import require_memory
 from .stored import KernelGram
 from .tiles import run, slices
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, length, take
+from ..engine.memory import free_memory, memory_words, parse_memory
+from ..kernels.algebra.nystrom import Nystrom, choose_landmarks, is_rank
 from ..kernels.base import Kernel
-from ..kernels.nystrom import Nystrom, choose_landmarks, is_rank
 from ..params import Params, one_of, parameter
 from .base import Gram
-from .memory import free_memory, memory_words, parse_memory
 from .stored import DenseGram, KernelGram, LowRankGram, TiledGram
 from .tiles import cores
 

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Rows, length, take
+from ..engine.memory import memory_words
 from ..exceptions import not_finite
 from ..features.sparse import compress
 from ..kernels.base import Kernel
 from .base import Gram
-from .memory import memory_words
 from .tiles import diagonal, evaluate, multiply
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, length, take
+from ..engine.memory import require_memory
+from ..engine.threads import cores, go_on, on_pool, one_blas_thread, run
 from ..exceptions import not_finite
 from ..kernels.base import Kernel
-from .memory import require_memory
-from .threads import cores, go_on, on_pool, one_blas_thread, run
 
 __all__ = [
     "TILE",

@@ -31,15 +31,15 @@ from ..data import Data, as_samples, column_key, is_frame, length, take
 from ..exceptions import NotAKernelError, UnresolvedError
 from ..frames import align
 from ..params import Params
-from .domains import ANY, Domain
-from .properties import Fact, Properties
+from .calculus.domains import ANY, Domain
+from .calculus.properties import Fact, Properties
 
 if TYPE_CHECKING:
     from ..gram.base import Gram
     from ..gram.plan import Plan
     from ..rkhs.function import RKHSFunction
-    from .bits import DifferingBits
-    from .distances import SquaredDistances
+    from .vectors.bits import DifferingBits
+    from .vectors.distances import SquaredDistances
 
 Tile = Callable[[slice, slice], np.ndarray]
 
@@ -247,14 +247,14 @@ class Kernel(Params, ABC):
 
     def explain(self) -> str:
         """Why this is a kernel, what is known of it, and what that says of functions in H_k."""
-        from .explain import explain
+        from .notation.explain import explain
 
         return explain(self)
 
     # ---- the algebra ---------------------------------------------------------------------
     def __add__(self, other: Any) -> Kernel:
-        from .algebra import Sum
-        from .constant import as_operand
+        from .algebra.constant import as_operand
+        from .algebra.sums import Sum
 
         if isinstance(other, Real) and other == 0:
             return self
@@ -262,8 +262,8 @@ class Kernel(Params, ABC):
         return NotImplemented if right is None else Sum(self, right)
 
     def __radd__(self, other: Any) -> Kernel:
-        from .algebra import Sum
-        from .constant import as_operand
+        from .algebra.constant import as_operand
+        from .algebra.sums import Sum
 
         if isinstance(other, Real) and other == 0:  # sum([...]) starts at 0
             return self
@@ -271,15 +271,15 @@ class Kernel(Params, ABC):
         return NotImplemented if left is None else Sum(left, self)
 
     def __mul__(self, other: Any) -> Kernel:
-        from .algebra import Product
-        from .constant import as_operand
+        from .algebra.constant import as_operand
+        from .algebra.sums import Product
 
         right = as_operand(other)
         return NotImplemented if right is None else Product(self, right)
 
     def __rmul__(self, other: Any) -> Kernel:
-        from .algebra import Product
-        from .constant import as_operand
+        from .algebra.constant import as_operand
+        from .algebra.sums import Product
 
         left = as_operand(other)
         return NotImplemented if left is None else Product(left, self)
@@ -288,8 +288,8 @@ class Kernel(Params, ABC):
         return NotImplemented if not isinstance(other, Real) else (1 / other) * self
 
     def __pow__(self, exponent: Any) -> Kernel:
-        from .constant import Constant
-        from .power import Power
+        from .algebra.constant import Constant
+        from .algebra.power import Power
 
         if not isinstance(exponent, Integral) or exponent < 0:
             raise NotAKernelError(
@@ -313,49 +313,49 @@ class Kernel(Params, ABC):
 
         One label, or several: as a list, a slice, an array, or a part of ``df.columns``.
         """
-        from .transforms import On
+        from .algebra.transforms import On
 
         return On(self, column_key(columns))
 
     def normalize(self) -> Kernel:
         """k(x, y) / sqrt(k(x, x) k(y, y)): the cosine of the angle between the features."""
-        from .rescaled import Normalized
+        from .algebra.rescaled import Normalized
 
         return Normalized(self)
 
     def center(self, reference: Data | None = None) -> Kernel:
         """k with features centred on a reference sample (by default the training data)."""
-        from .anchored import Centered
+        from .algebra.anchored import Centered
 
         return Centered(self, reference)
 
     def given(self, reference: Data | None = None, noise: Any = 0.0) -> Kernel:
         """The covariance of a Gaussian process given its values at a sample, seen with noise."""
-        from .conditioned import Conditioned
+        from .algebra.conditioned import Conditioned
 
         return Conditioned(self, reference, noise)
 
     def pullback(self, map: Callable[[Data], Data]) -> Kernel:
         """k(A(x), A(y)) for a map A, given as a function of a whole data set."""
-        from .transforms import Pullback
+        from .algebra.transforms import Pullback
 
         return Pullback(self, map)
 
     def modulate(self, factor: Callable[[Data], np.ndarray]) -> Kernel:
         """f(x) k(x, y) f(y) for a function f, given as a function of a whole data set."""
-        from .rescaled import Modulated
+        from .algebra.rescaled import Modulated
 
         return Modulated(self, factor)
 
     def through(self, points: Data | None = None) -> Kernel:
         """sum_z k(x, z) k(z, y) over points z (by default the training data): Gram matrix K K."""
-        from .anchored import Through
+        from .algebra.anchored import Through
 
         return Through(self, points)
 
     def restrict(self, condition: Callable[[Data], np.ndarray]) -> Kernel:
         """This kernel on the samples that satisfy a condition; others are refused."""
-        from .transforms import Restricted
+        from .algebra.transforms import Restricted
 
         return Restricted(self, condition)
 
@@ -366,7 +366,7 @@ class Kernel(Params, ABC):
 
     def _stated(self, **facts: Any) -> Properties:
         """Properties of a leaf: its own facts, closed under the theorems."""
-        from .properties import close
+        from .calculus.properties import close
 
         return close(replace(Properties(self.domain, psd=Fact(True, self.because)), **facts))
 

@@ -1,1 +1,33 @@
-"""Estimators with scikit-learn's contract, on any kernel and any data."""
+"""Estimators with scikit-learn's contract."""
+
+from __future__ import annotations
+
+from .._lazy import lazy
+
+FLAT = {
+    "cca": "KernelCCA",
+    "cca_cv": "KernelCCACV",
+    "cca_measures": "kernel_canonical_correlation kernel_generalized_variance",
+    "conditional": "ConditionalEmbedding",
+    "conformal": "ConformalRegressor",
+    "gp": "GaussianProcessRegressor",
+    "gp_classifier": "GaussianProcessClassifier",
+    "linear_cca": "CCA",
+    "logistic": "KernelLogisticRegression",
+    "lssvm": "LSSVC LSSVR",
+    "machine": "KernelMachine",
+    "multioutput": "MultiOutputKernelRidge",
+    "novelty": "OneClassSVM",
+    "pca": "KernelPCA",
+    "preimage": "LearnedPreImage",
+    "quantile": "KernelQuantileRegressor",
+    "ridge": "KernelRidge",
+    "ridge_cv": "KernelRidgeCV",
+    "semiparametric": "SemiparametricRidge",
+    "smoothing": "SmoothingSpline ThinPlateSpline",
+    "svm": "NuSVC SVC",
+    "svm_cv": "SVCCV",
+    "svr": "NuSVR SVR",
+}
+
+__getattr__, __dir__, __all__ = lazy(__name__, FLAT, {"svm_report": "DualReport"})

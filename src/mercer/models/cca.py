@@ -14,9 +14,9 @@ from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..gram.stored import DenseGram, LowRankGram, TiledGram
 from ..kernels.base import Kernel
-from ..kernels.named import as_kernel
-from ..kernels.precomputed import Precomputed
-from ..kernels.radial import Gaussian
+from ..kernels.given.precomputed import Precomputed
+from ..kernels.notation.named import as_kernel
+from ..kernels.vectors.radial import Gaussian
 from ..rkhs.function import RKHSFunction
 from ..solvers.canonical import CanonicalProblem
 from ..solvers.pivoted import pivoted_cholesky

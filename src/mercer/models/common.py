@@ -17,7 +17,7 @@ from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length
 from ..frames import matrix
 from ..kernels.base import Kernel
 from ..kernels.indefinite import warn_if_indefinite
-from ..kernels.radial import Gaussian
+from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
 
 P = ParamSpec("P")

@@ -15,10 +15,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
-from ..kernels.named import as_kernel
-from ..kernels.radial import Gaussian
+from ..kernels.notation.named import as_kernel
+from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
-from ..rkhs.compress import herd
+from ..rkhs.compression import herd
 from ..rkhs.function import RKHSFunction
 from ..solvers.auto import choose, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor

@@ -15,10 +15,11 @@ from ..gram.stored import TiledGram
 from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
 from ..kernels.indefinite import why_no_factor
-from ..kernels.named import as_kernel
+from ..kernels.notation.named import as_kernel
+from ..search.descent import search
+from ..search.outcome import Tuning
 from ..solvers import criteria
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
-from ..tuning import Tuning, search
 from .common import all_or_nothing, check_data, check_number, covariance
 from .gp_evidence import evidences, joint_evidence, near, with_noise
 from .gp_parts import ProcessPart, draw, summands

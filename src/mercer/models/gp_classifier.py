@@ -16,9 +16,9 @@ from ..data import Data
 from ..gram.stored import TiledGram
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
-from ..kernels.named import as_kernel
+from ..kernels.notation.named import as_kernel
+from ..search.descent import search
 from ..solvers.laplace import Mode, find_mode, laplace_evidence
-from ..tuning import search
 from .common import all_or_nothing, check_data, covariance
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)

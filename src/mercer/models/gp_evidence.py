@@ -8,9 +8,9 @@ import numpy as np
 
 from ..data import Data
 from ..exceptions import NumericalWarning, warn
-from ..kernels.algebra import Product, Sum
+from ..kernels.algebra.constant import Constant
+from ..kernels.algebra.sums import Product, Sum
 from ..kernels.base import Kernel
-from ..kernels.constant import Constant
 from ..solvers import criteria
 
 _FAR = 100.0  # a factor between the mean square of y and the variance of the process

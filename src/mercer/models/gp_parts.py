@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..data import Data
-from ..kernels.algebra import Sum
+from ..kernels.algebra.sums import Sum
 from ..kernels.base import Kernel
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.tiles import slices
-from ..kernels.dot import Linear
+from ..kernels.vectors.dot import Linear
 from ..solvers.canonical import CanonicalProblem, ReducedProblem, fix_signs
 from ..solvers.views import FactorView, shrinkage
 from .common import all_or_nothing

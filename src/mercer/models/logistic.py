@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..losses import Logistic, Loss, Multinomial
+from ..losses.base import Loss
+from ..losses.classification import Logistic, Multinomial
 from .common import all_or_nothing, check_weights
 from .machine import RepresenterMachine, best_class
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..kernels.named import as_kernel
+from ..kernels.notation.named import as_kernel
 from ..solvers.auto import solve_ridge
 from .common import all_or_nothing, check_data, check_number, check_weights
 

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..kernels.named import as_kernel
-from ..losses import Loss, as_loss
+from ..kernels.notation.named import as_kernel
+from ..losses.base import Loss
+from ..losses.named import as_loss
 from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out

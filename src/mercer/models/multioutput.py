@@ -11,11 +11,11 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, take
-from ..gram.memory import require_memory
+from ..engine.memory import require_memory
 from ..gram.plan import Plan
-from ..kernels.named import as_kernel
-from ..kernels.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
-from ..kernels.precomputed import Precomputed
+from ..kernels.algebra.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
+from ..kernels.given.precomputed import Precomputed
+from ..kernels.notation.named import as_kernel
 from ..solvers.cholesky import CholeskyFactor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge

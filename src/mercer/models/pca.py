@@ -11,9 +11,9 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..data import Data, length, take
 from ..gram.plan import Plan
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..kernels.named import as_gamma, as_kernel
-from ..kernels.nystrom import Nystrom
+from ..kernels.notation.named import as_gamma, as_kernel
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
 from .common import all_or_nothing, check_data

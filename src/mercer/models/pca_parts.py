@@ -11,9 +11,9 @@ from ..data import Data
 from ..exceptions import IndefiniteKernelWarning, warn
 from ..gram.base import Gram
 from ..gram.plan import Plan
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..kernels.indefinite import is_negative, negative_eigenvalue
-from ..kernels.nystrom import Nystrom
 from ..solvers.components import Spectrum
 from ..solvers.moments import Moments
 from .common import on_vectors

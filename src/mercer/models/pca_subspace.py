@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..data import Data, as_vectors
 from ..gram.plan import Plan
-from ..kernels.nystrom import Nystrom
+from ..kernels.algebra.nystrom import Nystrom
 from ..rkhs.function import RKHSFunction
-from ..rkhs.preimage import preimage
+from ..rkhs.preimages import preimage
 from ..rkhs.subspace import Subspace
 from ..solvers.auto import solve_ridge
 from .common import check_data

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..data import take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
-from ..kernels.distances import median_distance
-from ..kernels.named import as_kernel
-from ..kernels.radial import Gaussian
+from ..kernels.notation.named import as_kernel
+from ..kernels.vectors.distances import median_distance
+from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum

@@ -10,7 +10,7 @@ from sklearn.metrics import d2_pinball_score
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..losses import Quantile
+from ..losses.regression import Quantile
 from .common import all_or_nothing, check_weights
 from .machine import RepresenterMachine
 

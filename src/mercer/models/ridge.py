@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
-from ..kernels.named import as_kernel
+from ..kernels.notation.named import as_kernel
 from ..ownership import owned
 from ..rkhs.function import RKHSFunction
 from ..solvers.auto import solve_ridge

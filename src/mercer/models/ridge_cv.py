@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, i
 
 from ..data import Data, take
 from ..kernels.base import Kernel
-from ..kernels.precomputed import Precomputed
+from ..kernels.given.precomputed import Precomputed
 from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
 from .common import all_or_nothing

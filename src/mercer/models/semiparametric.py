@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..data import Data, as_vectors
 from ..gram.base import Gram
 from ..gram.plan import Plan
-from ..kernels.named import as_kernel
+from ..kernels.notation.named import as_kernel
 from ..solvers.semiparametric import SemiparametricProblem
 from .common import all_or_nothing, check_data
 

@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
+from ..engine.memory import parse_memory
 from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
 from ..features.sparse import compress
-from ..gram.memory import parse_memory
 from ..gram.stored import LowRankGram
 from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
-from ..kernels.bits import two_values
-from ..kernels.distances import centre
 from ..kernels.indefinite import is_negative
-from ..kernels.named import as_kernel
+from ..kernels.notation.named import as_kernel
+from ..kernels.vectors.bits import two_values
+from ..kernels.vectors.distances import centre
 from ..ownership import owned
 from ..progress import ticker
 from ..solvers.blocks import Blocks, FeatureBlocks
@@ -339,7 +339,7 @@ class SupportVectorMachine(BaseEstimator):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, of a linear kernel only."""
-        from ..kernels.dot import Linear
+        from ..kernels.vectors.dot import Linear
 
         if self.kernel != "linear" and self.kernel != Linear():
             raise AttributeError("coef_ is only available when using a linear kernel")

@@ -20,8 +20,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from ..data import Data, take
+from ..engine.memory import free_memory
 from ..exceptions import ConvergenceWarning
-from ..gram.memory import free_memory
 from ..gram.tiles import cores, run
 from ..progress import progress
 from ..solvers.blocks import Blocks

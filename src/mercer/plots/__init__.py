@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from .._lazy import lazy
 
-
-def axes(ax: Any = None) -> Any:
-    """The given matplotlib Axes, or those of a new figure."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('plots need matplotlib: pip install "mercer[plot]".') from None
-    return plt.subplots(layout="constrained")[1]
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "calibration": "plot_coverage plot_reliability",
+        "dependence": "plot_coco",
+        "functions": "plot_function plot_kernel",
+        "regression": "plot_fit plot_process",
+        "selection": "plot_grid plot_path",
+        "svm": "plot_decision plot_losses plot_tube",
+        "trees": "plot_nodes",
+        "two_sample": "plot_null plot_witness",
+    },
+)

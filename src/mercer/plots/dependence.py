@@ -9,13 +9,13 @@ import numpy as np
 
 from ..data import Data, as_vectors
 from ..exceptions import DomainError
-from . import axes
+from .figure import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..rkhs.function import RKHSFunction
-    from ..stats.coco import COCO
+    from ..stats.constrained import COCO
 
 _ONE, _OTHER, _INK = "#4477aa", "#cc6677", "#222222"
 _POINTS = 400  # of a curve

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import axes
+from .figure import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import axes
+from .figure import axes
 
 if TYPE_CHECKING:
-    from ..selection import RidgePath
+    from ..tuning.path import RidgePath
 
 _MARKS = 9  # most ticks of an axis, and most rows or columns of a map that shows its numbers
 _RANGE = 3.0  # colours end this many times as far below the best score as the median is

@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data import Data, as_vectors, is_frame, length
-from . import axes
+from .figure import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import axes
+from .figure import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..tree_attribution import NodeWeight
+    from ..explain.trees import NodeWeight
 
 _MAP, _LINE = "RdBu", "#999999"
 _MARGIN = 2.0  # letters between labels

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import Data, as_vectors
-from . import axes
+from .figure import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def plot_witness(X: Data, Y: Data, kernel: Any = None, ax: Axes | None = None) -
     >>> rng = np.random.default_rng(0)
     >>> ax = plot_witness(rng.normal(0, 1, 200), rng.laplace(0, 0.7, 200))  # doctest: +SKIP
     """
-    from ..stats.witness import witness
+    from ..stats.witnesses import witness
 
     A, B = (as_vectors(Z, "plot_witness") for Z in (X, Y))
     if A.shape[1] not in (1, 2) or A.shape[1] != B.shape[1]:

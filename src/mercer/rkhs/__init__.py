@@ -1,1 +1,17 @@
 """The function space itself: functions, embeddings and operators."""
+
+from __future__ import annotations
+
+from .._lazy import lazy
+
+FLAT = {
+    "compression": "Compression compress",
+    "embedding": "distance_of_means mean_embedding",
+    "expansion": "MercerExpansion",
+    "fourier": "FourierFunction FourierSpace top_hat",
+    "function": "RKHSFunction",
+    "operator": "HSOperator covariance cross_covariance outer",
+    "preimages": "PreImages preimage",
+}
+
+__getattr__, __dir__, __all__ = lazy(__name__, FLAT)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..data import Data
-from ..kernels.algebra import Binary, Product, Sum
+from ..kernels.algebra.constant import Constant
+from ..kernels.algebra.power import Power
+from ..kernels.algebra.sums import Binary, Product, Sum
 from ..kernels.base import Kernel
-from ..kernels.constant import Constant
-from ..kernels.distances import SquaredDistances
-from ..kernels.power import Power
-from ..kernels.radial import Radial
+from ..kernels.vectors.distances import SquaredDistances
+from ..kernels.vectors.radial import Radial
 
 _CUSP = 1e-12  # r^2 below which an infinite slope is taken to be that at this r^2
 

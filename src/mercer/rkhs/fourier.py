@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.circle import Circular
-from ..kernels.periodic import Fourier
+from ..kernels.vectors.circle import Circular
+from ..kernels.vectors.periodic import Fourier
 
 _TURN = 2 * np.pi
 _MOST_TERMS = 2**20

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..kernels.algebra import Product
+from ..kernels.algebra.constant import Constant
+from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
-from ..kernels.constant import Constant
-from ..kernels.dot import Dot
-from ..kernels.radial import Radial
-from ..kernels.vectors import squared_norms
+from ..kernels.vectors.base import squared_norms
+from ..kernels.vectors.dot import Dot
+from ..kernels.vectors.radial import Radial
 
 _BISECTIONS = 80
 _PROBES = 257  # places at which a function of the inner product is seen to be increasing

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import scipy.linalg as sla
 
+from ..engine.memory import require_memory
 from ..exceptions import IndefiniteKernelWarning, NumericalWarning, warn
 from ..gram.base import Gram
-from ..gram.memory import require_memory
 from ..gram.stored import LowRankGram, TiledGram
 from ..kernels.indefinite import is_negative, negative_eigenvalue
 from .base import Solution

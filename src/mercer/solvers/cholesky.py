@@ -6,8 +6,8 @@ import numpy as np
 import scipy.linalg as sla
 from scipy.linalg import get_lapack_funcs
 
+from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.memory import require_memory
 from ..gram.tiles import one_blas_thread, run, slices
 
 _LAPACK = 12_000  # rows up to which LAPACK does it all

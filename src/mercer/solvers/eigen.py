@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
+from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.memory import require_memory
 from ..gram.stored import LowRankGram
 from ..gram.tiles import one_blas_thread, run
 

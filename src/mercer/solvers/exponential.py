@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from .._compiled import njit
-from ..kernels.bits import differing
+from ..kernels.vectors.bits import differing
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _WORD = 3  # coordinates that take as long as a word of bits

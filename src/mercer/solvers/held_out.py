@@ -24,11 +24,11 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from scipy.special import softmax
 
+from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.memory import require_memory
 from ..gram.stored import LowRankGram
 from ..gram.tiles import slices
-from ..losses import Loss
+from ..losses.base import Loss
 from .auto import choose
 from .cholesky import CholeskyFactor
 from .hessian import Hessian

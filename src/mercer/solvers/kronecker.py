@@ -18,7 +18,7 @@ from .base import Solution
 from .eigen import RidgeSpectrum
 
 if TYPE_CHECKING:
-    from ..kernels.operator_valued import OperatorGram
+    from ..kernels.algebra.operator_valued import OperatorGram
 
 _GROUPS = 3  # so many Cholesky factors are cheaper than one eigendecomposition
 _SAMPLE = 300  # samples on which the parts of a sum are compared
@@ -121,7 +121,7 @@ def solve_vector_ridge(
     --------
     >>> import numpy as np
     >>> from mercer import Gaussian
-    >>> from mercer.kernels.operator_valued import Separable
+    >>> from mercer.kernels.algebra.operator_valued import Separable
     >>> from mercer.solvers.kronecker import solve_vector_ridge
     >>> gram = Separable(Gaussian(), np.eye(2)).gram([[0.0], [9.0]])
     >>> Y = np.array([[2.0, 4.0], [np.nan, 6.0]])

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, softmax
 
-from ..losses import Logistic, Multinomial
+from ..losses.classification import Logistic, Multinomial
 from .criteria import Criterion
 from .hessian import Hessian
 from .newton import dense_system, minimise

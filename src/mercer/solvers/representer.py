@@ -34,7 +34,7 @@ import scipy.sparse as sp
 
 from ..gram.base import Gram
 from ..gram.stored import LowRankGram, TiledGram
-from ..losses import Dual, Loss
+from ..losses.base import Dual, Loss
 from .base import Solution
 from .blocks import Blocks, FeatureBlocks
 from .box import BoxProblem

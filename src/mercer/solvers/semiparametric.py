@@ -27,9 +27,9 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sla
 
+from ..engine.memory import require_memory
 from ..exceptions import NumericalWarning, warn
 from ..gram.base import Gram
-from ..gram.memory import require_memory
 from ..gram.tiles import one_blas_thread
 from .cholesky import NotPositiveDefiniteError
 from .eigen import _THREADED

@@ -1,1 +1,23 @@
 """Statistics of distributions: discrepancies between samples, and tests with p-values."""
+
+from __future__ import annotations
+
+from .._lazy import lazy
+
+FLAT = {
+    "aggregate": "kernel_grid",
+    "conditional": "conditional_independence_test",
+    "constrained": "coco",
+    "dependence": "cka dhsic distance_correlation distance_covariance hsic nocco",
+    "discrepancy": "mmd mmd_multi",
+    "independence": "independence_test",
+    "independence_grid": "dependence_grid",
+    "interval": "mmd_interval",
+    "optimize": "optimize_kernel",
+    "result": "TestResult",
+    "stein": "Stein goodness_of_fit_test ksd",
+    "two_sample": "k_sample_test two_sample_test",
+    "witnesses": "witness",
+}
+
+__getattr__, __dir__, __all__ = lazy(__name__, FLAT)

@@ -16,8 +16,8 @@ from scipy.spatial.distance import pdist
 
 from ..data import Data, as_vectors, length, take
 from ..kernels.base import Kernel
-from ..kernels.distances import SquaredDistances
-from ..kernels.radial import Gaussian, Laplacian
+from ..kernels.vectors.distances import SquaredDistances
+from ..kernels.vectors.radial import Gaussian, Laplacian
 
 _SAMPLE = 1000  # samples whose distances set the range of bandwidths
 _NARROWEST, _WIDEST = 0.02, 0.95  # quantiles of distances: half of the one, twice the other

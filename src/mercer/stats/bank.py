@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 
 from ..data import Data, length, take
 from ..kernels.base import Kernel
-from ..kernels.distances import SquaredDistances
-from ..kernels.radial import Laplacian, Radial
+from ..kernels.vectors.distances import SquaredDistances
+from ..kernels.vectors.radial import Laplacian, Radial
 
 _PROBE = 200  # samples on which the precision that a kernel needs is judged
 _SINGLE = float(np.finfo(np.float32).eps)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
-from ..gram.memory import require_memory
+from ..engine.memory import require_memory
 from ..gram.tiles import one_blas_thread
-from ..kernels.radial import Gaussian
+from ..kernels.vectors.radial import Gaussian
 from .aggregate import as_kernels, combine
 from .conditional_cells import cells, is_discrete, pooled_and_apart, values_of, within
 from .conditional_regression import PENALTIES, Condition

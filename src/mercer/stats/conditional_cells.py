@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ..data import Data, is_frame
 from ..exceptions import DomainError
 from ..kernels.base import Kernel
-from ..kernels.categorical import Categorical
+from ..kernels.labels.categorical import Categorical
 from .conditional_regression import Condition, numbers
 from .independence_grid import dependence_grid
 

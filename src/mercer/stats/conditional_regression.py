@@ -19,11 +19,11 @@ from ..data import Data, as_vectors, length, take
 from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..kernels.dot import Linear
-from ..kernels.matern import Matern
-from ..kernels.nystrom import Nystrom
-from ..kernels.radial import Gaussian
+from ..kernels.vectors.dot import Linear
+from ..kernels.vectors.matern import Matern
+from ..kernels.vectors.radial import Gaussian
 from ..solvers.eigen import RidgeSpectrum
 from .aggregate import column_units
 

@@ -10,7 +10,7 @@ import scipy.linalg as sla
 from ..data import Data
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
-from ..kernels.radial import Gaussian
+from ..kernels.vectors.radial import Gaussian
 from .conditional_regression import NEIGHBOURS, Choice, Condition, Residuals, numbers
 from .smoothers import centre_in_place
 

@@ -13,8 +13,8 @@ from scipy.spatial.distance import pdist
 from ..data import Data, as_vectors, length, take
 from ..exceptions import DomainError
 from ..kernels.base import Kernel
-from ..kernels.distances import median_distance
-from ..kernels.radial import Gaussian
+from ..kernels.vectors.distances import median_distance
+from ..kernels.vectors.radial import Gaussian
 from .aggregate import column_units
 
 _SAMPLE = 1000  # samples whose distances set the bandwidths, evenly spaced

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..data import take
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..kernels.nystrom import Nystrom
 from .aggregate import as_kernels
 from .independence_grid import dependence_grid
 from .permutation_test import indefinite, moments_seen

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, length, take
-from ..gram.memory import require_memory
+from ..engine.memory import require_memory
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
-from .hsic import from_centred
+from .dependence import from_centred
 from .mixtures import ChiSquareMixture
 from .moments import permutation_moments
 from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..gram.memory import parse_memory, require_memory
+from ..engine.memory import parse_memory, require_memory
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
@@ -15,8 +15,8 @@ from .arrangement import Arrangement, arrange
 from .bank import not_finite, scale_of
 from .cyclic import shifted_sums
 from .cyclic_features import shifted_feature_sums
+from .dependence import from_centred
 from .gather import permuted_sums
-from .hsic import from_centred
 from .permutations import Units
 from .smoothers import centre_in_place
 from .variables import Variables, dense_features, is_constant

@@ -12,9 +12,9 @@ from ..data import Data
 from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..gram.tiles import TILE, run, slices
-from ..kernels.radial import Gaussian
+from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
-from .mmd import LEAN, GroupSums, sums_with
+from .discrepancy import LEAN, GroupSums, sums_with
 from .samples import Samples
 
 _LEAST = 4  # observations of a sample, for the variance of its part of the statistic

@@ -15,8 +15,8 @@ from scipy.linalg import solve_triangular
 
 from ..data import Data, join, length, take
 from ..gram.tiles import run, slices
+from ..kernels.algebra.nystrom import Basis, Nystrom
 from ..kernels.base import Kernel
-from ..kernels.nystrom import Basis, Nystrom
 from ..progress import counted
 from .bank import Bank
 from .permutations import Units

@@ -12,7 +12,7 @@ from ..data import Data, take
 from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
 from .aggregate import kernel_grid
-from .mmd import group_sums
+from .discrepancy import group_sums
 from .samples import Samples
 
 _PROBE = 500  # samples on which the variance under the hypothesis is estimated

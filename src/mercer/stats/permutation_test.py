@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..data import length, take
-from ..gram.memory import parse_memory
+from ..engine.memory import parse_memory
 from ..gram.plan import Plan
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..kernels.dot import Linear, Polynomial
 from ..kernels.indefinite import known_indefinite
-from ..kernels.nystrom import Nystrom
+from ..kernels.vectors.dot import Linear, Polynomial
 from .aggregate import as_kernels, combine, kernel_grid, wider_kernels
 from .nulls import (
     MonteCarlo,

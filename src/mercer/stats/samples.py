@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import Data, as_samples, as_vectors, is_frame, join, length, take
 from ..kernels.base import Kernel
-from ..kernels.named import as_kernel
+from ..kernels.notation.named import as_kernel
 from .bank import not_finite
 from .permutations import Units
 from .sums import PairSums, sums_of_kernels

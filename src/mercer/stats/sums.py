@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from ..data import Data, length, take
 from ..features.sparse import compress
 from ..gram.tiles import TILE, run, slices
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..kernels.nystrom import Nystrom
 from ..progress import counted
 from .bank import Bank
 from .landmarks import amplified, landmark_groups, landmark_sums

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import length, take
-from ..gram.memory import require_memory
+from ..engine.memory import require_memory
 from ..gram.tiles import evaluate, multiply, one_blas_thread
 from ..kernels.base import Kernel
+from .discrepancy import block_terms, group_sums, linear_terms
 from .mixtures import ChiSquareMixture
-from .mmd import block_terms, group_sums, linear_terms
 from .moments import permutation_moments
 from .nulls import (
     STRETCH,

@@ -14,8 +14,8 @@ from ..gram.plan import Plan
 from ..gram.stored import LowRankGram
 from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
-from ..kernels.named import as_kernel
-from ..kernels.radial import Gaussian
+from ..kernels.notation.named import as_kernel
+from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .samples import plain
 

@@ -18,8 +18,8 @@ from mercer import (
     tune,
 )
 from mercer.exceptions import DomainError
+from mercer.kernels.pairs.wide import logarithms
 from mercer.kernels.strings.substitution import BLOSUM62, PROTEIN
-from mercer.kernels.wide import logarithms
 from mercer.testing import check_psd
 
 

@@ -1,5 +1,1 @@
 """Kernels on strings: shared substrings, shared subsequences, alignments."""
-
-from .spectrum import BlendedSpectrum, Spectrum
-
-__all__ = ["BlendedSpectrum", "Spectrum"]

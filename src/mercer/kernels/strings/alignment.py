@@ -10,10 +10,10 @@ import numpy as np
 from ...data import Data
 from ...exceptions import DomainError
 from ...params import one_of, parameter
-from .. import properties as prop
 from ..base import Tile
-from ..logarithms import STEP
-from ..wide import logarithms, zeros
+from ..calculus import properties as prop
+from ..pairs.logarithms import STEP
+from ..pairs.wide import logarithms, zeros
 from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, places, read
 from .substitution import BLOSUM62, PROTEIN
 from .tables import Tabled, in_pieces, in_steps, numbered_symbols, of_wide, wide_steps

@@ -14,7 +14,7 @@ from math import inf, log
 import numpy as np
 
 from ..._compiled import njit
-from ..lanes import WIDTH, by_sameness, equal, load, look_up, plus, store, times, times_plus
+from ..pairs.lanes import WIDTH, by_sameness, equal, load, look_up, plus, store, times, times_plus
 from .table_loops import NO_COLUMN, NO_ROW, longest, most, spread
 
 BITS = 400

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data
-from ..domains import STRINGS, Domain
-from ..explicit import Explicit
+from ..calculus.domains import STRINGS, Domain
+from ..vectors.explicit import Explicit
 from .codes import Part, from_arrays, tally
 from .sequences import Sequences, read
 

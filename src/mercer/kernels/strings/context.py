@@ -9,10 +9,10 @@ import numpy as np
 from ...data import Data, Rows
 from ...exceptions import UnresolvedError
 from ...params import integer, parameter, positive
-from .. import properties as prop
 from ..base import Kernel
-from ..domains import STRINGS, Domain
-from ..pairs import weighted_pairs
+from ..calculus import properties as prop
+from ..calculus.domains import STRINGS, Domain
+from ..pairs.base import weighted_pairs
 from .sequences import (
     Alphabet,
     Sequences,

@@ -6,7 +6,7 @@ B the sum of log K over the children and v = log K = log((1 - b) e^L + b e^B),
 .. math:: dv = (1 - b)\, e^{L - v}\, dL + b\, e^{B - v}\, dB + (e^{B - v} - e^{L - v})\, db,
 
 and dL has digamma functions in place of the logarithms of gamma functions. Values alone, which are
-needed far more often, cost a quarter of it (:mod:`mercer.kernels.strings.context_loops`).
+needed far more often, cost a quarter of it (``context_loops.py``).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import numpy as np
 from ...data import Data
 from ...exceptions import UnresolvedError
 from ...params import integer, parameter
-from .. import properties as prop
+from ..calculus import properties as prop
 from .codes import Part
 from .passes import Pattern
 from .patterned import Patterned

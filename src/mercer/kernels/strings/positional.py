@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...params import integer
-from .. import properties as prop
+from ..calculus import properties as prop
 from .base import Substrings
 from .codes import Part, as_code, mix
 from .sequences import Sequences

@@ -10,8 +10,8 @@ import numpy as np
 from ...data import Data, length
 from ...exceptions import DomainError
 from ...params import integer, positive
-from .. import properties as prop
-from ..domains import ANY, Domain
+from ..calculus import properties as prop
+from ..calculus.domains import ANY, Domain
 from .base import Substrings
 from .codes import Part
 from .sequences import Sequences

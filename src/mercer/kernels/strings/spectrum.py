@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...params import integer, parameter
-from .. import properties as prop
+from ..calculus import properties as prop
 from .base import Substrings
 from .codes import Part, pattern_codes
 from .sequences import Sequences

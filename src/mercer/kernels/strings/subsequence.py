@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...params import fraction, integer, parameter
-from .. import properties as prop
-from ..logarithms import Found, WidePaired, moved
-from ..wide import BITS, LARGEST, zeros
+from ..calculus import properties as prop
+from ..pairs.logarithms import Found, WidePaired, moved
+from ..pairs.wide import BITS, LARGEST, zeros
 from .sequences import Sequences
 from .spectrum import weights_of_lengths
 from .tables import Tabled, in_pieces, in_steps, numbered_symbols, of_wide, wide_steps

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._compiled import njit
-from ..lanes import WIDTH, equal, load, plus, store, times, times_plus, where_same
+from ..pairs.lanes import WIDTH, equal, load, plus, store, times, times_plus, where_same
 
 STRIP = 32  # columns that are filled together
 NO_ROW, NO_COLUMN = -1, -2  # what follows the end of a string

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...data import Data
-from ..domains import STRINGS, Domain
-from ..logarithms import LogPaired, slope
+from ..calculus.domains import STRINGS, Domain
+from ..pairs.logarithms import LogPaired, slope
 from .sequences import Sequences, read
 
 _TOGETHER = 16  # pairs whose tables are filled side by side

@@ -9,7 +9,7 @@ tiny imaginary amount, the derivative comes out as imaginary part.
 from __future__ import annotations
 
 from ..._compiled import njit
-from ..wide import get, like, plus, put, times
+from ..pairs.wide import get, like, plus, put, times
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,1 @@
+"""The machine underneath: threads and memory."""

@@ -1,0 +1,131 @@
+"""The function of a fitted model as a sum over the kernels that its kernel is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data import Data, columns
+from ..kernels.algebra.constant import Constant
+from ..kernels.algebra.rescaled import Normalized
+from ..kernels.algebra.sums import Product, Sum
+from ..kernels.algebra.tfidf import TfIdf
+from ..kernels.algebra.transforms import On
+from ..kernels.base import Kernel
+from ..rkhs.function import RKHSFunction
+
+
+@dataclass
+class Term:
+    """sum_i coef_i e^scale_i k(points_i, .) for one kernel k, as part of a larger one.
+
+    ``outer`` are the normalisations, columns and weights around it, from the outside in; ``scale``
+    holds the logarithms of the factors of normalisations, which may be too small for a number.
+    """
+
+    kernel: Kernel
+    points: Data
+    coef: np.ndarray
+    outer: tuple[Kernel, ...]
+    scale: np.ndarray
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """The coefficients with the factors of normalisations."""
+        return self.coef * np.exp(self.scale)
+
+    def seen(self, X: Data) -> tuple[Data, np.ndarray]:
+        """What the kernel sees of samples, and log of the factors of normalisations around it."""
+        scale = np.zeros(1)
+        for outer in self.outer:
+            if isinstance(outer, On):
+                X = columns(X, outer.columns)
+            elif isinstance(outer, Normalized):
+                scale = scale + outer.log_factors(X)
+        return X, scale
+
+
+def function_of(model: Any, output: int) -> RKHSFunction:
+    """The function of a model, without its intercept."""
+    if isinstance(model, RKHSFunction):
+        function = model
+    elif hasattr(model, "_functions"):  # a support vector machine keeps its support vectors
+        function = RKHSFunction(model.kernel_, model.support_vectors_, model._functions().T)
+    elif hasattr(model, "_latents"):  # a classifier by processes has one for each class
+        latent = model._latents[output]
+        return RKHSFunction(latent.kernel, model.X_train_, latent.mode.slope)
+    elif hasattr(model, "X_train_"):  # a process may have scaled y
+        function = RKHSFunction(model.kernel_, model.X_train_, model.dual_coef_ * model._y_scale)
+    elif hasattr(model, "X_fit_"):
+        function = RKHSFunction(model.kernel_, model.X_fit_, model.dual_coef_)
+    else:
+        raise TypeError(
+            f"a fitted kernel model or an RKHSFunction is needed, got a {type(model).__name__}."
+        )
+    return function if function.coef.ndim == 1 else function[output]
+
+
+def by_column(
+    f: RKHSFunction, column: Hashable, fits: Callable[[Kernel], bool], what: str
+) -> list[Term]:
+    """The terms of f that look at one column of a table, or at samples that are no tables.
+
+    ``fits`` says which kernels can be explained, and ``what`` what they look at. There must be some
+    in that column, and no others; other columns do not matter.
+    """
+    found: dict[Any, list[Term]] = {}
+    for term in terms_of(f):
+        names = [outer.columns for outer in term.outer if isinstance(outer, On)]
+        found.setdefault(_hashable(names[-1]) if names else None, []).append(term)
+    good = {name: terms for name, terms in found.items() if any(fits(t.kernel) for t in terms)}
+    if column is not None and column not in good:
+        held = ", ".join(map(repr, good))
+        raise ValueError(f"no kernel on {what} looks at the column {column!r}, but at {held}.")
+    if column is None and len(good) > 1:
+        raise ValueError(
+            f"the kernel looks at {what} in several columns ({', '.join(map(repr, good))}); choose "
+            f"one: column=..."
+        )
+    chosen = good[column] if column is not None else next(iter(good.values()), [])
+    return chosen if all(fits(term.kernel) for term in chosen) else []
+
+
+def _hashable(name: Any) -> Hashable:
+    return name if isinstance(name, Hashable) and not isinstance(name, slice) else str(name)
+
+
+def terms_of(f: RKHSFunction) -> Iterator[Term]:
+    """f as a sum, as far as its kernel is made by sums, multiples, columns and normalisation.
+
+    Constants are left out; products of kernels and everything else are terms of their own.
+    """
+    return _split(f.kernel, f.points, f.coef)
+
+
+def _split(
+    kernel: Kernel,
+    points: Data,
+    coef: np.ndarray,
+    outer: tuple[Kernel, ...] = (),
+    scale: np.ndarray | float = 0.0,
+) -> Iterator[Term]:
+    if isinstance(kernel, Sum):
+        yield from _split(kernel.left, points, coef, outer, scale)
+        yield from _split(kernel.right, points, coef, outer, scale)
+    elif isinstance(kernel, Product) and isinstance(kernel.left, Constant):
+        yield from _split(kernel.right, points, kernel.left.value * coef, outer, scale)
+    elif isinstance(kernel, Product) and isinstance(kernel.right, Constant):
+        yield from _split(kernel.left, points, kernel.right.value * coef, outer, scale)
+    elif isinstance(kernel, Normalized):
+        scale = scale + kernel.log_factors(points)
+        yield from _split(kernel.kernel, points, coef, (*outer, kernel), scale)
+    elif isinstance(kernel, On):
+        seen = columns(points, kernel.columns)
+        yield from _split(kernel.kernel, seen, coef, (*outer, kernel), scale)
+    elif isinstance(kernel, TfIdf):
+        yield from _split(kernel.kernel, points, coef, (*outer, kernel), scale)
+    elif not isinstance(kernel, Constant):
+        yield Term(kernel, points, coef, outer, np.broadcast_to(scale, len(coef)))

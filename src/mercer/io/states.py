@@ -1,0 +1,134 @@
+"""What a fitted model from a file must fulfil before it is handed out.
+
+Shapes are written down once per class, for the class and all that derive from it: a letter is a
+size, the same within a model wherever it occurs; one with a question mark may be absent, and then
+is absent everywhere; one with a dot is that of a view. After that the model must predict one of
+its own samples: what shapes do not tell, a prediction does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data import length, take
+from .codecs.kinds import Unreadable
+
+_REGRESSION = {"X_fit_": "n", "dual_coef_": "n t?"}
+_SHAPES: dict[str, dict[str, str]] = {
+    "KernelRidge": _REGRESSION,
+    "LearnedPreImage": {"X_fit_": "n", "dual_coef_": "n t", "mean_": "t"},
+    "GaussianProcessRegressor": {
+        "X_train_": "n",
+        "y_train_": "n t?",
+        "dual_coef_": "n t?",
+        "_noise": "n s?",
+    },
+    "GaussianProcessClassifier": {"X_train_": "n", "_codes": "n", "classes_": "k"},
+    "SemiparametricModel": {"coef_": "n t?", "null_coef_": "b t?", "_held_out": "n t?"},
+    "SemiparametricRidge": {"X_fit_": "n"},
+    "SplineModel": {"points_": "n d", "center_": "d"},
+    "RepresenterMachine": {**_REGRESSION, "intercept_": "t?"},
+    "LeastSquaresMachine": {**_REGRESSION, "intercept_": "t?"},
+    "MultiOutputKernelRidge": {"X_fit_": "n", "dual_coef_": "n t?"},
+    "ConditionalEmbedding": {"X_fit_": "n", "Y_fit_": "n", "dual_coef_": "n t?"},
+    "KernelPCA": {
+        "X_fit_": "n",
+        "dual_coef_": "n d",
+        "eigenvectors_": "n q",
+        "eigenvalues_": "q",
+        "X_transformed_fit_": "n q",
+    },
+    "SupportVectorMachine": {
+        "support_": "n",
+        "n_support_": "g",
+        "dual_coef_": "m n",
+        "intercept_": "p",
+    },
+    "OneClassSVM": {"offset_": "p"},
+    "ConformalRegressor": {"residuals_": "n", "_fold": "n"},
+    "KernelCCA": {"points_": "each n.", "dual_coef_": "each n. q", "offsets_": "each q"},
+    "CCA": {
+        "weights_": "each d. q",
+        "means_": "each d.",
+        "loadings_": "each d. q",
+        "_scales": "each d.",
+    },
+}
+_SAMPLES = ("X_fit_", "X_train_", "support_vectors_", "points_")
+_MODELS = ("estimator_", "ridge_", "machine_")  # inside others, which have no samples of their own
+_ANSWERS = ("predict_proba", "predict", "decision_function", "transform")
+
+
+def check_state(model: Any) -> None:
+    """Make the rest of a model from its state, and refuse one that does not fit together."""
+    kind = type(model).__name__
+    sizes: dict[str, int | None] = {}
+    for base in type(model).__mro__:
+        for name, shape in _SHAPES.get(base.__name__, {}).items():
+            value = getattr(model, name, None)
+            if value is None:
+                continue
+            parts = enumerate(value) if shape.startswith("each ") else [("", value)]
+            for view, part in parts:
+                letters = shape.removeprefix("each ").replace(".", str(view)).split()
+                if not _fits(name, part, letters, sizes):
+                    raise Unreadable(
+                        f"holds a {kind} whose {name} is not finite, or does not fit the rest."
+                    )
+    _check_counts(model)
+    model._restore()
+    _predict_one(model)
+
+
+def is_finite(value: Any) -> bool:
+    """Is this a finite number, or an array of such?"""
+    array = np.asarray(value)
+    return array.dtype.kind in "biuf" and bool(np.all(np.isfinite(array)))
+
+
+def _fits(name: str, value: Any, letters: list[str], sizes: dict[str, int | None]) -> bool:
+    """Finite numbers of this shape? Of samples, which may be anything, only their number counts."""
+    samples = name in (*_SAMPLES, "Y_fit_")
+    found: list[int | None] = [length(value)] if samples else list(np.shape(value))
+    letters = letters[:1] if samples else letters
+    if letters[-1].endswith("?") and len(found) == len(letters) - 1:
+        found.append(None)
+    if len(found) != len(letters) or not (samples or name == "classes_" or is_finite(value)):
+        return False
+    pairs = zip(letters, found, strict=True)
+    return all(sizes.setdefault(letter, size) == size for letter, size in pairs)
+
+
+def _check_counts(model: Any) -> None:
+    """Numbers that say how many there are of something, or where it is."""
+    support = getattr(model, "n_support_", None)
+    if support is not None:
+        total = len(model.support_)
+        if model.kernel == "precomputed":  # support_ are columns of K
+            known = bool(np.all((model.support_ >= 0) & (model.support_ < model.n_features_in_)))
+        else:
+            known = length(model.support_vectors_) == total
+        if np.min(support) < 0 or np.sum(support) != total or not known:
+            raise Unreadable("holds a machine whose support vectors are not as many as it says.")
+    codes = getattr(model, "_codes", None)
+    if codes is not None and (np.min(codes) < 0 or np.max(codes) >= len(model.classes_)):
+        raise Unreadable("holds a classifier with labels of no class.")
+
+
+def _predict_one(model: Any) -> None:
+    inner = next((getattr(model, n) for n in _MODELS if n in model.saved_state), model)
+    if inner is not model and not hasattr(inner, "saved_state"):
+        raise Unreadable(f"holds a {type(model).__name__} without the model inside it.")
+    found = [s for s in (getattr(inner, name, None) for name in _SAMPLES) if s is not None]
+    if not found or getattr(inner, "kernel", None) == "precomputed" or not length(found[0]):
+        return
+    first = slice(0, 1)
+    views = hasattr(model, "offsets_")
+    one = [take(view, first) for view in found[0]] if views else take(found[0], first)
+    for name in _ANSWERS:
+        if hasattr(model, name):
+            answer = getattr(model, name)(one)
+            if not all(length(part) == 1 for part in (answer if views else [answer])):
+                raise Unreadable(f"holds a {type(model).__name__} whose {name} does not work.")

@@ -1,0 +1,1 @@
+"""Kernels made of others: sums and products, transforms, landmarks, operators."""

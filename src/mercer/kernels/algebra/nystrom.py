@@ -1,0 +1,183 @@
+"""The Nyström approximation as a kernel: finitely many features, from landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs, solve_triangular
+
+from ...data import Data, Zipped, length, take
+from ...params import copy_params, parameter
+from ..base import Kernel
+from ..calculus import properties as prop
+from ..calculus.transformed import of_through
+from ..given.precomputed import Precomputed
+from .anchored import AnchoredFeatures
+
+if TYPE_CHECKING:
+    from ...rkhs.function import RKHSFunction
+
+_STRIP = 2000  # samples whose features one thread computes at a time
+
+
+def is_rank(value: Any) -> str | None:
+    """What a rank has to be, if this is not one: a number of features, or a share to lose."""
+    count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+    share = isinstance(value, Real) and not isinstance(value, Integral) and 0 < float(value) < 1
+    return None if count or share else "an integer >= 1, or a number in (0, 1)"
+
+
+class Basis(NamedTuple):
+    """The landmarks that count, prepared, and the factor L of their Gram matrix."""
+
+    kept: np.ndarray
+    landmarks: Data
+    factor: np.ndarray
+
+
+@dataclass(eq=False, repr=False)
+class Nystrom(AnchoredFeatures):
+    r"""A kernel seen through landmarks z_1..z_m: its Gram matrices have rank m at most.
+
+    .. math:: k_m(x, y) = k(x, Z)\, k(Z, Z)^{+}\, k(Z, y)
+
+    In feature space phi(x) is projected onto the span of phi(z_1)..phi(z_m). With
+    k(Z, Z) = L L' the features are k(x, Z) L^-T, so every model that makes use of features takes
+    O(n m^2) operations, on any data k is defined on, and predicts with the approximate kernel it
+    was trained with.
+
+    L is pivoted: landmarks whose features depend on those of the others, up to rounding, are left
+    out (:attr:`dropped`).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k.
+    reference : data, optional
+        The landmarks Z. By default they are chosen among the data the kernel is resolved on, by
+        randomly pivoted Cholesky (:func:`mercer.pivoted_cholesky`, always with the same seed).
+    rank : int or float
+        How many are chosen: their number, or, below 1, the share of the trace of K that may be
+        lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, Nystrom
+    >>> X = np.linspace(0, 1, 300)[:, None]
+    >>> k = Nystrom(Gaussian(0.3), rank=12).resolve(X)
+    >>> k.reference.shape, bool(abs(k(X) - Gaussian(0.3)(X)).max() < 1e-6)
+    ((12, 1), True)
+    >>> print(k.gram(X).explain().splitlines()[0])
+    LowRankGram: 300 x 300, float64, as a product of features; 28.8 kB
+
+    References
+    ----------
+    Williams & Seeger, *Using the Nyström method to speed up kernel machines*, NIPS 2000.
+    """
+
+    rank: Any = parameter(500, check=is_rank)
+    because = "<P phi(x), P phi(y)> with the projection P onto the span of the landmarks"
+
+    def resolve(self, X: Data) -> Kernel:
+        kernel, reference = self.kernel.resolve(X), self.reference
+        if reference is None:
+            reference = take(X, choose_landmarks(kernel, kernel.prepare(X), self.rank))
+        return replace(self, kernel=kernel, reference=reference)
+
+    def prepare(self, X: Data) -> Zipped:
+        return self.extend(self.kernel.prepare(X))
+
+    def extend(self, P: Data) -> Zipped:
+        """What :meth:`prepare` returns, from data that are prepared for k."""
+        from ...gram.tiles import evaluate, run, slices
+
+        basis = self._basis()
+        phi = evaluate(self.kernel, P, basis.landmarks)
+
+        def strip(rows: slice) -> None:
+            phi[rows] = _solve(basis.factor, phi[rows].T).T
+
+        run(strip, slices(len(phi), _STRIP))
+        return Zipped(P, phi)
+
+    def combine(self, weights: np.ndarray) -> RKHSFunction:
+        """The function <w, phi(.)> of k itself, with the landmarks as its centres.
+
+        The features are orthonormal functions in H_k, so its norm there is that of the vector w;
+        weights of shape (n_features, T) give T functions.
+        """
+        from ...rkhs.function import RKHSFunction
+
+        basis, weights = self._basis(), np.asarray(weights, dtype=np.float64)
+        coef = np.zeros((length(self.reference), *weights.shape[1:]))
+        coef[basis.kept] = _solve(basis.factor, weights, transposed=True)
+        return RKHSFunction(self.kernel, self.reference, coef)
+
+    @property
+    def dropped(self) -> int:
+        """The number of landmarks that add nothing, to rounding, to the span of the others."""
+        return length(self._anchors()) - len(self._basis().kept)
+
+    def grad_input(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        return self.kernel.grad_input(X.parts[0], self._basis().landmarks, W @ self._dual(Y))
+
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        """With the landmarks held fixed."""
+        Z, A, B, d = self._basis().landmarks, self._dual(X), self._dual(Y), self.kernel.grad_theta
+        return d(X.parts[0], Z, W @ B) + d(Y.parts[0], Z, W.T @ A) - d(Z, Z, A.T @ W @ B)
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        Z, A, d = self._basis().landmarks, self._dual(X), self.kernel.grad_theta
+        weighted = w[:, None] * A
+        return 2 * d(X.parts[0], Z, weighted) - d(Z, Z, A.T @ weighted)
+
+    @property
+    def properties(self) -> prop.Properties:
+        return of_through(self.kernel.properties)
+
+    def _dual(self, X: Zipped) -> np.ndarray:
+        """k(x, Z) k(Z, Z)^+, one row per sample."""
+        return _solve(self._basis().factor, X.parts[1].T, transposed=True).T
+
+    def _basis(self) -> Basis:
+        """Made once, and anew only if the kernel or the landmarks have changed since."""
+        kernel, reference, basis = self.__dict__.get("_made", (None, None, None))
+        if basis is None or reference is not self.reference or kernel != self.kernel:
+            basis = _make_basis(self.kernel, self._anchors())
+            self.__dict__["_made"] = copy_params(self.kernel), self.reference, basis
+        return basis
+
+
+def choose_landmarks(kernel: Kernel, P: Data, rank: float) -> np.ndarray:
+    """The places of landmarks among samples that are prepared for the kernel."""
+    from ...gram.stored import TiledGram
+    from ...solvers.pivoted import pivoted_cholesky
+
+    if isinstance(kernel, Precomputed):
+        raise ValueError(
+            "landmarks need the kernel itself: a precomputed matrix cannot tell k(z, x)."
+        )
+    few: dict[str, Any] = {"rank": int(rank)} if rank >= 1 else {"tol": float(rank)}
+    return pivoted_cholesky(TiledGram(kernel, P), rng=0, **few).pivots
+
+
+def _make_basis(kernel: Kernel, Z: Data) -> Basis:
+    from ...gram.tiles import evaluate
+
+    K = evaluate(kernel, Z, Z)
+    tol = len(K) * float(np.finfo(K.dtype).eps) * float(np.diagonal(K).max())
+    A = np.asfortranarray(K, dtype=np.float64)
+    (pstrf,) = get_lapack_funcs(("pstrf",), (A,))
+    L, order, rank, _ = pstrf(A, tol=tol, lower=1, overwrite_a=1)
+    if rank == 0:
+        raise ValueError(f"Nystrom: {kernel!r} is zero at all {len(K)} landmarks; give others.")
+    kept = order[:rank] - 1
+    return Basis(kept, take(Z, kept), np.tril(L[:rank, :rank]))
+
+
+def _solve(L: np.ndarray, B: np.ndarray, transposed: bool = False) -> np.ndarray:
+    return solve_triangular(L, B, lower=True, trans=int(transposed), check_finite=False)

@@ -1,0 +1,244 @@
+"""Sums and products of kernels: the closure rules that are written as operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...data import Data, Zipped, take
+from ...features.products import MAX_COLUMNS, MAX_DENSE, khatri_rao, side_by_side
+from ...params import parameter
+from ..base import Kernel, Tile
+from ..calculus import properties as prop
+from ..calculus.domains import Domain
+from .constant import Constant, is_kernel, number
+
+
+@dataclass(eq=False, repr=False)
+class Binary(Kernel):
+    """What sums and products share: two kernels on the same samples."""
+
+    left: Kernel = parameter(check=is_kernel)
+    right: Kernel = parameter(check=is_kernel)
+
+    symbol: ClassVar[str] = ""
+    combine: ClassVar[np.ufunc]
+
+    def prepare(self, X: Data) -> Zipped:
+        return Zipped(self.left.prepare(X), self.right.prepare(X))
+
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        everything = slice(None)
+        return self.tiles(X, Y)(everything, everything)
+
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        left, right, combine = self.left, self.right, self.combine
+        if isinstance(right, Constant) and not isinstance(left, Constant):
+            a, value = left.tiles(xl, yl), right.value
+            return lambda rows, cols: _into(combine, a(rows, cols), value)
+        b = right.tiles(xr, yr)
+        if isinstance(left, Constant):
+            value = left.value
+            return lambda rows, cols: _into(combine, b(rows, cols), value)
+        a = left.tiles(xl, yl)
+        return lambda rows, cols: _into(combine, a(rows, cols), b(rows, cols))
+
+    def features_pay(self, X: Zipped) -> bool:
+        left, right = self._sides(X)
+        return self.n_features(X) is not None and (
+            self.left.features_pay(left) and self.right.features_pay(right)
+        )
+
+    @property
+    def domain(self) -> Domain:
+        return self.properties.domain
+
+    def _sides(self, X: Zipped) -> tuple[Data, Data]:
+        return X.parts[0], X.parts[1]
+
+    def __repr__(self) -> str:
+        left, right = self.left, self.right
+        shown = [left._wrapped(self.binding), right._wrapped(self.binding + 1)]
+        if isinstance(left, Constant) and not isinstance(right, Constant):
+            shown[0] = number(left, self.symbol)
+        elif isinstance(right, Constant):
+            shown[1] = number(right, self.symbol)
+        return f"{shown[0]} {self.symbol} {shown[1]}"
+
+
+@dataclass(eq=False, repr=False)
+class Sum(Binary):
+    """k1(x, y) + k2(x, y): features side by side.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The summands; written ``left + right``.
+
+    Examples
+    --------
+    >>> from mercer import Gaussian, Linear
+    >>> Gaussian() + Linear() + 1
+    Gaussian() + Linear() + 1
+    """
+
+    because = "a sum of kernels is a kernel (stack the feature maps)"
+    binding = 1
+    symbol = "+"
+    combine = np.add
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        left, right = self._sides(X)
+        return self.left.diag(left) + self.right.diag(right)
+
+    def features(self, X: Zipped) -> Any | None:
+        left, right = self._sides(X)
+        a = self.left.features(left)
+        b = None if a is None else self.right.features(right)
+        if a is None or b is None:
+            return None
+        if sp.issparse(a) or sp.issparse(b):
+            if a.shape[1] + b.shape[1] > MAX_COLUMNS:
+                return None
+            return side_by_side(sp.csr_matrix(a), sp.csr_matrix(b))
+        return np.hstack([a, b])
+
+    def n_features(self, X: Zipped) -> int | None:
+        counts = [k.n_features(x) for k, x in zip((self.left, self.right), X.parts, strict=True)]
+        total = None if None in counts else sum(c for c in counts if c is not None)
+        return total if total is not None and total <= MAX_COLUMNS else None
+
+    def grad_input(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        return self.left.grad_input(xl, yl, W) + self.right.grad_input(xr, yr, W)
+
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        return np.append(self.left.grad_theta(xl, yl, W), self.right.grad_theta(xr, yr, W))
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        left, right = self._sides(X)
+        return np.append(self.left.grad_theta_diag(left, w), self.right.grad_theta_diag(right, w))
+
+    @property
+    def properties(self) -> prop.Properties:
+        return prop.of_sum(self.left.properties, self.right.properties)
+
+
+@dataclass(eq=False, repr=False)
+class Product(Binary):
+    """k1(x, y) * k2(x, y): tensor product of the features, and scalar multiples.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The factors; written ``left * right``.
+
+    Examples
+    --------
+    >>> from mercer import Gaussian, Linear
+    >>> 2 * (Gaussian() + 1) * Linear()
+    2 * (Gaussian() + 1) * Linear()
+    """
+
+    because = "a product of kernels is a kernel (Schur; multiply the features pair by pair)"
+    binding = 2
+    symbol = "*"
+    combine = np.multiply
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        left, right = self._sides(X)
+        return self.left.diag(left) * self.right.diag(right)
+
+    def features(self, X: Zipped) -> Any | None:
+        if self.n_features(X) is None:
+            return None
+        left, right = self._sides(X)
+        return khatri_rao(self.left.features(left), self.right.features(right))
+
+    def n_features(self, X: Zipped) -> int | None:
+        a, b = (k.n_features(x) for k, x in zip((self.left, self.right), X.parts, strict=True))
+        if a is None or b is None:
+            return None
+        if a * b <= MAX_DENSE:
+            return a * b
+        # A sparse map times a few columns stays sparse; rows of other products may get long.
+        wide, x = (self.left, X.parts[0]) if a > b else (self.right, X.parts[1])
+        short = min(a, b) <= 100 and a * b <= MAX_COLUMNS
+        return a * b if short and sp.issparse(wide.features(take(x, slice(0, 1)))) else None
+
+    def grad_input(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        return self.left.grad_input(xl, yl, W * self.right.pairwise(xr, yr)) + (
+            self.right.grad_input(xr, yr, W * self.left.pairwise(xl, yl))
+        )
+
+    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        left = right = np.zeros(0)
+        if self.left.hyperparameters():
+            left = self.left.grad_theta(xl, yl, _times(W, self.right, xr, yr))
+        if self.right.hyperparameters():
+            right = self.right.grad_theta(xr, yr, _times(W, self.left, xl, yl))
+        return np.append(left, right)
+
+    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        left, right = self._sides(X)
+        return np.append(
+            self.left.grad_theta_diag(left, w * self.right.diag(right)),
+            self.right.grad_theta_diag(right, w * self.left.diag(left)),
+        )
+
+    @property
+    def properties(self) -> prop.Properties:
+        if isinstance(self.left, Constant):
+            return prop.of_scaled(self.right.properties, self.left.value)
+        if isinstance(self.right, Constant):
+            return prop.of_scaled(self.left.properties, self.right.value)
+        if self.left == self.right:
+            return prop.of_power(self.left.properties, 2)
+        return prop.of_product(self.left.properties, self.right.properties)
+
+
+def tensor(*kernels: Kernel) -> Kernel:
+    """k1(x1, y1) * ... * kM(xM, yM) on samples that are tuples (x1, ..., xM).
+
+    Examples
+    --------
+    >>> from mercer import Gaussian, Spectrum, tensor
+    >>> tensor(Gaussian(), Spectrum(2))
+    Gaussian().on(0) * Spectrum(k=2).on(1)
+    """
+    return reduce(Product, [k.on(i) for i, k in enumerate(kernels)])
+
+
+def direct_sum(*kernels: Kernel) -> Kernel:
+    """k1(x1, y1) + ... + kM(xM, yM) on samples that are tuples (x1, ..., xM).
+
+    Examples
+    --------
+    >>> from mercer import Gaussian, Spectrum, direct_sum
+    >>> direct_sum(Gaussian(), Spectrum(2))
+    Gaussian().on(0) + Spectrum(k=2).on(1)
+    """
+    return reduce(Sum, [k.on(i) for i, k in enumerate(kernels)])
+
+
+# ---- blocks -------------------------------------------------------------------------------
+def _into(combine: np.ufunc, block: np.ndarray, other: Any) -> np.ndarray:
+    """combine(block, other), reusing the memory of the block where the type allows."""
+    keeps = isinstance(other, Real) or np.result_type(block, other) == block.dtype
+    return combine(block, other, out=block if keeps else None)
+
+
+def _times(W: np.ndarray, kernel: Kernel, X: Data, Y: Data) -> np.ndarray:
+    """W times the block of a kernel, entry by entry."""
+    if isinstance(kernel, Constant):
+        return W * kernel.value
+    return _into(np.multiply, kernel.pairwise(X, Y), W)

@@ -1,0 +1,1 @@
+"""Kernels as text: from names, from expressions, in words."""

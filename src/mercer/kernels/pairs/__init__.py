@@ -1,0 +1,1 @@
+"""Kernels computed pair by pair: what strings, series and trees share."""

@@ -1,0 +1,1 @@
+"""Kernels on series of points."""

@@ -1,0 +1,184 @@
+"""Series of points, of one length or of many, from the forms people hold them in to flat arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...data import Data, Rows, is_frame
+from ...exceptions import DomainError
+
+_MEDIAN_POINTS = 1000
+
+
+class Ragged:
+    """Series as a sequence of samples; parts of it share the points.
+
+    Parameters
+    ----------
+    values : ndarray of shape (total, d), or what a kernel on points has made of it
+        The points of all series, one series after the other.
+    start, size : arrays
+        For each series its first point and the number of its points.
+    times : ndarray of shape (total,), optional
+        When the points of series with time stamps were observed, from the first on; NaN for others.
+    """
+
+    def __init__(
+        self, values: Data, start: np.ndarray, size: np.ndarray, times: np.ndarray | None = None
+    ) -> None:
+        self.values, self.start, self.size, self.times = values, start, size, times
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __getitem__(self, rows: Rows) -> Ragged:
+        return Ragged(self.values, self.start[rows], self.size[rows], self.times)
+
+    @property
+    def channels(self) -> int:
+        """The dimension of the points."""
+        return int(self.values.shape[1])
+
+    def scaled(self, lengthscale: float) -> Ragged:
+        """The same series, divided by a number."""
+        return Ragged(self.values / lengthscale, self.start, self.size, self.times)
+
+    def some_points(self) -> np.ndarray:
+        """All points of the series, or 1000 of them at random (always the same)."""
+        places = segments(self.start, self.size)
+        if len(places) > _MEDIAN_POINTS:
+            places = np.random.default_rng(0).choice(places, _MEDIAN_POINTS, replace=False)
+        return np.asarray(self.values[places])
+
+
+def segments(start: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The numbers start, start + 1, ..., start + size - 1 of all segments, one after the other."""
+    offset = np.cumsum(size) - size
+    return np.arange(size.sum()) + np.repeat(start - offset, size)
+
+
+def ragged(X: Data, name: str) -> Ragged:
+    """Series in any of the forms below; ``name`` is the kernel, for errors.
+
+    An (n, T) array holds n series of numbers, an (n, T, d) array n series of points in R^d, and a
+    list one array of shape (T,) or (T, d) per series. NaN at the end of a series is padding. An
+    (n, T, d) array with fewer times than channels is refused: it is one of (n, d, T) by mistake,
+    or it is meant so, which a list of its series says.
+    """
+    samples = _samples(X, name)
+    if not len(samples):
+        raise DomainError(f"{name}: X has no samples.")
+    if _is_full(samples):
+        return _equal_lengths(samples)
+    parts = [_series(x, f"{name}: sample {place}") for place, x in enumerate(samples)]
+    widths = np.array([part.shape[1] for part in parts])
+    other = int(np.argmax(widths != widths[0]))
+    if widths[other] != widths[0]:
+        raise DomainError(
+            f"{name}: sample {other} has points of {widths[other]} channels, but sample 0 of "
+            f"{widths[0]}; all series need the same channels."
+        )
+    size = np.array([len(part) for part in parts], dtype=np.int64)
+    times = None
+    if any(hasattr(x, "index") and hasattr(x, "iloc") for x in samples):
+        each = [_times(x, len(part)) for x, part in zip(samples, parts, strict=True)]
+        times = np.concatenate(each)
+    return Ragged(np.concatenate(parts), np.cumsum(size) - size, size, times)
+
+
+def _is_full(X: Any) -> bool:
+    """An array of series without padding or gaps?"""
+    numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    return numbers and bool(X[0].size) and bool(np.isfinite(X).all())
+
+
+def _equal_lengths(X: np.ndarray) -> Ragged:
+    n, T = X.shape[:2]
+    values = np.array(X, dtype=np.float64).reshape(n * T, -1)
+    return Ragged(values, T * np.arange(n, dtype=np.int64), np.full(n, T, dtype=np.int64))
+
+
+def same_channels(X: Ragged, Y: Ragged) -> None:
+    """Refuse to compare points of different dimensions."""
+    if X.channels != Y.channels:
+        raise ValueError(
+            f"points of {X.channels} channels cannot be compared with points of {Y.channels}: all "
+            f"series need the same channels, those to predict as those of the fit."
+        )
+
+
+def _samples(X: Data, name: str) -> Any:
+    """X as a sequence of series."""
+    if is_frame(X) or sp.issparse(X):
+        raise DomainError(
+            f"{name} works on a list of series; pick a column that holds them with .on(column), or "
+            f"give X.to_numpy() if each row is one series."
+        )
+    if isinstance(X, str):
+        raise DomainError(f"{name} works on a list of series of numbers, got a string.")
+    if isinstance(X, np.ndarray) and X.dtype.kind != "O":
+        if X.ndim not in (2, 3):
+            raise DomainError(
+                f"{name} works on arrays (series, time) or (series, time, channels), got "
+                f"{X.ndim} dimension(s); wrap a single series: [x]."
+            )
+        if X.ndim == 3 and X.shape[1] < X.shape[2]:
+            raise DomainError(
+                f"{name} reads an array of shape {X.shape} as {X.shape[1]} times of {X.shape[2]} "
+                f"channels; if it is (series, channels, time), as in aeon and sktime, pass "
+                f"X.transpose(0, 2, 1), and if that is meant, list(X)."
+            )
+        return X
+    return list(X)
+
+
+def _series(x: Any, where: str) -> np.ndarray:
+    """One series as a (T, d) array without padding."""
+    if np.iscomplexobj(x):
+        raise DomainError(f"{where} is complex; give real and imaginary parts as two channels.")
+    try:
+        points = np.array(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DomainError(
+            f"{where} is no series: give an array of numbers of shape (time,) or (time, channels)."
+        ) from None
+    if points.ndim == 0:
+        raise DomainError(
+            f"{where} is {x!r}, not a series: give an array of numbers of shape (time,) or (time, "
+            f"channels); wrap a single series: [x]."
+        )
+    if points.ndim > 2:
+        raise DomainError(
+            f"{where} has {points.ndim} dimensions; a series is an array of shape (time,) or "
+            f"(time, channels)."
+        )
+    points = points[:, None] if points.ndim == 1 else points
+    used = np.flatnonzero(~np.isnan(points).all(axis=1))
+    points = points[: used[-1] + 1 if len(used) else 0]
+    if not points.size:
+        raise DomainError(f"{where} is empty; a series needs at least one point.")
+    if not np.isfinite(points).all():
+        step = int(np.argmin(np.isfinite(points).all(axis=1)))
+        raise DomainError(
+            f"{where} holds NaN or infinity at time {step}; fill it in, or leave that time out "
+            f"(NaN is padding at the end of a series only)."
+        )
+    return points
+
+
+def _times(x: Any, count: int) -> np.ndarray:
+    """Seconds, or what the index of a pandas Series or DataFrame counts, since its first point."""
+    index = getattr(x, "index", None) if hasattr(x, "iloc") else None
+    if index is None:
+        return np.full(count, np.nan)
+    if str(index.dtype).startswith("datetime64"):
+        index = index.to_numpy(dtype="datetime64[ns]")
+    stamps = np.asarray(index)[:count]
+    if stamps.dtype.kind in "mM":
+        return np.asarray((stamps - stamps[0]) / np.timedelta64(1, "s"))
+    return (
+        np.asarray(stamps - stamps[0], float) if stamps.dtype.kind in "iuf" else _times([], count)
+    )

@@ -1,0 +1,207 @@
+"""What kernels on ordered labelled trees share: samples, sums over pairs of nodes, their slopes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...data import Data
+from ...exceptions import MemoryPlanError
+from ...params import fraction
+from ..base import Kernel
+from ..calculus import properties as prop
+from ..calculus.domains import TREES, Domain
+from ..pairs.logarithms import Found, WidePaired, moved, slope
+from ..pairs.wide import LARGEST, logarithms, zeros
+from .forest import Forest, forest
+
+_CELLS = 2e7  # pairs of nodes that one compiled call looks at: a fraction of a second
+_UNCHECKED = 1e8  # bytes that a table may take in any case
+_SLOWER = 10  # so much longer take wide numbers
+
+
+@dataclass(eq=False, repr=False)
+class TreeKernel(Kernel):
+    """A sum over the nodes of two trees of what they have in common below.
+
+    Samples are bracket strings ``"(S (NP dogs) (VP bark))"``, nested tuples ``("S", ("NP", "dogs"),
+    ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are not looked
+    at), directed networkx graphs with one root (the attribute "label" of a node, or else the node
+    itself; nodes with several parents are repeated), or trees of nltk. The order of children
+    matters.
+    """
+
+    decay: float = fraction(0.4)
+
+    @abstractmethod
+    def gains(self, x: Forest, Y: Forest, coef: np.ndarray, scale: Any = 0.0) -> np.ndarray:
+        """sum_j coef[j] e^scale[j] sum_w C(v, w) over the nodes w of y_j, for those v of one tree.
+
+        Their sum over v is sum_j coef[j] e^scale[j] k(x, y_j).
+        """
+
+    def prepare(self, X: Data) -> Forest:
+        return forest(X, type(self).__name__)
+
+    @property
+    def domain(self) -> Domain:
+        return TREES
+
+    def _without_nodes(self) -> prop.Properties:
+        """The properties of kernels in which single nodes are no fragments."""
+        zero = "k(x, x) = 0 for a tree of one node"
+        alike = f"{zero}, whatever its label"
+        return self._stated(
+            bounded=_growing,
+            strictly_pd=prop.no(alike),
+            universal=prop.no(alike),
+            characteristic=prop.no(alike),
+            positive_diag=prop.no(zero),
+        )
+
+    def _counting_nodes(self) -> prop.Properties:
+        """The properties of kernels with the whole tree among its features."""
+        largest = "of distinct trees, one of most nodes has itself as a fragment, and no other has"
+        return self._stated(
+            bounded=_growing,
+            strictly_pd=prop.yes(largest),
+            positive_diag=prop.yes("every node is a fragment"),
+        )
+
+
+_growing = prop.no("k(x, x) grows with the number of nodes of x")
+
+
+@dataclass(eq=False, repr=False)
+class NodePairs(TreeKernel, WidePaired):
+    """C(v, w) by a recursion over the children of v and w, in compiled loops.
+
+    Pairs of nodes with one label are visited or, if not ``by_label``, with one production.
+    """
+
+    by_label: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def kind(self) -> int:
+        """The number of the recursion in :func:`.tree_loops.pairs`."""
+
+    def found(
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, sloped: bool = False
+    ) -> Found:
+        """The kernel is a polynomial in its parameters: its values at complex ones have the slopes.
+
+        With a = decay (1 + ih), k(a) = k(decay) + ih dk/dlog(decay) + O(h^2).
+        """
+        if not sloped:
+            return Found(*self._values(X, Y, i, j, self._numbers()), np.zeros((len(i), 0)))
+        slopes = np.zeros((len(i), len(self.theta)))
+        for column, numbers in enumerate(self._moved()):
+            m, e = self._values(X, Y, i, j, numbers)
+            slopes[:, column] = slope(m)
+        return Found(m.real, e, slopes)
+
+    def too_large(self, x: Forest, y: Forest) -> str:
+        return f"trees of {x.size[0]} and {y.size[0]} nodes"
+
+    def gains(self, x: Forest, Y: Forest, coef: np.ndarray, scale: Any = 0.0) -> np.ndarray:
+        out, scale = np.zeros(x.size[0]), np.broadcast_to(scale, len(Y))
+        for j in np.flatnonzero(coef):
+            nodes = zeros(int(x.size[0]), float, True)
+            self._alone(x, Y, 0, int(j), self._numbers(), nodes, wide=True)
+            out += coef[j] * np.exp(logarithms(*nodes) + scale[j])
+        return out
+
+    def _numbers(self) -> tuple[float, float]:
+        """The parameters of the recursion: decay and span."""
+        return float(self.decay), 1.0
+
+    def _moved(self) -> Iterator[tuple[complex, complex]]:
+        """The parameters, one of them moved, in the order of theta."""
+        decay, span = self._numbers()
+        yield moved(decay), complex(span)
+        if len(self.theta) > 1:
+            yield complex(decay), moved(span)
+
+    def _values(
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: tuple[Any, Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mantissas and exponents for pairs, in calls of a fraction of a second each."""
+        from ...gram.tiles import run
+
+        m: np.ndarray = np.zeros(len(i), type(numbers[0]))
+        e = np.zeros(len(i), np.int64)
+        cells = X.size[i].astype(float) * Y.size[j]
+        large = cells > _CELLS
+        small, piece = np.flatnonzero(~large), np.cumsum(cells[~large]) // _CELLS
+        parts = np.split(small, np.flatnonzero(np.diff(piece)) + 1) if len(small) else []
+
+        def some(part: np.ndarray) -> None:
+            m[part] = self._plain(X, Y, i[part], j[part], numbers)
+
+        run(some, parts)
+        for at in np.flatnonzero(large):
+            m[at] = self._alone(X, Y, i[at], j[at], numbers)[0][0]
+        tiny = abs(numbers[0]) * abs(numbers[1]) ** 2 < 1 / LARGEST
+        for at in np.flatnonzero(tiny | ~(np.abs(m.real) <= LARGEST)):
+            m[at], e[at] = (part[0] for part in self._alone(X, Y, i[at], j[at], numbers, wide=True))
+        return m, e
+
+    def _room(self, X: Forest, Y: Forest, i: Any, j: Any, kind: type, wide: bool) -> tuple:
+        """Tables for some trees of one forest and some of another."""
+        from ...engine.memory import free_memory, memory_words
+
+        p, q = int(np.max(X.size[i])), int(np.max(Y.size[j]))
+        kept = int(np.max(X.height[i])) if self.kind == 2 else p
+        nbytes = kept * q * (np.dtype(kind).itemsize + 8 * wide)
+        if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
+            raise MemoryPlanError(
+                f"{type(self).__name__}: the table of two trees of {p} and {q} nodes needs "
+                f"{memory_words(nbytes)}, but {memory_words(free)} are free; cut the trees, or use "
+                f"Subtree(), which needs no table."
+            )
+        table, row = zeros((kept, q), kind, wide), zeros(q, kind, wide)
+        children = zeros(1 + int(Y.nodes.arity.max()), kind, wide)
+        return table, row, children, np.empty(p, np.int64), np.empty(p, np.int64), np.zeros(1, int)
+
+    def _plain(
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: tuple[Any, Any]
+    ) -> np.ndarray:
+        from .loops import pairs
+
+        out: np.ndarray = np.zeros(len(i), type(numbers[0]))
+        room = self._room(X, Y, i, j, type(numbers[0]), wide=False)
+        pairs(
+            self.kind, X.nodes, X.start, X.size, Y.nodes, Y.start, Y.size, i, j, self.by_label,
+            *numbers, room, out,
+        )  # fmt: skip
+        return out
+
+    def _alone(
+        self, X: Forest, Y: Forest, i: int, j: int, numbers: Any, nodes: Any = None,
+        wide: bool = False,
+    ) -> tuple[np.ndarray, ...]:  # fmt: skip
+        """The sum over two trees, some rows at a time; those of the nodes of one into ``nodes``."""
+        from ...gram.tiles import run
+        from .loops import begin, rows
+
+        kind = type(numbers[0])
+        at = int(X.start[i]), int(X.size[i]), int(Y.start[j]), int(Y.size[j])
+        room, total = self._room(X, Y, i, j, kind, wide), zeros(1, kind, wide)
+        nodes = zeros(0, kind, wide) if nodes is None else nodes
+        begin(X.nodes, Y.nodes, at, self.by_label, room)
+        step = max(1, int(_CELLS / (_SLOWER if wide else 1) / at[3]))
+
+        def some(first: int) -> None:
+            last = min(first + step, at[1])
+            rows(
+                self.kind, X.nodes, Y.nodes, at, first, last, self.by_label, *numbers, room, total,
+                nodes,
+            )  # fmt: skip
+
+        run(some, range(0, at[1], step), workers=1)
+        return total

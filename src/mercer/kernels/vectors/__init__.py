@@ -1,0 +1,1 @@
+"""Kernels on vectors, on the line, the circle and the plane."""

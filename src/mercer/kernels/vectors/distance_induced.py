@@ -1,0 +1,138 @@
+"""Kernels from distances: energy distance and distance covariance as statistics of an RKHS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...data import Data, Zipped
+from ...params import _is_number, parameter
+from ..base import Tile
+from ..calculus import properties as prop
+from .base import VectorKernel, squared_norms
+from .distances import SquaredDistances
+
+
+def _exponent(value: Any) -> str | None:
+    return None if _is_number(value) and 0 < value <= 2 else "a number in (0, 2]"
+
+
+def _point(value: Any) -> str | None:
+    if value is None:
+        return None
+    array = np.asarray(value)
+    fine = array.dtype.kind in "iuf" and array.ndim <= 1 and bool(np.all(np.isfinite(array)))
+    return None if fine else "None or a vector of finite numbers"
+
+
+@dataclass(eq=False, repr=False)
+class Distance(VectorKernel):
+    r"""The kernel induced by a power of the Euclidean distance.
+
+    .. math:: k(x, y) = \tfrac12 \left( \|x - z\|^\beta + \|y - z\|^\beta - \|x - y\|^\beta \right)
+
+    Distances to a power up to 2 are of negative type, which makes k positive definite for any
+    base point z. Neither MMD nor HSIC depend on z: twice the biased MMD^2 is the energy distance,
+    and four times the biased HSIC the distance covariance. For beta = 1 on the line this is the
+    covariance of Brownian motion, and min(x, y) on the positive half.
+
+    Parameters
+    ----------
+    exponent : float
+        beta in (0, 2]; with 2 the kernel is linear.
+    origin : array of shape (d,), optional
+        The base point z; 0 by default.
+
+    Examples
+    --------
+    >>> from mercer import Distance
+    >>> Distance()([[1.0], [2.0], [5.0]])
+    array([[1., 1., 1.],
+           [1., 2., 2.],
+           [1., 2., 5.]])
+
+    References
+    ----------
+    Sejdinovic, Sriperumbudur, Gretton & Fukumizu, *Equivalence of distance-based and RKHS-based
+    statistics in hypothesis testing*, Annals of Statistics 2013.
+    """
+
+    exponent: float = parameter(1.0, check=_exponent)
+    origin: Any = parameter(None, check=_point)
+    because = "a power of at most 2 of the Euclidean distance is of negative type (Schoenberg)"
+
+    def prepare(self, X: Data) -> Zipped:
+        V = super().prepare(X)
+        if self.origin is not None:
+            z = np.asarray(self.origin, dtype=V.dtype)
+            if z.ndim == 1 and len(z) not in (1, V.shape[1]):
+                raise ValueError(
+                    f"Distance: origin has {len(z)} entries, but X has {V.shape[1]} features."
+                )
+            V = (V.toarray() if sp.issparse(V) else V) - z
+        return Zipped(V, self._power(squared_norms(V)).astype(V.dtype))
+
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        everything = slice(None)
+        return self.tiles(X, Y)(everything, everything)
+
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        (V, a), (W, b) = X.parts, Y.parts
+        distances = SquaredDistances(V, W, exact=True)
+
+        def tile(rows: slice, cols: slice) -> np.ndarray:
+            D = self._power(distances(rows, cols))
+            np.negative(D, out=D)
+            D += a[rows, None]
+            D += b[None, cols]
+            D /= 2
+            return D
+
+        return tile
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        return np.array(X.parts[1])
+
+    def grad_input(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        if self.exponent <= 1:
+            raise NotImplementedError(f"{self!r} is not differentiable where x = y.")
+        V, U = (Z.parts[0].toarray() if sp.issparse(Z.parts[0]) else Z.parts[0] for Z in (X, Y))
+        slopes = W * self._slope(SquaredDistances(V, U, exact=True)(slice(None), slice(None)))
+        outward = W.sum(axis=1) * self._slope(squared_norms(V))
+        return np.asarray((outward - slopes.sum(axis=1))[:, None] * V + slopes @ U)
+
+    def _power(self, squared: np.ndarray) -> np.ndarray:
+        """||.||^beta from squared distances, in place where possible."""
+        if self.exponent == 1:
+            return np.sqrt(squared, out=squared)
+        return np.power(squared, self.exponent / 2, out=squared)
+
+    def _slope(self, squared: np.ndarray) -> np.ndarray:
+        """beta/2 r^(beta - 2), 0 at 0, where it is multiplied by 0."""
+        away = squared > 0
+        power = np.power(squared, self.exponent / 2 - 1, where=away, out=np.zeros_like(squared))
+        return self.exponent / 2 * power
+
+    @property
+    def properties(self) -> prop.Properties:
+        facts: dict[str, Any] = {
+            "bounded": prop.no("k(x, x) grows with ||x - z||"),
+            "stationary": prop.no("k(x, x) is not constant"),
+            "positive_diag": prop.no("k(z, z) = 0"),
+        }
+        if self.exponent == 2:
+            facts["analytic"] = prop.yes("it is the inner product of x - z and y - z")
+            facts["finite_dim"] = prop.yes("linear functions on R^d")
+        else:
+            facts["continuous"] = prop.yes("a continuous function of distances")
+            facts["finite_dim"] = prop.no(
+                "Gram matrices of any number of distinct points other than z are non-singular"
+            )
+            facts["smooth"] = prop.Smoothness(0, 0, "the distance has a kink at x = y")
+            facts["characteristic"] = prop.yes(
+                "powers below 2 of the Euclidean distance are of strong negative type"
+            )
+        return self._stated(**facts)

@@ -1,0 +1,250 @@
+"""Squared distances in tiles, exact where a matrix product would cancel; lengthscales of data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from ...data import length, take
+from .base import Vectors, inner_products, squared_norms
+
+_MEDIAN_SAMPLES = 1000  # the median distance is taken over at most this many samples
+_CENTRE_SAMPLES = 101  # and the centre of the coordinates over these
+_MOST = 1 / 8  # of a tile that is recomputed pair by pair; beyond, the whole tile is
+_NUMBERS = 2**22  # at most, that are written out at a time to take differences
+# by how much rounding may change a squared distance (of weight 1: in units of the lengthscale) that
+# a smooth function is applied to, and a distance whose square root is taken
+_SMOOTH = {np.dtype(np.float64): 2.0**-40, np.dtype(np.float32): 2.0**-16}
+_KINKED = {np.dtype(np.float64): 2.0**-30, np.dtype(np.float32): 2.0**-13}
+_SQUARABLE = 1e18  # numbers whose squares do not overflow, not even in single precision
+_ALL = slice(None)
+_RELATIVE = 256  # rounding errors that a squared distance has to exceed if its root is taken
+
+
+class SquaredDistances:
+    r"""weight * ||x_i - y_j||^2 in tiles, by one matrix product of augmented coordinates.
+
+    The product cancels: its error is that of the squared norms, which exceed distances wherever
+    samples lie in groups far apart, or one of them far from all others. Coordinates are taken
+    from a centre that outliers do not move. An entry D is computed again from the differences where
+
+    .. math:: \varepsilon |w| (\|x\|^2 + \|y\|^2) > \tau (\mathrm{scale} + |D|),
+
+    in double precision for samples in single precision. Nothing of this costs anything where no
+    sample is far enough from the centre.
+
+    Parameters
+    ----------
+    X, Y : arrays or CSR matrices
+        The samples.
+    weight : float
+        The factor w.
+    exact : bool
+        Is a root of the distances taken, or something else with a kink at 0? Then entries near 0
+        are computed from the differences, too.
+    scale : float
+        The weighted distance on which what is done with D varies.
+
+    Attributes
+    ----------
+    in_doubt : bool
+        Might some entry of the bare product have to be computed again?
+    """
+
+    unit = 1.0  # the products are the exponents already
+
+    def __init__(
+        self,
+        X: Vectors,
+        Y: Vectors,
+        weight: float = 1.0,
+        exact: bool = False,
+        scale: float = 1.0,
+    ) -> None:
+        self.X, self.Y = X, Y
+        self.weight, self.exact, self.scale = weight, exact, scale
+        self.sparse = sp.issparse(X) or sp.issparse(Y)
+        self.dtype = np.dtype(np.result_type(X, Y))
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed anew
+            if self.sparse:
+                self.nx = squared_norms(X)
+                self.ny = self.nx if Y is X else squared_norms(Y)
+            else:
+                self._augment()
+            self.doubt_x = self._doubt(self.nx)
+            self.doubt_y = self.doubt_x if Y is X else self._doubt(self.ny)
+        self.in_doubt = self.doubt_x.max(initial=-scale) + self.doubt_y.max(initial=-scale) > 0
+
+    def _augment(self) -> None:
+        """[-2 w x, w ||x||^2, 1] and [y, 1, ||y||^2], whose inner products are the distances."""
+        X, Y, weight = self.X, self.Y, self.weight
+        if X.shape[1] != Y.shape[1]:
+            inner_products(X[:1], Y[:1])  # raises, with the two widths
+        origin, d = centre(Y), X.shape[1]
+        self.left = np.empty((len(X), d + 2), self.dtype)
+        self.right = np.empty((len(Y), d + 2), self.dtype)
+        near_y = np.subtract(Y, origin, out=self.right[:, :d])
+        near_x = near_y if Y is X else X - origin
+        self.nx = squared_norms(near_x)
+        self.ny = self.nx if Y is X else squared_norms(near_y)
+        np.multiply(near_x, -2 * weight, out=self.left[:, :d])
+        self.left[:, d], self.left[:, d + 1] = weight * self.nx, 1
+        self.right[:, d], self.right[:, d + 1] = 1, weight * self.ny
+
+    def _doubt(self, norms: np.ndarray) -> np.ndarray:
+        """What samples with these squared norms add to the limit below which D is not trusted."""
+        error = np.finfo(self.dtype).eps * abs(self.weight) * norms
+        doubt = error / _SMOOTH[self.dtype] - self.scale / 2
+        if self.exact:
+            root = np.square(error / _KINKED[self.dtype]) / 2  # (a + b)^2 <= 2 a^2 + 2 b^2
+            doubt = np.maximum(doubt, np.maximum(root, _RELATIVE * error))
+        return np.where(np.isnan(doubt), np.inf, doubt)
+
+    @property
+    def error(self) -> float:
+        """The largest error of an exponent that the product makes, before anything is mended."""
+        largest = self.nx.max(initial=0) + self.ny.max(initial=0)
+        return float(np.finfo(self.dtype).eps * abs(self.weight) * largest)
+
+    def exp(self, rows: Any, cols: Any) -> np.ndarray:
+        """exp of a tile of the bare product; where rounding makes the exponent positive, it is."""
+        D = self.left[rows] @ self.right[cols].T
+        return np.exp(D, out=D)
+
+    def __call__(self, rows: Any, cols: Any) -> np.ndarray:
+        if self.in_doubt:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._checked(self._product(rows, cols), rows, cols)
+        return self._signed(self._product(rows, cols))
+
+    def _product(self, rows: Any, cols: Any) -> np.ndarray:
+        if not self.sparse:
+            return self.left[rows] @ self.right[cols].T
+        D = inner_products(self.X[rows], self.Y[cols])
+        D *= -2 * self.weight
+        D += (self.weight * self.nx[rows]).astype(D.dtype)[:, None]
+        D += (self.weight * self.ny[cols]).astype(D.dtype)[None, :]
+        return D
+
+    def _signed(self, D: np.ndarray) -> np.ndarray:
+        return np.maximum(D, 0, out=D) if self.weight > 0 else np.minimum(D, 0, out=D)
+
+    def _checked(self, D: np.ndarray, rows: Any, cols: Any) -> np.ndarray:
+        """A tile with the right sign, in which what cancels has been computed again."""
+        x, y = self.doubt_x[rows], self.doubt_y[cols]
+        limit = x.max(initial=-np.inf) + y.max(initial=-np.inf)
+        trusted = limit <= D if self.weight > 0 else -limit >= D
+        if not trusted.all():  # also where D is not a number
+            bad = np.flatnonzero(~trusted)
+            size = np.sign(self.weight) * D.ravel()[bad]
+            i, j = np.divmod(bad, D.shape[1])
+            again = ~(size >= x[i] + y[j])
+            D = self._again(D, i[again], j[again], rows, cols)
+        largest = 1e-6 * np.finfo(self.dtype).max  # what is multiplied by 0 must not be infinite
+        if limit > np.finfo(self.dtype).eps * largest:
+            np.clip(D, -largest, largest, out=D)
+        return D if limit >= 0 else self._signed(D)
+
+    def _again(
+        self, D: np.ndarray, i: np.ndarray, j: np.ndarray, rows: Any, cols: Any
+    ) -> np.ndarray:
+        """The tile with these entries computed from differences, or all, if these are many."""
+        X, Y = self.X[rows], self.Y[cols]
+        if len(i) > _MOST * D.size and self.dtype == np.float32:
+            X, Y = X.astype(np.float64), Y.astype(np.float64)
+            D[:] = SquaredDistances(X, Y, self.weight, self.exact, self.scale)(_ALL, _ALL)
+            return D
+        small = X.shape[1] * sum(D.shape) <= _NUMBERS
+        if len(i) > _MOST * D.size and (small or not self.sparse):
+            return np.multiply(cdist(_dense(X), _dense(Y), "sqeuclidean"), self.weight, out=D)
+        for some in _some(len(i), X.shape[1]):
+            a, b = X[i[some]], Y[j[some]]
+            if self.dtype == np.float32:
+                a, b = a.astype(np.float64), b.astype(np.float64)
+            D[i[some], j[some]] = self.weight * squared_norms(a - b)
+        return D
+
+    def pull(self, V: np.ndarray) -> np.ndarray:
+        """[sum_j V_ij (x_i - y_j)] for every i, by one product with V."""
+        X, Y = _dense(self.X), self.Y
+        if self.in_doubt:
+            Y = _dense(Y)
+            with np.errstate(over="ignore", invalid="ignore"):
+                columns = (np.subtract.outer(x, y) for x, y in zip(X.T, Y.T, strict=True))
+                return np.stack([np.where(V, V * by, 0).sum(axis=1) for by in columns], axis=1)
+        if not sp.issparse(Y):
+            origin = centre(Y)
+            X, Y = X - origin, Y - origin
+        return np.asarray(V.sum(axis=1)[:, None] * X - V @ Y)
+
+    def by_column(self, V: np.ndarray, D: np.ndarray) -> np.ndarray:
+        """[sum_ij V_ij (x_id - y_jd)^2] for every column d, by one product with V.
+
+        D is the whole block of distances: it tells which pairs are so close that their differences
+        are taken one by one.
+        """
+        X, Y = (_dense(Z).astype(np.float64, copy=False) for Z in (self.X, self.Y))
+        near: Any = 0.0
+        if self.in_doubt:
+            close = ~(np.abs(D) >= self.doubt_x[:, None] + self.doubt_y)
+            if close.mean() > _MOST:
+                columns = zip(X.T, Y.T, strict=True)
+                return np.array([np.vdot(V, np.subtract.outer(x, y) ** 2) for x, y in columns])
+            i, j = np.nonzero(close)
+            for some in _some(len(i), X.shape[1]):
+                near = near + V[i[some], j[some]] @ np.square(X[i[some]] - Y[j[some]])
+            V = np.where(close, 0, V)
+        origin = centre(Y)
+        X, Y = X - origin, Y - origin
+        own = V.sum(axis=1) @ np.square(X) + V.sum(axis=0) @ np.square(Y)
+        return np.asarray(own - 2 * np.einsum("ij,ij->j", X, V @ Y) + near)
+
+
+def centre(X: np.ndarray) -> np.ndarray:
+    """A point amid the samples that outliers do not move: medians over some of them."""
+    n = len(X)
+    some = X if n <= _CENTRE_SAMPLES else X[np.linspace(0, n - 1, _CENTRE_SAMPLES).astype(int)]
+    middle = len(some) // 2
+    return np.partition(some, middle, axis=0)[middle]
+
+
+def _dense(Z: Vectors) -> np.ndarray:
+    return Z.toarray() if sp.issparse(Z) else Z
+
+
+def _some(pairs: int, width: int) -> list[slice]:
+    """Pairs of vectors of this width, as many at a time as may be written out."""
+    step = max(1, _NUMBERS // width)
+    return [slice(start, start + step) for start in range(0, pairs, step)]
+
+
+def median_distance(X: Vectors) -> float:
+    """The median Euclidean distance between distinct samples (of at most 1000, evenly spaced)."""
+    n = length(X)
+    if n > _MEDIAN_SAMPLES:
+        X = take(X, np.linspace(0, n - 1, _MEDIAN_SAMPLES).astype(int))
+    D = SquaredDistances(X, X, exact=True)(_ALL, _ALL)
+    between = D[np.triu_indices(len(D), 1)]
+    between = between[between > 0]
+    median = float(np.median(np.sqrt(between))) if len(between) else 1.0
+    if median < 1e-4 * np.sqrt(np.finfo(D.dtype).max):
+        return median
+    largest = float(abs(X).max())  # most squares overflow
+    return largest * median_distance(X / largest)
+
+
+def variance_scale(X: Vectors) -> float:
+    """sqrt(d var(X) / 2): the lengthscale of scikit-learn's ``gamma="scale"``."""
+    largest = float(abs(X).max())
+    size = largest if largest > _SQUARABLE else 1.0
+    if sp.issparse(X):
+        count, entries = np.prod(X.shape, dtype=float), X.data.astype(np.float64) / size
+        mean = entries.sum() / count
+        zeros = count - len(entries)
+        variance = float((np.square(entries - mean).sum() + zeros * mean**2) / count)
+    else:
+        variance = float(np.var(X if size == 1 else X / size, dtype=np.float64))
+    return size * float(np.sqrt(X.shape[1] * variance / 2)) if variance > 0 else 1.0

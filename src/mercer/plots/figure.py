@@ -1,0 +1,16 @@
+"""The figure that a picture is drawn into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def axes(ax: Any = None) -> Any:
+    """The given matplotlib Axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError('plots need matplotlib: pip install "mercer[plot]".') from None
+    return plt.subplots(layout="constrained")[1]

@@ -1,0 +1,1 @@
+"""The search for hyper-parameters: by gradients, and what came out."""

@@ -1,0 +1,241 @@
+"""What each column of a table is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..frames import pandas
+from .numbers import PLAIN, how_read, is_missing, numbers, style_of
+
+Table = Any  # a pandas DataFrame
+
+_MOSTLY = 0.9  # the share of values that decides
+_SOME = 0.2  # the share of numbers among labels that is worth a word
+_LARGEST = 1e100  # numbers whose squares, and sums of squares, are far from overflow
+_FEW = 10  # different values of a target, which may be labels then
+_LONG = 20  # characters; longer strings, mostly different, are text
+_NUMBERING = ("", "id", "index", "row", "unnamed: 0")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: "number", "label", "text" or "skipped", and why.
+
+    ``style`` says how its numbers are written (:mod:`mercer.tables.numbers`).
+    """
+
+    name: str
+    role: str
+    why: str = ""
+    style: str = PLAIN
+
+
+# ---- roles ---------------------------------------------------------------------------------
+def describe(
+    table: Table,
+    settled: Mapping[str, str] | None = None,
+    styles: Mapping[str, str] | None = None,
+) -> list[Column]:
+    """The role of each column and the style of its numbers, unless they are settled already."""
+    settled, styles = settled or {}, styles or {}
+    require(table, settled)
+    return [
+        _settled(name, table[name], settled[name], styles.get(name))
+        if name in settled
+        else _describe(name, table[name])
+        for name in table.columns
+    ]
+
+
+def _settled(name: str, column: Any, role: str, style: str | None) -> Column:
+    odd = _odd(column)
+    if odd is not None:
+        raise ValueError(f"the column {name!r} holds {odd} objects, which are no {role}s.")
+    if role == "number" and style is None and getattr(column.dtype, "kind", "O") not in "biuf":
+        return _of_strings(name, column.dropna().astype(str), 0.0)
+    return Column(name, role, style=style or PLAIN)
+
+
+def _describe(name: str, column: Any) -> Column:
+    values = column.dropna()
+    kind = getattr(column.dtype, "kind", "O")
+    odd = _odd(column)
+    if odd is not None:
+        return Column(name, "skipped", f"it holds {odd} objects")
+    if not values.nunique() > 1:
+        why = "the same value in every row" if len(values) else "it is empty"
+        return Column(name, "skipped", why)
+    if kind == "b" or column.dtype.name == "category":
+        return Column(name, "label")
+    if kind in "iuf":
+        found = Column(name, "number")
+        if numbers_rows(name, column):
+            return Column(name, "skipped", "it numbers the rows")
+    elif kind == "M" or values.astype(str).str.match(r"\d{4}-\d\d-\d\d").all():
+        return Column(name, "skipped", "dates are not used; add columns such as year or month")
+    else:
+        found = _of_strings(name, values.astype(str), _MOSTLY)
+    if found.role == "number":
+        largest = float(numbers(column, found.style).abs().max())
+        if largest > _LARGEST:
+            why = f"values as large as {largest:.0e} cannot be computed with; use another unit"
+            return Column(name, "skipped", why)
+    return found
+
+
+def _odd(column: Any) -> str | None:
+    """The type of the first value that is neither a number nor a string, if there is one."""
+    if column.dtype != object:
+        return None
+    plain = (str, bool, int, float, np.generic)
+    return next((type(x).__name__ for x in column.dropna() if not isinstance(x, plain)), None)
+
+
+def numbers_rows(name: str, column: Any) -> bool:
+    """Does this column only count the rows?"""
+    if name.lower() not in _NUMBERING or getattr(column.dtype, "kind", "O") not in "iuf":
+        return False
+    return bool(np.all(np.diff(column.dropna()) == 1))
+
+
+def _of_strings(name: str, values: Any, least: float) -> Column:
+    """The role of strings: numbers if at least this share of them is."""
+    missing = is_missing(values)
+    style = style_of(values[~missing])
+    found = numbers(values[~missing], style).notna()
+    share = found.mean() if len(found) else 0.0
+    if share >= least:
+        odd = [*values[missing], *values[~missing][~found]]
+        why = f"{odd[0]!r} and the like, {len(odd)} in all, count as missing" if odd else ""
+        said = how_read(values[~missing][found], style)
+        return Column(name, "number", "; ".join(filter(None, [said, why])), style)
+    distinct = values.nunique() / len(values)
+    if distinct > 0.5 and values.str.len().mean() > _LONG:
+        return Column(name, "text")
+    if distinct > _MOSTLY:
+        return Column(
+            name, "skipped", "a different name in nearly every row; --text uses its letters"
+        )
+    most = f"read as labels: only {share:.0%} of its values are numbers"
+    return Column(name, "label", most if share > _SOME else "")
+
+
+def require(table: Table, names: Iterable[str]) -> None:
+    """Refuse a table that lacks a column."""
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        lacks = ", ".join(map(repr, missing))
+        known = ", ".join(map(repr, table.columns))
+        raise ValueError(f"the table has no column {lacks}; it has: {known}.")
+
+
+# ---- values --------------------------------------------------------------------------------
+def tidy(table: Table, roles: Mapping[str, str], styles: Mapping[str, str] | None = None) -> Table:
+    """The columns that have a role: numbers as float, labels and text as strings, else missing."""
+    pd, styles = pandas(), styles or {}
+    require(table, roles)
+    columns = {
+        name: numbers(table[name], styles.get(name, PLAIN))
+        if role == "number"
+        else pd.Series([_string(x) for x in table[name]], dtype=object, index=table.index)
+        for name, role in roles.items()
+    }
+    return pd.DataFrame(columns, index=table.index).reset_index(drop=True)
+
+
+def incomplete(table: Table, roles: Mapping[str, str]) -> np.ndarray:
+    """Which rows lack a number or a text? (A missing label is a label of its own.)"""
+    names = [name for name, role in roles.items() if role != "label"]
+    return table[names].isna().to_numpy().any(axis=1)
+
+
+def holds_labels(table: Table, name: str) -> bool:
+    """Does a target tell classes apart? Two different values do, and what is not numbers."""
+    require(table, [name])
+    column = table[name]
+    given = column.dropna()
+    if not len(given):
+        raise ValueError(f"the target {name!r} is missing in every row.")
+    if given.nunique() == 2 or not _is_numeric(column):
+        return True
+    few = given.nunique() <= _FEW
+    return few and getattr(column.dtype, "kind", "O") not in "iuf"  # numbers, but as strings
+
+
+def _is_numeric(column: Any) -> bool:
+    kind = getattr(column.dtype, "kind", "O")
+    if column.dtype.name == "category" or kind in "biuf":
+        return kind in "iuf"
+    given = column.dropna().astype(str)
+    found = _target_numbers(given[~is_missing(given)])[0]
+    return len(found) > 0 and bool(found.notna().mean() >= _MOSTLY)
+
+
+def _target_numbers(column: Any) -> tuple[Any, str]:
+    """The target as numbers, and how its strings were read."""
+    if getattr(column.dtype, "kind", "O") in "iuf":
+        return numbers(column), ""
+    given = column.dropna().astype(str)
+    given = given[~is_missing(given)]
+    style = style_of(given)
+    return numbers(column, style), how_read(given, style)
+
+
+def few_whole_numbers(table: Table, name: str) -> int:
+    """How many different values a target of whole numbers has, or 0 if they are not few."""
+    values = np.unique(_target_numbers(table[name])[0].dropna())
+    whole = len(values) <= _FEW and bool(np.all(values == np.round(values)))
+    return len(values) if whole else 0
+
+
+def label_target(table: Table, name: str) -> np.ndarray:
+    """The target as strings, None where it is missing."""
+    require(table, [name])
+    labels = np.array([_string(x) for x in table[name]], dtype=object)
+    found = {x for x in labels if x is not None}
+    if len(found) < 2:
+        state = "the same value" if found else "missing"
+        raise ValueError(f"the target {name!r} {'has' if found else 'is'} {state} in every row.")
+    return labels
+
+
+def numeric_target(table: Table, name: str) -> tuple[np.ndarray, str]:
+    """The target as numbers, NaN where it is missing, and how strings were read; no labels."""
+    require(table, [name])
+    column = table[name]
+    if not column.notna().any():
+        raise ValueError(f"the target {name!r} is missing in every row.")
+    if not _is_numeric(column):
+        distinct = column.dropna().unique()
+        shown = ", ".join(repr(str(x)) for x in distinct[:3]) + ", ..." * (len(distinct) > 3)
+        raise ValueError(
+            f"the target {name!r} holds labels ({shown}), not numbers; tell them apart with "
+            f"--task classification."
+        )
+    found, how = _target_numbers(column)
+    values = found.to_numpy()
+    finite = values[np.isfinite(values)]
+    if len(np.unique(finite)) < 2:
+        raise ValueError(f"the target {name!r} has the same value in every row.")
+    if np.abs(finite).max() > _LARGEST:
+        raise ValueError(
+            f"the target {name!r} has values as large as {np.abs(finite).max():.0e}, whose squares "
+            f"no computer holds; use another unit, or take logarithms."
+        )
+    return values, how
+
+
+def _string(x: Any) -> str | None:
+    """A label as a string, the same whether a file gave it as a bool, a number or a string."""
+    if x is None or type(x).__name__ == "NAType" or x != x:
+        return None
+    if isinstance(x, bytes):
+        x = x.decode("utf-8", "backslashreplace")
+    if isinstance(x, float | np.floating) and float(x).is_integer():
+        x = int(x)
+    text = str(x).strip()
+    return text.capitalize() if text.lower() in ("true", "false") else text

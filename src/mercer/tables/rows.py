@@ -1,0 +1,82 @@
+"""Which columns and which rows of a table a model is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .numbers import PLAIN, count
+from .roles import Column, Table, describe, incomplete, require, tidy
+
+
+@dataclass
+class Selection:
+    """The columns and rows in use; ``rows`` is a mask of those of the whole table."""
+
+    X: Table
+    rows: np.ndarray
+    roles: dict[str, str]
+    columns: list[Column]
+
+    @property
+    def styles(self) -> dict[str, str]:
+        """How numbers are written in columns of strings, where that is not plain."""
+        return {c.name: c.style for c in self.columns if c.style != PLAIN}
+
+    @property
+    def dropped(self) -> int:
+        """How many rows were left out."""
+        return int(np.sum(~self.rows))
+
+
+def select(
+    table: Table,
+    target: str,
+    given: np.ndarray,
+    *,
+    features: list[str] | None = None,
+    roles: Mapping[str, str] | None = None,
+    missing: str = "error",
+) -> Selection:
+    """The columns that predict the target, where it is given, and the rows that are complete."""
+    require(table, features or [])
+    chosen = [name for name in features or table.columns if name != target]
+    columns = describe(table[chosen], roles)
+    settled = {c.name: c.role for c in columns if c.role != "skipped"}
+    if not settled:
+        reasons = "; ".join(f"{c.name!r}: {c.why}" for c in columns)
+        raise ValueError(f"no column can be used to predict {target!r} ({reasons or 'no other'}).")
+    rows = complete_rows(table, given, columns, missing)
+    return Selection(table.loc[rows, list(settled)], rows, settled, columns)
+
+
+def check_share(test_size: float) -> None:
+    """Refuse to hold out nearly everything, or less than nothing."""
+    if not 0 <= test_size <= 0.9:
+        raise ValueError(f"--test-size is a share of the rows, from 0 to 0.9, got {test_size}.")
+
+
+def check_enough(n: int) -> None:
+    """Refuse to fit a model to a handful of rows."""
+    if n < 5:
+        raise ValueError(f"{count(n, 'row')} to fit a model to: at least 5 are needed.")
+
+
+def complete_rows(
+    table: Table, given: np.ndarray, columns: list[Column], missing: str
+) -> np.ndarray:
+    """The rows without missing values; refuses others unless they are to be dropped."""
+    roles = {c.name: c.role for c in columns if c.role != "skipped"}
+    tidied = tidy(table, roles, {c.name: c.style for c in columns})
+    usable = given & ~incomplete(tidied, roles)
+    if missing == "error" and not usable.all():
+        holes = {n: int(tidied[n].isna().sum()) for n, role in roles.items() if role != "label"}
+        holes["the target"] = int(np.sum(~given))
+        listed = ", ".join(f"{name} ({n} times)" for name, n in holes.items() if n)
+        raise ValueError(
+            f"values are missing in {listed}; leave out those {count(int(np.sum(~usable)), 'row')} "
+            f"of {len(given)} with --missing drop, or fill them in."
+        )
+    return usable

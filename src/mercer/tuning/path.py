@@ -1,0 +1,117 @@
+"""Choosing the penalty: the whole path of ridge solutions from one eigendecomposition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..data import Data
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..kernels.base import Kernel
+from ..solvers.eigen import RidgeSpectrum
+
+
+@dataclass
+class RidgePath:
+    """Ridge solutions for many penalties.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (m,)
+        The penalties.
+    coefs : ndarray of shape (m, n) or (m, n, t)
+        Dual coefficients for each.
+    dof : ndarray of shape (m,)
+        Effective degrees of freedom, tr K (K + alpha I)^-1.
+    loo : ndarray of shape (m,)
+        Mean squared leave-one-out error.
+    gcv : ndarray of shape (m,)
+        Generalised cross-validation score.
+    gram : Gram
+        The operator; ``gram.cross(X_new) @ coefs[i]`` predicts.
+    """
+
+    alphas: np.ndarray
+    coefs: np.ndarray
+    dof: np.ndarray
+    loo: np.ndarray
+    gcv: np.ndarray
+    gram: Gram = field(repr=False)
+
+    @property
+    def best_alpha(self) -> float:
+        """The penalty with the smallest leave-one-out error."""
+        return float(self.alphas[np.argmin(self.loo)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Leave-one-out error and generalised cross-validation against alpha."""
+        from ..plots.selection import plot_path
+
+        return plot_path(self, ax=ax)
+
+
+def ridge_path(
+    kernel: Kernel,
+    X: Data,
+    y: Any,
+    alphas: Any,
+    *,
+    sample_weight: Any = None,
+    plan: Plan | None = None,
+) -> RidgePath:
+    """Kernel ridge regression for every alpha, from one eigendecomposition of K.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel; "median" and the like are resolved on X.
+    X : data
+        Samples.
+    y : array of shape (n,) or (n, t)
+        Targets.
+    alphas : array of float
+        Penalties > 0.
+    sample_weight : array of shape (n,), optional
+        Weights >= 0.
+    plan : Plan, optional
+        Memory and threads to use.
+
+    Returns
+    -------
+    RidgePath
+        Coefficients, degrees of freedom, leave-one-out errors and GCV scores along the path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, ridge_path
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> path = ridge_path(Gaussian(), X, np.sin(X[:, 0]), [1e-3, 1e-1, 10])
+    >>> path.best_alpha
+    0.001
+    """
+    alphas = np.atleast_1d(np.asarray(alphas, dtype=float))
+    if np.any(~(alphas > 0)):
+        raise ValueError(f"alphas must be > 0, got {alphas.min()}.")
+    Y = np.asarray(y, dtype=float)
+    flat = Y.ndim == 1
+    Y = Y[:, None] if flat else Y
+    gram = kernel.gram(X, plan)
+    if len(Y) != len(gram):
+        raise ValueError(f"y has {len(Y)} targets, but X has {len(gram)} samples.")
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    spectrum = RidgeSpectrum(gram, weights)
+    coefs = np.stack([spectrum.coef(Y, a) for a in alphas])
+    held_out = [spectrum.leave_one_out(Y, a) for a in alphas]
+    errors = [np.average((Y - f) ** 2, axis=0, weights=weights).mean() for f in held_out]
+    return RidgePath(
+        alphas,
+        coefs[:, :, 0] if flat else coefs,
+        np.array([spectrum.dof(a) for a in alphas]),
+        np.array(errors),
+        np.array([spectrum.gcv(Y, a) for a in alphas]),
+        gram,
+    )

@@ -1,0 +1,340 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from threadpoolctl import threadpool_info
+
+from mercer.engine import threads
+
+
+def test_errors_in_a_worker_reach_the_caller():
+    def fail(item):
+        raise RuntimeError(f"item {item}")
+
+    with pytest.raises(RuntimeError, match="item"):
+        threads.run(fail, range(4), workers=2)
+
+
+def test_after_an_error_no_item_is_begun():
+    begun, barrier = [], threading.Barrier(2, timeout=5)
+
+    def job(i):
+        begun.append(i)
+        barrier.wait()
+        if i == 0:
+            raise KeyError("no such thing")
+        time.sleep(0.1)
+
+    with pytest.raises(KeyError, match="no such thing"):
+        threads.run(job, range(50), workers=2)
+    assert sorted(begun) == [0, 1]
+    done = []
+    threads.run(done.append, range(3), workers=2)  # the pool is as it was
+    assert sorted(done) == [0, 1, 2]
+
+
+def test_the_caller_takes_part():
+    barrier, names = threading.Barrier(2, timeout=5), set()
+
+    def job(i):
+        names.add(threading.current_thread().name)
+        assert threads.on_pool()
+        barrier.wait()  # two threads are here at once
+
+    threads.run(job, range(4), workers=2)
+    assert threading.current_thread().name in names
+    assert len(names) == 2
+    assert not threads.on_pool()
+
+
+def test_a_busy_pool_is_not_waited_for():
+    """The caller does all of the work if the other threads have other things to do."""
+    go = threading.Event()
+    busy = threads._pool(1).submit(go.wait, 10)
+    done = []
+    threads.run(done.append, range(5), workers=2)
+    assert sorted(done) == list(range(5))
+    assert not busy.done()
+    go.set()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_blas_is_held_to_one_thread(workers):
+    def blas_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    before, inside = blas_threads(), []
+    threads.run(lambda i: inside.append(blas_threads()), range(2), workers=workers)
+    assert inside == [{1}, {1}]
+    assert blas_threads() == before
+    with threads.one_blas_thread(), threads.one_blas_thread():
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_nested_runs_do_not_wait_for_each_other():
+    done = []
+
+    def outer(i):
+        threads.run(lambda j: done.append((i, j)), range(3), workers=2)
+
+    threads.run(outer, range(4), workers=2)
+    assert sorted(done) == [(i, j) for i in range(4) for j in range(3)]
+
+
+class Blas:
+    """A BLAS whose number of threads is looked at by the tests below."""
+
+    threads = 8
+
+    def limit(self, *, limits, user_api):
+        assert user_api == "blas"
+        self.before, self.threads = self.threads, limits
+        return self
+
+    def restore_original_limits(self):
+        self.threads = self.before
+
+
+@pytest.fixture
+def blas(monkeypatch):
+    fake = Blas()
+    monkeypatch.setattr(threads, "_blas", lambda: fake)
+    return fake
+
+
+def test_the_last_to_leave_gives_blas_back(blas):
+    """Two threads hold BLAS; the first to come is the first to leave."""
+    inside, out = threading.Event(), threading.Event()
+
+    def first():
+        with threads.one_blas_thread():
+            inside.set()
+            assert second_is_in.wait(5)
+        out.set()
+
+    second_is_in = threading.Event()
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert inside.wait(5)
+    with threads.one_blas_thread():
+        second_is_in.set()
+        assert out.wait(5)
+        assert blas.threads == 1
+    thread.join()
+    assert blas.threads == 8
+
+
+def test_fits_in_many_threads_leave_blas_as_it_was(blas):
+    n = 4
+    barrier = threading.Barrier(n, timeout=5)
+
+    def fit(i):
+        for _ in range(20):
+            barrier.wait()
+            with threads.one_blas_thread():
+                assert blas.threads == 1
+                threads.run(lambda j: None, range(3), workers=2)
+                assert blas.threads == 1
+        if i % 2:  # an error does not keep it either
+            with pytest.raises(KeyError), threads.one_blas_thread():
+                raise KeyError
+
+    errors = []
+    fitting = [threading.Thread(target=_caught(fit, errors), args=(i,)) for i in range(n)]
+    for thread in fitting:
+        thread.start()
+    for thread in fitting:
+        thread.join()
+    assert not errors
+    assert blas.threads == 8
+
+
+def _caught(function, errors):
+    def call(*args):
+        try:
+            function(*args)
+        except BaseException as error:
+            errors.append(error)
+
+    return call
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_has_a_pool_and_blas_of_its_own(blas):
+    threads.run(lambda i: None, range(4), workers=3)  # the parent has threads; the child will not
+    with threads.one_blas_thread():
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            barrier = threading.Barrier(3, timeout=10)
+            threads.run(lambda i: barrier.wait(), range(3), workers=3)  # three at once, or never
+            os._exit(0 if blas.threads == 8 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert blas.threads == 1
+    assert blas.threads == 8
+
+
+# ---- interrupts ----------------------------------------------------------------------------
+@pytest.mark.parametrize("guilty", ["here", "on the pool"])
+def test_an_interrupt_in_a_job_is_raised_and_ends_the_others(guilty, blas):
+    barrier, ended = threading.Barrier(2, timeout=5), []
+    caller = threading.current_thread()
+
+    def job(i):
+        barrier.wait()
+        if (threading.current_thread() is caller) == (guilty == "here"):
+            raise KeyboardInterrupt
+        try:
+            for _ in range(2000):  # a long job, 20 s, that asks now and then
+                threads.go_on()
+                time.sleep(0.01)
+        except threads.CalledOff:
+            ended.append(i)
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run(job, range(40), workers=2)
+    assert len(ended) == 1
+    assert blas.threads == 8
+    assert not threads.on_pool()
+    done = []
+    threads.run(done.append, range(5), workers=2)
+    assert sorted(done) == list(range(5))
+
+
+def test_a_run_within_a_job_is_called_off_with_it():
+    barrier, begun = threading.Barrier(2, timeout=5), []
+    caller = threading.current_thread()
+
+    def inner(j):
+        begun.append(j)
+        if j == 1:
+            barrier.wait()
+            while not failed.wait(0.001):
+                pass
+            time.sleep(0.05)
+
+    def outer(i):
+        if threading.current_thread() is caller:
+            barrier.wait()
+            failed.set()
+            raise KeyError("here")
+        threads.run(inner, range(1000))
+
+    failed = threading.Event()
+    with pytest.raises(KeyError, match="here"):
+        threads.run(outer, range(2), workers=2)
+    assert begun == [0, 1]
+
+
+_LOOP = """
+import time
+from mercer.engine import threads
+
+def job(i):
+    if i == 1:
+        print("begun", flush=True)
+    time.sleep(0.02)
+
+try:
+    threads.run(job, range(100_000), workers=2)
+except KeyboardInterrupt:
+    done = []
+    threads.run(done.append, range(9), workers=2)
+    print("interrupted", len(done), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_ends_a_long_run():
+    """A real interrupt; without it this would go on for a quarter of an hour."""
+    process = subprocess.Popen([sys.executable, "-c", _LOOP], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert out == "interrupted 9\n"
+    assert process.returncode == 0
+
+
+# ---- how many cores --------------------------------------------------------------------------
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Eight cores, no limits."""
+    for variable in ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(threads, "_CONTROL_GROUPS", tmp_path)
+    threads.cores.cache_clear()
+    yield tmp_path
+    threads.cores.cache_clear()
+
+
+def test_all_cores_by_default(machine):
+    assert threads.cores() == 8
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "cores"),
+    [
+        ("OMP_NUM_THREADS", "3", 3),
+        ("OMP_NUM_THREADS", "2,4", 2),
+        ("OMP_NUM_THREADS", "100", 8),
+        ("OMP_NUM_THREADS", "many", 8),
+        ("OMP_NUM_THREADS", "0", 8),
+        ("LOKY_MAX_CPU_COUNT", "5", 5),
+    ],
+)
+def test_what_the_environment_allows(machine, monkeypatch, variable, value, cores):
+    monkeypatch.setenv(variable, value)
+    assert threads.cores() == cores
+
+
+def test_the_quota_of_a_container(machine):
+    (machine / "cpu.max").write_text("250000 100000\n")
+    assert threads.cores() == 3
+
+
+def test_no_quota(machine):
+    (machine / "cpu.max").write_text("max 100000\n")
+    assert threads.cores() == 8
+
+
+def test_the_quota_of_an_older_container(machine):
+    (machine / "cpu").mkdir()
+    (machine / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
+    (machine / "cpu" / "cpu.cfs_quota_us").write_text("-1\n")
+    assert threads.cores() == 8
+    threads.cores.cache_clear()
+    (machine / "cpu" / "cpu.cfs_quota_us").write_text("50000\n")
+    assert threads.cores() == 1
+
+
+def test_a_daemon_takes_one_core_unless_told(machine, monkeypatch):
+    monkeypatch.setattr(threads, "_is_daemon", lambda: True)
+    assert threads.cores() == 1
+    threads.cores.cache_clear()
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert threads.cores() == 2
+
+
+def test_workers_of_joblib_share_the_machine(monkeypatch):
+    """Two workers of a machine with four cores use two each; daemons one."""
+    from joblib import Parallel, delayed
+
+    for variable in ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
+        monkeypatch.delenv(variable, raising=False)
+    inner = max(1, threads.cores() // 2)
+    assert Parallel(2)(delayed(threads.cores)() for _ in range(4)) == [inner] * 4
+    if sys.platform == "linux":
+        assert Parallel(2, backend="multiprocessing")(
+            delayed(threads.cores)() for _ in range(2)
+        ) == [1, 1]

@@ -1,0 +1,47 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from mercer import Gaussian, Linear, Matern, MeanEmbedding, Spectrum
+from mercer.kernels.vectors.distances import SquaredDistances
+from mercer.search.lengthscales import disparity, per_feature
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_lengthscales_begin_with_the_same_mean_distance(rng, sparse):
+    X = rng.standard_normal((40, 3)) * [1.0, 5.0, 0.0]
+    X = sp.csr_matrix(X) if sparse else X
+    one = Gaussian(0.5)
+    many = per_feature(one, X)
+    assert many.lengthscale[2] == 0.5
+    assert many.lengthscale[1] / many.lengthscale[0] > 2
+
+    def mean(kernel):
+        P = kernel.prepare(X)
+        return SquaredDistances(P, P)(slice(None), slice(None)).mean()
+
+    assert mean(many) == pytest.approx(mean(one))
+
+
+def test_lengthscales_of_columns_and_parts():
+    table = pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": [1.0, 1.5, 0.0], "text": ["x", "xy", "y"]})
+    kernel = 2 * Gaussian().on(["a", "b"]) + Matern(1.5).on("a") * Spectrum(1).on("text") + 1
+    spread = per_feature(kernel, table)
+    names = [(h.name, np.size(h.value)) for h in spread.hyperparameters()]
+    assert ("left__left__right__kernel__lengthscale", 2) in names
+    assert ("left__right__left__kernel__lengthscale", 1) in names
+    logs = Gaussian().pullback(np.log)
+    assert len(per_feature(logs, np.array([[1.0, 2.0], [3.0, 5.0]])).theta) == 2
+
+
+def test_how_much_features_with_one_lengthscale_differ(rng):
+    X = rng.standard_normal((200, 4)) * [1.0, 50.0, 0.0, 7.0]
+    spread = X.std(axis=0)
+    assert disparity(Gaussian(), X) == pytest.approx(spread[1] / spread[0])
+    assert disparity(2 * Gaussian().on([0, 3]) + Linear(), X) == pytest.approx(
+        spread[3] / spread[0]
+    )
+    assert disparity(Gaussian(np.ones(4)), X) == disparity(Gaussian().on(1), X) == 1.0
+    assert disparity(Gaussian(), X[:1]) == 1.0
+    assert disparity(MeanEmbedding(Gaussian()), [X, X[:3]]) == 1.0

@@ -1,0 +1,104 @@
+"""The kernels that are tried on a table: right columns, right scales, all of them kernels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import OneHotEncoder
+
+from mercer import Gaussian, KernelRidge, Spectrum, parse
+from mercer.tables.candidates import linear_kernel, on_table, table_kernels, text_kernels
+from mercer.testing import check_psd
+
+ROLES = {"x": "number", "z": "number", "colour": "label", "side": "label", "dna": "text"}
+
+
+@pytest.fixture
+def table(rng):
+    n = 30
+    return pd.DataFrame(
+        {
+            "x": rng.normal(50, 5, n),
+            "z": rng.normal(-1, 0.01, n),
+            "colour": rng.choice(["r", "g", "b"], n),
+            "side": rng.choice(["left", "right"], n),
+            "dna": ["".join(rng.choice(list("ACGT"), 25)) for _ in range(n)],
+        }
+    )
+
+
+def only(*roles):
+    return {name: role for name, role in ROLES.items() if role in roles}
+
+
+@pytest.mark.parametrize("used", [("number",), ("label",), ("number", "label")])
+def test_kernels_of_numbers_and_labels(used, table):
+    kernels = table_kernels(table, only(*used))
+    assert len(kernels) == 11 * (1 + ("label" in used)) if "number" in used else 8
+    for kernel in kernels:
+        assert set(dict(kernel.domain.parts)) == set(only(*used))
+        np.testing.assert_allclose(np.diag(kernel(table)), 1, rtol=1e-12)
+        check_psd(kernel, table)
+        assert parse(repr(kernel)) == kernel  # what is printed can be given with --kernel
+
+
+def test_columns_are_scaled(table):
+    """Units do not matter: up to the three digits that are kept."""
+    first = [k(table) for k in table_kernels(table, only("number"))]
+    table = table.assign(x=1000 * table["x"], z=table["z"] / 7 + 5)
+    second = [k(table) for k in table_kernels(table, only("number"))]
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_allclose(a, b, atol=0.01)
+
+
+def test_constant_columns_do_no_harm(table):
+    for kernel in table_kernels(table.assign(z=3.0), only("number")):
+        assert np.isfinite(kernel(table)).all()
+
+
+def test_linear_kernel_is_ridge_regression(table, rng):
+    """On standardised numbers and indicators of labels, with an intercept that is free."""
+    y = rng.normal(size=len(table))
+    y -= y.mean()
+    X = table[["x", "z"]]
+    X = (X - X.mean()) / X.std(ddof=0)
+    indicators = OneHotEncoder(sparse_output=False).fit_transform(table[["colour", "side"]])
+    features = np.hstack([X, indicators]) / 2  # sqrt(4 columns)
+    wanted = Ridge(0.5).fit(features, y).predict(features)
+    kernel = linear_kernel(table, only("number", "label"))
+    found = KernelRidge(0.5, kernel=kernel).fit(table, y).predict(table)
+    np.testing.assert_allclose(found, wanted, atol=0.01 * np.abs(wanted).max())
+
+
+def test_linear_kernel_of_many_columns_of_mixed_units(rng):
+    """Columns of 13 orders of magnitude, some far from zero: predictions of the scaled columns."""
+    Z = rng.normal(size=(200, 80))
+    y = Z[:, 3] - Z[:, 7]
+    units = 10.0 ** rng.integers(-6, 7, 80)
+    far = units * np.where(rng.random(80) < 0.3, 1e4, 0.0)
+    table = pd.DataFrame(Z * units + far, columns=[f"c{i}" for i in range(80)])
+    kernel = linear_kernel(table, dict.fromkeys(table.columns, "number"))
+    assert parse(repr(kernel)) == kernel
+    assert len(repr(kernel)) < 5000
+    found = KernelRidge(1e-4, kernel=kernel).fit(table[:150], y[:150]).predict(table[150:])
+    np.testing.assert_allclose(found, y[150:], atol=0.05)
+
+
+def test_text_kernels(table):
+    rest = Gaussian(5.0).on("x")
+    assert len(text_kernels(only("text"), None)) == 3
+    for kernel in text_kernels(ROLES, rest) + text_kernels(only("text"), None):
+        assert "dna" in dict(kernel.domain.parts)
+        check_psd(kernel, table)
+    two = text_kernels({"dna": "text", "side": "text"}, None)
+    assert all(set(dict(k.domain.parts)) == {"dna", "side"} for k in two)
+
+
+def test_kernels_of_users_find_their_columns():
+    assert on_table(Gaussian(), ROLES) == Gaussian().on(["x", "z"])
+    assert on_table(Spectrum(2), ROLES) == Spectrum(2).on("dna")
+    assert on_table(Gaussian().on("x") + 1, ROLES) == Gaussian().on("x") + 1
+    with pytest.raises(ValueError, match=r"2 columns of role 'label'; say which one with \.on"):
+        on_table(parse("Categorical()"), ROLES)
+    with pytest.raises(ValueError, match="0 columns of role 'number'"):
+        on_table(Gaussian(), only("text"))

@@ -1,0 +1,37 @@
+"""Which rows and columns are used."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer.tables.rows import check_enough, check_share, select
+
+
+def test_select():
+    table = pd.DataFrame(
+        {"x": [1.0, np.nan, 3.0, 4.0], "c": ["a", None, "b", "a"], "same": 1, "y": [1, 2, 3, 4]},
+        index=[5, 6, 7, 8],
+    )
+    given = np.array([True, True, True, False])
+    with pytest.raises(ValueError, match=r"x \(1 times\), the target \(1 times\); .* 2 rows of 4"):
+        select(table, "y", given)
+    found = select(table, "y", given, missing="drop")
+    assert found.roles == {"x": "number", "c": "label"}
+    assert found.X.index.tolist() == [5, 7]
+    assert found.rows.tolist() == [True, False, True, False]
+    assert found.dropped == 2
+    assert [c.role for c in found.columns] == ["number", "label", "skipped"]
+    assert select(table, "y", given, features=["c"], missing="drop").dropped == 1
+    assert select(table, "y", given, roles={"x": "label"}, missing="drop").roles["x"] == "label"
+    with pytest.raises(ValueError, match="no column can be used to predict 'y'"):
+        select(table, "y", given, features=["same"])
+
+
+def test_limits():
+    for share in (-0.1, 0.95):
+        with pytest.raises(ValueError, match="--test-size"):
+            check_share(share)
+    with pytest.raises(ValueError, match="1 row to fit a model to"):
+        check_enough(1)
+    check_share(0.9)
+    check_enough(5)

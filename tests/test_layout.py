@@ -25,6 +25,7 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+ASKED = {"isinstance", "issubclass", "type"}
 PACKAGES = "explain gram io kernels losses models plots rkhs solvers stats tables testing tuning"
 
 
@@ -85,3 +86,22 @@ def test_tests_mirror_the_library():
     folders = {p.parent.relative_to(tests) for p in tests.rglob("test_*.py")}
     gone = [str(f) for f in folders if not (LIBRARY / f).is_dir() and f.parts[0] != "benchmarks"]
     assert not gone
+
+
+def test_nobody_asks_for_the_class_of_a_gram():
+    """Solvers, models and statistics choose by the traits of an operator (``gram/base.py``)."""
+    asked = []
+    for path in LIBRARY.rglob("*.py"):
+        if path.parent.name == "gram":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            question = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ASKED
+            if question and any(word.endswith("Gram") for word in names(node)):
+                asked.append(f"{path.relative_to(LIBRARY)}:{node.lineno}")
+    assert not asked
+
+
+def names(node):
+    """All names and attributes in an expression."""
+    found = [getattr(n, "id", None) or getattr(n, "attr", None) for n in ast.walk(node)]
+    return [name for name in found if name]

@@ -22,6 +22,10 @@ class IndefiniteKernelWarning(NumericalWarning):
     """A kernel that is not positive definite, where a positive definite one is needed."""
 
 
+class DenseWarning(MercerWarning):
+    """A method needs a whole kernel matrix that was meant to be computed piece by piece."""
+
+
 class BoundWarning(MercerWarning):
     """A search for hyper-parameters ended on a bound of one of them."""
 

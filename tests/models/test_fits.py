@@ -167,6 +167,7 @@ def test_a_shared_model_gives_all_threads_the_same():
 FAR = 40.0 * X
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DenseWarning")
 @pytest.mark.parametrize("storage", ["dense", "tiled", "lowrank"])
 @pytest.mark.parametrize(
     ("model", "y"),

@@ -29,6 +29,7 @@ def weights(request, rng):
     return w if request.param else None
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DenseWarning")
 @pytest.mark.parametrize("storage", ["dense", "tiled"])
 def test_scatter_is_the_centred_matrix(X, weights, storage, rng):
     kernel = Gaussian()
@@ -43,6 +44,7 @@ def test_scatter_is_the_centred_matrix(X, weights, storage, rng):
     np.testing.assert_allclose(scatter.to_dense(), A, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DenseWarning")
 @pytest.mark.parametrize("storage", ["dense", "tiled"])
 @pytest.mark.parametrize("method", ["dense", "krylov", "arpack", "randomized"])
 def test_methods_agree_with_a_dense_decomposition(X, weights, method, storage, rng):

@@ -15,6 +15,8 @@ from mercer.solvers.semiparametric import SemiparametricProblem, solve_semiparam
 class Matrix(Gram):
     """A matrix as a Gram operator."""
 
+    matrix_free = False
+
     def __init__(self, K):
         self.K, self.shape, self.dtype = K, K.shape, K.dtype
 

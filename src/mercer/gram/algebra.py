@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ class ShiftedGram(Gram):
         if inner.shape[0] != inner.shape[1]:
             raise ValueError(f"only a square K can be shifted, got shape {inner.shape}.")
         self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
+        self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
         self.value = np.broadcast_to(np.asarray(value, dtype=float), (len(inner),))
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
@@ -56,6 +58,8 @@ class SumGram(Gram):
         self.shape = parts[0].shape
         self.dtype = np.result_type(*(p.dtype for p in parts))
         self.symmetric = all(p.symmetric for p in parts)
+        self.matrix_free = any(p.matrix_free for p in parts)
+        self.device, self.limit = parts[0].device, min(p.limit for p in parts)
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
         return self._total(lambda p: p.block(rows, cols))
@@ -91,7 +95,8 @@ class CenteredGram(Gram):
 
     def __init__(self, inner: Gram, train: CenteredGram | None = None) -> None:
         self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
-        self.symmetric = inner.symmetric
+        self.symmetric, self.matrix_free = inner.symmetric, inner.matrix_free
+        self.device, self.limit = inner.device, inner.limit
         self._train = train
 
     @cached_property
@@ -132,6 +137,38 @@ class CenteredGram(Gram):
 
     def explain(self) -> str:
         return f"centred features, H K H:\n{_indent(self.inner)}"
+
+
+class SubsetGram(Gram):
+    """K[index, index] of some samples."""
+
+    def __init__(self, inner: Gram, index: np.ndarray) -> None:
+        self.inner, self.dtype = inner, inner.dtype
+        self.index = np.arange(len(inner))[index]
+        self.shape = (len(self.index), len(self.index))
+        self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
+
+    @property
+    def features(self) -> Any:
+        """Those of the samples."""
+        return None if self.inner.features is None else self.inner.features[self.index]
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        return self.inner.block(self.index[rows], self.index[cols])
+
+    def diag(self) -> np.ndarray:
+        return self.inner.diag()[self.index]
+
+    def subset(self, index: np.ndarray) -> Gram:
+        return SubsetGram(self.inner, self.index[index])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the operator inside."""
+        return self.inner.nbytes
+
+    def explain(self) -> str:
+        return f"{len(self)} of {len(self.inner)} samples:\n{_indent(self.inner)}"
 
 
 def _indent(gram: Gram) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, Rows
-from ..exceptions import not_finite
+from ..engine.memory import memory_words, require_memory
+from ..exceptions import DenseWarning, not_finite, warn
 
 _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of them
 
@@ -17,14 +18,33 @@ _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of t
 class Gram(ABC):
     """A linear operator with provenance: it knows how it was made and how to meet new data.
 
-    Only :meth:`block` is required of a subclass. ``rows`` and ``cols`` are slices or integer
-    arrays.
+    Only :meth:`block` is required of a subclass, with ``shape`` and ``dtype``. ``rows`` and
+    ``cols`` are slices or integer arrays. Solvers choose by the traits below, never by the class.
+
+    Attributes
+    ----------
+    shape : tuple of two ints
+    dtype : numpy dtype
+    symmetric : bool
+        Is it K of one sample, not K of new data and that sample?
+    matrix_free : bool
+        Is K computed whenever it is used? Solvers then ask for products and a few rows. One that
+        cannot do without all of K says so first (:class:`~mercer.exceptions.DenseWarning`).
+        True unless a subclass says otherwise: nothing is known of K but how to get at it.
+    features : array, CSR matrix or None
+        Phi with K = Phi Phi', where there is one and it is short.
+    device : str
+        Where products are computed.
+    limit : float
+        Bytes that a plan allows for K and what solvers make of it.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype
     symmetric: bool = True
-    limit: float = float("inf")  # bytes that a plan allows for K and what solvers make of it
+    matrix_free: bool = True
+    device: str = "cpu"
+    limit: float = float("inf")
 
     @abstractmethod
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
@@ -46,6 +66,36 @@ class Gram(ABC):
         starts = range(0, self.shape[0], step)
         return np.concatenate([self.block(slice(i, i + step), everything) @ V for i in starts])
 
+    @property
+    def features(self) -> Any:
+        """Phi with K = Phi Phi', an array or a CSR matrix; None where K is not such a product."""
+        return None
+
+    @property
+    def rank(self) -> int | None:
+        """The number of features, an upper bound on the rank of K; None where there are none."""
+        return None if self.features is None else int(self.features.shape[1])
+
+    def normal(self, V: np.ndarray) -> np.ndarray:
+        """K' K V in one pass: every entry of K is computed once, and used twice."""
+        V = np.asarray(V)
+        columns = V[:, None] if V.ndim == 1 else V
+        everything, total = slice(0, self.shape[1]), np.zeros((self.shape[1], columns.shape[1]))
+        for rows in self.by_rows():
+            block = self.block(rows, everything)
+            total += block.T @ (block @ columns)
+        return total[:, 0] if V.ndim == 1 else total
+
+    def rows(self, index: Rows) -> np.ndarray:
+        """K[index], all columns."""
+        return self.block(index, slice(0, self.shape[1]))
+
+    def subset(self, index: np.ndarray) -> Gram:
+        """K[index, index] as an operator; an index may occur more than once."""
+        from .algebra import SubsetGram
+
+        return SubsetGram(self, index)
+
     def diag(self) -> np.ndarray:
         """The diagonal of a square K."""
         step = 64
@@ -64,6 +114,38 @@ class Gram(ABC):
     def consume(self) -> np.ndarray:
         """K as an array the caller may overwrite; a stored one is handed over, not copied."""
         return self.to_dense()
+
+    def dense(self, what: str, nbytes: float | None = None) -> np.ndarray:
+        """K as an array that may be overwritten, for a method that cannot do without.
+
+        Refused where memory, or that of a plan, does not suffice; said out loud where K is not
+        meant to be formed.
+
+        Parameters
+        ----------
+        what : str
+            What it is for, in words: "the eigendecomposition of 2000 samples".
+        nbytes : float, optional
+            The memory that it takes in all, by default that of K alone.
+        """
+        size = float(self.shape[0]) * self.shape[1] * self.dtype.itemsize
+        require_memory(size if nbytes is None else nbytes, what, self.limit)
+        if self.matrix_free:
+            warn(
+                f"{what} needs all of K, which {type(self).__name__} does not store: "
+                f"{self.shape[0]} x {self.shape[1]} entries, {memory_words(size)}, are computed "
+                f"now.",
+                DenseWarning,
+            )
+        return self.consume()
+
+    def packed(self) -> Gram:
+        """The same operator, in the form for very many products."""
+        return self
+
+    def unstored(self) -> Gram:
+        """The same operator, in the form for a few of its rows: none is computed beside them."""
+        return self
 
     def detached(self) -> Gram:
         """The same operator without the array it stores, for whoever consumes what others use.

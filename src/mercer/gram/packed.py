@@ -34,6 +34,7 @@ class PackedGram(KernelGram):
     """
 
     storage = "its upper triangle stored in tiles"
+    matrix_free = False
 
     @cached_property
     def strips(self) -> list[list[np.ndarray]]:

@@ -151,6 +151,9 @@ class Plan(Params):
         )
 
 
+LEAN = Plan(memory=1)  # one byte: K is a product of features or computed in tiles, never stored
+
+
 def _sparse_bytes(kernel: Kernel, P: Data) -> float:
     """What a sparse feature map would take, judged by a few samples; infinite for a dense one.
 

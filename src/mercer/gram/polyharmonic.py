@@ -18,6 +18,8 @@ class PolyharmonicGram(Gram):
     ``derivative`` is that of e with respect to the rows, for one variable.
     """
 
+    matrix_free = False  # splines are solved by a factorisation
+
     def __init__(
         self, Z: np.ndarray, order: int, other: np.ndarray | None = None, *, derivative: int = 0
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,8 @@ from ..features.sparse import compress
 from ..kernels.base import Kernel
 from .base import Gram
 from .tiles import diagonal, evaluate, multiply
+
+Form = TypeVar("Form", bound="KernelGram")
 
 
 class KernelGram(Gram):
@@ -52,6 +54,19 @@ class KernelGram(Gram):
     def cross(self, X_new: Data) -> Gram:
         return TiledGram(self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers)
 
+    def subset(self, index: np.ndarray) -> Gram:
+        return self._as(type(self), take(self.X, index))
+
+    def _as(self, form: type[Form], X: Data | None = None) -> Form:
+        """Another form of the same matrix, or of the part of it that belongs to X."""
+        if X is not None:
+            same = form(self.kernel, X, workers=self.workers)
+        else:
+            Y = None if self.symmetric else self.Y
+            same = form(self.kernel, self.X, Y, workers=self.workers)
+        same.limit = self.limit
+        return same
+
     def explain(self) -> str:
         n, m = self.shape
         return (
@@ -64,6 +79,7 @@ class DenseGram(KernelGram):
     """K stored as an array, computed when first needed."""
 
     storage = "stored as an array"
+    matrix_free = False
 
     @cached_property
     def array(self) -> np.ndarray:
@@ -86,10 +102,15 @@ class DenseGram(KernelGram):
         return self.detached().array if stored is None else stored
 
     def detached(self) -> DenseGram:
-        Y = None if self.symmetric else self.Y
-        same = DenseGram(self.kernel, self.X, Y, workers=self.workers)
-        same.limit = self.limit
-        return same
+        return self._as(DenseGram)
+
+    def packed(self) -> Gram:
+        from .packed import PackedGram
+
+        return self._as(PackedGram)
+
+    def unstored(self) -> Gram:
+        return self._as(TiledGram)
 
 
 class TiledGram(KernelGram):
@@ -110,6 +131,7 @@ class LowRankGram(KernelGram):
     """K = Phi(X) Phi(Y)' for a kernel with a finite feature map, dense or sparse."""
 
     storage = "as a product of features"
+    matrix_free = False
 
     def __init__(
         self,
@@ -152,9 +174,9 @@ class LowRankGram(KernelGram):
         return self._parent.phi if self._parent else self.phi
 
     @property
-    def rank(self) -> int:
-        """The number of features in use, an upper bound on the rank of K."""
-        return int(self.phi.shape[1])
+    def features(self) -> Any:
+        """Those of the rows, which are those of the columns too if K is square."""
+        return self.phi
 
     @cached_property
     def dtype(self) -> np.dtype:  # type: ignore[override]

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
-from ..gram.plan import Plan
-from ..gram.stored import DenseGram, LowRankGram, TiledGram
+from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..kernels.notation.named import as_kernel
@@ -32,7 +31,6 @@ from .multiview import (
 )
 from .ridge import _seed
 
-_LEAN = Plan(memory=1)  # one byte: K is used once, tile by tile, and never stored
 _EXACT = 3000  # samples up to which rank="auto" approximates nothing
 _RANK = 500  # the most columns of a factor beyond
 _NEGLIGIBLE = 0.01  # the variance a factor may leave out, relative to the regularization
@@ -230,7 +228,7 @@ class KernelCCA(MultiViewModel):
 
     def _shares(self, X: Data, view: int, Q: np.ndarray) -> np.ndarray:
         X = self._check_view(X, view, self.kernels_[view], reset=False)
-        gram = self.kernels_[view].gram(X, _LEAN)
+        gram = self.kernels_[view].gram(X, LEAN)
         ones = np.full((len(Q), 1), 1 / np.sqrt(len(Q)))
         V = np.hstack([Q, ones])
         squares = np.sum(V * (gram @ V), axis=0)
@@ -276,13 +274,14 @@ class KernelCCA(MultiViewModel):
     ) -> KernelView:
         """The exact Gram matrix or features where they are small enough, else a factor."""
         n, most = len(gram), n_columns(self.rank, len(gram))
-        if isinstance(gram, LowRankGram) and gram.rank < n and gram.rank <= most:
-            phi = gram.phi.toarray() if sp.issparse(gram.phi) else np.asarray(gram.phi)
+        phi = gram.features
+        if phi is not None and phi.shape[1] < n and phi.shape[1] <= most:
+            phi = phi.toarray() if sp.issparse(phi) else np.asarray(phi)
             return KernelView(FactorView(phi, weights), gram.kernel, X, None, 0.0)
         if most >= n:
-            return KernelView(GramView(gram.to_dense(), weights), gram.kernel, X, None, 0.0)
-        if isinstance(gram, DenseGram):  # a few columns are wanted, not all of K
-            gram = TiledGram(gram.kernel, gram.X, workers=gram.workers)
+            K = gram.dense(f"an exact view of {n} samples")
+            return KernelView(GramView(K, weights), gram.kernel, X, None, 0.0)
+        gram = gram.unstored()  # a few columns are wanted, not all of K
         tol = 0.0
         if not isinstance(self.rank, Integral):
             tol = min(0.5, _NEGLIGIBLE * regularization / float(gram.diag().mean()))

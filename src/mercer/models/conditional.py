@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length, take
-from ..gram.plan import Plan
+from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
@@ -26,7 +26,6 @@ from ..solvers.eigen import RidgeSpectrum
 from ..solvers.pivoted import pivoted_cholesky
 from .common import all_or_nothing, check_data, on_vectors
 
-_LEAN = Plan(memory=1)  # the outputs meet in products only
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
 
@@ -251,7 +250,7 @@ class ConditionalEmbedding(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _make_grams(self) -> None:
         self.gram_: Any = self.kernel_x_.gram(self.X_fit_, self.plan)
-        self._gram_y = self.kernel_y_.gram(self.Y_fit_, _LEAN)
+        self._gram_y = self.kernel_y_.gram(self.Y_fit_, LEAN)
 
     def _make_factor(self) -> None:
         """Kept where K is stored, so that every expectation is one product; elsewhere None."""

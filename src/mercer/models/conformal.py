@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
 )
 
 from ..data import Data
-from ..gram.stored import TiledGram
 from ..solvers.cholesky import NotPositiveDefiniteError
 from .common import all_or_nothing, check_data
 from .ridge import KernelRidge
@@ -321,7 +320,7 @@ def _has_closed_form(model: Any) -> bool:
     """Kernel ridge regression whose K can be factorised."""
     return (
         isinstance(model, KernelRidge)
-        and not isinstance(model.gram_, TiledGram)
+        and not model.gram_.matrix_free
         and bool(np.all(model._noise_diagonals()[0] > 0))
     )
 

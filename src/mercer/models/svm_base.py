@@ -15,7 +15,6 @@ from ..data import Data, length, take
 from ..engine.memory import parse_memory
 from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
 from ..features.sparse import compress
-from ..gram.stored import LowRankGram
 from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
 from ..kernels.indefinite import is_negative
@@ -322,9 +321,10 @@ class SupportVectorMachine(BaseEstimator):
         if len(coef) == 0:
             return np.zeros((m, len(self.n_support_), coef.shape[1]))
         K: Any = self._gram.cross(X.astype(np.float64, copy=False) if self._double else X)
-        if isinstance(K, LowRankGram):
-            weights = [K.psi[of].T @ coef[of] for of in groups(self.n_support_)]
-            return np.asarray(K.phi @ np.hstack(weights)).reshape(m, len(weights), -1)
+        if K.features is not None:
+            phi = self._gram.features
+            weights = [phi[of].T @ coef[of] for of in groups(self.n_support_)]
+            return np.asarray(K.features @ np.hstack(weights)).reshape(m, len(weights), -1)
         distances = self.kernel_.as_exponential(K.X, K.Y)
         if distances is None or distances.in_doubt:
             block: Any = self.kernel_.tiles(K.X, K.Y)

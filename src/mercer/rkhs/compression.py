@@ -11,15 +11,13 @@ import scipy.sparse as sp
 
 from ..data import Data, length, take
 from ..gram.base import Gram
-from ..gram.plan import Plan
-from ..gram.stored import LowRankGram
+from ..gram.plan import LEAN
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
 from .function import RKHSFunction
 
 METHODS = ("thinning", "herding")
-_LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
 _PAIRS = 256  # pairs of samples that are decided on between two passes over earlier ones
 _COLUMNS = 64  # columns of K held at once
 _STRIP = 128 * 128  # kernel values computed by one thread at a time
@@ -127,7 +125,7 @@ def compress(
     n = length(X)
     kernel, size = _check(n, size, kernel, method, weights)
     single = isinstance(X, np.ndarray) and X.dtype == np.float32
-    gram: Any = kernel.gram(X.astype(np.float64) if single else X, _LEAN)
+    gram: Any = kernel.gram(X.astype(np.float64) if single else X, LEAN)
     own = np.asarray(gram.diag(), dtype=np.float64)
     mean = np.asarray(gram @ np.full(n, 1 / n), dtype=np.float64)
     if method == "herding":
@@ -178,7 +176,7 @@ def _halve(gram: Gram, places: np.ndarray, rng: np.random.Generator) -> np.ndarr
     one, other = places[: 2 * pairs : 2], places[1 : 2 * pairs : 2]
     signs, coins, s2 = np.zeros(pairs), rng.random(pairs), 0.0
     spread = 2 * np.log(2 * pairs / _FAILURE)
-    walk: Any = _FeatureWalk if isinstance(gram, LowRankGram) else _Walk
+    walk: Any = _Walk if gram.features is None else _FeatureWalk
     products = walk(gram, one, other, signs)
     for part in slices(pairs, _PAIRS):
         drift, G = products(part)
@@ -216,11 +214,9 @@ class _Walk:
 class _FeatureWalk:
     """The same from features, in which the signed sum is one vector."""
 
-    def __init__(
-        self, gram: LowRankGram, one: np.ndarray, other: np.ndarray, signs: np.ndarray
-    ) -> None:
-        self.phi, self.one, self.other, self.signs = gram.phi, one, other, signs
-        self.psi = np.zeros(gram.rank)
+    def __init__(self, gram: Gram, one: np.ndarray, other: np.ndarray, signs: np.ndarray) -> None:
+        self.phi, self.one, self.other, self.signs = gram.features, one, other, signs
+        self.psi = np.zeros(self.phi.shape[1])
 
     def __call__(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
         if part.start:

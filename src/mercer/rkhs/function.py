@@ -15,12 +15,11 @@ from ..data import Data, is_frame, join, length, take
 from ..exceptions import UnresolvedError
 from ..frames import rows as rows_of
 from ..gram.base import Gram
-from ..gram.plan import Plan
+from ..gram.plan import LEAN
 from ..kernels.base import Kernel
 from ..ownership import owned
 from ..params import same
 
-_LEAN = Plan(memory=1)  # one byte: K is a product of features or computed in tiles, never stored
 _BLOCK = 2**22  # entries of k(X, points) held at once by a gradient
 _MOST_WEIGHTS = 10**7  # longest weight vector written out
 
@@ -94,7 +93,7 @@ class RKHSFunction:
 
     @cached_property
     def _gram(self) -> Gram:
-        return self.kernel.gram(self.points, _LEAN)
+        return self.kernel.gram(self.points, LEAN)
 
     # ---- a function ----------------------------------------------------------------------
     def __call__(self, X: Data) -> np.ndarray:

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
-from ..gram.plan import Plan
+from ..gram.plan import LEAN
 from ..gram.stored import KernelGram
 from ..kernels.base import Kernel
 from .function import RKHSFunction
-
-_LEAN = Plan(memory=1)  # one byte: never a stored K
 
 
 class Subspace:
@@ -70,7 +68,7 @@ class Subspace:
 
     @cached_property
     def _gram(self) -> Any:
-        return self._given or _LEAN.gram(self.kernel, self.points)
+        return self._given or LEAN.gram(self.kernel, self.points)
 
     @property
     def axes(self) -> RKHSFunction:

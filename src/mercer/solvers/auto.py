@@ -7,10 +7,8 @@ import time
 import numpy as np
 import scipy.linalg as sla
 
-from ..engine.memory import require_memory
 from ..exceptions import IndefiniteKernelWarning, NumericalWarning, warn
 from ..gram.base import Gram
-from ..gram.stored import LowRankGram, TiledGram
 from ..kernels.indefinite import is_negative, negative_eigenvalue
 from .base import Solution
 from .cg import solve_cg
@@ -23,15 +21,13 @@ _PRIMAL_LIMIT = 8000  # more features than this are not factorised
 
 def choose(gram: Gram, alpha: float) -> str:
     """The solver for K + alpha I: "primal", "cholesky" or "cg"."""
-    if isinstance(gram, TiledGram):
-        return "cg"
-    if isinstance(gram, LowRankGram):
+    if gram.rank is not None:
         small = gram.rank <= min(len(gram), _PRIMAL_LIMIT)
         # c = (y - Phi w) / alpha loses digits when alpha is tiny next to K
         resolved = alpha > 1e-8 * max(float(np.mean(gram.diag())), 1e-300)
         if small and resolved:
             return "primal"
-    return "cholesky"
+    return "cg" if gram.matrix_free else "cholesky"
 
 
 def solve_ridge(
@@ -51,7 +47,7 @@ def solve_ridge(
     start = time.perf_counter()
     solver = choose(gram, alpha) if solver == "auto" else solver
     if solver == "primal":
-        if not isinstance(gram, LowRankGram):
+        if gram.features is None:
             raise ValueError('solver="primal" needs a kernel with a finite feature map.')
         if alpha <= 0:
             raise ValueError('solver="primal" needs alpha > 0.')
@@ -84,11 +80,8 @@ def _solve_cg(
 
 
 def _solve_dense(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None) -> Solution:
-    n = len(gram)
-    require_memory(float(gram.dtype.itemsize) * n * n, f"the factor of {n} samples", gram.limit)
-
     def system(dtype: np.dtype | None) -> np.ndarray:
-        A = np.ascontiguousarray(gram.consume(), dtype=dtype)
+        A = np.ascontiguousarray(gram.dense(f"the factor of {len(gram)} samples"), dtype=dtype)
         if weights is not None:
             root = np.sqrt(weights).astype(A.dtype)
             A *= root[:, None]

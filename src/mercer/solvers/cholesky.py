@@ -6,7 +6,6 @@ import numpy as np
 import scipy.linalg as sla
 from scipy.linalg import get_lapack_funcs
 
-from ..engine.memory import require_memory
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
 
@@ -112,7 +111,7 @@ def factor(gram: Gram, noise: np.ndarray | float, dtype: np.dtype | None = None)
         Work in this precision instead of K's own.
     """
     size = (dtype or gram.dtype).itemsize
-    require_memory(float(size) * len(gram) ** 2, f"the factor of {len(gram)} samples", gram.limit)
-    A = np.ascontiguousarray(gram.consume(), dtype=dtype)
+    what = f"the factor of {len(gram)} samples"
+    A = np.ascontiguousarray(gram.dense(what, float(size) * len(gram) ** 2), dtype=dtype)
     A.flat[:: len(A) + 1] += np.asarray(noise, dtype=A.dtype)
     return CholeskyFactor(A)

@@ -21,8 +21,6 @@ import numpy as np
 import scipy.linalg as sla
 
 from ..gram.base import Gram
-from ..gram.packed import PackedGram
-from ..gram.stored import DenseGram, LowRankGram, TiledGram
 from ..gram.tiles import one_blas_thread, slices
 from .base import Solution
 from .krylov import block_krylov
@@ -126,7 +124,8 @@ class Scatter:
 
     def to_dense(self) -> np.ndarray:
         """A as an array, in the memory of K, whose stored array is used up."""
-        K = np.ascontiguousarray(self.gram.consume(), dtype=np.float64)
+        what = f"the eigendecomposition of {len(self)} samples"
+        K = np.ascontiguousarray(self.gram.dense(what), dtype=np.float64)
         self.row_means = K @ self.mean
         if self.root is not None:
             K *= self.root[:, None]
@@ -179,9 +178,7 @@ def principal(
     iterative = method in ("krylov", "arpack", "randomized")
     if iterative and (3 * k >= n or n < 20):
         method, iterative = "dense", False  # no room for a larger space to search in
-    if iterative and isinstance(gram, DenseGram):
-        gram = PackedGram(gram.kernel, gram.X, workers=gram.workers)
-    scatter = Scatter(gram, weights)
+    scatter = Scatter(gram.packed() if iterative else gram, weights)
     rng = rng or np.random.default_rng(0)
     if method == "dense":
         found = _dense(scatter, k)
@@ -203,10 +200,11 @@ def principal(
 def choose(gram: Gram, k: int) -> str:
     """The method for the k largest eigenvalues: "dense", "features" or "krylov"."""
     n = len(gram)
-    if isinstance(gram, LowRankGram) and gram.rank <= min(n, _FEATURES):
+    if gram.rank is not None and gram.rank <= min(n, _FEATURES):
         return "features"
-    many = k > _MANY * n**2 and not isinstance(gram, TiledGram)
-    return "dense" if n <= _SMALL or many else "krylov"
+    many = k > _MANY * n**2 and not gram.matrix_free
+    small = n <= _SMALL and not gram.matrix_free
+    return "dense" if small or many else "krylov"
 
 
 def _dense(scatter: Scatter, k: int) -> Spectrum:
@@ -221,7 +219,7 @@ def _dense(scatter: Scatter, k: int) -> Spectrum:
 
 def _features(scatter: Scatter, k: int) -> Spectrum:
     """From the scatter of explicit features Phi: A = F F' with F = D^1/2 (Phi - mean)."""
-    phi: Any = scatter.gram.phi  # type: ignore[attr-defined]
+    phi: Any = scatter.gram.features
     weights = None if scatter.root is None else scatter.root**2
     moments = Moments.empty(phi.shape[1]).update(phi, weights)
     s, V = moments.axes(k)
@@ -257,7 +255,7 @@ def _krylov(
 ) -> Spectrum:
     """Few vectors in a block if K is at hand, many if every product computes it anew."""
     n = len(scatter)
-    wide = rough or isinstance(scatter.gram, TiledGram)
+    wide = rough or scatter.gram.matrix_free
     size = min(k + 10 if wide else max(16, k // 4), (n - k) // 4)
     found = block_krylov(
         scatter.__matmul__,

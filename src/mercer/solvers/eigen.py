@@ -10,9 +10,7 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
-from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.stored import LowRankGram
 from ..gram.tiles import one_blas_thread, run
 
 _THREADED = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
@@ -40,15 +38,15 @@ class RidgeSpectrum:
     def __init__(self, gram: Gram, weights: np.ndarray | None = None) -> None:
         self.n = len(gram)
         self.root = None if weights is None else np.sqrt(np.asarray(weights, dtype=float))
-        if isinstance(gram, LowRankGram) and gram.rank < self.n:
-            phi = gram.phi.toarray() if sp.issparse(gram.phi) else gram.phi
+        if gram.rank is not None and gram.rank < self.n:
+            phi = gram.features
+            phi = phi.toarray() if sp.issparse(phi) else phi
             phi = phi if self.root is None else self.root[:, None] * phi
             self.U, singular, _ = sla.svd(phi, full_matrices=False, check_finite=False)
             self.s = singular**2
         else:
             what = f"the eigendecomposition of a {self.n} x {self.n} matrix"
-            require_memory(24.0 * self.n**2, what, gram.limit)
-            K = np.ascontiguousarray(gram.consume(), dtype=np.float64)
+            K = np.ascontiguousarray(gram.dense(what, 24.0 * self.n**2), dtype=np.float64)
             if self.root is not None:
                 K *= self.root[:, None]
                 K *= self.root[None, :]

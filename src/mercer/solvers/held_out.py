@@ -24,9 +24,7 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.stored import LowRankGram
 from ..gram.tiles import slices
 from ..losses.base import Loss
 from .auto import choose
@@ -35,6 +33,7 @@ from .hessian import Hessian
 
 _NO_CURVATURE = 1e-8  # of alpha / k(x, x): below, a sample does not move its own score
 _STRIP = 1000  # samples at a time
+_LEFT_OUT = "leaving out each of {} samples"
 _EPS = float(np.finfo(float).eps)
 
 
@@ -91,15 +90,15 @@ def leave_one_out(
         D = w[:, None] * softmax(F, axis=1)
         W = D[:, :, None] * (np.eye(k) - softmax(F, axis=1)[:, None, :])
     basis = np.ones((1, 1)) if k == 1 else sla.helmert(k).T  # of scores that add up to 0
-    few = isinstance(gram, LowRankGram) and (gram.rank + 1) * basis.shape[1] <= n
+    few = gram.rank is not None and (gram.rank + 1) * basis.shape[1] <= n
     if few and choose(gram, alpha) == "primal":
         S = _by_features(gram, basis, W, alpha, intercept)
         rest = np.eye(k) - W @ S
     elif k == 1:
         S, rest = _one_score(gram, D[:, 0], alpha, intercept)
     else:
-        require_memory(8.0 * (3 * k + 2) * n * n, f"leaving out each of {n} samples")
-        K = np.ascontiguousarray(gram.consume(), dtype=np.float64)
+        needed = 8.0 * (3 * k + 2) * n * n
+        K = np.ascontiguousarray(gram.dense(_LEFT_OUT.format(n), needed), dtype=np.float64)
         K /= alpha
         S = Hessian(K, D, intercept).blocks()
         rest = np.eye(k) - W @ S
@@ -113,7 +112,7 @@ def _one_score(
 
     Samples with (almost) no curvature have no part in that matrix, and get S from K instead.
     """
-    K = np.ascontiguousarray(gram.consume(), dtype=np.float64)
+    K = np.ascontiguousarray(gram.dense(_LEFT_OUT.format(len(gram))), dtype=np.float64)
     prior = np.diagonal(K).copy()
     curved = h * prior > _NO_CURVATURE * alpha
     S, rest, r = prior / alpha, np.ones(len(h)), np.ones(len(h))
@@ -144,7 +143,7 @@ def _by_features(
     gram: Any, basis: np.ndarray, W: np.ndarray, alpha: float, intercept: bool
 ) -> np.ndarray:
     """The blocks phi_i' H^-1 phi_i of S, where H is the Hessian in the weights of the features."""
-    phi, k = gram.phi, basis.shape[1]
+    phi, k = gram.features, basis.shape[1]
     curvature = basis.T @ W @ basis
     free = intercept and bool(W.any())
     if free:

@@ -12,7 +12,6 @@ import scipy.linalg as sla
 from ..data import take
 from ..gram.algebra import SumGram
 from ..gram.base import Gram
-from ..gram.stored import TiledGram
 from .auto import solve_ridge
 from .base import Solution
 from .eigen import RidgeSpectrum
@@ -161,7 +160,7 @@ def _solve_separable(
     t, V = np.linalg.eigh(B)
     t = np.where(t > 1e-12 * t[-1], t, 0)
     groups = np.unique(np.round(t / max(t[-1], np.finfo(float).tiny), 12), return_inverse=True)[1]
-    if rows is None and not isinstance(K, TiledGram) and groups.max() >= _GROUPS:
+    if rows is None and not K.matrix_free and groups.max() >= _GROUPS:
         rows = RidgeSpectrum(K, weights)
     if rows is not None:
         root = 1.0 if rows.root is None else rows.root[:, None]
@@ -294,7 +293,7 @@ def _preconditioner(
     a, b = _nearest_kronecker(grams, outputs, rng)
     K: Gram = grams[0] * a[0] if len(grams) == 1 else SumGram(grams, list(a))
     B = np.tensordot(b, outputs, axes=1)
-    if any(isinstance(part, TiledGram) for part in grams):
+    if any(part.matrix_free for part in grams):
         U, s = _nystrom(K, weights, rng)
     else:
         rows = RidgeSpectrum(K, weights)

@@ -19,7 +19,6 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..gram.base import Gram
-from ..gram.stored import LowRankGram, TiledGram
 from ..kernels.indefinite import why_no_factor
 from .auto import choose
 from .cg import NystromPreconditioner
@@ -54,10 +53,11 @@ class System(NamedTuple):
 
 def system_of(gram: Gram, alpha: float) -> System:
     """The form that suits how K is stored."""
-    if isinstance(gram, TiledGram):
+    phi = gram.features
+    if phi is not None and choose(gram, alpha) == "primal":
+        return System(lambda V: gram @ V, lambda h, a, _: _by_features(phi, h, a), False)
+    if gram.matrix_free:
         return System(lambda V: gram @ V, lambda h, a, _: _nystrom(gram, h, a), False)
-    if isinstance(gram, LowRankGram) and choose(gram, alpha) == "primal":
-        return System(lambda V: gram @ V, lambda h, a, _: _by_features(gram.phi, h, a), False)
     return dense_system(np.asarray(gram.to_dense(), dtype=np.float64))
 
 

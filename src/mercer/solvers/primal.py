@@ -6,15 +6,13 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
-from ..gram.stored import LowRankGram
+from ..gram.base import Gram
 from .base import Solution
 
 
-def solve_primal(
-    gram: LowRankGram, Y: np.ndarray, alpha: float, weights: np.ndarray | None
-) -> Solution:
+def solve_primal(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None) -> Solution:
     """w = (Phi' W Phi + alpha I)^-1 Phi' W y and its dual coefficients W (y - Phi w) / alpha."""
-    phi = gram.phi
+    phi = gram.features
     W = np.ones(len(Y)) if weights is None else weights
     weighted = sp.diags(W) @ phi if sp.issparse(phi) else W[:, None] * phi
     A = phi.T @ weighted

@@ -33,7 +33,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..gram.base import Gram
-from ..gram.stored import LowRankGram, TiledGram
 from ..losses.base import Dual, Loss
 from .base import Solution
 from .blocks import Blocks, FeatureBlocks
@@ -276,12 +275,13 @@ def _solve_dual(
 def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> Blocks:
     """K + diag(ridge) for the dual solver, with some samples more for which k is 0."""
     n = len(gram)
-    if isinstance(gram, LowRankGram) and not ridge.any():
-        phi, more = gram.phi, (spare, gram.rank)
+    phi = gram.features
+    if phi is not None and not ridge.any():
+        more = (spare, phi.shape[1])
         if sp.issparse(phi):
             return FeatureBlocks(sp.vstack([phi, sp.csr_matrix(more)], format="csr"))
         return FeatureBlocks(np.vstack([phi, np.zeros(more)]))
-    if not isinstance(gram, TiledGram):
+    if not gram.matrix_free:
         K = np.ascontiguousarray(gram.to_dense(), dtype=np.float64)
         if spare or ridge.any():
             K = np.pad(K, (0, spare))
@@ -305,7 +305,7 @@ def _solve_admm(
     """Scores F = K c + b and their copies Z, which only the loss sees, are made to agree."""
     if problem.loss.targets == "classes":
         raise ValueError(f'solver="admm" cannot be used with {problem.loss!r}; use "newton".')
-    if isinstance(problem.gram, TiledGram):
+    if problem.gram.matrix_free:
         raise ValueError(
             'solver="admm" needs K in memory; give the plan more memory, or use a smooth loss.'
         )

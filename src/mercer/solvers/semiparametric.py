@@ -99,8 +99,7 @@ class SemiparametricProblem:
         self._merge()
         self.elimination = Elimination(self.root * self.P[self.used])
         self.limit = gram.limit
-        self._require(5)
-        self.K = gram.consume()
+        self.K = gram.dense(f"a problem of {len(self.P)} points", 5 * 8.0 * len(self.P) ** 2)
         A = np.asarray(self.K[np.ix_(self.used, self.used)].T, dtype=float, order="F")
         A *= self.root
         A *= self.root.T
@@ -109,11 +108,6 @@ class SemiparametricProblem:
         A = self.elimination.rotate(self.elimination.rotate(A), right=True)
         self.M = A[m:, m:]
         self.target = self.elimination.rotate(np.array(self.root * self.means, order="F"))[m:]
-
-    def _require(self, matrices: int) -> None:
-        """Refuse a problem for which there is not enough memory."""
-        n = len(self.P)
-        require_memory(8.0 * matrices * n * n, f"a problem of {n} points", self.limit)
 
     def _merge(self) -> None:
         """Points of positive weight, the roots of their weights, and the mean targets there."""
@@ -156,7 +150,8 @@ class SemiparametricProblem:
         """s, V = Z U and U'Z'W^1/2 y, where M = U diag(s) U'."""
         if not len(self.M):
             return np.empty(0), np.empty((len(self.used), 0)), self.target
-        self._require(6)
+        n = len(self.P)
+        require_memory(6 * 8.0 * n * n, f"a problem of {n} points", self.limit)
         with one_blas_thread() if len(self.M) > _THREADED else nullcontext():
             s, U = sla.eigh(self.M, driver="evd", check_finite=False)
         if s[0] < -10 * self.noise:

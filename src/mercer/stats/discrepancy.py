@@ -8,13 +8,12 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..gram.base import Gram
-from ..gram.plan import Plan
+from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
 from .samples import Samples
 
 ESTIMATORS = ("u", "v", "h", "linear", "block", "incomplete")
-LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
 _STEP = 32  # samples of a block of which only the diagonal is used
 
 

@@ -16,8 +16,7 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..data import Data, in_double, length
-from ..gram.plan import Plan
-from ..gram.stored import LowRankGram
+from ..gram.plan import LEAN, Plan
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..progress import progress
@@ -32,7 +31,6 @@ MEASURES = {
     "nocco": "sum of squared canonical correlations",
 }
 REGULARIZATION = {"coco": 0.0, "kcca": 0.02, "nocco": 1e-3}
-_LEAN = Plan(memory=1)  # columns of K are computed as they are needed
 _LEFT_OUT = 1e-8  # share of the trace of a kernel matrix that a factor may leave out
 _SEEN = 1e-3  # ... beyond which the result says so
 _WORK = 2e11  # products of numbers, of all permutations, for which ranks are chosen
@@ -166,9 +164,10 @@ def _factor(kernel: Kernel, X: Data, most: int) -> tuple[np.ndarray, float]:
     """G of at most so many columns with K close to G G', and the share of the trace it leaves."""
     if is_constant(kernel, X):
         return np.empty((length(X), 0)), 0.0
-    gram = kernel.gram(in_double(X), _LEAN)
-    if isinstance(gram, LowRankGram) and not sp.issparse(gram.phi) and gram.phi.shape[1] <= most:
-        return np.asarray(gram.phi, dtype=np.float64), 0.0
+    gram = kernel.gram(in_double(X), LEAN)
+    phi = gram.features
+    if phi is not None and not sp.issparse(phi) and phi.shape[1] <= most:
+        return np.asarray(phi, dtype=np.float64), 0.0
     found = pivoted_cholesky(gram, most, _LEFT_OUT, random=False)
     return found.factor, found.relative
 

@@ -10,11 +10,11 @@ from scipy.special import gammainc
 
 from ..data import Data
 from ..gram.base import Gram
-from ..gram.plan import Plan
+from ..gram.plan import LEAN, Plan
 from ..gram.tiles import TILE, run, slices
 from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
-from .discrepancy import LEAN, GroupSums, sums_with
+from .discrepancy import GroupSums, sums_with
 from .samples import Samples
 
 _LEAST = 4  # observations of a sample, for the variance of its part of the statistic

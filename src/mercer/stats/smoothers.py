@@ -6,9 +6,7 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
-from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.stored import LowRankGram
 from ..solvers.cholesky import CholeskyFactor
 
 
@@ -27,8 +25,8 @@ class Smoother:
 
     def __init__(self, gram: Gram, shift: float) -> None:
         self.factor: np.ndarray | None = None
-        if isinstance(gram, LowRankGram) and not sp.issparse(gram.phi):
-            phi = np.asarray(gram.phi, dtype=np.float64)
+        if gram.features is not None and not sp.issparse(gram.features):
+            phi = np.asarray(gram.features, dtype=np.float64)
             phi = phi - phi.mean(axis=0)
             inner = phi.T @ phi
             inner.flat[:: len(inner) + 1] += shift
@@ -53,10 +51,8 @@ class Smoother:
 
 def centred(gram: Gram) -> np.ndarray:
     """H K H as a fresh array in double precision, symmetric to the last bit."""
-    n = len(gram)
-    require_memory(2 * 8 * n**2, "a measure of dependence from the whole kernel matrix")
-    K = gram.consume().astype(np.float64, copy=False)
-    return centre_in_place(K)
+    K = gram.dense("a measure of dependence", 2.0 * 8 * len(gram) ** 2)
+    return centre_in_place(K.astype(np.float64, copy=False))
 
 
 def centre_in_place(K: np.ndarray) -> np.ndarray:

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from ..data import Data, length, take
 from ..gram.base import Gram
-from ..gram.plan import Plan
-from ..gram.stored import LowRankGram
+from ..gram.plan import LEAN, Plan
 from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
@@ -19,7 +18,6 @@ from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .samples import plain
 
-_LEAN = Plan(memory=1)  # K is a product of features or computed in tiles, never stored
 _SAME = 32  # roundings: what differs by no more of them is the same
 _FEATURES = 2**22  # entries of features of the variables multiplied at once
 
@@ -81,7 +79,7 @@ class Variables:
     def grams(self, kernels: Any = None, plan: Plan | None = None) -> list[Gram]:
         """The Gram operator of each variable, not stored unless the plan says so."""
         pairs = zip(self.kernels(kernels), self.data, strict=True)
-        return [kernel.gram(X, plan or _LEAN) for kernel, X in pairs]
+        return [kernel.gram(X, plan or LEAN) for kernel, X in pairs]
 
 
 def cross_sum(K: Gram, L: Gram) -> float:
@@ -152,7 +150,7 @@ def dense_features(kernel: Kernel, X: Data) -> bool:
 def _features(gram: Gram) -> np.ndarray | None:
     """Centred features of a centred low-rank operator, if they are dense."""
     inner = getattr(gram, "inner", None)
-    if not isinstance(inner, LowRankGram) or sp.issparse(inner.phi):
+    if inner is None or inner.features is None or sp.issparse(inner.features):
         return None
-    phi = np.asarray(inner.phi, dtype=np.float64)
+    phi = np.asarray(inner.features, dtype=np.float64)
     return phi - phi.mean(axis=0)

@@ -9,6 +9,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data import Data, Rows, length, take
 from ..gram.base import Gram
@@ -253,10 +254,21 @@ def check_gram(
     v, V = rng.standard_normal(m), rng.standard_normal((m, 12))
     agree(gram @ v, dense @ v, 10 * m * tol, "K @ vector is wrong")
     agree(gram @ V, dense @ V, 10 * m * tol, "K @ matrix is wrong")
+    agree(gram.normal(V), dense.T @ (dense @ V), 10 * m * n * tol, "normal, K' K V, is wrong")
+    picked = rng.permutation(n)[: n // 2 + 1]
+    agree(gram.rows(picked), dense[picked], tol, "rows is wrong")
+    if gram.features is not None and gram.symmetric:
+        phi = gram.features
+        product = phi @ phi.T
+        product = product.toarray() if sp.issparse(product) else product
+        agree(product, dense, 10 * tol, "features do not multiply to K")
     agree((2 * gram + gram * 3).to_dense(), 5 * dense, 5 * tol, "2 * K + K * 3 is wrong")
     require(isinstance(gram.explain(), str), "explain() does not return a string")
     if gram.symmetric and n == m:
         agree(gram.diag(), np.diagonal(dense), tol, "diag is wrong")
+        part = gram.subset(picked)
+        agree(part.to_dense(), dense[np.ix_(picked, picked)], tol, "subset is wrong")
+        agree(part.diag(), np.diagonal(dense)[picked], tol, "diag of a subset is wrong")
         shifted = dense + 0.5 * np.eye(n)
         agree(gram.shift(0.5).to_dense(), shifted, tol, "shift is wrong")
         H = np.eye(n) - 1 / n

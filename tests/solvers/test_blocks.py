@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from mercer.solvers.blocks import Blocks, FeatureBlocks
 from mercer.solvers.exponential import Factors
@@ -80,3 +81,27 @@ def test_rows_are_written_where_they_belong(rng, index, exponential):
         found = exact[rows][:, cols]
         wanted[slots, 5 : 5 + found.shape[1]] = found
         np.testing.assert_allclose(cache, wanted, rtol=1e-6)
+
+
+class TestCentred:
+    def test_values_differ_by_a_constant(self, rng):
+        """For weights that add up to zero, and for those that do so but for rounding."""
+        phi = rng.standard_normal((30, 4)) + 100
+        K = FeatureBlocks(phi).centred()
+        assert np.abs(K.phi.mean(axis=0)).max() < 1e-9
+        everything, beta = np.arange(30), rng.standard_normal(30)
+        beta -= beta.mean()
+        for excess in (0.0, 1e-9):
+            beta[0] += excess
+            values = K.product(everything, everything, beta) + K.level(beta)
+            np.testing.assert_allclose(values, phi @ (phi.T @ beta), atol=1e-6)
+
+    def test_only_where_it_saves_digits(self, rng):
+        near, far = rng.standard_normal((30, 4)), rng.standard_normal((30, 4)) + 100
+        for features in (near, sp.csr_array(far)):
+            K = FeatureBlocks(features)
+            assert K.centred() is K
+            assert K.level(np.ones(30)) == 0
+        once = FeatureBlocks(far).centred()
+        assert once.centred() is once
+        np.testing.assert_array_equal(once.subset(np.arange(9)).origin, once.origin)

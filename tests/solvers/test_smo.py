@@ -137,6 +137,21 @@ def test_rounded_rows_do_not_spoil_the_certificate(rng, monkeypatch, direct):
     np.testing.assert_allclose(solution.gradient, g, atol=1e-4)
 
 
+def test_many_steps_do_not_spoil_the_gradient(rng):
+    """Two hulls near to each other, far from the origin: rounding of many steps adds up."""
+    X = rng.uniform(-1, 1, (60, 2))
+    X[:, 0] += np.sign(X[:, 0]) * 5e-4
+    X[:4] = [[5e-4, -1], [5e-4, 1], [-5e-4, -1], [-5e-4, 1]]
+    y = np.sign(X[:, 0])
+    K = (X + 1e3) @ (X + 1e3).T
+    start = np.where(y > 0, 1 / np.sum(y > 0), -1 / np.sum(y < 0))
+    bounds = np.minimum(2 * y, 0), np.maximum(2 * y, 0)
+    problem = BoxProblem(np.zeros(60), *bounds, start, groups=(y > 0).astype(int))
+    found = solve_box(blocks(K), problem, tol=2e-10, max_iter=500_000)
+    assert found.n_iter > 10**4
+    np.testing.assert_allclose(found.gradient, K @ found.beta, atol=1e-8)
+
+
 def test_warm_start_saves_steps(rng):
     K, problem = classification(rng, 300, 1.0)
     cold = solve_box(blocks(K), problem)

@@ -281,7 +281,9 @@ def nearest_points(
     The solution; the multipliers of both groups; whether the hulls meet.
     """
     total, mass = 0, float(np.abs(problem.start).sum()) / 2
+    # of values that are not centred: those that new samples have
     rounding = _ROUNDING * (2 * mass) ** 2 * float(np.abs(K.diagonal).max())
+    K = K.centred()
     while True:
         found = machine._solve(K, problem, tol, total)
         total += found.n_iter

@@ -223,6 +223,7 @@ class SupportVectorMachine(BaseEstimator):
         self, K: Blocks, problem: BoxProblem, tol: float | None = None, taken: int = 0
     ) -> BoxSolution:
         """Solve to ``tol``, if ``max_iter`` allows it after the steps that were taken already."""
+        K = K.centred() if problem.balanced else K
         if isinstance(K, FeatureBlocks):
             problem = warm_start(K.phi, problem)
         goal = self.tol if tol is None else tol

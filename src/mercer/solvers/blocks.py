@@ -13,6 +13,7 @@ from .exponential import Factors, exp_product, exp_scatter
 from .smo_loops import add_rows, runs_of, scatter
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
+_OFF_CENTRE = 10.0  # squared distance of features from 0, in units of their spread, to be centred
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
 
 Block = Callable[[Any, Any], np.ndarray]
@@ -77,6 +78,17 @@ class Blocks:
         if self.factors is not None and len(self.runs) == 1 and len(runs) <= _RUNS:
             part.factors, part.runs = self.factors, runs + self.runs[0, 0]
         return part
+
+    def centred(self) -> Blocks:
+        """K of features less their mean, where that saves digits; else K itself.
+
+        For beta that adds up to zero, K beta is the same but for :meth:`level`, a constant.
+        """
+        return self
+
+    def level(self, beta: np.ndarray) -> float:
+        """What K beta of the features as they were exceeds this K beta by, at all samples."""
+        return 0.0
 
     def block_of(self, index: np.ndarray, runs: np.ndarray) -> Block:
         """The blocks of K[index, index]; the data are not copied where indices are consecutive."""
@@ -157,10 +169,12 @@ class Blocks:
 
 
 class FeatureBlocks(Blocks):
-    """K = Phi Phi' for explicit features, dense or CSR."""
+    """K = Phi Phi' for explicit features, dense or CSR, from which ``origin`` was subtracted."""
 
-    def __init__(self, phi: Any, *, dtype: Any = np.float64) -> None:
-        self.phi = phi
+    def __init__(
+        self, phi: Any, *, dtype: Any = np.float64, origin: np.ndarray | None = None
+    ) -> None:
+        self.phi, self.origin = phi, origin
         squares = phi.multiply(phi) if sp.issparse(phi) else phi * phi
         diagonal = np.asarray(squares.sum(axis=1)).ravel()
         super().__init__(self._features_block, diagonal, dtype=dtype)
@@ -170,7 +184,22 @@ class FeatureBlocks(Blocks):
         return product.toarray() if sp.issparse(product) else product
 
     def subset(self, index: np.ndarray) -> FeatureBlocks:
-        return FeatureBlocks(self.phi[index], dtype=self.dtype)
+        return FeatureBlocks(self.phi[index], dtype=self.dtype, origin=self.origin)
+
+    def centred(self) -> FeatureBlocks:
+        if sp.issparse(self.phi) or self.origin is not None:
+            return self
+        origin = self.phi.mean(axis=0)
+        squared = float(origin @ origin)
+        if not squared > _OFF_CENTRE * (float(self.diagonal.mean()) - squared):
+            return self
+        return FeatureBlocks(self.phi - origin, dtype=self.dtype, origin=origin)
+
+    def level(self, beta: np.ndarray) -> float:
+        if self.origin is None:
+            return 0.0
+        weights = beta @ self.phi + self.origin * beta.sum()  # the sum is zero but for rounding
+        return float(self.origin @ weights)
 
     def product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.asarray(self.phi[rows] @ (self.phi[cols].T @ weights)).ravel()

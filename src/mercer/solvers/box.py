@@ -10,6 +10,8 @@ import numpy as np
 
 from .smo_loops import BIG, slopes
 
+_ZERO = 1e-9  # a sum that is only rounding, as a part of the sum of all its terms in size
+
 
 @dataclass
 class BoxProblem:
@@ -24,6 +26,11 @@ class BoxProblem:
 
     def __len__(self) -> int:
         return len(self.target)
+
+    @property
+    def balanced(self) -> bool:
+        """Do the variables add up to zero, so that constants added to rows of K do not matter?"""
+        return abs(float(self.start.sum())) <= _ZERO * float(np.abs(self.start).sum())
 
 
 @dataclass

@@ -261,6 +261,7 @@ def _solve_dual(
     box = BoxProblem(target, lower, upper, np.zeros(len(target)), dual.epsilon)
     blocks = _blocks(problem.gram, ridge, spare)
     if isinstance(blocks, FeatureBlocks) and not spare:
+        blocks = blocks.centred()
         box = warm_start(blocks.phi, box)
     found = solve_box(blocks, box, tol=tol * problem.spread, max_iter=max_iter)
     C = found.beta[: len(w), None]

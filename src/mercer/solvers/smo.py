@@ -129,7 +129,10 @@ def solve_box(
     if not np.isfinite(K.diagonal).all():
         raise ValueError(_NOT_FINITE)
     with one_blas_thread():
-        return _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)
+        K = K.centred() if problem.balanced else K
+        found = _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)
+        found.gradient += K.level(found.beta)
+        return found
 
 
 class _Decomposition:
@@ -178,7 +181,7 @@ class _Decomposition:
 
     # ---- the loop ------------------------------------------------------------------------
     def run(self, max_iter: int | None, watch: Callable[[float], None] | None) -> BoxSolution:
-        start, steps = time.perf_counter(), 0
+        start, self.steps = time.perf_counter(), 0
         countdown, unchecked = _SHRINK_EVERY, _PROBE_EVERY
         budget = max(_STEPS, _EACH * len(self.beta)) if max_iter is None else max_iter
         idle, cut_off, long = 0, 0, False  # rounds without progress, and cut off; was the last one?
@@ -186,7 +189,7 @@ class _Decomposition:
             violation, extremes = self._violation()
             if watch is not None:
                 watch(violation)
-            ended = violation < self.tol or steps >= budget or idle >= _IDLE
+            ended = violation < self.tol or self.steps >= budget or idle >= _IDLE
             if ended or self.stuck:
                 if self.exact or self._settled(idle):
                     break
@@ -204,13 +207,13 @@ class _Decomposition:
                 if self._shrink(extremes):
                     continue
             countdown, unchecked = countdown - 1, unchecked - 1
-            limit = self._limit(budget - steps)
+            limit = self._limit(budget - self.steps)
             taken, gained = self._improve(violation, extremes, limit)
             long = self.direct and taken == limit  # a round of so many steps is unusual
             cut_off += long
             if long and cut_off & (cut_off - 1) == 0:  # the first, second, fourth, ... one
                 unchecked = 0
-            steps += taken
+            self.steps += taken
             idle = 0 if gained > 0 else idle + 1
             self.exact = self.exact and taken == 0
             self.stats["rounds"] += 1
@@ -220,10 +223,10 @@ class _Decomposition:
         if not converged:
             why = self.stuck or "; raise tol or max_iter, or scale the data."
             message = (
-                f"stopped after {steps} steps with a violation of {violation:.2e}, but "
+                f"stopped after {self.steps} steps with a violation of {violation:.2e}, but "
                 f"tol={self.tol:g} was asked for{why}"
             )
-        return BoxSolution(self.beta, self.g, violation, converged, steps, message, self.stats)
+        return BoxSolution(self.beta, self.g, violation, converged, self.steps, message, self.stats)
 
     def _limit(self, left: int) -> int:
         return min(left, 10**5 if self.direct else _INNER * self.working.size)
@@ -382,10 +385,15 @@ class _Decomposition:
         return False
 
     def _surely_accurate(self) -> bool:
-        """Are kernel rows exact, or rounded by so little that the gradient need not be probed?"""
+        """Are rows and steps rounded by so little that the gradient need not be probed?"""
         # rounding errors are as good as random: that of the sum is about error * ||beta||
-        error = 0.0 if self.K.dtype == np.float64 else self.K.error
-        return 4 * error * float(np.linalg.norm(self.beta)) <= self.tol / 10
+        rows = 0.0 if self.K.dtype == np.float64 else self.K.error * np.linalg.norm(self.beta)
+        return 4 * (rows + np.sqrt(self.steps) * self._rounding()) <= self.tol / 10
+
+    def _rounding(self) -> float:
+        """Of an entry of the gradient when it is computed, or changed by a step."""
+        largest = float(np.abs(self.K.diagonal).max(initial=0.0))
+        return float(np.finfo(np.float64).eps * largest * np.abs(self.beta).sum())
 
     def _accurate(self, allowed: float) -> bool:
         """Is the gradient, as it was kept up, what it should be? Tried on some entries."""
@@ -393,7 +401,7 @@ class _Decomposition:
         probes = np.linspace(0, n - 1, min(n, _PROBES)).astype(int)
         probes = np.append(probes, [self.rise.argmin(), self.fall.argmax()])
         errors = self._gradient(self.active[probes], self.K.product) - self.g[probes]
-        return float(np.abs(errors).max()) <= allowed
+        return float(np.abs(errors).max()) <= max(allowed, 4 * self._rounding())
 
     def _audit(self, suspicion: str) -> None:
         """The gradient of all variables computed anew, and with it whether there was progress.

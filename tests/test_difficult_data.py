@@ -130,13 +130,8 @@ def test_one_class(X):
 def test_logistic_regression(X, labels):
     """At the optimum, with a penalty of 1, coefficients are the negative slopes of the loss."""
     K = gaussian(X, X)
-    alike = np.ptp(K) == 0  # all samples: the kernel has nothing to add to the intercept
-    model = mercer.KernelLogisticRegression(1.0, kernel=Gaussian(), tol=1e-3 if alike else 1e-8)
-    f = model.fit(X, labels).decision_function(X)
-    if alike:
-        share = np.mean(labels > 0)
-        assert np.allclose(f, np.log(share / (1 - share)), atol=1e-2)
-        return
+    model = mercer.KernelLogisticRegression(1.0, kernel=Gaussian(), tol=1e-8).fit(X, labels)
+    f = model.decision_function(X)
     c = labels / (1 + np.exp(labels * f))
     assert abs(c.sum()) < 1e-6
     assert np.allclose(K @ c + np.ravel(model.intercept_)[0], f, atol=1e-5)

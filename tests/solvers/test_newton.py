@@ -44,3 +44,17 @@ def test_the_preconditioner_solves_its_system(rng, intercept):
     np.testing.assert_allclose(alpha * c + h[:, None] * (K @ c + b), R, atol=1e-9)
     if intercept:
         np.testing.assert_allclose((h[:, None] * (K @ c + b)).sum(axis=0), s, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [40, 60, 100, 173])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0])
+def test_samples_that_are_all_alike(n, alpha):
+    """K sees nothing of the residuals once they add up to zero: lengths of steps were rounding."""
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    gram = Gaussian().gram(np.ones((n, 2)))
+    found = solve_representer(gram, y, losses.Logistic(), alpha, tol=1e-10)
+    assert found.converged
+    share = np.mean(y > 0)
+    scores = found.coef.sum() + found.intercept
+    np.testing.assert_allclose(scores, np.log(share / (1 - share)), rtol=1e-9)
+    assert np.ptp(found.coef[y > 0]) < 1e-8 / alpha

@@ -32,6 +32,7 @@ FLAT = 1e-12  # curvature below this part of the largest one is none
 _INNER = 100  # steps of conjugate gradients per Newton step
 _SLOW = 20  # steps of conjugate gradients that cost as much as a new factor
 _STALE = 1e4  # by how much the ratio of curvatures to those of the factor may vary
+_MOST = 0.1  # what the preconditioner alone may leave of a residual for its step to be taken
 _SHORT = 0.25  # of a Newton step
 _LARGE = 2000  # samples from which the first guess comes from a quarter of them
 _SINGLE = 1e-5  # of a bound of |D^1/2 K D^1/2|: an alpha above is not lost in single precision
@@ -174,12 +175,12 @@ def minimise(
         D = np.where(flat[:, None], -G / problem.alpha - C, 0.0)
         KD = system.product(D) if D.any() else np.zeros_like(D)
         D, KD, e = _newton_step(problem, system, kept, curve, C, G, D, KD, goal)
-        t = _search(problem, F, KD + e, np.sum(D * KC), np.sum(D * KD))
         n_iter += 1
-        if t == 0:  # the slope is lost in rounding: a full step, if that is closer to optimal
-            t = 1.0
-            if problem.violation(C + D, F + KD + e, 0.0) > violation / 2:
-                return C, b, n_iter
+        # slopes may be lost in rounding, where K hardly sees D
+        t = 1.0 if problem.violation(C + D, F + KD + e, 0.0) <= violation / 2 else 0.0
+        t = t or _search(problem, F, KD + e, np.sum(D * KC), np.sum(D * KD))
+        if t == 0:
+            return C, b, n_iter
         # after a step that had to be cut short no score goes much farther than it went there
         reach = t * float(np.abs(KD + e).max()) if t < _SHORT else 4 * reach
         C, KC, b = C + t * D, KC + t * KD, b + t * e
@@ -217,14 +218,16 @@ def _newton_step(
     """Directions (D, e) of (c, b) with alpha (C + D) + G + W (K D + e) = 0, also K D.
 
     Conjugate gradients from the D given, for the matrix of the quadratic model, alpha K + K W K
-    with a border for the intercept. Residuals R are kept without their factor K; what is left of
-    them that K does not see is removed by the preconditioner alone, which is exact there.
+    with a border for the intercept. Residuals R are kept without their factor K. As long as the
+    preconditioner alone removes most of them, its steps are taken as they are: their lengths would
+    come from inner products with K, which are rounding for residuals that K does not see (those of
+    samples that are all alike).
     """
     alpha, e = problem.alpha, np.zeros(problem.scores)
     bend = curve(KD + e)
     R, s = -(alpha * (C + D) + G + bend), -(G + bend).sum(axis=0)
-    P, KP, p, gamma, enough = np.zeros_like(D), np.zeros_like(D), np.zeros_like(e), 1.0, 0.0
-    fresh = precondition.last == 0
+    P, KP, p, gamma, enough = np.zeros_like(D), np.zeros_like(D), np.zeros_like(e), np.inf, 0.0
+    fresh, refining = precondition.last == 0, True
     for k in range(_INNER if fresh else 2 * max(_SLOW, precondition.first)):
         precondition.last = k + 1
         precondition.first = k + 1 if fresh else precondition.first
@@ -232,14 +235,24 @@ def _newton_step(
             return D, KD, e
         Z, z = precondition(R, s)
         KZ = system.product(Z)
+        if refining:
+            bend = curve(KZ + z)
+            left, rest = R - alpha * Z - bend, s - bend.sum(axis=0)
+            refining = bool(
+                np.abs(left).max() <= _MOST * np.abs(R).max()
+                and np.abs(rest).max() <= max(_MOST * np.abs(s).max(), goal * len(R))
+            )
+            if refining:
+                D, KD, e, R, s = D + Z, KD + KZ, e + z, left, rest
+                continue
         old, gamma = gamma, float(np.sum(R * KZ) + s @ z)
-        if k == 0:
+        if np.isinf(old):
             enough = gamma * (goal / np.abs(R).max()) ** 2
         if gamma <= enough:
             left = R - alpha * Z - curve(KZ + z)
             better = np.abs(left).max() < np.abs(R).max()
             return (D + Z, KD + KZ, e + z) if better else (D, KD, e)
-        ratio = gamma / old if k else 0.0
+        ratio = gamma / old
         P, KP, p = Z + ratio * P, KZ + ratio * KP, z + ratio * p
         bend = curve(KP + p)
         Q, q = alpha * P + bend, bend.sum(axis=0)

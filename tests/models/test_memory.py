@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import mercer
 from mercer.exceptions import MemoryPlanError
@@ -98,3 +99,36 @@ def test_methods_keep_to_the_plan_of_the_model():
 def test_fits_take_no_more_than_is_asked_for(model, matrices):
     half = WIDE[:1000]
     assert peak(lambda: model.fit(half, half[:, 0])) < matrices * 8e6
+
+
+@pytest.mark.parametrize("memory", [20e6, 30e6, 45e6])  # K takes 18 MB
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (mercer.KernelLogisticRegression(), WIDE[:1500, 0] > 0),
+        (mercer.KernelLogisticRegression(), np.digitize(WIDE[:1500, 0], [-0.5, 0.5])),
+        (mercer.KernelQuantileRegressor(), WIDE[:1500, 0]),
+        (mercer.KernelMachine(loss="huber"), WIDE[:1500, 0]),
+        (mercer.KernelMachine(loss="hinge"), WIDE[:1500, 0] > 0),
+        (mercer.LSSVR(), WIDE[:1500, 0]),
+        (mercer.LSSVC(), WIDE[:1500, 0] > 0),
+        (mercer.KernelRidge(kernel="rbf"), WIDE[:1500, 0]),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_fits_keep_to_the_plan(model, y, memory):
+    """With what solvers make of K, and the tiles in which it is computed."""
+    model = clone(model).set_params(plan=mercer.Plan(memory=memory, workers=2))
+    assert peak(lambda: model.fit(WIDE[:1500], y)) < memory
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_a_stored_matrix_that_leaves_no_room_is_refused(loss):
+    plan = mercer.Plan(memory="20 MB", workers=2, storage="dense")
+    model, y = mercer.KernelMachine(loss=loss, plan=plan), np.sign(WIDE[:1500, 0])
+
+    def fit():
+        with pytest.raises(MemoryPlanError, match="needs 36 MB, but the plan allows 20 MB"):
+            model.fit(WIDE[:1500], y)
+
+    assert peak(fit) < 5e6

@@ -14,7 +14,7 @@ from ..kernels.base import Kernel
 from ..params import Params, one_of, parameter
 from .base import Gram
 from .stored import DenseGram, KernelGram, LowRankGram, TiledGram
-from .tiles import cores
+from .tiles import cores, in_flight
 
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
 
@@ -34,8 +34,9 @@ class Plan(Params):
     ----------
     memory : float or str, optional
         The memory a Gram matrix may take, in bytes or as ``"2 GB"``, with what solvers make of it:
-        a method that cannot do with less, such as an eigendecomposition, refuses. By default half
-        of what is free now.
+        a method that cannot do with less, such as an eigendecomposition, refuses. Ten
+        megabytes or so, for tiles and vectors, are needed in any case. By default half of what is
+        free now.
     workers : int, optional
         The number of threads; by default all cores this process may use.
     storage : {"auto", "dense", "tiled", "lowrank"}
@@ -75,11 +76,16 @@ class Plan(Params):
         """The memory budget in bytes."""
         return parse_memory(self.memory) if self.memory is not None else free_memory() / 2
 
-    def gram(self, kernel: Kernel, X: Data) -> Gram:
-        """The Gram operator of a kernel on raw data; nothing large is computed yet."""
+    def gram(self, kernel: Kernel, X: Data, doubles: int = 0) -> Gram:
+        """The Gram operator of a kernel on raw data; nothing large is computed yet.
+
+        K is stored only where there is also room for what a solver makes of it: ``doubles`` is the
+        number of matrices in double precision that it holds at once, K included; 0 if it works in
+        the memory of K.
+        """
         kernel = kernel.resolve(X)
         P = kernel.prepare(X)
-        chosen, _ = self._choose(kernel, P)
+        chosen, _ = self._choose(kernel, P, doubles)
         if self._approximates(kernel, P):
             landmarks = take(X, choose_landmarks(kernel, P, self.rank))
             kernel = Nystrom(kernel, landmarks, self.rank)
@@ -100,7 +106,7 @@ class Plan(Params):
         count = kernel.n_features(P)
         return count is None or count > self.rank >= 1
 
-    def _choose(self, kernel: Kernel, P: Data) -> tuple[type[KernelGram], str]:
+    def _choose(self, kernel: Kernel, P: Data, doubles: int = 0) -> tuple[type[KernelGram], str]:
         if self.rank is not None and self.storage not in ("auto", "lowrank"):
             raise ValueError(
                 f"rank={self.rank!r} makes K a product of features, which storage={self.storage!r} "
@@ -140,14 +146,20 @@ class Plan(Params):
                 f"LowRankGram: the kernel has a finite feature map, so K = Phi Phi' and {size} "
                 f"is never formed."
             )
-        if nbytes <= budget:
+        single = nbytes if doubles and dtype.itemsize < 8 else 0  # of which a copy is made
+        whole = max(nbytes, single + doubles * 8 * n * n)
+        needs = whole + in_flight(n, self.workers, dtype.itemsize)
+        if needs <= budget:
             return DenseGram, (
                 f"DenseGram: {stored}, within the budget of {memory_words(budget)}; computed once "
                 f"on {self.workers or cores()} threads."
             )
+        taken = f"{memory_words(nbytes)} stored"
+        if nbytes <= budget:
+            taken = f"{memory_words(needs)} stored, with what is computed beside it"
         return TiledGram, (
-            f"TiledGram: {size} would take {memory_words(nbytes)} stored, over the budget of "
-            f"{memory_words(budget)}, so K is computed tile by tile whenever it is used."
+            f"TiledGram: {size} would take {taken}, over the budget of {memory_words(budget)}, "
+            f"so K is computed tile by tile whenever it is used."
         )
 
 

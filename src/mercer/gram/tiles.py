@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
+_AT_ONCE = 2.5  # arrays of the size of a tile that a thread has while it computes one
 _GROUPS = 16  # independent accumulators of a symmetric product
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, a product does not use symmetry
 
@@ -72,6 +73,16 @@ def evaluate(
         jobs = [(r, c) for r in slices(n, size) for c in slices(m, size)]
     run(fill, jobs, workers)
     return out
+
+
+def in_flight(n: int, workers: int | None, itemsize: int) -> float:
+    """Bytes of the tiles that are there at once while an n x n matrix is computed.
+
+    Those of a matrix that is hardly larger than a tile do not count.
+    """
+    if n <= TILE:
+        return 0.0
+    return _AT_ONCE * itemsize * _tile_size(n, n) ** 2 * (workers or cores())
 
 
 def multiply(

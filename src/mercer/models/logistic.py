@@ -102,8 +102,9 @@ class KernelLogisticRegression(ClassifierMixin, RepresenterMachine):
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights."""
         X, self._targets, self._weights = self._check_labels(X, y, sample_weight)
-        self._make_gram(X)
-        self._keep([self._solve(*self._likelihood(), self._weights)])
+        loss, targets = self._likelihood()
+        self._make_gram(X, loss)
+        self._keep([self._solve(loss, targets, self._weights)])
         return self
 
     def decision_function(self, X: Data) -> np.ndarray:

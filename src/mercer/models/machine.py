@@ -20,7 +20,7 @@ from ..losses.named import as_loss
 from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
-from ..solvers.representer import SOLVERS, MachineSolution, solve_representer
+from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
 from .common import all_or_nothing, check_data, check_number, check_weights
 
 
@@ -92,8 +92,10 @@ class RepresenterMachine(BaseEstimator):
             )
         return codes
 
-    def _make_gram(self, X: Data) -> Any:
-        gram: Any = as_kernel(self.kernel, X).gram(X, self.plan)
+    def _make_gram(self, X: Data, loss: Loss | None = None, solver: str = "auto") -> Any:
+        """The operator, with room for what the solver of a loss makes of it."""
+        room = 0 if loss is None else matrices_of(loss, solver, self.fit_intercept)
+        gram: Any = (self.plan or Plan()).gram(as_kernel(self.kernel, X), X, room)
         self.X_fit_, self.gram_, self.kernel_ = X, gram, gram.kernel
         return gram
 
@@ -269,7 +271,7 @@ class KernelMachine(RepresenterMachine):
             _check_counts(y, weights, self.fit_intercept)
         labels = kind in ("sign", "classes")
         self._targets, self._weights = self._check_classes(y, weights) if labels else y, weights
-        self._make_gram(X)
+        self._make_gram(X, self.loss_, self.solver)
         solved = [self._solve(self.loss_, y, weights, self.solver) for y in self._columns()]
         self._keep(solved)
         return self

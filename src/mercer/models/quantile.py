@@ -118,8 +118,9 @@ class KernelQuantileRegressor(RegressorMixin, RepresenterMachine):
         quantiles = self._check_quantiles()
         X, y = self._check_fit(X, y, "real")
         weights = check_weights(sample_weight, y)
-        self._make_gram(X)
-        solutions = [self._solve(Quantile(float(q)), y, weights) for q in quantiles]
+        losses = [Quantile(float(q)) for q in quantiles]
+        self._make_gram(X, losses[0])
+        solutions = [self._solve(loss, y, weights) for loss in losses]
         fitted = np.hstack([self.gram_ @ s.coef + s.intercept for s in solutions])
         self._keep(solutions)
         rising = np.diff(fitted[:, np.argsort(quantiles)], axis=1)

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
+from ..engine.memory import require_memory
 from ..gram.base import Gram
 from ..kernels.indefinite import why_no_factor
 from .auto import choose
@@ -59,6 +60,8 @@ def system_of(gram: Gram, alpha: float) -> System:
         return System(lambda V: gram @ V, lambda h, a, _: _by_features(phi, h, a), False)
     if gram.matrix_free:
         return System(lambda V: gram @ V, lambda h, a, _: _nystrom(gram, h, a), False)
+    n = len(gram)
+    require_memory(16.0 * n * n, f"K of {n} samples beside its factor", gram.limit)
     return dense_system(np.asarray(gram.to_dense(), dtype=np.float64))
 
 

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..engine.memory import require_memory
 from ..gram.base import Gram
 from ..losses.base import Dual, Loss
 from .base import Solution
@@ -45,6 +46,8 @@ from .smo_loops import BIG, slopes
 SOLVERS = ("auto", "newton", "dual", "admm")
 _ADMM_STEPS = 5000
 _RELAXATION = 1.6
+_CACHE = 200e6  # bytes for kernel rows of the dual solver, or
+_SHARE = 1 / 3  # of what the plan allows, if that is less: the rest is for blocks and products
 
 
 @dataclass
@@ -73,6 +76,22 @@ def choose_solver(loss: Loss) -> str:
         return "newton" if loss.smooth else "admm"
     bounded = np.all(np.isfinite(dual.lower)) and np.all(np.isfinite(dual.upper))
     return "dual" if bounded or not loss.smooth else "newton"
+
+
+def matrices_of(loss: Loss, solver: str, intercept: bool) -> int:
+    """How many n x n matrices in double precision a solver holds at once, K included.
+
+    The dual solver works on K itself, unless something is added to it.
+
+    Examples
+    --------
+    >>> from mercer.losses import Hinge, Logistic
+    >>> matrices_of(Logistic(), "auto", True), matrices_of(Hinge(), "auto", True)
+    (2, 1)
+    """
+    dual = _quadratic(loss, np.ones(1))
+    method = choose_solver(loss) if solver == "auto" else solver
+    return 1 if method == "dual" and intercept and dual is not None and dual.soft[0] == 0 else 2
 
 
 def solve_representer(
@@ -263,7 +282,13 @@ def _solve_dual(
     if isinstance(blocks, FeatureBlocks) and not spare:
         blocks = blocks.centred()
         box = warm_start(blocks.phi, box)
-    found = solve_box(blocks, box, tol=tol * problem.spread, max_iter=max_iter)
+    found = solve_box(
+        blocks,
+        box,
+        tol=tol * problem.spread,
+        cache=min(_CACHE, _SHARE * problem.gram.limit),
+        max_iter=max_iter,
+    )
     C = found.beta[: len(w), None]
     if spare:
         return C, np.zeros(1), found.n_iter
@@ -283,8 +308,10 @@ def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> Blocks:
             return FeatureBlocks(sp.vstack([phi, sp.csr_matrix(more)], format="csr"))
         return FeatureBlocks(np.vstack([phi, np.zeros(more)]))
     if not gram.matrix_free:
+        changed = bool(spare or ridge.any())
+        require_memory(8.0 * (1 + changed) * n * n, f"K of {n} samples, in double", gram.limit)
         K = np.ascontiguousarray(gram.to_dense(), dtype=np.float64)
-        if spare or ridge.any():
+        if changed:
             K = np.pad(K, (0, spare))
             K.flat[:: n + spare + 1] += np.append(ridge, np.zeros(spare))
         return Blocks(lambda rows, cols: K[rows][:, cols], np.diagonal(K).copy(), matrix=K)

@@ -100,3 +100,13 @@ def test_what_is_computed_beside_a_matrix_counts():
     assert isinstance(plan.gram(Gaussian(), X.astype(np.float32), doubles=1), TiledGram)
     said = Plan(memory="8.1 MB", workers=1).explain(Gaussian(), X)
     assert "with what is computed beside it, over the budget of 8.1 MB" in said
+
+
+def test_small_matrices_are_stored_without_asking_for_memory(monkeypatch):
+    """Half a millisecond for what is free is longer than a fit of a hundred samples takes."""
+    asked = []
+    monkeypatch.setattr("mercer.gram.plan.free_memory", lambda: asked.append(1) or 1e6)
+    assert isinstance(Plan().gram(Gaussian(), np.zeros((100, 3))), DenseGram)
+    assert not asked
+    assert isinstance(Plan().gram(Gaussian(), np.zeros((1200, 3))), TiledGram)
+    assert isinstance(Plan(memory="1 kB").gram(Gaussian(), np.zeros((100, 3))), TiledGram)

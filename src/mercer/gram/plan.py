@@ -16,6 +16,7 @@ from .base import Gram
 from .stored import DenseGram, KernelGram, LowRankGram, TiledGram
 from .tiles import cores, in_flight
 
+_TINY = 1e7  # bytes up to which nobody asks how much memory is free, which takes longer than K
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
 
 
@@ -85,7 +86,8 @@ class Plan(Params):
         """
         kernel = kernel.resolve(X)
         P = kernel.prepare(X)
-        chosen, _ = self._choose(kernel, P, doubles)
+        small = self.memory is None and 8 * max(doubles, 1) * length(P) ** 2 <= _TINY
+        chosen, _ = self._choose(kernel, P, np.inf if small else self.budget, doubles)
         if self._approximates(kernel, P):
             landmarks = take(X, choose_landmarks(kernel, P, self.rank))
             kernel = Nystrom(kernel, landmarks, self.rank)
@@ -97,7 +99,7 @@ class Plan(Params):
     def explain(self, kernel: Kernel, X: Data) -> str:
         """What :meth:`gram` would do with this kernel and data, and why."""
         kernel = kernel.resolve(X)
-        return self._choose(kernel, kernel.prepare(X))[1]
+        return self._choose(kernel, kernel.prepare(X), self.budget)[1]
 
     def _approximates(self, kernel: Kernel, P: Data) -> bool:
         """Is a rank asked for that the kernel exceeds on these data?"""
@@ -106,7 +108,9 @@ class Plan(Params):
         count = kernel.n_features(P)
         return count is None or count > self.rank >= 1
 
-    def _choose(self, kernel: Kernel, P: Data, doubles: int = 0) -> tuple[type[KernelGram], str]:
+    def _choose(
+        self, kernel: Kernel, P: Data, budget: float, doubles: int = 0
+    ) -> tuple[type[KernelGram], str]:
         if self.rank is not None and self.storage not in ("auto", "lowrank"):
             raise ValueError(
                 f"rank={self.rank!r} makes K a product of features, which storage={self.storage!r} "
@@ -128,7 +132,6 @@ class Plan(Params):
         nbytes = n * n * dtype.itemsize
         size = f"{n} x {n}"
         count = kernel.n_features(P)
-        budget = self.budget
         stored = f"{size} {dtype} takes {memory_words(nbytes)}"
         if self.storage == "lowrank" and count is None:
             raise ValueError(

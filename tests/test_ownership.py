@@ -125,3 +125,19 @@ def test_objects_of_others_are_kept_as_they_are():
 
     graph = Graph()
     assert owned([graph])[0] is graph
+
+
+def test_arrays_inside_containers_of_others_are_copied():
+    """Some hand out the array they hold, which owns its memory, instead of a view of it."""
+
+    class Labelled:
+        def __init__(self, values):
+            self.values = values
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+    given = Labelled(np.ones((3, 2)))
+    kept = owned(np.asarray(given), given)
+    assert not np.shares_memory(kept, given.values)
+    np.testing.assert_array_equal(kept, 1)

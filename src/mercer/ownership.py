@@ -23,7 +23,9 @@ def owned(X: Data, given: Data = None) -> Data:
     """
     given = X if given is None else given
     if isinstance(X, np.ndarray) and X.dtype != object:
-        fresh = X is not given and X.flags.owndata
+        # containers of other packages may hand out the very array that they hold
+        plain = isinstance(given, np.ndarray | list | tuple) or is_frame(given)
+        fresh = X is not given and X.flags.owndata and plain
         return X if fresh or _is_constant(X) else np.array(X, order="C")
     if sp.issparse(X):
         return X.copy() if X is given or _shares(X, given) else X

@@ -98,24 +98,33 @@ class Kernel(Params, ABC):
         return np.concatenate([np.diagonal(self.pairwise(b, b)) for b in blocks])
 
     def log_tiles(self, X: Data, Y: Data) -> Tile | None:
-        """As :meth:`tiles`, of log k(x, y), for a k >= 0 that may be too large for a number, or 0.
+        """As :meth:`tiles`, of log k(x, y) - a(x) - a(y), for a k >= 0 that may be 0, or too large.
 
         By default None: there are no logarithms, and values are all there is. A kernel that has
-        them is normalised from them, and implements the three methods below as well.
+        them is normalised from them, and implements the methods below as well. The offsets a make
+        no difference to that, but take out what would cancel.
         """
         return None
 
     def log_diag(self, X: Data) -> np.ndarray | None:
-        """[log k(x_i, x_i)] of *prepared* X, or None."""
+        """[log k(x_i, x_i) - 2 a(x_i)] of *prepared* X, or None."""
         return None
 
+    def log_offsets(self, X: Data) -> np.ndarray:
+        """[a(x_i)] of *prepared* X: 0, unless a kernel has others."""
+        return np.zeros(length(X))
+
     def grad_log_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        """sum_ij W[i, j] dlog k(x_i, y_j)/dtheta, over pairs with k > 0; as :meth:`grad_theta`."""
+        """sum_ij W[i, j] d(log k(x_i, y_j) - a(x_i) - a(y_j))/dtheta, over pairs with k > 0."""
         raise no_gradient(self)
 
     def grad_log_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
-        """sum_i w[i] dlog k(x_i, x_i)/dtheta, as :meth:`grad_theta_diag`."""
+        """sum_i w[i] d(log k(x_i, x_i) - 2 a(x_i))/dtheta, over samples with k > 0."""
         raise no_gradient(self)
+
+    def grad_log_offsets(self, X: Data, w: np.ndarray) -> np.ndarray:
+        """sum_i w[i] da(x_i)/dtheta."""
+        return np.zeros(len(self.theta))
 
     def features(self, X: Data) -> Any | None:
         """Phi with k(x, y) = <Phi(x), Phi(y)>, dense or CSR, of *prepared* X; None if infinite.

@@ -39,6 +39,13 @@ class Anchored(Transform):
     def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
         return Kernel.grad_theta_diag(self, X, w)
 
+    def log_tiles(self, X: Data, Y: Data) -> Tile | None:
+        """Differences of kernel values, and sums of products of them, have no logarithms here."""
+        return None
+
+    def log_diag(self, X: Data) -> np.ndarray | None:
+        return None
+
     def features_pay(self, X: Data) -> bool:
         """The features are not those of the kernel inside."""
         return Kernel.features_pay(self, X)

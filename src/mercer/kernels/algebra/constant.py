@@ -11,7 +11,7 @@ import numpy as np
 from ...data import Data, length
 from ...exceptions import NotAKernelError
 from ...params import nonnegative
-from ..base import _NEGATIVE, Kernel
+from ..base import _NEGATIVE, Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import EVERYTHING, Domain
 
@@ -63,6 +63,25 @@ class Constant(Kernel):
 
     def diag(self, X: Data) -> np.ndarray:
         return np.full(len(X), self.value, dtype=np.float64)
+
+    def log_tiles(self, X: Data, Y: Data) -> Tile:
+        log = np.float32(0.0 if self.value else -np.inf)
+        return lambda rows, cols: np.full((len(X[rows]), len(Y[cols])), log)
+
+    def log_diag(self, X: Data) -> np.ndarray:
+        return np.full(len(X), np.float32(0.0 if self.value else -np.inf))
+
+    def log_offsets(self, X: Data) -> np.ndarray:
+        return np.full(len(X), np.log(self.value) / 2 if self.value else 0.0)
+
+    def grad_log_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        return np.zeros(len(self.theta))
+
+    def grad_log_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return np.zeros(len(self.theta))
+
+    def grad_log_offsets(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return np.array([np.sum(w) / 2]) if self.value else np.zeros(0)
 
     def features(self, X: Data) -> np.ndarray:
         return np.full((len(X), 1), np.sqrt(self.value))

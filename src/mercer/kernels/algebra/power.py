@@ -53,6 +53,26 @@ class Power(Kernel):
     def diag(self, X: Data) -> np.ndarray:
         return self.base.diag(X) ** self.exponent
 
+    def log_tiles(self, X: Data, Y: Data) -> Tile | None:
+        base = self.base.log_tiles(X, Y)
+        return None if base is None else lambda rows, cols: base(rows, cols) * self.exponent
+
+    def log_diag(self, X: Data) -> np.ndarray | None:
+        logs = self.base.log_diag(X)
+        return None if logs is None else logs * self.exponent
+
+    def log_offsets(self, X: Data) -> np.ndarray:
+        return self.base.log_offsets(X) * self.exponent
+
+    def grad_log_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        return self.base.grad_log_theta(X, Y, W) * self.exponent
+
+    def grad_log_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return self.base.grad_log_theta_diag(X, w) * self.exponent
+
+    def grad_log_offsets(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return self.base.grad_log_offsets(X, w) * self.exponent
+
     def features(self, X: Data) -> Any | None:
         if self.n_features(X) is None:
             return None

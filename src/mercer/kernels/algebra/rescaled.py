@@ -28,12 +28,6 @@ class Rescaled(Transform):
         inner, fx, fy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
         return lambda rows, cols: _scale_block(inner(rows, cols), fx[rows], fy[cols])
 
-    def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
-        return None
-
-    def log_diag(self, X: Zipped) -> np.ndarray | None:
-        return None
-
     def features(self, X: Zipped) -> Any | None:
         return _scale_rows(self.kernel.features(X.parts[0]), X.parts[1])
 
@@ -83,7 +77,7 @@ class Normalized(Rescaled):
         """log f of samples, which are not prepared; -inf where f = 0."""
         P, f = self.prepare(X).parts
         if self.kernel.log_tiles(P, P) is not None:
-            return f
+            return f - self.kernel.log_offsets(P)
         with np.errstate(divide="ignore"):
             return np.log(f)
 
@@ -92,15 +86,12 @@ class Normalized(Rescaled):
         return self.tiles(X, Y)(everything, everything)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        (P, f), (Q, g) = X.parts, Y.parts
-        logs = self.kernel.log_tiles(P, Q)
+        logs = self.log_tiles(X, Y)
         if logs is None:
             return super().tiles(X, Y)
 
         def tile(rows: Any, cols: Any) -> np.ndarray:
             block = logs(rows, cols)
-            block += f[rows, None]
-            block += g[cols]
             return np.asarray(np.exp(block, out=block))
 
         return tile
@@ -110,6 +101,34 @@ class Normalized(Rescaled):
         lost = 0 if self.kernel.log_tiles(P, P) is None else -np.inf
         return (f > lost).astype(f.dtype)
 
+    def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
+        (P, f), (Q, g) = X.parts, Y.parts
+        logs = self.kernel.log_tiles(P, Q)
+        if logs is None:
+            return None
+
+        def tile(rows: Any, cols: Any) -> np.ndarray:
+            block = logs(rows, cols)
+            block += f[rows, None]
+            block += g[cols]
+            return block
+
+        return tile
+
+    def log_diag(self, X: Zipped) -> np.ndarray | None:
+        P, f = X.parts
+        known = self.kernel.log_tiles(P, P) is not None
+        return np.where(f > -np.inf, 0, f).astype(f.dtype) if known else None
+
+    def log_offsets(self, X: Zipped) -> np.ndarray:
+        return np.zeros(length(X))
+
+    def features(self, X: Zipped) -> Any | None:
+        P, f = X.parts
+        if self.kernel.log_tiles(P, P) is not None:
+            f = np.exp(f - self.kernel.log_offsets(P))
+        return _scale_rows(self.kernel.features(P), f)
+
     def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
         """With f(x) = k(x, x)^(-1/2): d log f(x) = -f(x)^2 dk(x, x) / 2."""
         if not self.hyperparameters():
@@ -117,15 +136,21 @@ class Normalized(Rescaled):
         (P, f), (Q, g) = X.parts, Y.parts
         V = W * self.pairwise(X, Y)
         if self.kernel.log_tiles(P, Q) is not None:
-            rows = self.kernel.grad_log_theta_diag(P, V.sum(axis=1))
-            cols = self.kernel.grad_log_theta_diag(Q, V.sum(axis=0))
-            return self.kernel.grad_log_theta(P, Q, V) - (rows + cols) / 2
+            return self.grad_log_theta(X, Y, V)
         rows = self.kernel.grad_theta_diag(P, V.sum(axis=1) * f**2)
         cols = self.kernel.grad_theta_diag(Q, V.sum(axis=0) * g**2)
         return super().grad_theta(X, Y, W) - (rows + cols) / 2
 
     def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
         return np.zeros(len(self.theta))
+
+    def grad_log_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (P, _), (Q, _) = X.parts, Y.parts
+        rows = self.kernel.grad_log_theta_diag(P, W.sum(axis=1))
+        cols = self.kernel.grad_log_theta_diag(Q, W.sum(axis=0))
+        return self.kernel.grad_log_theta(P, Q, W) - (rows + cols) / 2
+
+    grad_log_theta_diag = grad_log_offsets = grad_theta_diag
 
     @property
     def properties(self) -> prop.Properties:
@@ -172,6 +197,12 @@ class Modulated(Rescaled):
 
     def diag(self, X: Zipped) -> np.ndarray:
         return self.kernel.diag(X.parts[0]) * X.parts[1] ** 2
+
+    def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
+        return None
+
+    def log_diag(self, X: Zipped) -> np.ndarray | None:
+        return None
 
     def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
         return self.kernel.grad_theta_diag(X.parts[0], w * X.parts[1] ** 2)

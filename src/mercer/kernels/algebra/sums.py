@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Real
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from ...data import Data, Zipped, take
 from ...features.products import MAX_COLUMNS, MAX_DENSE, khatri_rao, side_by_side
 from ...params import parameter
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, no_gradient
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from .constant import Constant, is_kernel, number
@@ -48,6 +49,23 @@ class Binary(Kernel):
             return lambda rows, cols: _into(combine, b(rows, cols), value)
         a = left.tiles(xl, yl)
         return lambda rows, cols: _into(combine, a(rows, cols), b(rows, cols))
+
+    def _log_tiles(self, X: Zipped, Y: Zipped) -> tuple[Tile, Tile] | None:
+        """Those of both kernels, if both have logarithms."""
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        a = self.left.log_tiles(xl, yl)
+        b = None if a is None else self.right.log_tiles(xr, yr)
+        return None if a is None or b is None else (a, b)
+
+    def _log_diags(self, X: Zipped) -> tuple[np.ndarray, np.ndarray] | None:
+        left, right = self._sides(X)
+        a = self.left.log_diag(left)
+        b = None if a is None else self.right.log_diag(right)
+        return None if a is None or b is None else (a, b)
+
+    def _log_offsets(self, X: Zipped) -> tuple[np.ndarray, np.ndarray]:
+        left, right = self._sides(X)
+        return self.left.log_offsets(left), self.right.log_offsets(right)
 
     def features_pay(self, X: Zipped) -> bool:
         left, right = self._sides(X)
@@ -96,6 +114,68 @@ class Sum(Binary):
     def diag(self, X: Zipped) -> np.ndarray:
         left, right = self._sides(X)
         return self.left.diag(left) + self.right.diag(right)
+
+    def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
+        """The offset is the larger one: logarithms of each kernel are shifted to it, then added."""
+        tiles = self._log_tiles(X, Y)
+        if tiles is None:
+            return None
+        (a, b), x, y = tiles, self._shifts(X), self._shifts(Y)
+
+        def tile(rows: Any, cols: Any) -> np.ndarray:
+            shifts = [left[rows, None] + right[cols] for left, right in zip(x, y, strict=True)]
+            return np.logaddexp(*_shifted([a(rows, cols), b(rows, cols)], shifts))
+
+        return tile
+
+    def log_diag(self, X: Zipped) -> np.ndarray | None:
+        logs = self._log_diags(X)
+        return None if logs is None else np.logaddexp(*_shifted(logs, self._shifts(X, 2)))
+
+    def log_offsets(self, X: Zipped) -> np.ndarray:
+        return np.maximum(*self._log_offsets(X))
+
+    def _shifts(self, X: Zipped, times: int = 1) -> list[np.ndarray]:
+        """What each offset is less than the larger one; 0 for that one, even if it is infinite."""
+        a, b = self._log_offsets(X)
+        with np.errstate(invalid="ignore"):
+            return [np.where(a >= b, 0.0, times * (a - b)), np.where(b >= a, 0.0, times * (b - a))]
+
+    def grad_log_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        tiles = self._log_tiles(X, Y)
+        if tiles is None:
+            raise no_gradient(self)
+        every, x, y = slice(None), self._shifts(X), self._shifts(Y)
+        shifts = [left[:, None] + right for left, right in zip(x, y, strict=True)]
+        V = _shares(W, *_shifted([tile(every, every) for tile in tiles], shifts))
+        parts = []
+        for side, kernel in enumerate((self.left, self.right)):
+            P, Q, mine, others = X.parts[side], Y.parts[side], V[side], V[1 - side]
+            rows = np.where(x[side], mine.sum(axis=1), -others.sum(axis=1))
+            cols = np.where(y[side], mine.sum(axis=0), -others.sum(axis=0))
+            moved = kernel.grad_log_offsets(P, rows) + kernel.grad_log_offsets(Q, cols)
+            parts.append(kernel.grad_log_theta(P, Q, mine) + moved)
+        return np.concatenate(parts)
+
+    def grad_log_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        logs = self._log_diags(X)
+        if logs is None:
+            raise no_gradient(self)
+        shifts = self._shifts(X, 2)
+        v, parts = _shares(w, *_shifted(logs, shifts)), []
+        for side, kernel in enumerate((self.left, self.right)):
+            x, moved = X.parts[side], np.where(shifts[side], v[side], -v[1 - side])
+            parts.append(
+                kernel.grad_log_theta_diag(x, v[side]) + 2 * kernel.grad_log_offsets(x, moved)
+            )
+        return np.concatenate(parts)
+
+    def grad_log_offsets(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        (left, right), (by_left, by_right) = self._sides(X), self._shifts(X)
+        return np.append(
+            self.left.grad_log_offsets(left, np.where(by_left, 0, w)),
+            self.right.grad_log_offsets(right, np.where(by_right, 0, w)),
+        )
 
     def features(self, X: Zipped) -> Any | None:
         left, right = self._sides(X)
@@ -155,6 +235,34 @@ class Product(Binary):
     def diag(self, X: Zipped) -> np.ndarray:
         left, right = self._sides(X)
         return self.left.diag(left) * self.right.diag(right)
+
+    def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
+        tiles = self._log_tiles(X, Y)
+        if tiles is None:
+            return None
+        a, b = tiles
+        return lambda rows, cols: _into(np.add, a(rows, cols), b(rows, cols))
+
+    def log_diag(self, X: Zipped) -> np.ndarray | None:
+        logs = self._log_diags(X)
+        return None if logs is None else logs[0] + logs[1]
+
+    def log_offsets(self, X: Zipped) -> np.ndarray:
+        return np.add(*self._log_offsets(X))
+
+    def grad_log_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
+        (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
+        return np.append(self.left.grad_log_theta(xl, yl, W), self.right.grad_log_theta(xr, yr, W))
+
+    def grad_log_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        left, right = self._sides(X)
+        return np.append(
+            self.left.grad_log_theta_diag(left, w), self.right.grad_log_theta_diag(right, w)
+        )
+
+    def grad_log_offsets(self, X: Zipped, w: np.ndarray) -> np.ndarray:
+        left, right = self._sides(X)
+        return np.append(self.left.grad_log_offsets(left, w), self.right.grad_log_offsets(right, w))
 
     def features(self, X: Zipped) -> Any | None:
         if self.n_features(X) is None:
@@ -235,6 +343,20 @@ def _into(combine: np.ufunc, block: np.ndarray, other: Any) -> np.ndarray:
     """combine(block, other), reusing the memory of the block where the type allows."""
     keeps = isinstance(other, Real) or np.result_type(block, other) == block.dtype
     return combine(block, other, out=block if keeps else None)
+
+
+def _shifted(logs: Iterable[np.ndarray], shifts: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """Each of the logarithms plus its shift, in the precision of the finer ones."""
+    logs = list(logs)
+    dtype = np.result_type(*logs)
+    return [log + by.astype(dtype) for log, by in zip(logs, shifts, strict=True)]
+
+
+def _shares(W: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+    """W times the share of e^a in e^a + e^b, and times that of e^b; 0 where both are 0."""
+    total = np.logaddexp(a, b)
+    total = np.where(total > -np.inf, total, 0)
+    return [W * np.exp(log - total) for log in (a, b)]
 
 
 def _times(W: np.ndarray, kernel: Kernel, X: Data, Y: Data) -> np.ndarray:

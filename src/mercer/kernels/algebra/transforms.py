@@ -42,11 +42,17 @@ class Transform(Kernel):
     def log_diag(self, X: Data) -> np.ndarray | None:
         return self.kernel.log_diag(X)
 
+    def log_offsets(self, X: Data) -> np.ndarray:
+        return self.kernel.log_offsets(X)
+
     def grad_log_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
         return self.kernel.grad_log_theta(X, Y, W)
 
     def grad_log_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
         return self.kernel.grad_log_theta_diag(X, w)
+
+    def grad_log_offsets(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return self.kernel.grad_log_offsets(X, w)
 
     def features(self, X: Data) -> Any | None:
         return self.kernel.features(X)

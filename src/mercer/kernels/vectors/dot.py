@@ -23,6 +23,7 @@ from ..base import Tile, no_gradient, weigh
 from ..calculus import properties as prop
 from ..calculus.domains import VECTORS, Domain, ball
 from .base import VectorKernel, Vectors, inner_products, squared_norms
+from .distances import SquaredDistances
 
 _UNBOUNDED = "k(x, x) grows with ||x||"
 
@@ -246,16 +247,25 @@ class Exponential(Dot):
         yield T * self.slope(T)
 
     def log_tiles(self, X: Vectors, Y: Vectors) -> Tile:
-        return lambda rows, cols: self.scale * inner_products(X[rows], Y[cols])
+        """<x, y> - ||x||^2 / 2 - ||y||^2 / 2, times the scale."""
+        return SquaredDistances(X, Y, weight=-self.scale / 2)
 
     def log_diag(self, X: Vectors) -> np.ndarray:
-        return (self.scale * squared_norms(X)).astype(X.dtype)
+        return np.zeros(X.shape[0], X.dtype)
+
+    def log_offsets(self, X: Vectors) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return self.scale / 2 * squared_norms(X)
 
     def grad_log_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
-        return weigh(W, [self.scale * inner_products(X, Y)])
+        everything = slice(None)
+        return weigh(W, [self.log_tiles(X, Y)(everything, everything)])
 
     def grad_log_theta_diag(self, X: Vectors, w: np.ndarray) -> np.ndarray:
-        return weigh(w, [self.scale * squared_norms(X)])
+        return np.zeros(1)
+
+    def grad_log_offsets(self, X: Vectors, w: np.ndarray) -> np.ndarray:
+        return weigh(w, [self.log_offsets(X)])
 
     @property
     def properties(self) -> prop.Properties:

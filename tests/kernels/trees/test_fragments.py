@@ -500,3 +500,24 @@ def test_tables_of_nodes_that_do_not_fit(monkeypatch):
     ):
         ElasticTree()([wide])
     assert ElasticTree()([stack(3000)], [("b",)])[0, 0] == 0  # one row of the table is kept
+
+
+@pytest.mark.parametrize("steps", [1, 7, 50])
+@pytest.mark.parametrize(
+    "kernel", [SubsetTree(0.7), PartialTree(0.6, 0.5), ElasticTree(), ElasticTree(elastic=False)]
+)
+def test_sums_in_many_short_calls_are_those_of_one(kernel, steps, monkeypatch):
+    """Nodes with many children are interrupted between two of them."""
+    import mercer.kernels.trees.base as base
+
+    wide = "(a " + " ".join(["(b c)", "b", "(c b b)"] * 4) + ")"
+    trees = [wide, f"(a {wide} b {wide})", "(b (a b c) (a (b c) b c))"]
+    values, slopes = kernel(trees), kernel.grad_theta(*[kernel.prepare(trees)] * 2, np.ones((3, 3)))
+    cosines = kernel.normalize()(trees)
+    monkeypatch.setattr(base, "_CELLS", steps)
+    P = kernel.prepare(trees)
+    assert np.allclose(kernel(trees), values, rtol=1e-13)
+    assert np.allclose(kernel.grad_theta(P, P, np.ones((3, 3))), slopes, rtol=1e-12)
+    monkeypatch.setattr(base, "LARGEST", 1e-300)  # everything is computed again, in wide numbers
+    assert np.allclose(kernel(trees), values, rtol=1e-13)
+    assert np.allclose(kernel.normalize()(trees), cosines, rtol=1e-13)

@@ -38,6 +38,10 @@ class LogPaired(Paired):
     def slopes(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """dk(x_i, y_j)/dtheta, likewise."""
 
+    def _cut(self, values: Any, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Those kernels cut lists of pairs themselves, by what they take."""
+        return values(X, Y, i, j)
+
     def log_tiles(self, X: Any, Y: Any) -> Tile | None:
         def tile(rows: Any, cols: Any) -> np.ndarray:
             P = take(X, rows)

@@ -17,9 +17,9 @@ from ..calculus import properties as prop
 from ..calculus.domains import TREES, Domain
 from ..pairs.logarithms import Found, WidePaired, moved, slope
 from ..pairs.wide import LARGEST, logarithms, zeros
-from .forest import Forest, forest
+from .forest import Forest, Visited, forest
 
-_CELLS = 2e7  # pairs of nodes that one compiled call looks at: a fraction of a second
+_CELLS = 5e6  # steps of one compiled call: a fraction of a second, also where memory is new
 _UNCHECKED = 1e8  # bytes that a table may take in any case
 _SLOWER = 10  # so much longer take wide numbers
 
@@ -133,23 +133,29 @@ class NodePairs(TreeKernel, WidePaired):
         """Mantissas and exponents for pairs, in calls of a fraction of a second each."""
         from ...gram.tiles import run
 
-        m: np.ndarray = np.zeros(len(i), type(numbers[0]))
         e = np.zeros(len(i), np.int64)
         cells = X.size[i].astype(float) * Y.size[j]
-        large = cells > _CELLS
-        small, piece = np.flatnonzero(~large), np.cumsum(cells[~large]) // _CELLS
-        parts = np.split(small, np.flatnonzero(np.diff(piece)) + 1) if len(small) else []
+        if 0 < cells.sum() <= _CELLS:
+            m = self._plain(X, Y, i, j, numbers)
+        else:
+            m = np.zeros(len(i), type(numbers[0]))
+            large = cells > _CELLS
+            small, piece = np.flatnonzero(~large), np.cumsum(cells[~large]) // _CELLS
+            parts = np.split(small, np.flatnonzero(np.diff(piece)) + 1) if len(small) else []
 
-        def some(part: np.ndarray) -> None:
-            m[part] = self._plain(X, Y, i[part], j[part], numbers)
+            def some(part: np.ndarray) -> None:
+                m[part] = self._plain(X, Y, i[part], j[part], numbers)
 
-        run(some, parts)
-        for at in np.flatnonzero(large):
-            m[at] = self._alone(X, Y, i[at], j[at], numbers)[0][0]
+            run(some, parts)
+            for at in np.flatnonzero(large):
+                m[at] = self._alone(X, Y, i[at], j[at], numbers)[0][0]
         tiny = abs(numbers[0]) * abs(numbers[1]) ** 2 < 1 / LARGEST
-        for at in np.flatnonzero(tiny | ~(np.abs(m.real) <= LARGEST)):
+        for at in np.flatnonzero(tiny | ~(m.real <= LARGEST)):
             m[at], e[at] = (part[0] for part in self._alone(X, Y, i[at], j[at], numbers, wide=True))
         return m, e
+
+    def _visited(self, X: Forest) -> Visited:
+        return X.by_label if self.by_label else X.by_production
 
     def _room(self, X: Forest, Y: Forest, i: Any, j: Any, kind: type, wide: bool) -> tuple:
         """Tables for some trees of one forest and some of another."""
@@ -165,8 +171,9 @@ class NodePairs(TreeKernel, WidePaired):
                 f"Subtree(), which needs no table."
             )
         table, row = zeros((kept, q), kind, wide), zeros(q, kind, wide)
-        children = zeros(1 + int(Y.nodes.arity.max()), kind, wide)
-        return table, row, children, np.empty(p, np.int64), np.empty(p, np.int64), np.zeros(1, int)
+        children, partial = zeros(1 + int(Y.nodes.arity.max()), kind, wide), zeros(2, kind, wide)
+        low, high, state = np.empty(p, np.int64), np.empty(p, np.int64), np.empty(4, np.int64)
+        return table, row, children, partial, low, high, state
 
     def _plain(
         self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: tuple[Any, Any]
@@ -176,7 +183,7 @@ class NodePairs(TreeKernel, WidePaired):
         out: np.ndarray = np.zeros(len(i), type(numbers[0]))
         room = self._room(X, Y, i, j, type(numbers[0]), wide=False)
         pairs(
-            self.kind, X.nodes, X.start, X.size, Y.nodes, Y.start, Y.size, i, j, self.by_label,
+            self.kind, self._visited(X), X.start, X.size, self._visited(Y), Y.start, Y.size, i, j,
             *numbers, room, out,
         )  # fmt: skip
         return out
@@ -185,23 +192,17 @@ class NodePairs(TreeKernel, WidePaired):
         self, X: Forest, Y: Forest, i: int, j: int, numbers: Any, nodes: Any = None,
         wide: bool = False,
     ) -> tuple[np.ndarray, ...]:  # fmt: skip
-        """The sum over two trees, some rows at a time; those of the nodes of one into ``nodes``."""
-        from ...gram.tiles import run
-        from .loops import begin, rows
+        """The sum over two trees, some steps at a time; those of nodes of one into ``nodes``."""
+        from ...gram.tiles import go_on
+        from .loops import add, begin
 
         kind = type(numbers[0])
         at = int(X.start[i]), int(X.size[i]), int(Y.start[j]), int(Y.size[j])
         room, total = self._room(X, Y, i, j, kind, wide), zeros(1, kind, wide)
         nodes = zeros(0, kind, wide) if nodes is None else nodes
-        begin(X.nodes, Y.nodes, at, self.by_label, room)
-        step = max(1, int(_CELLS / (_SLOWER if wide else 1) / at[3]))
-
-        def some(first: int) -> None:
-            last = min(first + step, at[1])
-            rows(
-                self.kind, X.nodes, Y.nodes, at, first, last, self.by_label, *numbers, room, total,
-                nodes,
-            )  # fmt: skip
-
-        run(some, range(0, at[1], step), workers=1)
+        left, right = self._visited(X), self._visited(Y)
+        begin(left, right, at, room)
+        most = int(_CELLS / _SLOWER if wide else _CELLS)
+        while not add(self.kind, left, right, at, *numbers, room, total, nodes, most):
+            go_on()
         return total

@@ -27,7 +27,7 @@ class Nodes(NamedTuple):
     """All nodes of all trees, children before parents, one tree after the other.
 
     ``children[first[v]: first[v] + arity[v]]`` are the children of node v in order, as places in
-    its tree. ``by_label`` and ``by_production`` list the nodes of each tree sorted by that code.
+    its tree.
     """
 
     label: np.ndarray
@@ -37,8 +37,20 @@ class Nodes(NamedTuple):
     first: np.ndarray
     arity: np.ndarray
     children: np.ndarray
-    by_label: np.ndarray
-    by_production: np.ndarray
+
+
+class Visited(NamedTuple):
+    """Nodes as compiled loops visit them: ``order`` lists those of each tree sorted by a code.
+
+    ``codes`` are the codes in this order; the rest is as in :class:`Nodes`.
+    """
+
+    label: np.ndarray
+    first: np.ndarray
+    arity: np.ndarray
+    children: np.ndarray
+    order: np.ndarray
+    codes: np.ndarray
 
 
 class Forest:
@@ -48,21 +60,31 @@ class Forest:
     ----------
     nodes : Nodes
         The nodes.
+    by_label, by_production : Visited
+        The same nodes, sorted by one of these codes.
     start, size, height : arrays
         For each tree its first node and the number of its nodes, and how many of them wait for
         their parent at most, as nodes come one by one.
     """
 
     def __init__(
-        self, nodes: Nodes, start: np.ndarray, size: np.ndarray, height: np.ndarray
+        self,
+        nodes: Nodes,
+        by_label: Visited,
+        by_production: Visited,
+        start: np.ndarray,
+        size: np.ndarray,
+        height: np.ndarray,
     ) -> None:
-        self.nodes, self.start, self.size, self.height = nodes, start, size, height
+        self.nodes, self.by_label, self.by_production = nodes, by_label, by_production
+        self.start, self.size, self.height = start, size, height
 
     def __len__(self) -> int:
         return len(self.start)
 
     def __getitem__(self, rows: Rows) -> Forest:
-        return Forest(self.nodes, self.start[rows], self.size[rows], self.height[rows])
+        trees = self.start[rows], self.size[rows], self.height[rows]
+        return Forest(self.nodes, self.by_label, self.by_production, *trees)
 
 
 def forest(X: Data, name: str) -> Forest:
@@ -100,9 +122,13 @@ def forest(X: Data, name: str) -> Forest:
     origin = np.repeat(start, size)
     production = tuple_codes(label, first, count, below, origin)
     complete, internal = subtree_codes(label, first, count, below, origin)
-    orders = [np.lexsort((code, tree)) - origin for code in (label, production)]
-    nodes = Nodes(label, production, complete, internal, first, count, below, *orders)
-    return Forest(nodes, start, size, heights(count, start, size))
+    nodes = Nodes(label, production, complete, internal, first, count, below)
+    orders = [np.lexsort((code, tree)) for code in (label, production)]
+    visited = [
+        Visited(label, first, count, below, order - origin, code[order])
+        for order, code in zip(orders, (label, production), strict=True)
+    ]
+    return Forest(nodes, visited[0], visited[1], start, size, heights(count, start, size))
 
 
 def spelled(x: Any) -> list[tuple[str, list[int]]]:

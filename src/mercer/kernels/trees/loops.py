@@ -51,22 +51,21 @@ def subtree_codes(label, first, count, children, origin):
 
 
 @njit(cache=True, nogil=True)
-def _partners(code_x, order_x, a, m, code_y, order_y, b, n, low, high):
+def _partners(codes_x, order_x, codes_y, low, high):
     """For every node of a tree, where its partners are among the sorted nodes of another."""
-    s = 0
-    for r in range(m):
-        v = order_x[a + r]
-        code = code_x[a + v]
-        while s < n and code_y[b + order_y[b + s]] < code:
+    s, n = 0, codes_y.size
+    for r in range(order_x.size):
+        code = codes_x[r]
+        while s < n and codes_y[s] < code:
             s += 1
         t = s
-        while t < n and code_y[b + order_y[b + t]] == code:
+        while t < n and codes_y[t] == code:
             t += 1
-        low[v], high[v] = s, t
+        low[order_x[r]], high[order_x[r]] = s, t
 
 
 @njit(cache=True, nogil=True)
-def pairs(kind, X, start_x, size_x, Y, start_y, size_y, i, j, by_label, decay, span, room, out):
+def pairs(kind, X, start_x, size_x, Y, start_y, size_y, i, j, decay, span, room, out):
     """Fill in the kernel values of pairs of trees, given by their numbers.
 
     ``kind`` is 0 for subset trees, 1 for partial trees and rigid matching, and 2 for elastic
@@ -77,35 +76,32 @@ def pairs(kind, X, start_x, size_x, Y, start_y, size_y, i, j, by_label, decay, s
     for t in range(i.size):
         at = start_x[i[t]], size_x[i[t]], start_y[j[t]], size_y[j[t]]
         total[0] = 0.0
-        begin(X, Y, at, by_label, room)
-        rows(kind, X, Y, at, 0, at[1], by_label, decay, span, room, (total,), (nodes,))
-        end(kind, Y, at, by_label, room)
+        begin(X, Y, at, room)
+        add(kind, X, Y, at, decay, span, room, (total,), (nodes,), 2**62)
+        end(kind, Y, at, room)
         out[t] = total[0]
 
 
 @njit(cache=True, nogil=True)
-def begin(X, Y, at, by_label, room):
+def begin(X, Y, at, room):
     """Find the partners of all nodes of a tree in another."""
     a, p, b, q = at
-    low, high = room[3], room[4]
-    if by_label:
-        _partners(X.label, X.by_label, a, p, Y.label, Y.by_label, b, q, low, high)
-    else:
-        code, other = X.production, Y.production
-        _partners(code, X.by_production, a, p, other, Y.by_production, b, q, low, high)
+    low, high, state = room[4], room[5], room[6]
+    _partners(X.codes[a : a + p], X.order[a : a + p], Y.codes[b : b + q], low, high)
+    state[:] = 0
+    state[1] = -1
 
 
 @njit(cache=True, nogil=True)
-def end(kind, Y, at, by_label, room):
+def end(kind, Y, at, room):
     """Put the table back to zeros. (Elastic matching overwrites all that it looks at.)"""
     _, p, b, _ = at
-    order = Y.by_label if by_label else Y.by_production
-    table, low, high = room[0], room[3], room[4]
+    table, low, high = room[0], room[4], room[5]
     if kind == 2:
         return
     for v in range(p):
         for t in range(low[v], high[v]):
-            table[0][v, order[b + t]] = 0.0
+            table[0][v, Y.order[b + t]] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -121,70 +117,118 @@ def heights(arity, start, size):
 
 
 @njit(cache=True, nogil=True)
-def rows(kind, X, Y, at, first, last, by_label, decay, span, room, total, nodes):
-    """Add C(v, w) over the nodes v from ``first`` to ``last`` of a tree, and all w of another.
+def add(kind, X, Y, at, decay, span, room, total, nodes, most):
+    """Add C(v, w) over the nodes v of a tree and w of another, up to ``most`` steps; is that all?
 
-    The sum of each v is put into ``nodes``, if that has room for it.
+    The next call goes on where this one stops: ``state`` holds the node v, which of its partners
+    is next, the child of v, and how many nodes wait for their parents (see :func:`_gather`); in
+    ``partial`` are the sum of v and that of its partner, so far. The sum of each v is put into
+    ``nodes``, if that has room for it.
     """
-    a, _, b, q = at
-    table, row, S, low, high, stack = room
-    order = Y.by_label if by_label else Y.by_production
+    a, p, b, q = at
+    table, row, S, partial, low, high, state = room
     zero, one, factor = like(total, 0.0 * decay), like(total, 0.0 * decay + 1.0), like(total, decay)
     step = like(total, span + 0.0 * decay)
-    if first == 0:
-        stack[0] = 0
-    everything = get(total, 0)
-    for v in range(first, last):
-        if kind == 2:
-            found = _elastic(X, a, v, Y, b, q, factor, zero, one, table, row, S, stack)
-        else:
-            found = zero
-            for t in range(low[v], high[v]):
-                w = order[b + t]
-                if kind == 0:
-                    value = _subset(X, a, v, Y, b, w, factor, zero, one, table)
-                else:
-                    value = _matched(X, a, v, -1, Y, b, w, step, zero, one, table, S)
-                    value = times(factor, value)
+    v, t, k = state[0], state[1], state[2]
+    everything, found, inside = get(total, 0), get(partial, 0), get(partial, 1)
+    done, limit = 0, 2 * q
+    while v < p and done <= most:
+        m, label = X.arity[a + v], X.label[a + v]
+        slot = state[3] - m
+        if t < 0:
+            t, found = 0 if kind == 2 else low[v], zero
+        if kind == 0:
+            for place in range(t, high[v] if m > 0 else t):  # leaves have no fragments
+                w = Y.order[b + place]
+                value = _subset(X, a, v, Y, b, w, factor, one, table)
                 put(table, (v, w), value)
                 found = plus(found, value)
+            done += m * (1 + high[v] - low[v])
+            t = limit = high[v]
+        elif kind == 1:
+            limit = high[v]
+            while t < limit and done <= most:
+                w = Y.order[b + t]
+                stop = _reach(m, Y.arity[b + w], k, most)
+                inside = _matched(X, a, v, -1, k, stop, Y, b, w, step, zero, one, table, S, inside)
+                done += 1 + (stop - k) * Y.arity[b + w]
+                k = stop
+                if k == m:
+                    value = times(factor, inside)
+                    put(table, (v, w), value)
+                    found = plus(found, value)
+                    k, t = 0, t + 1
+        else:
+            for w in range(t, q):
+                y, n, below = Y.first[b + w], Y.arity[b + w], zero
+                if label == Y.label[b + w]:
+                    stop = _reach(m, n, k, most)
+                    inside = _matched(
+                        X, a, v, slot, k, stop, Y, b, w, step, zero, one, table, S, inside
+                    )
+                    done += (stop - k) * n
+                    k = stop
+                    if k < m:
+                        break
+                    k, below = 0, times(factor, inside)
+                    found = plus(found, below)
+                for l in range(n):
+                    below = plus(below, get(row, Y.children[y + l]))
+                put(row, w, below)
+                t = w + 1
+                if done > most:
+                    break
+            if t >= q:
+                stop = min(q, t - q + 1 + max(most - done, 0) // (m + 1))
+                _gather(t - q, stop, m, slot, table, row)
+                done += (stop - (t - q)) * (m + 1)
+                t = q + stop
+        if t < limit:
+            break
         everything = plus(everything, found)
         if nodes[0].size:
             put(nodes, v, found)
+        state[3] = slot + 1
+        v, t, done = v + 1, -1, done + 1
+    state[0], state[1], state[2] = v, t, k
+    put(partial, 0, found)
+    put(partial, 1, inside)
     put(total, 0, everything)
+    return v == p
 
 
-@njit(cache=True, nogil=True)
-def _subset(X, a, v, Y, b, w, decay, zero, one, table):
-    """decay * prod over children of (1 + value), where productions are the same; 0 for leaves."""
-    first, count = X.first[a + v], X.arity[a + v]
-    if count == 0:
-        return zero
-    other = Y.first[b + w]
-    value = decay
-    for k in range(count):
+@njit(cache=True, nogil=True, inline="always")
+def _reach(m, n, k, most):
+    """Up to which of m children, beginning with child k, about ``most`` steps of n each lead."""
+    return m if m * n <= most else min(m, k + 1 + most // n)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _subset(X, a, v, Y, b, w, decay, one, table):
+    """decay * prod over children of (1 + value), where productions are the same."""
+    first, other, value = X.first[a + v], Y.first[b + w], decay
+    for k in range(X.arity[a + v]):
         below = get(table, (X.children[first + k], Y.children[other + k]))
         value = times(value, plus(one, below))
     return value
 
 
-@njit(cache=True, nogil=True)
-def _matched(X, a, v, slot, Y, b, w, span, zero, one, table, S):
+@njit(cache=True, nogil=True, inline="always")
+def _matched(X, a, v, slot, start, stop, Y, b, w, span, zero, one, table, S, total):
     """span^2 + the sum over common subsequences of children, of the product of their values.
 
     Each child from the first to the last of a subsequence costs span, in either tree. S[l] holds
     the sum over those that end before child l of w, discounted by the distance. From ``slot`` on
     the table has the rows of the children of v; if it is -1, each has the row of its own number.
+    Children of v from ``start`` to ``stop`` are added to the ``total`` of those before.
     """
-    x, m = X.first[a + v], X.arity[a + v]
-    y, n = Y.first[b + w], Y.arity[b + w]
+    x, y, n = X.first[a + v], Y.first[b + w], Y.arity[b + w]
     square = times(span, span)
-    total = square
-    if m == 0 or n == 0:
-        return total
-    for l in range(n + 1):
-        put(S, l, zero)
-    for k in range(m):
+    if start == 0:
+        total = square
+        for l in range(n + 1):
+            put(S, l, zero)
+    for k in range(start, stop if n > 0 else start):
         child = X.children[x + k] if slot < 0 else slot + k
         run, before = zero, get(S, 0)
         for l in range(n):
@@ -198,29 +242,15 @@ def _matched(X, a, v, slot, Y, b, w, span, zero, one, table, S):
 
 
 @njit(cache=True, nogil=True)
-def _elastic(X, a, v, Y, b, q, decay, zero, one, table, row, S, stack):
-    """The row of a node v for elastic matching, where descendants count as children do.
+def _gather(first, last, m, slot, table, row):
+    """For elastic matching, where descendants count as children do: add up what is below v and w.
 
     Children come right before their parent, so the nodes that wait for theirs are a stack, and the
     table has a row for each of them only: the sums over all nodes below v and below w. ``row``
     holds those over the nodes below w alone, for this v.
     """
-    m = X.arity[a + v]
-    slot = stack[0] - m
-    found = zero
-    for w in range(q):
-        y, n = Y.first[b + w], Y.arity[b + w]
-        below = zero
-        if X.label[a + v] == Y.label[b + w]:
-            below = times(decay, _matched(X, a, v, slot, Y, b, w, one, zero, one, table, S))
-            found = plus(found, below)
-        for l in range(n):
-            below = plus(below, get(row, Y.children[y + l]))
-        put(row, w, below)
-    for w in range(q):
+    for w in range(first, last):
         below = get(row, w)
         for k in range(m):
             below = plus(below, get(table, (slot + k, w)))
         put(table, (slot, w), below)
-    stack[0] = slot + 1
-    return found

@@ -1,5 +1,6 @@
 """Two-sample tests: permuted statistics, exact level, power, invariance, bad input."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -30,6 +31,7 @@ from mercer.stats.bank import Bank
 from mercer.stats.permutations import Units, exchange_samples
 from mercer.stats.samples import Samples, relabelled
 from mercer.stats.two_sample import NULLS
+from mercer.testing import difficult_samples
 
 KERNELS = [
     Gaussian(0.8),
@@ -434,3 +436,28 @@ def test_one_clear_difference_does_not_set_the_scale_of_the_scores(rng):
     assert scores[0, 7] > 10
     order = rng.permutation(500)
     np.testing.assert_allclose(combine(T[:, order]).scores, scores[:, order])
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [None, [Gaussian(1.0), Matern(1.0), Laplacian(1.0)]],
+    ids=["default", "several"],
+)
+def test_no_warnings_of_numpy_on_difficult_samples(kernel):
+    """Distances that overflow in single precision are as far as can be, and nothing else."""
+    labels = np.arange(40) % 2 == 0
+    for name, Z in difficult_samples(n=40).items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            result = two_sample_test(Z[labels], Z[~labels], kernel, n_permutations=19, rng=0)
+        assert 0 < result.pvalue <= 1, name
+
+
+def test_groups_out_of_reach_of_single_precision_are_found():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    Y[:, 0] += 1e30
+    for kernel in (Matern(1.0), Gaussian(1.0), Laplacian(1.0)):
+        far = two_sample_test(X, Y, kernel, n_permutations=99, rng=0)
+        near = two_sample_test(X, np.where(Y > 1e9, 1e9, Y), kernel, n_permutations=99, rng=0)
+        assert far.pvalue == near.pvalue == 0.01

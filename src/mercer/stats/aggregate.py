@@ -21,6 +21,7 @@ from ..kernels.vectors.radial import Gaussian, Laplacian
 
 _SAMPLE = 1000  # samples whose distances set the range of bandwidths
 _NARROWEST, _WIDEST = 0.02, 0.95  # quantiles of distances: half of the one, twice the other
+_SQUARABLE = 1e150  # sums of squares of such numbers do not overflow
 _IQR = 1.349  # interquartile range of the standard normal distribution
 _PRIOR = 0.5  # how much less what only a narrow kernel sees counts, as a score
 _FEWEST = 20  # labellings for a regression on the statistics of another kernel
@@ -91,6 +92,7 @@ def kernel_grid(
 def _distances(Z: Any, p: int) -> np.ndarray:
     """Distances between all pairs of samples."""
     if not sp.issparse(Z):
+        Z = np.clip(Z, -_SQUARABLE, _SQUARABLE)  # beyond are outliers: columns are in their units
         return pdist(Z, "euclidean" if p == 2 else "cityblock")
     everything = slice(None)
     D = SquaredDistances(Z, Z, exact=True)(everything, everything)
@@ -101,7 +103,9 @@ def column_units(Z: np.ndarray) -> Any:
     """The spread of each column (interquartile range or standard deviation); one as a number."""
     low, high = np.quantile(Z, [0.25, 0.75], axis=0)
     spread = (high - low) / _IQR
-    spread = np.where(spread > 0, spread, Z.std(axis=0, dtype=np.float64))
+    largest = np.abs(Z).max(axis=0)
+    size = np.where(largest > _SQUARABLE, largest, 1.0)  # a unit in which squares do not overflow
+    spread = np.where(spread > 0, spread, size * (Z / size).std(axis=0, dtype=np.float64))
     spread = np.where(spread > 0, spread, 1.0).astype(np.float64)
     return float(spread[0]) if len(spread) == 1 else spread
 

@@ -20,6 +20,8 @@ _ORDINARY = 1e6  # kernel values between this and its inverse are left in their 
 _FEW = 20  # samples whose kernel values are looked at, of kernels that are not positive definite
 _RESOLVED = 1e-2  # centred kernel values this large, relative to the largest: float32 is enough
 
+_LARGEST = 1e-6  # of all numbers of a precision: exponents beyond are cut
+
 Distance = Callable[[slice, slice], np.ndarray]
 
 
@@ -167,18 +169,18 @@ class _Family:
             return alone
         taxicab = self.key[0] == 1
         distance = _taxicab(self.X) if taxicab else self._squared()
+        farthest = _farthest(self.X, taxicab)
 
         def shared(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
             D = distance(rows, cols)
             for place, kernel, factor in self.members:
-                T = np.empty(D.shape, dtypes[place])
-                if taxicab:
-                    np.multiply(D, -factor, out=T, casting="same_kind")
-                    yield place, np.exp(T, out=T)
-                else:
-                    stretch = kernel.stretch * factor**2
-                    np.multiply(D, stretch, out=T, casting="same_kind")
-                    yield place, kernel.profile(T)
+                by = -factor if taxicab else kernel.stretch * factor**2
+                T, near = np.empty(D.shape, dtypes[place]), D
+                most = _LARGEST * float(np.finfo(T.dtype).max) / abs(by)
+                if farthest > most:  # profiles multiply what is far away by 0
+                    near = np.minimum(D, most)
+                np.multiply(near, by, out=T, casting="same_kind")
+                yield place, np.exp(T, out=T) if taxicab else kernel.profile(T)
 
         return shared
 
@@ -224,6 +226,12 @@ def _key(kernel: Kernel) -> Any:
     scales = np.ravel(np.asarray(kernel.lengthscale, dtype=float))
     norm = kernel.p if isinstance(kernel, Laplacian) else 2
     return norm, *(f"{ratio:.10g}" for ratio in scales / scales[0])
+
+
+def _farthest(X: Any, taxicab: bool) -> float:
+    """A bound of the distances between samples; squared, unless they are those of a taxicab."""
+    largest = 2 * float(abs(X).max())
+    return X.shape[1] * largest * (1 if taxicab else largest)
 
 
 def _taxicab(X: Any) -> Distance:

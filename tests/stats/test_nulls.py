@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2, ttest_1samp
 
-from mercer import Gaussian
+from mercer import Gaussian, independence_test, two_sample_test
 from mercer.stats import independence_nulls, two_sample_nulls
 from mercer.stats.independence_nulls import Pair
 from mercer.stats.mixtures import ChiSquareMixture
@@ -20,6 +20,7 @@ from mercer.stats.nulls import (
     wild_signs,
 )
 from mercer.stats.samples import Samples
+from mercer.stats.smoothers import u_centred
 
 
 def centred(A):
@@ -266,3 +267,39 @@ def series(n, decay, rng):
 
     noise = rng.standard_normal(n + 50) * np.sqrt(1 - decay**2)
     return lfilter([1.0], [1.0, -decay], noise)[50:, None]
+
+
+# ---- limits --------------------------------------------------------------------------------
+def test_spectra_have_the_variance_over_permutations(rng):
+    """That of a limit is (n - 3) / n of it for HSIC, 10 % less at n = 30."""
+    k, X, Y = Gaussian(1.0), rng.standard_normal((20, 1)), rng.standard_normal((20, 2))
+    pair = Pair([k, k], (X, Y))
+    limit = independence_nulls.spectrum(pair, False, rng).distribution
+    exact = permutation_moments(u_centred(pair.K), u_centred(pair.L))
+    assert limit.variance == pytest.approx(exact.variance / (20 * 17) ** 2, rel=1e-8)
+    samples = Samples(Y[:7], Y[7:])
+    scaled = two_sample_nulls.spectrum(k, samples, False, rng).distribution
+    curve = two_sample_nulls.pearson(k, samples, False).distribution
+    assert scaled.base.variance / scaled.factor**2 == pytest.approx(curve.var(), rel=1e-6)
+
+
+@pytest.mark.parametrize("null", ["spectrum", "gamma"])
+def test_limits_of_narrow_kernels_give_way_to_permutations(rng, null):
+    """They rejected 7 % at n = 30: few pairs are close, and their number has a long tail."""
+    x, y = rng.standard_normal((2, 30, 2))
+    options = {"null": null, "n_permutations": 49, "rng": 0}
+    found = independence_test(x, y, kernels=Gaussian(0.1), **options)
+    assert "from permutations" in found.notes[0]
+    assert found.n_permutations >= 49
+    assert found.distribution is None
+    wide = independence_test(x, y, kernels=Gaussian("median"), **options)
+    assert not wide.notes
+    assert wide.distribution is not None
+    x, y = np.arange(10.0), np.arange(90.0) + 0.37
+    found = two_sample_test(x, y, Gaussian(0.2), **options)
+    assert "from permutations" in found.notes[0]
+    assert found.n_permutations == 49
+    assert found.distribution is None
+    wide = two_sample_test(x, y, Gaussian("median"), **options)
+    assert not wide.notes
+    assert wide.distribution is not None

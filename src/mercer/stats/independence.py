@@ -19,6 +19,7 @@ from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import counted_pvalue, exceeds, permutation_pvalue, sequential_pvalue
 from .permutations import exchange
 from .result import TestResult
+from .two_sample_nulls import too_narrow
 from .variables import Variables, require_spread
 
 NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild")
@@ -69,9 +70,10 @@ def independence_test(
         The source of randomness.
     null : {"permutation", "spectrum", "gamma", "pearson", "wild"}
         Where the p-value comes from; all but the first need two variables and one kernel of each,
-        and are approximate: at the 5 % level they hold for samples of 30, with kernels as wide as
-        the data. ``"spectrum"`` is the limit sum_ij lambda_i mu_j (z_ij^2 - 1); ``"gamma"`` and
-        ``"pearson"`` are fitted to exact moments over all permutations; ``"wild"`` is the wild
+        and are approximate: at the 5 % level they hold for samples of 30. ``"spectrum"`` is the
+        limit sum_ij lambda_i mu_j (z_ij^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact
+        moments over all permutations (of kernels so narrow that the first two lack the skewness
+        over permutations, these are used, and a note says so); ``"wild"`` is the wild
         bootstrap, for series if ``blocks`` is their memory: the number of lags after which their
         autocorrelations are below .05. It holds the level of series of 40 times that length, and
         rejects less often in shorter ones.
@@ -142,6 +144,7 @@ def independence_test(
     penalty = check_regularization(name, regularization)
     given = joint.each(kernels)
     several = any(k is None or as_kernels(k) is not None for k in given)
+    narrow: tuple[str, ...] = ()
     if null != "permutation":
         if several:
             raise ValueError(
@@ -150,7 +153,10 @@ def independence_test(
             )
         if groups is not None or (blocks is not None and null != "wild"):
             raise ValueError(f'groups and blocks are permuted; null="{null}" permutes nothing.')
-        return _without_permutations(joint, given, null, name, n_permutations, rng, blocks)
+        limit = _without_permutations(joint, given, null, name, n_permutations, rng, blocks)
+        if isinstance(limit, TestResult):
+            return limit
+        narrow = (limit,)
     candidates = [candidates_of(joint, place, k) for place, k in enumerate(given)]
     if several and stop_after is not None:
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
@@ -212,7 +218,7 @@ def independence_test(
         n_permutations=len(found.draws),
         pvalue_interval=found.interval,
         kernel=candidates if several else [kernel for (kernel,) in candidates],
-        notes=notes + approximate + statistics.notes,
+        notes=narrow + notes + approximate + statistics.notes,
         details=details,
     )
 
@@ -225,7 +231,8 @@ def _without_permutations(
     n_draws: int,
     rng: np.random.Generator,
     memory: Any,
-) -> TestResult:
+) -> TestResult | str:
+    """The test with a distribution other than that of permutations; a note where it strays."""
     kernels = joint.kernels(list(given))
     for place, (kernel, X) in enumerate(zip(kernels, joint.data, strict=True)):
         require_spread(kernel, X, f"variable {place} is", null)
@@ -240,6 +247,8 @@ def _without_permutations(
         found = without_permutations.wild(pair, n_draws, rng, memory)
     if not np.isfinite([found.statistic, found.pvalue]).all():
         raise not_finite(" with ".join(map(repr, kernels)))
+    if found.strays:
+        return too_narrow(" with ".join(map(repr, kernels)), null)
     return TestResult(
         statistic=found.statistic,
         pvalue=found.pvalue,

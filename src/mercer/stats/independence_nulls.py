@@ -16,7 +16,7 @@ from .moments import permutation_moments
 from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs
 from .pearson import pearson_curve
 from .smoothers import centre_in_place, u_centred
-from .two_sample_nulls import ROUNDING, Outcome, spectrum_of
+from .two_sample_nulls import ROUNDING, Outcome, spectrum_of, strays
 
 _EIGENVALUES = 1000  # samples whose eigenvalues stand for those of the operators
 _WEIGHTS = 5000  # products of eigenvalues that are told apart; the others are normal together
@@ -42,32 +42,39 @@ class Pair:
 def spectrum(pair: Pair, biased: bool, rng: np.random.Generator) -> Outcome:
     """The limit sum_ij lambda_i mu_j (z_ij^2 - 1) of n HSIC; the biased estimate has a larger mean.
 
-    Eigenvalues are those of kernel matrices without their diagonals, as for two samples.
+    Eigenvalues are those of kernel matrices without their diagonals, as for two samples. The
+    variance is that over permutations of n observations: that of the limit times n / (n - 3), or
+    (n - 3) / n for the biased estimate.
     """
     n, some = pair.n, None
     if n > _EIGENVALUES:
         some = rng.choice(n, _EIGENVALUES, replace=False)
-    values = []
+    matrices, values = [], []
     for matrix, k, X in zip((pair.K, pair.L), pair.kernels, pair.data, strict=True):
         part = matrix if some is None else centred_matrix(k, take(X, some))
-        values.append(spectrum_of(u_centred(part)))
-    weights = np.multiply.outer(*values).ravel() / n
+        matrices.append(u_centred(part))
+        values.append(spectrum_of(matrices[-1]))
+    freedom = float(np.sqrt(n * (n - 3)))
+    weights = np.multiply.outer(*values).ravel() * (freedom / n**2 if biased else 1 / freedom)
     weights = weights[np.argsort(-np.abs(weights))]
     kept, rest = weights[:_WEIGHTS], weights[_WEIGHTS:]
     mean = np.trace(pair.K) * np.trace(pair.L) / (n**2 * (n - 1)) if biased else 0.0
     limit = ChiSquareMixture(kept, mean - float(kept.sum()), 2 * float(np.sum(rest**2)))
     value = pair.hsic(biased)
     how = "the limit distribution, from the spectra of the kernels"
-    return Outcome(value, limit.sf(value), how, distribution=limit)
+    exact = permutation_moments(*matrices)
+    lacks = strays(matrices, exact, len(matrices[0]) / n)
+    return Outcome(value, limit.sf(value), how, distribution=limit, strays=lacks)
 
 
 def gamma(pair: Pair) -> Outcome:
     """A gamma distribution with the exact permutation mean and variance of the biased HSIC."""
     moments, scale = permutation_moments(pair.K, pair.L), pair.n**2
     fitted = gamma_null(moments.mean / scale, moments.variance / scale**2)
+    lacks = strays([u_centred(pair.K), u_centred(pair.L)], moments)
     value = pair.hsic(True)
     how = "a gamma distribution with the exact mean and variance over permutations"
-    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
+    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted, strays=lacks)
 
 
 def pearson(pair: Pair, biased: bool) -> Outcome:

@@ -65,9 +65,11 @@ def two_sample_test(
         Where the p-value comes from; all but the first need one kernel and are approximate: at the
         5 % level they hold for samples of 30 each. ``"spectrum"`` is the limit
         sum_l lambda_l (z_l^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact moments over
-        all permutations; ``"wild"`` is the wild bootstrap, for series if ``blocks`` is their
-        memory: the number of lags after which their autocorrelations are below .05. It holds the
-        level of series of 40 times that length, and rejects less often in shorter ones.
+        all permutations (of kernels so narrow that the first two lack the skewness over
+        permutations, these are used, and a note says so); ``"wild"`` is the wild bootstrap, for
+        series if ``blocks`` is their memory: the number of lags after which their autocorrelations
+        are below .05. It holds the level of series of 40 times that length, and rejects less often
+        in shorter ones.
         ``"normal"`` is the limit of ``statistic="linear"`` and ``"block"``, for samples of 400,
         which are shuffled before they are paired.
     statistic : {"u", "v", "linear", "block"}, optional
@@ -140,9 +142,11 @@ def two_sample_test(
             raise ValueError(f'null="{null}" needs one kernel, for example Gaussian("median").')
         if groups is not None or (blocks is not None and null != "wild"):
             raise ValueError(f'groups and blocks are permuted; null="{null}" permutes nothing.')
-        k = samples.kernel(kernel, rng)
-        return _without_permutations(k, samples, null, name, n_permutations, rng, blocks)
-    return permutation_test(
+        kernel = samples.kernel(kernel, rng)
+        limit = _without_permutations(kernel, samples, null, name, n_permutations, rng, blocks)
+        if limit is not None:
+            return limit
+    found = permutation_test(
         samples,
         kernel,
         n_permutations,
@@ -157,6 +161,10 @@ def two_sample_test(
         plan=plan,
         verbose=verbose,
     )
+    if null == "permutation":
+        return found
+    note = without_permutations.too_narrow(repr(kernel), null)
+    return replace(found, notes=(note, *found.notes))
 
 
 def k_sample_test(
@@ -225,7 +233,8 @@ def _without_permutations(
     n_draws: int,
     rng: np.random.Generator,
     memory: Any,
-) -> TestResult:
+) -> TestResult | None:
+    """The test with a distribution other than that of permutations; None where it strays."""
     from_ = without_permutations
     require_spread(kernel, samples.data, "both samples together are", null)
     if null == "spectrum":
@@ -240,6 +249,8 @@ def _without_permutations(
         found = from_.normal(kernel, samples, name, rng)
     if not np.isfinite([found.statistic, found.pvalue]).all():
         raise not_finite(repr(kernel))
+    if found.strays:
+        return None
     return TestResult(
         statistic=found.statistic,
         pvalue=found.pvalue,

@@ -132,6 +132,7 @@ def combine(
     statistics: np.ndarray,
     wider: Sequence[Sequence[int]] | None = None,
     tolerance: np.ndarray | None = None,
+    less: Sequence[float] | None = None,
 ) -> Combined:
     r"""The largest of the statistics of several kernels, each on the scale of a normal variable.
 
@@ -165,6 +166,8 @@ def combine(
         For each kernel the numbers of wider ones, or none (:func:`wider_kernels`).
     tolerance : array of shape (kernels,), optional
         How far apart rounding may move two statistics that are equal.
+    less : sequence of float, optional
+        What is taken from the score of each kernel, a prior for the others.
 
     References
     ----------
@@ -183,7 +186,7 @@ def combine(
     T = np.asarray(statistics, dtype=np.float64)
     rounding = np.zeros(len(T)) if tolerance is None else np.asarray(tolerance, dtype=np.float64)
     Z, noise = _standardized(T, rounding)
-    first = _normal(Z, noise)
+    first = _normal(Z, noise, 0.0 if less is None else np.asarray(less, dtype=np.float64))
     scores, parts = first.values.copy(), [first]
     if wider is not None and T.shape[1] >= _FEWEST:
         for k, rest, left in _beyond(Z, noise, wider):
@@ -221,7 +224,7 @@ class _Scores(NamedTuple):
     values: np.ndarray
     noise: np.ndarray
     skew: np.ndarray
-    less: float
+    less: np.ndarray | float
 
     def lifted(self, level: float) -> np.ndarray:
         """Scores with as much added as rounding may have taken, of scores at some level."""
@@ -231,13 +234,13 @@ class _Scores(NamedTuple):
         return np.asarray(self.values + (slope * self.noise + _ARITHMETIC)[:, None])
 
 
-def _normal(Z: np.ndarray, noise: np.ndarray, less: float = 0.0) -> _Scores:
+def _normal(Z: np.ndarray, noise: np.ndarray, less: np.ndarray | float = 0.0) -> _Scores:
     """Standardized rows on the scale of a normal variable."""
     rest = np.sort(Z, axis=1)[:, : max(1, Z.shape[1] - 1)]
     skew = np.mean(rest**3, axis=1, keepdims=True)
     g = np.where(np.abs(skew) > 1e-3, skew, 1e-3)
     values = 6 / g * (np.cbrt(np.maximum(1 + g * Z / 2, 0)) - 1) + g / 6
-    return _Scores(values - less, noise, g, less)
+    return _Scores(values - np.reshape(less, (-1, 1)), noise, g, less)
 
 
 def _beyond(

@@ -26,6 +26,7 @@ NULLS = ("auto", "wild", "gamma", "spectrum", "local", "permutation")
 _LEAST = 20  # observations: regressions on fewer say nothing
 _MATRICES = 16  # of size n x n at the same time, of many observations
 _ALONE = 0.2  # share of observations that nothing can be exchanged with, worth a note
+_STEP = 0.3  # taken from a score for a Gaussian kernel of residuals, and for a function of Z
 _HYPOTHESIS = "the first two variables are independent given the third"
 
 
@@ -50,12 +51,13 @@ def conditional_independence_test(
     with the residuals r of features of X, s of Y, and M a kernel of Z or 1: the squared norm of
     the sum of all products of a function of r, one of s, and one of z. Of numbers, features are
     the residuals themselves (the generalised covariance measure) and those of a Gaussian kernel on
-    them; the largest of the four scores counts. Random signs for the terms of each observation
-    (the wild bootstrap) give the null distribution.
+    them; the largest of the four scores counts, after 0.3 is taken from it for the Gaussian kernel
+    and for a kernel of Z each: dependence in the mean is the most usual one. Random signs for the
+    terms of each observation (the wild bootstrap) give the null distribution.
 
-    Residuals are of observations left out, from kernels and penalties that are learned for each
-    output (:class:`mercer.stats.conditional_regression.Condition`). They are nearly, not quite,
-    independent, and T is divided by what this multiplies its expectation with.
+    Residuals are of observations left out, from kernels, penalties and jumps that are learned for
+    each output (:class:`mercer.stats.conditional_regression.Condition`). They are nearly, not
+    quite, independent, and T is divided by what this multiplies its expectation with.
 
     Parameters
     ----------
@@ -163,6 +165,7 @@ def _residual(
 ) -> TestResult:
     """The statistics of all views, and their null distribution by signs or by its limit."""
     statistics = products(given, *left)
+    complexity = [sum(divmod(place, 2)) for place in range(len(statistics))]
     observed = np.array([value for _, value in statistics.values()])
     if not np.all(np.isfinite(observed)):
         raise ValueError(
@@ -181,7 +184,7 @@ def _residual(
             name: permutation_pvalue(row[0], row[1:]).pvalue
             for name, row in zip(statistics, values, strict=True)
         }
-        combined = combine(values).values
+        combined = combine(values, less=[_STEP * steps for steps in complexity]).values
         found = permutation_pvalue(combined[0], combined[1:])
         return TestResult(
             float(combined[0]),
@@ -208,6 +211,8 @@ def _residual(
 
 def products(given: Condition, left: Left, right: Left) -> dict[str, tuple[np.ndarray, float]]:
     """By name, matrices W of trace 1 and the statistics: sums over W, divided by their inflation.
+
+    The first view of both variables comes first, each without and with a kernel of Z.
 
     The inflation is what the sum is expected to be if all that is left is noise, and signs have
     the expectation 1.

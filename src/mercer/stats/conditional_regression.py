@@ -26,6 +26,7 @@ from ..kernels.vectors.matern import Matern
 from ..kernels.vectors.radial import Gaussian
 from ..solvers.eigen import RidgeSpectrum
 from .aggregate import column_units
+from .conditional_jumps import Jump, best_jump, columns_of, without
 
 PENALTIES = np.geomspace(1e-9, 1e2, 23)  # of kernels whose values are about 1; half a decade apart
 _SMALLER = 1  # steps below the best penalty: bias spoils a test, a little more variance does not
@@ -37,15 +38,19 @@ _ADDITIVE = 20  # columns up to which functions of single columns are tried
 NEIGHBOURS = 10  # of an observation in Z
 _EXACT = 500  # observations up to which kernels are not approximated
 _LANDMARKS = 300  # beyond
+_ROUGHLY, _ABOUT = (2, 4), (12, 16, 20)  # kernels and penalties to look for jumps with
+_JUMPS = 8  # at most
+_EVIDENCE = 16.0  # gain of the logarithm of the likelihood, twice, that a jump is worth
 _HERE = Plan(workers=1)  # small matrices: handing them to other threads takes longer
 
 
 class Choice(NamedTuple):
-    """A regression: the number of its kernel, its penalty, and its R^2 on what was left out."""
+    """A regression: the number of its kernel, its penalty, its R^2 on what was left out, jumps."""
 
     kernel: int
     penalty: float
     r2: float
+    jumps: tuple[Jump, ...] = ()
 
 
 class Residuals(NamedTuple):
@@ -83,7 +88,9 @@ class Condition:
 
     With G = (K + alpha I)^-1 the residual of an output y at sample i, by ridge regression on all
     other samples, is (G y)_i / G_ii. One eigendecomposition of each kernel gives those for all
-    penalties alpha; the kernel and the penalty with the smallest sum of squares are chosen.
+    penalties alpha; the kernel and the penalty with the smallest sum of squares are chosen. Of
+    vectors Z, jumps 1[z_j > c] stand beside the kernel where they make it clearly smaller, unless
+    kernels or penalties are given.
 
     Parameters
     ----------
@@ -117,6 +124,7 @@ class Condition:
         self.n = length(Z)
         self.data: Any = Z
         self.vectors = kernels is None
+        self.jumping = self.vectors and np.array_equal(self.penalties, PENALTIES)
         if kernels is None:
             self.data = _standardized(Z)
             d = self.data.shape[1]
@@ -159,31 +167,65 @@ class Condition:
         order = np.argsort(np.take_along_axis(D, near, axis=1), axis=1, kind="stable")
         return np.take_along_axis(near, order, axis=1)
 
-    def choose(self, Y: np.ndarray, joint: bool = False) -> list[Choice]:
+    def choose(self, Y: np.ndarray, joint: bool = False, smooth: bool = False) -> list[Choice]:
         """The regression of each column of Y, or one for all of them together.
 
         The penalty is one step smaller than the best one. Errors of two regressions that are bias
-        add up in a test, those that are variance do not.
+        add up in a test, those that are variance do not. Unless the outputs are known to be
+        smooth, jumps are added as long as they make the sum of squares clearly smaller.
         """
         Y = Y - Y.mean(axis=0)
+        parts = [Y] if joint else [Y[:, [column]] for column in range(Y.shape[1])]
         losses = np.concatenate([s.losses(Y) for s in self._spectra])
-        total = np.sum(Y**2, axis=0)
-        if joint:
-            losses, total = losses.sum(axis=1, keepdims=True), total.sum(keepdims=True)
-        out = []
-        for column, best in enumerate(losses.argmin(axis=0)):
-            kernel, place = divmod(int(best), len(self.penalties))
-            r2 = 1 - losses[best, column] / total[column] if total[column] > 0 else 0.0
-            smaller = float(self.penalties[max(0, place - _SMALLER)])
-            out.append(Choice(kernel, smaller, float(r2)))
-        return out
+        losses = losses.sum(axis=1, keepdims=True) if joint else losses
+        pairs = zip(parts, losses.T, strict=True)
+        return [self._chosen(part, each, smooth) for part, each in pairs]
+
+    def _chosen(self, Y: np.ndarray, losses: np.ndarray, smooth: bool) -> Choice:
+        """The regression of all columns of Y, given the losses without jumps."""
+        jumps: tuple[Jump, ...] = ()
+        if self.jumping and not smooth:
+            jumps, losses = self._with_jumps(Y, losses)
+        best, total = int(losses.argmin()), float(np.sum(Y**2))
+        kernel, place = divmod(best, len(self.penalties))
+        r2 = 1 - float(losses[best]) / total if total > 0 else 0.0
+        return Choice(kernel, float(self.penalties[max(0, place - _SMALLER)]), r2, jumps)
+
+    def _with_jumps(self, Y: np.ndarray, losses: np.ndarray) -> tuple[tuple[Jump, ...], np.ndarray]:
+        """Jumps that are worth it, and losses of all kernels and penalties beside them.
+
+        One jump of several does not always help, so the search goes on while the few kernels it
+        is made with gain, and in the end all of them together have to be worth it.
+        """
+        enough = np.exp(-(_EVIDENCE + 2 * np.log(self.data.shape[1])) / self.n)
+        places = [k * len(self.penalties) + a for k, a in self._coarse[0]]
+        jumps: tuple[Jump, ...] = ()
+        before, found = float(losses[places].min()), (jumps, losses)
+        while len(jumps) < _JUMPS:
+            loss, jump = best_jump(self._coarse[1], self.data, Y, jumps)
+            if jump is None or not loss < enough * before:
+                break
+            before, jumps = loss, (*jumps, jump)
+            S = columns_of(self.data, jumps)
+            losses = np.concatenate([s.losses(Y, S) for s in self._spectra]).sum(axis=1)
+            if losses.min() < enough ** (len(jumps) - len(found[0])) * found[1].min():
+                found = jumps, losses
+        return found
 
     def residuals(self, choice: Choice) -> Residuals:
         """The leave-one-out residuals of a regression, as a function of outputs."""
         G = self._spectra[choice.kernel].inverse(choice.penalty)
+        if choice.jumps:
+            G = without(G, columns_of(self.data, choice.jumps))
         diagonal = np.diagonal(G).copy()
         G /= diagonal[:, None]
         return Residuals(G, 1 / np.sqrt(choice.penalty * diagonal))
+
+    @cached_property
+    def _coarse(self) -> tuple[list[tuple[int, int]], list[np.ndarray]]:
+        """A few kernels and penalties by number, and their inverses, for the search of jumps."""
+        pairs = [(k, a) for k in _ROUGHLY for a in _ABOUT]
+        return pairs, [self._spectra[k].inverse(float(self.penalties[a])) for k, a in pairs]
 
     @cached_property
     def _spectra(self) -> list[_Spectrum]:
@@ -207,16 +249,32 @@ class _Spectrum:
         if not self.complete:
             self.diagonals += np.maximum(1 - square.sum(axis=1), 0)[:, None] / penalties
 
-    def losses(self, Y: np.ndarray) -> np.ndarray:
-        """Sums of squared leave-one-out residuals, shape (penalties, outputs)."""
+    def losses(self, Y: np.ndarray, S: np.ndarray | None = None) -> np.ndarray:
+        """Sums of squared leave-one-out residuals, shape (penalties, outputs).
+
+        ``S`` are columns beside the kernel, without a penalty.
+        """
+        c, diagonals = self._times(Y), self.diagonals
+        if S is not None:
+            U = self._times(S)
+            diagonals = diagonals.copy()
+            for place in range(len(self.penalties)):
+                u = U[:, place]
+                v = np.linalg.solve(S.T @ u, u.T)
+                c[:, place] -= v.T @ (u.T @ Y)
+                diagonals[:, place] -= np.einsum("ij,ji->i", u, v)
+        c /= diagonals[:, :, None]
+        return np.asarray(np.einsum("iat,iat->at", c, c))
+
+    def _times(self, Y: np.ndarray) -> np.ndarray:
+        """(K + alpha I)^-1 Y, shape (n, penalties, outputs)."""
         n, t = Y.shape
         projected = self.U.T @ Y
         shrunk = projected[:, None] / (self.s[:, None] + self.penalties)[:, :, None]
         c = (self.U @ shrunk.reshape(len(self.s), -1)).reshape(n, -1, t)
         if not self.complete:
             c += (Y - self.U @ projected)[:, None] / self.penalties[:, None]
-        c /= self.diagonals[:, :, None]
-        return np.asarray(np.einsum("iat,iat->at", c, c))
+        return np.asarray(c)
 
     def inverse(self, penalty: float) -> np.ndarray:
         """(K + alpha I)^-1."""

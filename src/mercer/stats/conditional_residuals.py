@@ -145,7 +145,9 @@ class Left:
         n = len(K)
         s, U = sla.eigh(K, subset_by_index=[max(0, n - _LEADING), n - 1], check_finite=False)
         large = np.flatnonzero(s > _SMALL * s[-1])
-        [choice] = self.given.choose(U[:, large] * np.sqrt(s[large]), joint=True)
+        [choice] = self.given.choose(
+            U[:, large] * np.sqrt(s[large]), joint=True, smooth=self.columns is not None
+        )
         residuals = self.given.residuals(choice)
         R = residuals.maker
         return View(R @ K @ R.T, R @ expected @ R.T), choice, residuals

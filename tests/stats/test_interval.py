@@ -96,3 +96,16 @@ def test_constant_samples_and_few_observations():
     assert found.high < 1e-6
     with pytest.raises(ValueError, match="at least 4"):
         mmd_interval([0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_units_of_the_data_do_not_matter(rng, scale):
+    """Squares of kernel values overflowed, and variances vanished."""
+    X, Y = rng.standard_normal(30), rng.standard_normal(40) + 0.5
+    here = mmd_interval(X, Y, Linear())
+    there = mmd_interval(scale * X, scale * Y, Linear())
+    assert np.array(there) / scale**2 == pytest.approx(np.array(here), rel=1e-6)
+
+
+def test_samples_of_zeros():
+    assert mmd_interval(np.zeros(9), np.zeros(7), Linear()) == (0.0, 0.0, 0.0, 0.0)

@@ -180,3 +180,12 @@ def test_support_is_checked(rng):
     for support in ((1, 0), 3, (0, np.nan)):
         with pytest.raises(ValueError, match="support"):
             ksd(X, lambda x: -x, support=support)
+
+
+def test_scores_and_boundaries_that_do_not_fit(rng):
+    x = np.abs(rng.standard_normal((20, 2)))
+    masked = np.ma.array(-x, mask=x > 1.5)
+    with pytest.raises(ValueError, match="masked"):
+        goodness_of_fit_test(x, masked, n_draws=19)
+    with pytest.raises(ValueError, match=r"support must hold .* \(2,\)"):
+        goodness_of_fit_test(x, lambda x: -x, support=([0, 0, 0], np.inf), n_draws=19)

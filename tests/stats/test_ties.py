@@ -20,9 +20,16 @@ from mercer import (
     Nystrom,
     Polynomial,
     Spectrum,
+    cka,
+    dhsic,
     goodness_of_fit_test,
+    hsic,
     independence_test,
     k_sample_test,
+    mmd,
+    mmd_interval,
+    mmd_multi,
+    nocco,
     two_sample_test,
 )
 from mercer.cli.main import main
@@ -394,3 +401,62 @@ def test_users_kernels_may_be_indefinite_and_large():
     far = Custom(lambda x, y: -1e50 * abs(x - y))
     x = list(map(float, range(12)))
     assert two_sample_test(x[::2], x[1::2], far, n_permutations=19, rng=0).pvalue > 0.2
+
+
+# ---- offsets -------------------------------------------------------------------------------
+OFFSET = 2.0**31  # as of time stamps; numbers in steps of 1/64 lose nothing to it
+
+
+def steps(rng, *shape):
+    return np.round(64 * rng.standard_normal(shape)) / 64
+
+
+@pytest.mark.parametrize("columns", [1, 15])
+def test_measures_do_not_depend_on_the_origin(rng, columns):
+    """Products of large numbers cancelled: MMD^2 was 12 and not 0.78, of samples near 1e8."""
+    X, Y, Z = steps(rng, 20, columns), steps(rng, 20, columns) + 1, steps(rng, 30, columns)
+    k = Linear()
+    for name in ("u", "v", "h", "linear", "block", "incomplete"):
+        here, there = (mmd(X + c, Y + c, k, estimator=name) for c in (0, OFFSET))
+        assert there == pytest.approx(here, rel=1e-9)
+    here, there = (mmd_multi([X + c, Y + c, Z + c], k) for c in (0, OFFSET))
+    assert there == pytest.approx(here, rel=1e-9)
+    here, there = (mmd_interval(X + c, Z + c, k) for c in (0, OFFSET))
+    assert there == pytest.approx(here, rel=1e-6)
+    for measure in (hsic, cka, dhsic, nocco):
+        options = {"kernels": k} if measure is dhsic else {"kernel_x": k, "kernel_y": k}
+        here, there = (measure(X + c, Y - c, **options) for c in (0, OFFSET))
+        assert there == pytest.approx(here, rel=1e-6)
+
+
+@pytest.mark.parametrize("null", ["spectrum", "gamma", "pearson", "wild"])
+def test_other_nulls_do_not_depend_on_the_origin(rng, null):
+    X, Y = steps(rng, 30, 2), steps(rng, 30, 2) + 0.25
+    options = {"null": null, "rng": 0, "n_permutations": 99}
+    here, there = (two_sample_test(X + c, Y + c, Linear(), **options).pvalue for c in (0, OFFSET))
+    assert there == pytest.approx(here, abs=1e-6)
+    options["kernels"] = Linear()
+    here, there = (independence_test(X + c, Y - c, **options).pvalue for c in (0, OFFSET))
+    assert there == pytest.approx(here, abs=1e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 15])
+def test_permutations_do_not_depend_on_the_origin(rng, columns):
+    """With more columns than a quarter of the samples, nothing was seen: p was 1."""
+    X = steps(rng, 20, columns)
+    Y = X + steps(rng, 20, columns) / 4
+    options = {"rng": 0, "n_permutations": 99}
+    for c in (0, OFFSET):
+        assert two_sample_test(X + c, Y + c + 2, Linear(), **options).pvalue == 0.01
+        assert k_sample_test([X + c, Y + c + 2, X + c], Linear(), **options).pvalue == 0.01
+        for how in ("auto", "random"):
+            found = independence_test(X + c, Y + c, kernels=Linear(), permutations=how, **options)
+            assert found.pvalue <= 0.01
+
+
+def test_the_normal_limit_does_not_depend_on_the_origin(rng):
+    X, Y = steps(rng, 2, 80, 2)
+    here, there = (
+        two_sample_test(X + c, Y + c, Linear(), null="normal", rng=0).pvalue for c in (0, OFFSET)
+    )
+    assert there == pytest.approx(here, abs=1e-6)

@@ -128,7 +128,7 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
     2018.
     """
     joint = Variables(*variables)
-    grams = joint.grams(kernels, plan)
+    grams = joint.grams(kernels, plan, moved=len(joint) == 2)
     n, means = joint.n, [gram @ np.full(joint.n, 1 / joint.n) for gram in grams]
     strips = slices(n, TILE)
     jobs = [(r, c) for r in strips for c in strips if c.start >= r.start]

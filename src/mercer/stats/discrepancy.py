@@ -90,7 +90,7 @@ def mmd(
         wanted = '"v" with biased=True' if biased else "one of " + ", ".join(map(repr, ESTIMATORS))
         raise ValueError(f"estimator must be {wanted}, got {estimator!r}.")
     samples = Samples(X, Y, least=1 if name == "v" else 2)
-    k = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    k, samples = samples.from_mean(samples.kernel(Gaussian("median") if kernel is None else kernel))
     if name in ("u", "v"):
         return group_sums(k, samples, plan).mmd(name == "v")
     if name == "h":
@@ -130,7 +130,7 @@ def mmd_multi(
     6.0
     """
     pooled = Samples(*samples, least=1 if biased else 2)
-    k = pooled.kernel(Gaussian("median") if kernel is None else kernel)
+    k, pooled = pooled.from_mean(pooled.kernel(Gaussian("median") if kernel is None else kernel))
     return group_sums(k, pooled, plan).dispersion(biased)
 
 

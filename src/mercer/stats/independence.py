@@ -171,7 +171,10 @@ def independence_test(
         statistics = PermutedMeasure(joint, candidates, units, **options)
     else:
         how = "random" if stop_after is not None else permutations
-        statistics = PermutedHSIC(joint, candidates, units, biased=name == "v", how=how, **options)
+        data, used = joint, candidates
+        if len(joint) == 2 and not several:
+            data, used = joint.from_means(candidates)
+        statistics = PermutedHSIC(data, used, units, biased=name == "v", how=how, **options)
     details: dict[str, Any] = {}
     if stop_after is not None:
         value = float(statistics.observed()[0])

@@ -15,6 +15,7 @@ from .mixtures import ChiSquareMixture
 from .moments import permutation_moments
 from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs
 from .pearson import pearson_curve
+from .samples import from_mean
 from .smoothers import centre_in_place, u_centred
 from .two_sample_nulls import ROUNDING, Outcome, spectrum_of, strays
 
@@ -26,10 +27,15 @@ class Pair:
     """The centred kernel matrices of two variables, and their HSIC."""
 
     def __init__(self, kernels: list[Kernel], data: tuple[Data, ...]) -> None:
-        self.kernels, self.data, self.n = kernels, data, length(data[0])
+        moved = [from_mean(k, X) for k, X in zip(kernels, data, strict=True)]
+        self.kernels, self.data, self.n = (
+            [k for k, _ in moved],
+            [X for _, X in moved],
+            length(data[0]),
+        )
         require_memory(4 * 8 * self.n**2, "a null distribution from whole kernel matrices")
-        self.K, self.L = (centred_matrix(k, X) for k, X in zip(kernels, data, strict=True))
-        sizes = [np.abs(k.diag(k.prepare(X))).mean() for k, X in zip(kernels, data, strict=True)]
+        self.K, self.L = (centred_matrix(k, X) for k, X in moved)
+        sizes = [np.abs(k.diag(k.prepare(X))).mean() for k, X in moved]
         self.size = float(np.prod(sizes))
 
     def hsic(self, biased: bool) -> float:

@@ -81,15 +81,21 @@ def mmd_interval(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
     samples = Samples(X, Y, least=_LEAST)
-    k = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    resolved = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    k, samples = samples.from_mean(resolved)
     gram = k.gram(samples.data, plan or LEAN)
     sums = sums_with(gram, samples)
-    curve = _Curve(sums, squared_sums(gram, samples.labels))
-    if not np.isfinite(curve.value):
-        raise not_finite(repr(k))
+    if not (np.all(np.isfinite(sums.rows)) and np.all(np.isfinite(sums.diag))):
+        raise not_finite(repr(resolved))
+    unit = float(np.abs(sums.diag).max())
+    if unit == 0:  # all samples are the same
+        return Interval(0.0, 0.0, 0.0, 0.0)
+    sums = GroupSums(sums.rows / unit, sums.diag / unit, sums.labels)
+    curve = _Curve(sums, squared_sums(gram, samples.labels, unit))
     error = float(np.sqrt(curve.variance(max(curve.value, 0.0))))
     tail = (1 - confidence) / 2
-    return Interval(curve.value, error, curve.solve(1 - tail), curve.solve(tail))
+    ends = curve.solve(1 - tail), curve.solve(tail)
+    return Interval(*(unit * part for part in (curve.value, error, *ends)))
 
 
 class _Curve:
@@ -142,8 +148,8 @@ class _Curve:
         return float(brentq(lambda true: self.cdf(true) - probability, 0.0, high, rtol=1e-10))
 
 
-def squared_sums(gram: Gram, labels: np.ndarray) -> np.ndarray:
-    """Sums of squared kernel values between samples, tile by tile."""
+def squared_sums(gram: Gram, labels: np.ndarray, unit: float = 1.0) -> np.ndarray:
+    """Sums of squared kernel values, in some unit, between samples, tile by tile."""
     strips = slices(len(gram), TILE)
     jobs = [(r, c) for r in strips for c in strips if c.start >= r.start]
     groups = np.equal.outer(labels, np.unique(labels)).astype(np.float64)
@@ -151,7 +157,7 @@ def squared_sums(gram: Gram, labels: np.ndarray) -> np.ndarray:
 
     def job(i: int) -> None:
         rows, cols = jobs[i]
-        block = np.square(gram.block(rows, cols), dtype=np.float64)
+        block = np.square(gram.block(rows, cols).astype(np.float64) / unit)
         found = groups[rows].T @ block @ groups[cols]
         parts[i] = found if rows == cols else found + found.T
 

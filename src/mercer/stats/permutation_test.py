@@ -25,6 +25,7 @@ from .nulls import (
 from .permutations import Units, binned, exchange_samples
 from .result import TestResult
 from .samples import Relabelled, Samples, relabelled
+from .variables import dense_features
 
 SAME = "both samples come from the same distribution"
 ALL_SAME = "all samples come from the same distribution"
@@ -65,11 +66,16 @@ def permutation_test(
     sizes = samples.sizes
     scale = len(samples) ** 2 / (sizes[0] * sizes[1]) if len(sizes) == 2 else 1.0
 
+    used, data = kernels, samples
+    if given is None and not dense_features(kernels[0], samples.data):
+        one, data = samples.from_mean(kernels[0])
+        used = [one]
+
     def draw(count: int, first: bool = False) -> Relabelled:
         labels = units.shuffled(observed[0], count, rng)
         labels = np.concatenate([observed, labels]) if first else labels
         drawn = relabelled(
-            kernels, samples, units, labels, biased=biased, workers=workers, verbose=verbose
+            used, data, units, labels, biased=biased, workers=workers, verbose=verbose
         )
         return Relabelled(*(scale * part for part in drawn))
 

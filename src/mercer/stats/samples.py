@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data import Data, as_samples, as_vectors, is_frame, join, length, take
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
+from ..kernels.vectors.dot import Linear
 from .bank import not_finite
 from .permutations import Units
 from .sums import PairSums, sums_of_kernels
 
+_FEATURES = 2**24  # entries of features up to which they are moved to their mean
 _STEPS = 2.0**14  # of the shares of samples: few enough bits for single precision
 
 
@@ -77,6 +81,12 @@ class Samples:
             return k
         shuffled = self.data if rng is None else take(self.data, rng.permutation(len(self)))
         return k.resolve(shuffled)
+
+    def from_mean(self, kernel: Kernel) -> tuple[Kernel, Samples]:
+        """A kernel and samples of the same discrepancies (:func:`from_mean`)."""
+        moved = copy(self)
+        kernel, moved.data = from_mean(kernel, self.data)
+        return kernel, moved
 
 
 class Relabelled(NamedTuple):
@@ -180,6 +190,32 @@ def totals(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     for i in range(0, len(weights), step):
         out += values[:, i : i + step] @ weights[i : i + step].astype(np.float64)
     return out
+
+
+def from_mean(kernel: Kernel, X: Data) -> tuple[Kernel, Data]:
+    """A kernel and data with the same centred kernel matrix, in which large numbers do not cancel.
+
+    Where a kernel has not too many features, these, in double precision, from their mean as origin:
+    products of time stamps leave nothing of the differences of these.
+    """
+    if not explicit(kernel, X):
+        return kernel, X
+    phi = np.array(kernel.features(kernel.prepare(X)), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        phi -= phi[0]
+        phi -= phi.mean(axis=0)
+        if not np.isfinite(np.vdot(phi, phi)):
+            raise not_finite(repr(kernel))
+    return Linear(), phi
+
+
+def explicit(kernel: Kernel, X: Data) -> bool:
+    """Has the kernel a finite feature map, dense and of no more entries than can be held?"""
+    first = kernel.prepare(take(X, slice(0, 1)))
+    count = kernel.n_features(first)
+    if count is None or count * length(X) > _FEATURES:
+        return False
+    return not sp.issparse(kernel.features(first))
 
 
 def plain(sample: Data, what: str) -> Data:

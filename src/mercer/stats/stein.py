@@ -88,7 +88,13 @@ class Stein(VectorKernel):
             return weight, slope
         scale = np.broadcast_to(np.asarray(self.kernel.lengthscale, dtype=np.float64), V.shape[1])
         for end, sign in zip(self.support, (1.0, -1.0), strict=True):
-            end = np.broadcast_to(np.asarray(end, dtype=np.float64), V.shape[1])
+            end = np.asarray(end, dtype=np.float64)
+            if end.shape not in ((), (1,), (V.shape[1],)):
+                raise ValueError(
+                    f"support must hold numbers or arrays of shape ({V.shape[1]},), got an array "
+                    f"of shape {end.shape}."
+                )
+            end = np.broadcast_to(end, V.shape[1])
             t = sign * (V - end) / scale
             if np.any(t < 0):
                 where = int(np.argmax(np.any(t < 0, axis=0)))
@@ -326,7 +332,8 @@ def _prepared(X: Data, score: Any, kernel: Any, support: Any) -> tuple[Any, Zipp
     V: Any = as_vectors(plain(X, "X"), "ksd")
     V = V.toarray() if sp.issparse(V) else V
     base = RationalQuadratic("median", alpha=0.5) if kernel is None else kernel
-    values = None if callable(score) else np.array(score, dtype=np.float64)
+    values: Any = None if callable(score) else plain(score, "score")
+    values = None if values is None else np.array(values, dtype=np.float64)
     k = Stein(base, score if values is None else lambda _: values, support).resolve(V)
     return k, k.prepare(V), len(V)
 

@@ -237,16 +237,17 @@ def _without_permutations(
     """The test with a distribution other than that of permutations; None where it strays."""
     from_ = without_permutations
     require_spread(kernel, samples.data, "both samples together are", null)
+    k, samples = samples.from_mean(kernel)
     if null == "spectrum":
-        found = from_.spectrum(kernel, samples, name == "v", rng)
+        found = from_.spectrum(k, samples, name == "v", rng)
     elif null == "gamma":
-        found = from_.gamma(kernel, samples)
+        found = from_.gamma(k, samples)
     elif null == "pearson":
-        found = from_.pearson(kernel, samples, name == "v")
+        found = from_.pearson(k, samples, name == "v")
     elif null == "wild":
-        found = from_.wild(kernel, samples, n_draws, rng, memory)
+        found = from_.wild(k, samples, n_draws, rng, memory)
     else:
-        found = from_.normal(kernel, samples, name, rng)
+        found = from_.normal(k, samples, name, rng)
     if not np.isfinite([found.statistic, found.pvalue]).all():
         raise not_finite(repr(kernel))
     if found.strays:

@@ -16,7 +16,7 @@ from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
-from .samples import plain
+from .samples import explicit, from_mean, plain
 
 _SAME = 32  # roundings: what differs by no more of them is the same
 _FEATURES = 2**22  # entries of features of the variables multiplied at once
@@ -76,9 +76,21 @@ class Variables:
             )
         return kernels
 
-    def grams(self, kernels: Any = None, plan: Plan | None = None) -> list[Gram]:
-        """The Gram operator of each variable, not stored unless the plan says so."""
-        pairs = zip(self.kernels(kernels), self.data, strict=True)
+    def from_means(self, kernels: list[list[Kernel]]) -> tuple[Variables, list[list[Kernel]]]:
+        """Variables with one kernel each and of the same HSIC (:func:`from_mean`)."""
+        pairs = [from_mean(k, X) for (k,), X in zip(kernels, self.data, strict=True)]
+        return Variables(*(X for _, X in pairs)), [[k] for k, _ in pairs]
+
+    def grams(
+        self, kernels: Any = None, plan: Plan | None = None, *, moved: bool = True
+    ) -> list[Gram]:
+        """The Gram operator of each variable, not stored unless the plan says so.
+
+        If ``moved``, for statistics of centred operators, from an origin amid the features.
+        """
+        pairs = list(zip(self.kernels(kernels), self.data, strict=True))
+        if moved:
+            pairs = [from_mean(kernel, X) for kernel, X in pairs]
         return [kernel.gram(X, plan or LEAN) for kernel, X in pairs]
 
 
@@ -111,8 +123,8 @@ def is_constant(kernel: Kernel, X: Data) -> bool:
     are lost in products of them, but not in the numbers themselves.
     """
     first = kernel.prepare(take(X, slice(0, 1)))
-    explicit = dense_features(kernel, X)
-    origin: Any = kernel.features(first) if explicit else None
+    by_features = dense_features(kernel, X) or explicit(kernel, X)
+    origin: Any = kernel.features(first) if by_features else None
     norm = float(kernel.diag(first)[0])
     for part in slices(length(X), TILE):
         P = kernel.prepare(take(X, part))

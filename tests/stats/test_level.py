@@ -318,6 +318,17 @@ def test_joint_independence_of_hostile_variables(data, record_property):
 
 
 @pytest.mark.parametrize("test", [two_sample_test, independence_test])
+@pytest.mark.parametrize("null", ["pearson", "gamma", "spectrum", "wild"])
+@pytest.mark.parametrize("data", ["one-hot, 3", "rounded", "Cauchy", "constant column"])
+def test_hostile_data_without_permutations(data, null, test, record_property):
+    def draw(rng):
+        return HOSTILE[data](40, rng), HOSTILE[data](40, rng)
+
+    options = {"kernel" if test is two_sample_test else "kernels": MEDIAN, "null": null}
+    check(draw, partial(test, n_permutations=199, **options), record_property, conservative=True)
+
+
+@pytest.mark.parametrize("test", [two_sample_test, independence_test])
 def test_spectra_in_twenty_dimensions(test, record_property):
     options = {"kernel" if test is two_sample_test else "kernels": MEDIAN, "null": "spectrum"}
     check(partial(normal, 60, 60, d=20), partial(test, **options), record_property)
@@ -443,6 +454,29 @@ def test_conditional_independence(null, d, record_property):
 
     def test(X, Y, Z, rng):
         return conditional_independence_test(X, Y, Z, null=null, n_permutations=199, rng=rng)
+
+    check(draw, test, record_property, conservative=True)
+
+
+def rare(z, rng):
+    return (rng.random(len(z)) < 0.1 / (1 + np.exp(-2 * z))) * 1.0
+
+
+GIVEN = {
+    "rare": rare,
+    "Cauchy": lambda z, rng: z + rng.standard_cauchy(len(z)),
+    "three values": lambda z, rng: np.clip(np.round(z + rng.standard_normal(len(z))), -1, 1),
+}
+
+
+@pytest.mark.parametrize("data", GIVEN)
+def test_conditional_independence_of_hostile_variables(data, record_property):
+    def draw(rng):
+        z = rng.standard_normal(100)
+        return GIVEN[data](z, rng), GIVEN[data](z, rng), z
+
+    def test(X, Y, Z, rng):
+        return conditional_independence_test(X, Y, Z, n_permutations=199, rng=rng)
 
     check(draw, test, record_property, conservative=True)
 

@@ -34,7 +34,7 @@ from .codecs.kinds import Node, Unreadable, decode, encode
 
 FORMAT = 1
 MAX_DESCRIPTION = 64 * 2**20  # bytes of model.json
-_RATIO = 8  # by which model.json may be compressed, so that a small file stays small when read
+_RATIO = 8  # by which model.json may be compressed: a small file stays small when it is read
 _FREE = 2**20  # bytes of model.json for which the ratio does not matter
 _MEMBER = re.compile(r"model\.json|arrays/\d{1,9}\.npy")
 _KINDS = "biufcUSmM"  # of the numbers, strings and times in arrays
@@ -47,9 +47,10 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    obj : Kernel, Plan, KernelRidge, KernelRidgeCV, RKHSFunction, TestResult, ...
-        Also arrays, CSR matrices, tables and Series of pandas (without their index), trees of
-        :mod:`xml.etree` and nltk, graphs of networkx, and lists, tuples and dicts of all these.
+    obj : Kernel, Plan, KernelRidge, RKHSFunction, HSOperator, RidgePath, TestResult, ...
+        Also arrays, CSR matrices, tables and Series of pandas (without their index) and polars,
+        trees of :mod:`xml.etree` and nltk, graphs of networkx, and lists, tuples and dicts of all
+        these.
     path : str or path
         Where to write; by convention the name ends in ``.mercer``.
 

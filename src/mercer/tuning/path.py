@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
-from ..gram.base import Gram
 from ..gram.plan import Plan
+from ..gram.stored import KernelGram
 from ..kernels.base import Kernel
+from ..ownership import owned
 from ..solvers.eigen import RidgeSpectrum
 
 
@@ -32,6 +33,10 @@ class RidgePath:
         Generalised cross-validation score.
     gram : Gram
         The operator; ``gram.cross(X_new) @ coefs[i]`` predicts.
+    X : data
+        The samples.
+    plan : Plan or None
+        The plan that the operator was made by.
     """
 
     alphas: np.ndarray
@@ -39,7 +44,9 @@ class RidgePath:
     dof: np.ndarray
     loo: np.ndarray
     gcv: np.ndarray
-    gram: Gram = field(repr=False)
+    gram: KernelGram = field(repr=False)
+    X: Data = field(repr=False)
+    plan: Plan | None = field(default=None, repr=False)
 
     @property
     def best_alpha(self) -> float:
@@ -99,7 +106,8 @@ def ridge_path(
     Y = np.asarray(y, dtype=float)
     flat = Y.ndim == 1
     Y = Y[:, None] if flat else Y
-    gram = kernel.gram(X, plan)
+    X = owned(X)
+    gram: Any = kernel.gram(X, plan)
     if len(Y) != len(gram):
         raise ValueError(f"y has {len(Y)} targets, but X has {len(gram)} samples.")
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -114,4 +122,6 @@ def ridge_path(
         np.array(errors),
         np.array([spectrum.gcv(Y, a) for a in alphas]),
         gram,
+        X,
+        plan,
     )

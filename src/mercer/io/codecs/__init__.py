@@ -1,5 +1,11 @@
 """How each kind of value is written to a file, and read."""
 
-from . import data, objects, structures
+from . import data, objects, rkhs, structures, tables
 
-__all__ = ["data", "objects", "structures"]  # importing them registers what they can write
+__all__ = [
+    "data",
+    "objects",
+    "rkhs",
+    "structures",
+    "tables",
+]  # importing them registers what they can write

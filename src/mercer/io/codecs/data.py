@@ -1,4 +1,4 @@
-"""Pairs of functions that write and read plain values, arrays and tables."""
+"""Pairs of functions that write and read plain values and arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from .kinds import Node, Reader, Unreadable, Writer, decodes, encodes
 
 _DEEP = 20  # lists and tuples inside each other, from which on they are written in one row
-_TEXT = ("object", "str", "string")  # what pandas calls a column of strings
 
 
 # ---- values --------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ def _(node: dict, read: Reader) -> np.ndarray:
 @decodes("objects")
 def _(node: dict, read: Reader) -> np.ndarray:
     read.check_shape(node["shape"])
-    return _objects(read(node["items"])).reshape(node["shape"])
+    return as_objects(read(node["items"])).reshape(node["shape"])
 
 
 @encodes("scipy.csr_matrix", "scipy.csr_array")
@@ -160,88 +159,9 @@ def _(node: dict, read: Reader) -> Any:
     return matrix
 
 
-@encodes("pandas.Series")
-def _series(value: Any, write: Writer, place: str) -> Node:
-    return {"type": "series", "name": write(value.name, place), **_column(value, write, place)}
-
-
-@decodes("series")
-def _(node: dict, read: Reader) -> Any:
-    return _read_column(node, read).rename(read(node["name"]))
-
-
-@encodes("pandas.DataFrame")
-def _frame(value: Any, write: Writer, place: str) -> Node:
-    if not value.columns.is_unique:
-        raise ValueError(f"cannot save {place}: two of its columns have the same name.")
-    if not len(value.columns):
-        raise ValueError(f"cannot save {place}: it has no columns.")
-    columns = [
-        {"name": write(name, f"a column name of {place}"), **_column(value[name], write, place)}
-        for name in value.columns
-    ]
-    return {"type": "frame", "rows": len(value), "columns": columns}
-
-
-def _column(column: Any, write: Writer, place: str) -> Node:
-    dtype, place = column.dtype, f"column {column.name!r} of {place}"
-    if dtype.name == "category":  # kept as the labels themselves: equal numbers stay one label
-        numbers = dtype.categories.dtype.kind in "biuf"
-        column = column.astype(float if numbers else object)
-        dtype = column.dtype
-    if dtype.kind in "biuf":
-        plain = getattr(dtype, "numpy_dtype", dtype)  # Int64, boolean, ... hold missing values too
-        holes = column.hasnans
-        values = (
-            column.to_numpy(dtype=float, na_value=np.nan) if holes else column.to_numpy(dtype=plain)
-        )
-        return {"array": write.array(values.astype(plain) if plain.kind == "f" else values)}
-    if dtype.name not in _TEXT:
-        raise ValueError(
-            f"cannot save {place}: it holds {dtype}; make it a column of numbers or strings first."
-        )
-    missing = column.isna().tolist()
-    items = [None if none else x for x, none in zip(column.tolist(), missing, strict=True)]
-    if all(isinstance(x, str | None) for x in items):
-        return {"strings": items, "dtype": dtype.name}
-    return {"items": write(items, place)}
-
-
-@decodes("frame")
-def _(node: dict, read: Reader) -> Any:
-    pd = _pandas()
-    found = {read(column["name"]): _read_column(column, read) for column in node["columns"]}
-    if not found or any(len(values) != node["rows"] for values in found.values()):
-        raise Unreadable("holds a table whose columns have different lengths.")
-    return pd.DataFrame(found, index=pd.RangeIndex(node["rows"]))
-
-
-def _read_column(node: dict, read: Reader) -> Any:
-    pd = _pandas()
-    if "array" in node:
-        return pd.Series(read.array(node["array"]))
-    if "items" in node:
-        return pd.Series(_objects(read(node["items"])))
-    items, dtype = node["strings"], node["dtype"]
-    if dtype not in _TEXT or not all(isinstance(x, str | None) for x in items):
-        raise Unreadable(f"holds a column that is not of strings, or of unknown type {dtype!r}.")
-    try:
-        return pd.Series(items, dtype=dtype)
-    except TypeError:  # written by a newer pandas, whose strings have a type of their own
-        return pd.Series(items, dtype=object)
-
-
-def _objects(items: list) -> np.ndarray:
+def as_objects(items: list) -> np.ndarray:
     """One entry per item, though items may be lists themselves."""
     flat = np.empty(len(items), dtype=object)
     for i, item in enumerate(items):
         flat[i] = item
     return flat
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError('this file holds a table: pip install "mercer[table]".') from None
-    return pandas

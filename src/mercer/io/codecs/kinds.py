@@ -9,6 +9,7 @@ Nothing that a node says is imported or called, except constructors in the lists
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -94,3 +95,11 @@ def decode(node: Node, read: Reader) -> Any:
     if decoder is None:
         raise Unreadable(f"holds a {node.get('type')!r}, which this version does not know.")
     return decoder(node, read)
+
+
+def needed(package: str, what: str) -> Any:
+    """A package that the program which wrote the file had too."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise ImportError(f"this file holds {what} of {package}: install it.") from None

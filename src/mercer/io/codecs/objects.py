@@ -30,6 +30,7 @@ _RECORDS = {  # results and what they hold: their module, and attributes that no
     "Interval": "mercer.stats.interval",
     "KmerWeight": "mercer.explain.sequences",
     "NodeWeight": "mercer.explain.trees",
+    "PSDCheck": "mercer.testing",
     "PreImages": "mercer.rkhs.preimages",
     "TestResult": "mercer.stats.result",
     "Tuning": "mercer.search.outcome",
@@ -61,19 +62,6 @@ def _(node: dict, read: Reader) -> Params:
             f"if it is your own class, import the module that defines it first."
         )
     return found(**{name: read(value) for name, value in node["fields"].items()})
-
-
-@encodes("mercer.RKHSFunction")
-def _function(value: Any, write: Writer, place: str) -> Node:
-    parts = {n: write(getattr(value, n), f"{place}.{n}") for n in ("kernel", "points", "coef")}
-    return {"type": "function", **parts}
-
-
-@decodes("function")
-def _(node: dict, read: Reader) -> Any:
-    from ...rkhs.function import RKHSFunction
-
-    return RKHSFunction(read(node["kernel"]), read(node["points"]), read(node["coef"]))
 
 
 @encodes(*(f"mercer.{name}" for name in _RECORDS))

@@ -7,11 +7,10 @@ children, parents before children.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree
 
-from .kinds import Node, Reader, Unreadable, Writer, decodes, encodes
+from .kinds import Node, Reader, Unreadable, Writer, decodes, encodes, needed
 
 _GRAPHS = ("DiGraph", "Graph", "MultiDiGraph", "MultiGraph")
 
@@ -82,7 +81,7 @@ def _tree(value: Any, write: Writer, place: str) -> Node:
 
 @decodes("nltk")
 def _(node: dict, read: Reader) -> Any:
-    Tree = _needed("nltk").Tree
+    Tree = needed("nltk", "trees").Tree
 
     def join(parts: Any, children: list) -> Any:
         inner, label = parts
@@ -111,7 +110,7 @@ def _graph(value: Any, write: Writer, place: str) -> Node:
 def _(node: dict, read: Reader) -> Any:
     if node["class"] not in _GRAPHS:
         raise Unreadable(f"holds a graph of unknown type {node['class']!r}.")
-    graph = getattr(_needed("networkx"), node["class"])()
+    graph = getattr(needed("networkx", "graphs"), node["class"])()
     graph.graph.update(read(node["graph"]))
     graph.add_nodes_from((v, data) for v, data in read(node["nodes"]))
     edges = read(node["edges"])
@@ -119,11 +118,3 @@ def _(node: dict, read: Reader) -> Any:
         raise Unreadable("holds a graph with an edge to a node that it does not have.")
     graph.add_edges_from(edges)
     return graph
-
-
-def _needed(package: str) -> Any:
-    """One of the two packages above, which the program that wrote the file had too."""
-    try:
-        return import_module(package)
-    except ImportError:
-        raise ImportError(f"this file holds trees or graphs of {package}: install it.") from None

@@ -1,0 +1,119 @@
+"""Pairs of functions that write and read functions, operators and paths of solutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..states import is_finite
+from .kinds import Node, Reader, Unreadable, Writer, decodes, encodes
+
+_PATH = ("alphas", "coefs", "dof", "loo", "gcv")
+
+
+def _named(value: Any, names: tuple[str, ...], write: Writer, place: str) -> dict[str, Node]:
+    return {name: write(getattr(value, name), f"{place}.{name}") for name in names}
+
+
+# ---- functions -----------------------------------------------------------------------------
+@encodes("mercer.RKHSFunction")
+def _function(value: Any, write: Writer, place: str) -> Node:
+    return {"type": "function", **_named(value, ("kernel", "points", "coef"), write, place)}
+
+
+@decodes("function")
+def _(node: dict, read: Reader) -> Any:
+    from ...rkhs.function import RKHSFunction
+
+    return RKHSFunction(read(node["kernel"]), read(node["points"]), read(node["coef"]))
+
+
+@encodes("mercer.FourierSpace")
+def _space(value: Any, write: Writer, place: str) -> Node:
+    return {"type": "fourier space", **_named(value, ("kernel",), write, place)}
+
+
+@decodes("fourier space")
+def _(node: dict, read: Reader) -> Any:
+    from ...rkhs.fourier import FourierSpace
+
+    return FourierSpace(read(node["kernel"]))
+
+
+# ---- operators -----------------------------------------------------------------------------
+@encodes("mercer.Family")
+def _family(value: Any, write: Writer, place: str) -> Node:
+    return {"type": "family", **_named(value, ("functions",), write, place)}
+
+
+@decodes("family")
+def _(node: dict, read: Reader) -> Any:
+    from ...rkhs.frames import Family
+
+    return Family(read(node["functions"]))
+
+
+@encodes("mercer.Features")
+def _features(value: Any, write: Writer, place: str) -> Node:
+    return {"type": "features", **_named(value, ("kernel", "X", "center"), write, place)}
+
+
+@decodes("features")
+def _(node: dict, read: Reader) -> Any:
+    from ...rkhs.frames import Features
+
+    return Features(read(node["kernel"]), read(node["X"]), read(node["center"]))
+
+
+@encodes("mercer.HSOperator")
+def _operator(value: Any, write: Writer, place: str) -> Node:
+    """Terms name their frames by number: an operator is known by them to be self-adjoint."""
+    frames = {id(frame): frame for term in value.terms for frame in (term.left, term.right)}
+    number = {key: i for i, key in enumerate(frames)}
+    return {
+        "type": "operator",
+        "frames": [write(frame, place) for frame in frames.values()],
+        "terms": [[number[id(t.left)], number[id(t.right)]] for t in value.terms],
+        "weights": [write(t.weights, place) for t in value.terms],
+    }
+
+
+@decodes("operator")
+def _(node: dict, read: Reader) -> Any:
+    from ...rkhs.frames import Frame
+    from ...rkhs.operator import HSOperator, Term
+
+    frames, weights = read(node["frames"]), read(node["weights"])
+    if not all(isinstance(frame, Frame) for frame in frames):
+        raise Unreadable("holds an operator of what are no functions.")
+    pairs = zip(node["terms"], weights, strict=True)
+    terms = [Term(frames[i], w, frames[j]) for (i, j), w in pairs]
+    for left, w, right in terms:
+        if not is_finite(w) or not np.shape(w) == (left.size,) == (right.size,):
+            raise Unreadable("holds an operator whose weights do not fit its functions.")
+    return HSOperator(*terms)
+
+
+# ---- paths ---------------------------------------------------------------------------------
+@encodes("mercer.RidgePath")
+def _path(value: Any, write: Writer, place: str) -> Node:
+    """The Gram operator is made again."""
+    parts = _named(value, (*_PATH, "X", "plan"), write, place)
+    return {"type": "path", **parts, "kernel": write(value.gram.kernel, f"{place}.gram.kernel")}
+
+
+@decodes("path")
+def _(node: dict, read: Reader) -> Any:
+    from ...tuning.path import RidgePath
+
+    named = {name: read(node[name]) for name in _PATH}
+    kernel, X, plan = (read(node[name]) for name in ("kernel", "X", "plan"))
+    gram = kernel.gram(X, plan)
+    m = len(named["alphas"])
+    shapes = {name: (m, len(gram)) if name == "coefs" else (m,) for name in _PATH}
+    for name, shape in shapes.items():
+        value = named[name]
+        if not is_finite(value) or np.shape(value)[: len(shape)] != shape or np.ndim(value) > 3:
+            raise Unreadable(f"holds a path whose {name} are not finite, or do not fit the rest.")
+    return RidgePath(**named, gram=gram, X=X, plan=plan)

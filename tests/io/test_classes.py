@@ -1,0 +1,123 @@
+"""Every public class, and every result, goes into a file and comes back."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import Gaussian, KernelRidge, Linear, Spectrum, load, save
+from mercer.kernels.algebra.operator_valued import OperatorKernel
+from mercer.kernels.base import Kernel
+from mercer.losses.base import Loss
+from mercer.testing import check_psd
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(24, 2))
+Y = np.sin(X[:, 0]) + 0.1 * RNG.normal(size=24)
+CODES = np.where(X[:, 0] > 0, "up", "down")
+WORDS = ["kernel", "kerning", "colonel", "corn", "cork", "keel", "corner", "kettle"] * 3
+VIEWS = [X, X @ RNG.normal(size=(2, 3)) + 0.1 * RNG.normal(size=(24, 3))]
+REGRESSION = {
+    "ConditionalEmbedding": mercer.ConditionalEmbedding(),
+    "ConformalRegressor": mercer.ConformalRegressor(KernelRidge(kernel=Gaussian())),
+    "GaussianProcessRegressor": mercer.GaussianProcessRegressor(),
+    "KernelMachine": mercer.KernelMachine(Gaussian(), mercer.Huber(0.2)),
+    "KernelQuantileRegressor": mercer.KernelQuantileRegressor([0.2, 0.8]),
+    "KernelRidge": KernelRidge(kernel=Gaussian("median")),
+    "KernelRidgeCV": mercer.KernelRidgeCV([0.1, 1.0], kernel=Gaussian()),
+    "LSSVR": mercer.LSSVR(),
+    "MultiOutputKernelRidge": mercer.MultiOutputKernelRidge(0.1, kernel=Gaussian()),
+    "NuSVR": mercer.NuSVR(),
+    "SVR": mercer.SVR(),
+    "SemiparametricRidge": mercer.SemiparametricRidge(Gaussian(), alpha=0.1),
+    "SmoothingSpline": mercer.SmoothingSpline(),
+    "ThinPlateSpline": mercer.ThinPlateSpline(),
+}
+CLASSIFICATION = {
+    "GaussianProcessClassifier": mercer.GaussianProcessClassifier(),
+    "KernelLogisticRegression": mercer.KernelLogisticRegression(),
+    "LSSVC": mercer.LSSVC(),
+    "NuSVC": mercer.NuSVC(nu=0.3),
+    "SVC": mercer.SVC(probability=True),
+    "SVCCV": mercer.SVCCV([1.0, 10.0]),
+}
+OTHERS = {
+    "CCA": lambda: mercer.CCA(1).fit(*VIEWS),
+    "KernelCCA": lambda: mercer.KernelCCA(1).fit(*VIEWS),
+    "KernelCCACV": lambda: mercer.KernelCCACV(1).fit(*VIEWS),
+    "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),
+    "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
+    "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
+}
+RESULTS = {
+    "Compression": lambda: mercer.compress(X, 5, Gaussian(), rng=0),
+    "FourierFunction": lambda: mercer.FourierFunction([1.0, 0.5j], 2.0),
+    "FourierSpace": lambda: mercer.FourierSpace(mercer.Theta(lengthscale=0.5)),
+    "FragmentWeight": lambda: mercer.FragmentWeight("(a b)", 0.5),
+    "HSOperator": lambda: mercer.covariance(Gaussian(), X),
+    "KmerWeight": lambda: mercer.kmer_weights(KernelRidge(kernel=Spectrum(2)).fit(WORDS, Y))[0],
+    "NodeWeight": lambda: mercer.NodeWeight((0, 1), "a", 0.5),
+    "Plan": lambda: mercer.Plan(memory="1 GB"),
+    "PreImages": lambda: mercer.preimage(Gaussian().at(X[0])),
+    "RKHSFunction": lambda: Gaussian().at(X[0]),
+    "RidgePath": lambda: mercer.ridge_path(Gaussian(), X, Y, [0.1, 1.0]),
+    "TestResult": lambda: mercer.two_sample_test(X, X + 1),
+    "Tuning": lambda: mercer.tune(KernelRidge(kernel=Gaussian()), X, Y).tuning_,
+    "check_psd": lambda: check_psd(Gaussian(), X),
+}
+NEVER = {"Gram"}  # an operator is made again from a kernel and data
+
+
+def answers(model, X):
+    asked = ("predict", "predict_proba", "decision_function", "transform")
+    return {name: getattr(model, name)(X) for name in asked if hasattr(model, name)}
+
+
+def assert_same(found, model, X):
+    assert type(found) is type(model)
+    expected = answers(model, X)
+    assert expected
+    for name, values in answers(found, X).items():
+        if np.asarray(values).dtype.kind == "U":
+            np.testing.assert_array_equal(values, expected[name])
+        else:
+            np.testing.assert_allclose(values, expected[name], rtol=1e-12, atol=1e-12)
+
+
+def test_no_class_is_forgotten():
+    public = {name: getattr(mercer, name) for name in mercer.__all__}
+    simple = (Kernel, Loss, OperatorKernel)  # hold parameters, and nothing else
+    classes = {n for n, c in public.items() if inspect.isclass(c) and not issubclass(c, simple)}
+    assert classes <= {*REGRESSION, *CLASSIFICATION, *OTHERS, *RESULTS, *NEVER}
+
+
+@pytest.mark.parametrize("name", [*REGRESSION, *CLASSIFICATION])
+def test_models(name, tmp_path):
+    data = X[:, :1] if name == "SmoothingSpline" else X
+    estimator = {**REGRESSION, **CLASSIFICATION}[name]
+    model = estimator.fit(data, Y if name in REGRESSION else CODES)
+    save(model, tmp_path / "m")
+    assert_same(load(tmp_path / "m"), model, data)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_models(name, tmp_path):
+    model = OTHERS[name]()
+    save(model, tmp_path / "m")
+    assert_same(load(tmp_path / "m"), model, VIEWS if "CCA" in name else X)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results(name, tmp_path):
+    result = RESULTS[name]()
+    save(result, tmp_path / "m")
+    found = load(tmp_path / "m")
+    assert type(found) is type(result)
+    assert repr(found) == repr(result)
+
+
+def test_losses_and_operator_kernels(tmp_path):
+    for value in (mercer.Huber(0.3), mercer.Separable(Gaussian(2.0), np.eye(2)), Linear() + 1):
+        save(value, tmp_path / "m")
+        assert load(tmp_path / "m") == value

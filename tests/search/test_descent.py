@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from mercer import Gaussian
 from mercer.search.descent import _Objective
@@ -54,7 +54,9 @@ def test_what_is_on_a_plateau_stays_or_comes_back(best):
 
     bounds = np.array([[-12.0, 12.0]] * 2)
     part, whole = (Given(f, np.zeros(2), bounds) for f in (of_part, of_all))
-    np.testing.assert_array_equal(part.idle(np.array([1.0, 11.0])), [False, True])
+    np.testing.assert_array_equal(
+        part.idle(np.array([1.0, 11.0]), np.ones(2, dtype=bool)), [False, True]
+    )
     found = whole.go_on(part, np.array([1.0, 11.0]))
     assert found.x[0] == pytest.approx(2, abs=2e-2)
     assert np.exp(-2 * found.x[1]) == pytest.approx(goal, abs=2e-2)
@@ -74,7 +76,7 @@ def test_what_begins_again_never_ends_worse_than_it_was():
 
     bounds = np.array([[-12.0, 12.0]] * 2)
     part, whole = (Given(f, np.zeros(2), bounds) for f in (flat, double_well))
-    assert part.idle(np.array([1.0, 9.3]))[1]
+    assert part.idle(np.array([1.0, 9.3]), np.ones(2, dtype=bool))[1]
     assert whole.go_on(part, np.array([1.0, 9.3])).x[1] == pytest.approx(9, abs=0.1)
 
 
@@ -95,3 +97,18 @@ def test_a_search_on_a_part_does_not_strand_lengthscales(rng):
     assert best.fun <= direct.fun + 0.05
     assert best.x[1] < 5 < 11.5  # it matters
     assert whole(np.where(np.arange(5) == 1, 11.5, best.x))[0] > best.fun + 1
+
+
+def test_a_lengthscale_that_collapsed_begins_again(rng):
+    """Groups that learn nothing from each other: the lengthscale between them has no slope."""
+    X = np.column_stack([rng.normal(size=60), np.arange(60) % 4])
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=60)
+    alike = criteria.evidence, np.ones(60), (), (1e-10, 1e6), 1.0
+    whole = _Objective(Gaussian(np.ones(2)), X, y[:, None], 0.1, *alike)
+    strangers = OptimizeResult(x=np.log([0.6, 1e-4, 0.01]), success=True)
+    strangers.fun = whole(strangers.x)[0]
+    assert abs(whole(strangers.x)[1][1]) < 1e-9
+    found = whole.settle(strangers)
+    assert found.fun < strangers.fun - 10
+    assert found.x[1] > 0
+    assert whole.settle(found) is found

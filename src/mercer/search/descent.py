@@ -79,10 +79,10 @@ def search(
         some = np.sort(rng.choice(n, SAMPLE, replace=False))
         few = rows_of(kernel, X, some)
         part = _Objective(kernel, few, Y[some], alpha, measure, scale[some], fixed, *limits)
-        found = min((part.descend(start) for start in starts), key=lambda r: r.fun).x
+        found = part.settle(min((part.descend(s) for s in starts), key=lambda r: r.fun)).x
         best = whole.go_on(part, found)
     else:
-        best = min((whole.descend(start) for start in starts), key=lambda r: r.fun)
+        best = whole.settle(min((whole.descend(s) for s in starts), key=lambda r: r.fun))
     kernel, alpha = whole.at(best.x)
     converged = bool(best.success) and bool(np.isfinite(best.fun))
     noise = alpha * (float(np.mean(scale)) or LOGISTIC) if np.any(Y) else np.inf
@@ -123,6 +123,7 @@ class _Objective:
         sizes = [np.size(h.value) for h in known]
         each = np.repeat(np.array([*names, "alpha"]), [*sizes, 1])
         self.free = ~np.isin(each, fixed)
+        self.lengths = np.char.endswith(each[self.free], "lengthscale")
         ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
         everything = np.repeat(np.array([*ranges, np.log(noise)]), [*sizes, 1], axis=0)
         self.bounds = everything[self.free]
@@ -147,7 +148,8 @@ class _Objective:
         feature to infinity, say. All of them may need it, but from there no slope says so. So it
         begins again where it began, unless that leads to something worse.
         """
-        idle = part.idle(found)
+        numbers = np.arange(len(found)) < int(self.free[:-1].sum())
+        idle = part.idle(found, numbers)  # but not the noise, which any part of the data shows
         ways = [np.where(idle, self.start, found), found] if idle.any() else [found]
         best: Any = None
         for start in ways:
@@ -156,15 +158,27 @@ class _Objective:
                 best = again if best is None else min(best, again, key=lambda r: r.fun)
         return best
 
-    def idle(self, point: np.ndarray) -> np.ndarray:
-        """Which coordinates went far from the start, and might as well be on their bound.
+    def settle(self, found: Any) -> Any:
+        """The minimum that was found, or a lower one that is reached once no length has collapsed.
 
-        Not the noise, which any part of the data shows.
+        A long step may carry a lengthscale so far down that samples which differ there are
+        strangers to each other. No slope leads back from that, so it begins again from its start.
         """
-        best, count = self(point)[0], int(self.free.sum()) - int(self.free[-1])
+        if not np.isfinite(found.fun):
+            return found
+        collapsed = self.idle(found.x, self.lengths & (found.x < self.start))
+        if not collapsed.any():
+            return found
+        again = self.descend(np.where(collapsed, self.start, found.x))
+        return min(found, again, key=lambda r: r.fun)
+
+    def idle(self, point: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Which of these coordinates went far from the start, and might as well be on a bound."""
+        idle = among & (np.abs(point - self.start) > _FAR)
+        if not idle.any():
+            return idle
+        best = self(point)[0]
         most = best + _GIVEN_UP * abs(self(self.start)[0] - best)
-        idle = np.abs(point - self.start) > _FAR
-        idle[count:] = False
         for j in np.flatnonzero(idle):
             at = point.copy()
             at[j] = self.bounds[j, int(point[j] > self.start[j])]

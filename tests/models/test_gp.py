@@ -295,3 +295,14 @@ def test_restarts_leave_a_poor_optimum(rng):
     again = GaussianProcessRegressor(start, n_restarts_optimizer=8, random_state=0).fit(x, y)
     assert again.log_marginal_likelihood_value_ > once.log_marginal_likelihood_value_ + 5
     assert again.kernel_.right.lengthscale < 1
+
+
+def test_constant_targets_have_no_spread_of_rounding_errors(rng):
+    X = rng.normal(size=(57, 1))
+    stds = [
+        GaussianProcessRegressor(Gaussian(), alpha=0.1, optimizer=None)
+        .fit(X, np.full(57, value))
+        .predict([[9.0]], return_std=True)[1]
+        for value in (0.1, 1.0)  # of 57 times 0.1 the mean is not 0.1
+    ]
+    np.testing.assert_allclose(stds[0], stds[1])

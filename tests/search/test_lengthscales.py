@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from mercer import Gaussian, Linear, Matern, MeanEmbedding, Spectrum
 from mercer.kernels.vectors.distances import SquaredDistances
-from mercer.search.lengthscales import disparity, per_feature
+from mercer.search.lengthscales import disparity, per_feature, spreads
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -45,3 +45,15 @@ def test_how_much_features_with_one_lengthscale_differ(rng):
     assert disparity(Gaussian(np.ones(4)), X) == disparity(Gaussian().on(1), X) == 1.0
     assert disparity(Gaussian(), X[:1]) == 1.0
     assert disparity(MeanEmbedding(Gaussian()), [X, X[:3]]) == 1.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_constants_have_no_spread_and_offsets_do_not_matter(rng, sparse):
+    """Of 57 times 0.1 the mean is not 0.1, and squares of times since 1970 cancel."""
+    x = rng.normal(size=57)
+    X = np.column_stack([x, np.full(57, 0.1), 1.7e9 + x, np.where(x > 1, x, 0)])
+    X = sp.csc_matrix(X) if sparse else X
+    one = np.where(x > 1, x, 0).std()
+    np.testing.assert_allclose(spreads(X), [x.std(), 0, x.std(), one], rtol=1e-6)
+    assert per_feature(Gaussian(0.5), X).lengthscale[1] == 0.5
+    assert disparity(Gaussian(), X) == pytest.approx(x.std() / one, rel=1e-6)

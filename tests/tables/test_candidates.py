@@ -56,6 +56,15 @@ def test_constant_columns_do_no_harm(table):
         assert np.isfinite(kernel(table)).all()
 
 
+def test_a_column_that_is_constant_up_to_rounding_of_its_mean():
+    """A table may vary where the rows that a model is fitted to do not."""
+    table = pd.DataFrame({"a": np.arange(57.0), "b": np.full(57, 0.1)})
+    roles = {"a": "number", "b": "number"}
+    for kernel in (linear_kernel(table, roles), *table_kernels(table, roles)):
+        other = table.head(1).assign(b=0.2)
+        assert kernel(table.head(1), other)[0, 0] > 0.5 * kernel(table.head(1))[0, 0]
+
+
 def test_linear_kernel_is_ridge_regression(table, rng):
     """On standardised numbers and indicators of labels, with an intercept that is free."""
     y = rng.normal(size=len(table))

@@ -156,7 +156,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ValueError("y is so large that its square is no number; divide it by a constant.")
         self._y_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])
         spread = y.std(axis=0) if self.normalize_y else np.ones(y.shape[1:])
-        self._y_scale = np.where(spread > 0, spread, 1.0)
+        self._y_scale = np.where(np.ptp(y, axis=0) > 0, spread, 1.0)
         self.X_train_, self.y_train_ = X, (y - self._y_mean) / self._y_scale
         kernel = as_kernel(covariance(self.kernel), X).resolve(X)
         self.tuning_: Tuning | None = None

@@ -60,6 +60,19 @@ def _spread_of_shared(kernel: Radial, X: Data) -> np.ndarray | None:
     V: Any = as_vectors(X, type(kernel).__name__)
     if np.ndim(kernel.lengthscale) or V.shape[1] == 1:
         return None
-    squares = V.multiply(V) if sp.issparse(V) else V * V
+    return spreads(V)
+
+
+def spreads(V: Any) -> np.ndarray:
+    """Standard deviations of columns, dense or sparse; 0, and no rounding error, of constants."""
     mean = np.ravel(V.mean(axis=0, dtype=float))
-    return np.sqrt(np.maximum(np.ravel(squares.mean(axis=0, dtype=float)) - mean**2, 0))
+    if sp.issparse(V):
+        present = V.tocsc(copy=True)
+        counts = np.diff(present.indptr)
+        present.data = (present.data - np.repeat(mean, counts)) ** 2
+        squares = np.ravel(present.sum(axis=0)) + (V.shape[0] - counts) * mean**2
+        most, least = (np.ravel(m.toarray()) for m in (V.max(axis=0), V.min(axis=0)))
+    else:
+        squares = np.sum((V - mean) ** 2, axis=0, dtype=float)
+        most, least = V.max(axis=0), V.min(axis=0)
+    return np.where(most > least, np.sqrt(squares / V.shape[0]), 0.0)

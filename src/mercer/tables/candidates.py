@@ -24,6 +24,7 @@ from ..kernels.strings.spectrum import Spectrum
 from ..kernels.vectors.dot import Linear
 from ..kernels.vectors.matern import Matern
 from ..kernels.vectors.radial import Gaussian, Laplacian
+from ..search.lengthscales import spreads
 from .roles import Table
 
 _FAMILIES: tuple[tuple[Callable[[Any], Kernel], int, tuple[float, ...]], ...] = (
@@ -137,7 +138,7 @@ def _named(roles: dict[str, str], role: str) -> list[str]:
 
 def _moments(table: Table, numbers: list[str]) -> tuple[np.ndarray, np.ndarray]:
     values = table[numbers].to_numpy(dtype=float)
-    stds = values.std(axis=0)
+    stds = spreads(values)
     return values.mean(axis=0), np.where(stds > 0, stds, 1.0)
 
 

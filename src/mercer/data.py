@@ -29,6 +29,7 @@ __all__ = [
     "join",
     "length",
     "take",
+    "unmasked",
 ]
 
 Data = Any
@@ -56,14 +57,19 @@ def as_samples(X: Data, owner: str | None = None) -> Data:
         )
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
         raise DomainError("X is a lazy table, which holds no samples yet; pass X.collect().")
-    if isinstance(X, np.ma.MaskedArray):
-        if np.ma.is_masked(X):
-            raise DomainError(
-                f"X has {np.ma.count_masked(X)} masked entries, whose values are missing; fill "
-                f"them with X.filled(...), or drop their samples."
-            )
-        return X.data
-    return X
+    return unmasked(X, "X")
+
+
+def unmasked(values: Any, name: str) -> Any:
+    """An array without its mask, which must not hide anything; what has no mask as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if np.ma.is_masked(values):
+        raise DomainError(
+            f"{name} has {np.ma.count_masked(values)} masked entries, whose values are missing; "
+            f"fill them with {name}.filled(...), or drop their samples."
+        )
+    return values.data
 
 
 def length(X: Data) -> int:

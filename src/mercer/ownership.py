@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .data import Data
+from .data import Data, as_samples
 from .frames import is_frame, is_object
 
 _CONSTANT = (str, bytes, Number, type(None), np.generic, frozenset)
@@ -21,7 +21,7 @@ def owned(X: Data, given: Data = None) -> Data:
     are copied at every level, objects of other classes (graphs, trees) are not. What nobody can
     write into, such as a memory map opened for reading, stays where it is.
     """
-    given = X if given is None else given
+    X, given = as_samples(X), X if given is None else given
     if isinstance(X, np.ndarray) and X.dtype != object:
         # containers of other packages may hand out the very array that they hold
         plain = isinstance(given, np.ndarray | list | tuple) or is_frame(given)

@@ -28,6 +28,7 @@ from mercer import (
     Nystrom,
     Spectrum,
 )
+from mercer.exceptions import DomainError
 from mercer.models.common import check_data
 
 PREDICTIONS = ("predict", "transform", "decision_function", "predict_proba", "score_samples")
@@ -231,3 +232,47 @@ def test_scores_as_tables(container, rng):
             assert container == "polars" or list(scores.index) == list(X.index)
         for scores in (KernelCCA(2).fit_transform(X, Y), KernelCCA(2).fit(X, Y).transform([X, Y])):
             assert [type(s) for s in scores] == [library.DataFrame] * 2
+
+
+HIDDEN = np.arange(12) == 4
+MODELS = [
+    getattr(mercer, name)
+    for name in mercer.__all__
+    if hasattr(getattr(mercer, name), "saved_state") and name not in ("CCA", "ConformalRegressor")
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_masked_targets_and_weights_are_refused(model, rng):
+    X = rng.normal(size=(12, 1))
+    estimator = model(mercer.Quantile()) if model is mercer.KernelMachine else model()
+    y = np.arange(12) % 2.0
+    with pytest.raises(DomainError, match=r"y has 1 masked entries.*y\.filled"):
+        estimator.fit(X, np.ma.array(y, mask=HIDDEN))
+    if "sample_weight" in inspect.signature(model.fit).parameters:
+        weights = np.ma.array(np.ones(12), mask=HIDDEN)
+        with pytest.raises(DomainError, match=r"sample_weight has 1 masked entries"):
+            estimator.fit(X, y, sample_weight=weights)
+    assert not any(name.endswith("_") for name in vars(estimator))
+
+
+def test_a_mask_that_hides_nothing_is_no_harm(rng):
+    X, y = rng.normal(size=(12, 1)), np.arange(12.0)
+    model, plain = mercer.KernelRidge(), mercer.KernelRidge().fit(X, y)
+    model.fit(X, np.ma.array(y), np.ma.array(np.ones(12)))
+    np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
+
+
+def test_masked_targets_of_searches_and_paths(rng):
+    X, y = rng.normal(size=(12, 1)), np.ma.array(np.arange(12.0), mask=HIDDEN)
+    weights = np.ma.array(np.ones(12), mask=HIDDEN)
+    for name, options in {"y": {}, "sample_weight": {"sample_weight": weights}}.items():
+        target = y if name == "y" else y.data
+        with pytest.raises(DomainError, match=f"{name} has 1 masked"):
+            mercer.tune(mercer.KernelRidge(), X, target, **options)
+        with pytest.raises(DomainError, match=f"{name} has 1 masked"):
+            mercer.ridge_path(mercer.Gaussian(), X, target, [1.0], **options)
+    hidden = np.ma.array(X, mask=HIDDEN[:, None])
+    for make in (mercer.covariance, mercer.mean_embedding):
+        with pytest.raises(DomainError, match="X has 1 masked"):
+            make(mercer.Gaussian(), hidden)

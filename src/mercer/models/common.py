@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length
+from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, unmasked
 from ..frames import matrix
 from ..kernels.base import Kernel
 from ..kernels.indefinite import warn_if_indefinite
@@ -29,11 +30,15 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
 
     Whatever stops it, a refused argument, a lack of memory or Ctrl-C, no model is left whose parts
     belong to different data. So ``fit`` assigns attributes and never writes into those it finds.
+    Targets and weights of which some are masked are refused, since arrays lose their mask.
     """
+    names = tuple(signature(fit).parameters)
 
     @wraps(fit)
     def whole(*args: P.args, **kwargs: P.kwargs) -> T:
         estimator: Any = args[0]
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            unmasked(value, name)
         before = dict(vars(estimator))
         try:
             return fit(*args, **kwargs)

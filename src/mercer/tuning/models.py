@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..data import Data, in_double, length, take
+from ..data import Data, in_double, length, take, unmasked
 from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
@@ -138,8 +138,8 @@ def tune(
     criteria_of, tuned = _TUNED[name]
     if by not in criteria_of:
         raise ValueError(f"by must be one of {', '.join(criteria_of)} for {name}, got {by!r}.")
+    X, y, sample_weight = in_double(X), unmasked(y, "y"), unmasked(sample_weight, "sample_weight")
     wish = _Wish(by, ard, tuple(fixed), n_restarts, test_size, sample_weight, random_state)
-    X = in_double(X)
     if kernels is None:
         return _of_present(tuned, clone(model), X, y, wish)
     return _best_of(kernels, model, lambda each, same: _of_present(tuned, each, X, y, same), wish)

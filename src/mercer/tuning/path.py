@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Data
+from ..data import Data, unmasked
 from ..gram.plan import Plan
 from ..gram.stored import KernelGram
 from ..kernels.base import Kernel
@@ -103,6 +103,7 @@ def ridge_path(
     alphas = np.atleast_1d(np.asarray(alphas, dtype=float))
     if np.any(~(alphas > 0)):
         raise ValueError(f"alphas must be > 0, got {alphas.min()}.")
+    y, sample_weight = unmasked(y, "y"), unmasked(sample_weight, "sample_weight")
     Y = np.asarray(y, dtype=float)
     flat = Y.ndim == 1
     Y = Y[:, None] if flat else Y

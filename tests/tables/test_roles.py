@@ -215,3 +215,23 @@ def test_label_targets():
         label_target(pd.DataFrame({"y": [None, None]}), "y")
     with pytest.raises(ValueError, match="no column 'v'"):
         label_target(table, "v")
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2024-01-31", "2023-12-01", "2024-01-31 12:30"],
+        ["31.1.2024", "01.12.2023", "?"],
+        ["1/31/2024", "12/1/2023", "1/31/2024"],
+        ["2024/01/31T10:00", "2023/12/01", "2023/12/02"],
+    ],
+)
+def test_dates_of_all_countries_are_no_labels(dates):
+    (column,) = describe(pd.DataFrame({"when": dates * 4}))
+    assert column.role == "skipped"
+    assert column.why.startswith("dates are not used")
+
+
+def test_what_only_resembles_dates():
+    (column,) = describe(pd.DataFrame({"version": ["1.2.2024555", "1.3.2024555"] * 4}))
+    assert column.role == "label"

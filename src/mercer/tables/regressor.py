@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from ..cli.output import count
 from ..exceptions import MercerWarning
 from ..frames import pandas
 from ..gram.plan import Plan
@@ -33,7 +34,7 @@ SEARCH_ROWS = 1500  # kernels are compared on at most this many rows
 CHECKED_ROWS = 5000  # up to this many, every row is predicted from all others after the fit
 MANY_ROWS = 10_000  # from here on kernels are approximated by landmarks,
 RANK = 1000  # of which there are so many, unless rank says something else
-_LEARNED_ROWS = 500  # lengthscales of single columns are learned on at most this many,
+_LEARNED_ROWS = 900  # lengthscales of single columns are learned on at most this many,
 _LEARNED_COLUMNS = 40  # and for no more columns than this
 
 
@@ -210,7 +211,8 @@ class TableRegressor(RegressorMixin, TableModel):
         sample, target = table.iloc[rows].reset_index(drop=True), y[rows]
         linear = linear_kernel(table, self.roles_)
         kernels = [] if self.kernel is not None else table_kernels(table, self.roles_)
-        self._say(f"comparing {len(kernels) + 1} kernels on {len(rows)} of {len(y)} rows")
+        compared = count(len(kernels) + 1, "kernel")
+        self._say(f"comparing {compared} on {len(rows)} of {len(y)} rows")
         baseline = search = self._search([linear, *kernels], sample, target)
         if self.kernel is not None:
             search = self._search([on_table(self.kernel, self.roles_)], sample, target)
@@ -236,8 +238,10 @@ class TableRegressor(RegressorMixin, TableModel):
     def _learned(self, search: KernelRidgeCV, table: Table, y: np.ndarray) -> KernelRidgeCV:
         """A search whose kernel has a learned lengthscale for each column, if that is better.
 
-        They are learned by leave-one-out errors, from the best kernel of the search and from a
-        Gaussian one, on fewer rows; whether they are kept is decided on the same folds as all else.
+        They are learned from the best kernel of the search and from a Gaussian one, on fewer rows;
+        whether they are kept is decided on the same folds as all else. The folds have seen the
+        rows, so they are learned by the likelihood: lengthscales that make leave-one-out errors
+        small make those of the folds small as well, but not those of new rows.
         """
         numbers = [name for name, role in self.roles_.items() if role == "number"]
         if not 2 <= len(numbers) <= _LEARNED_COLUMNS or len(y) < 5 * len(numbers):
@@ -252,7 +256,7 @@ class TableRegressor(RegressorMixin, TableModel):
             begin = KernelRidge(search.alpha_, kernel=start)
             with warnings.catch_warnings(), few_threads(len(y)):
                 warnings.simplefilter("ignore", MercerWarning)  # a bound is no harm: it is compared
-                found = tune(begin, table.iloc[some], y[some], by="loo").tuning_
+                found = tune(begin, table.iloc[some], y[some]).tuning_
             alphas = sorted({*map(float, self.alphas), float(f"{found.alpha:.3g}")})
             other = self._search([readable(found.kernel)], table, y, alphas)
             if other.best_score_ > search.best_score_:

@@ -18,6 +18,7 @@ _SOME = 0.2  # the share of numbers among labels that is worth a word
 _LARGEST = 1e100  # numbers whose squares, and sums of squares, are far from overflow
 _FEW = 10  # different values of a target, which may be labels then
 _LONG = 20  # characters; longer strings, mostly different, are text
+_DATE = r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4})(?!\d)"
 _NUMBERING = ("", "id", "index", "row", "unnamed: 0")
 
 
@@ -75,7 +76,7 @@ def _describe(name: str, column: Any) -> Column:
         found = Column(name, "number")
         if numbers_rows(name, column):
             return Column(name, "skipped", "it numbers the rows")
-    elif kind == "M" or values.astype(str).str.match(r"\d{4}-\d\d-\d\d").all():
+    elif kind == "M" or _dates(values.astype(str)):
         return Column(name, "skipped", "dates are not used; add columns such as year or month")
     else:
         found = _of_strings(name, values.astype(str), _MOSTLY)
@@ -85,6 +86,12 @@ def _describe(name: str, column: Any) -> Column:
             why = f"values as large as {largest:.0e} cannot be computed with; use another unit"
             return Column(name, "skipped", why)
     return found
+
+
+def _dates(values: Any) -> bool:
+    """Are these strings dates, with or without a time, as 2024-03-31, 31.3.2024 or 3/31/2024?"""
+    given = values[~is_missing(values)].str.strip()
+    return bool(len(given) and given.str.match(_DATE).all())
 
 
 def _odd(column: Any) -> str | None:

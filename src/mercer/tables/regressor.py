@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from ..cli.output import count
 from ..exceptions import MercerWarning
 from ..frames import pandas
 from ..gram.plan import Plan
@@ -26,7 +25,7 @@ from ..models.ridge_cv import KernelRidgeCV
 from ..search.outcome import readable
 from ..tuning.models import tune
 from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .numbers import PLAIN
+from .numbers import PLAIN, count
 from .roles import Table, describe, incomplete, tidy
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)

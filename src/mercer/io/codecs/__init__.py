@@ -2,10 +2,5 @@
 
 from . import data, objects, rkhs, structures, tables
 
-__all__ = [
-    "data",
-    "objects",
-    "rkhs",
-    "structures",
-    "tables",
-]  # importing them registers what they can write
+# importing them registers what they can write
+__all__ = ["data", "objects", "rkhs", "structures", "tables"]

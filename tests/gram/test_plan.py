@@ -94,10 +94,10 @@ def test_what_is_computed_beside_a_matrix_counts():
     X = np.zeros((1000, 3))  # K takes 8 MB
     plan = Plan(memory="10 MB", workers=1)
     assert isinstance(plan.gram(Gaussian(), X), DenseGram)
-    assert isinstance(plan.gram(Gaussian(), X, doubles=1), DenseGram)
-    assert isinstance(plan.gram(Gaussian(), X, doubles=2), TiledGram)
+    assert isinstance(plan.beside(1).gram(Gaussian(), X), DenseGram)
+    assert isinstance(plan.beside(2).gram(Gaussian(), X), TiledGram)
     assert isinstance(plan.gram(Gaussian(), X.astype(np.float32)), DenseGram)
-    assert isinstance(plan.gram(Gaussian(), X.astype(np.float32), doubles=1), TiledGram)
+    assert isinstance(plan.beside(1).gram(Gaussian(), X.astype(np.float32)), TiledGram)
     said = Plan(memory="8.1 MB", workers=1).explain(Gaussian(), X)
     assert "with what is computed beside it, over the budget of 8.1 MB" in said
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -71,23 +72,28 @@ class Plan(Params):
     storage: str = one_of("auto", "auto", "dense", "tiled", "lowrank")
     device: str = one_of("cpu", "cpu")
     rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))
+    _doubles = 0  # matrices beside which K has to have room
 
     @property
     def budget(self) -> float:
         """The memory budget in bytes."""
         return parse_memory(self.memory) if self.memory is not None else free_memory() / 2
 
-    def gram(self, kernel: Kernel, X: Data, doubles: int = 0) -> Gram:
-        """The Gram operator of a kernel on raw data; nothing large is computed yet.
+    def beside(self, doubles: int) -> Self:
+        """The same plan for a solver that holds so many matrices of doubles at once, K included.
 
-        K is stored only where there is also room for what a solver makes of it: ``doubles`` is the
-        number of matrices in double precision that it holds at once, K included; 0 if it works in
-        the memory of K.
+        K is then stored only where there is room for all of them.
         """
+        plan = copy(self)
+        plan._doubles = doubles
+        return plan
+
+    def gram(self, kernel: Kernel, X: Data) -> Gram:
+        """The Gram operator of a kernel on raw data; nothing large is computed yet."""
         kernel = kernel.resolve(X)
         P = kernel.prepare(X)
-        small = self.memory is None and 8 * max(doubles, 1) * length(P) ** 2 <= _TINY
-        chosen, _ = self._choose(kernel, P, np.inf if small else self.budget, doubles)
+        small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
+        chosen, _ = self._choose(kernel, P, np.inf if small else self.budget)
         if self._approximates(kernel, P):
             landmarks = take(X, choose_landmarks(kernel, P, self.rank))
             kernel = Nystrom(kernel, landmarks, self.rank)
@@ -108,9 +114,7 @@ class Plan(Params):
         count = kernel.n_features(P)
         return count is None or count > self.rank >= 1
 
-    def _choose(
-        self, kernel: Kernel, P: Data, budget: float, doubles: int = 0
-    ) -> tuple[type[KernelGram], str]:
+    def _choose(self, kernel: Kernel, P: Data, budget: float) -> tuple[type[KernelGram], str]:
         if self.rank is not None and self.storage not in ("auto", "lowrank"):
             raise ValueError(
                 f"rank={self.rank!r} makes K a product of features, which storage={self.storage!r} "
@@ -149,8 +153,8 @@ class Plan(Params):
                 f"LowRankGram: the kernel has a finite feature map, so K = Phi Phi' and {size} "
                 f"is never formed."
             )
-        single = nbytes if doubles and dtype.itemsize < 8 else 0  # of which a copy is made
-        whole = max(nbytes, single + doubles * 8 * n * n)
+        single = nbytes if self._doubles and dtype.itemsize < 8 else 0  # of which a copy is made
+        whole = max(nbytes, single + self._doubles * 8 * n * n)
         needs = whole + in_flight(n, self.workers, dtype.itemsize)
         if needs <= budget:
             return DenseGram, (

@@ -95,7 +95,7 @@ class RepresenterMachine(BaseEstimator):
     def _make_gram(self, X: Data, loss: Loss | None = None, solver: str = "auto") -> Any:
         """The operator, with room for what the solver of a loss makes of it."""
         room = 0 if loss is None else matrices_of(loss, solver, self.fit_intercept)
-        gram: Any = (self.plan or Plan()).gram(as_kernel(self.kernel, X), X, room)
+        gram: Any = (self.plan or Plan()).beside(room).gram(as_kernel(self.kernel, X), X)
         self.X_fit_, self.gram_, self.kernel_ = X, gram, gram.kernel
         return gram
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import Gaussian, Linear, Plan, Spectrum, _codecs, load, save
+from mercer import Gaussian, Linear, Plan, Spectrum, load, save
 from mercer.exceptions import FileFormatError
+from mercer.io.codecs import kinds
 
 WORDS = ["kernel", "kerning", "colonel", "corn", "cork", "keel"]
 
@@ -59,6 +60,7 @@ def test_operators_of_any_making(path, rng):
         (Linear(), None),
     ],
 )
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DenseWarning")
 def test_paths(kernel, plan, path, rng):
     X, y = rng.normal(size=(15, 2)), rng.normal(size=(15, 2))
     p = mercer.ridge_path(kernel, X, y, [0.01, 1.0], plan=plan)
@@ -81,8 +83,8 @@ def test_a_path_on_strings(path):
 def forge(value, path, monkeypatch, **parts):
     """Saves a value with other nodes in its description."""
     name = f"mercer.{type(value).__name__}"
-    encoder = _codecs.ENCODERS[name]
-    monkeypatch.setitem(_codecs.ENCODERS, name, lambda *args: {**encoder(*args), **parts})
+    encoder = kinds.ENCODERS[name]
+    monkeypatch.setitem(kinds.ENCODERS, name, lambda *args: {**encoder(*args), **parts})
     save(value, path)
 
 

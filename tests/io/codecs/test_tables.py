@@ -88,10 +88,10 @@ def test_models(model, table, path, rng):
     ],
 )
 def test_damaged_tables(columns, path, monkeypatch):
-    from mercer import _codecs
+    from mercer.io.codecs import kinds
 
     monkeypatch.setitem(
-        _codecs.ENCODERS, "polars.DataFrame", lambda *_: {"type": "polars", "columns": columns}
+        kinds.ENCODERS, "polars.DataFrame", lambda *_: {"type": "polars", "columns": columns}
     )
     save(pl.DataFrame({"a": [1]}), path)
     with pytest.raises(FileFormatError):

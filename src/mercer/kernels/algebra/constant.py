@@ -65,11 +65,11 @@ class Constant(Kernel):
         return np.full(len(X), self.value, dtype=np.float64)
 
     def log_tiles(self, X: Data, Y: Data) -> Tile:
-        log = np.float32(0.0 if self.value else -np.inf)
+        log = 0.0 if self.value else -np.inf
         return lambda rows, cols: np.full((len(X[rows]), len(Y[cols])), log)
 
     def log_diag(self, X: Data) -> np.ndarray:
-        return np.full(len(X), np.float32(0.0 if self.value else -np.inf))
+        return np.full(len(X), 0.0 if self.value else -np.inf)
 
     def log_offsets(self, X: Data) -> np.ndarray:
         return np.full(len(X), np.log(self.value) / 2 if self.value else 0.0)

@@ -54,6 +54,7 @@ class Version:
     def __init__(self, tree: Path) -> None:
         paths = os.pathsep.join([str(tree / "src"), str(tree)])
         cache = tempfile.mkdtemp(prefix="mercer-compare-")
+        data = os.environ.get("MERCER_DATA") or str(ROOT.parent / "shared" / "data")
         self.process = subprocess.Popen(
             [sys.executable, "-c", _WORKER.format(str(Path(__file__).resolve()))],
             stdin=subprocess.PIPE,
@@ -61,7 +62,7 @@ class Version:
             stderr=subprocess.DEVNULL,
             text=True,
             cwd=tree,
-            env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": cache},
+            env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": cache, "MERCER_DATA": data},
         )
 
     def run(self, name: str, size: str) -> dict[str, Any]:

@@ -30,32 +30,27 @@ N = 600
 class Counting(Gram):
     """Blocks of a kernel matrix, counted; nothing else is known of it."""
 
-    def __init__(self, kernel, X, Y=None, seen=None):
+    largest = 0
+
+    def __init__(self, kernel, X, Y=None, *, workers=None):
         self.kernel, self.X, self.Y = kernel, X, X if Y is None else Y
         self.shape = (length(X), length(self.Y))
         self.dtype = np.dtype(float)
         self.symmetric = Y is None
-        self.largest = [0] if seen is None else seen
 
     def block(self, rows, cols):
         K = evaluate(self.kernel, self.X[rows], self.Y[cols])
         if self.symmetric:
-            self.largest[0] = max(self.largest[0], K.size)
+            Counting.largest = max(Counting.largest, K.size)
         return K
 
     def cross(self, X_new):
-        return Counting(self.kernel, self.kernel.prepare(X_new), self.X, self.largest)
+        return Counting(self.kernel, self.kernel.prepare(X_new), self.X)
 
 
-class OwnPlan(Plan):
-    """A plan that hands out operators of one's own."""
-
-    made = None  # the last one
-
-    def gram(self, kernel, X):
-        kernel = kernel.resolve(X)
-        OwnPlan.made = Counting(kernel, kernel.prepare(X))
-        return OwnPlan.made
+def own_plan():
+    Counting.largest = 0
+    return Plan(storage=Counting)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +64,7 @@ def data():
 def test_it_is_a_gram(data):
     X, _ = data
     k = Gaussian(1.5)
-    check_gram(OwnPlan().gram(k, X), k(X), X[:5], k(X[:5], X))
+    check_gram(own_plan().gram(k, X), k(X), X[:5], k(X[:5], X))
 
 
 FREE = {
@@ -106,10 +101,11 @@ def targets(kind, y):
 def test_models_that_need_no_matrix(data, name):
     X, y = data
     make, kind = FREE[name]
+    plan = own_plan()
     with warnings.catch_warnings():
         warnings.simplefilter("error", DenseWarning)
-        found = make(OwnPlan()).fit(X, targets(kind, y))
-    assert OwnPlan.made.largest[0] < N * N
+        found = make(plan).fit(X, targets(kind, y))
+    assert 0 < Counting.largest < N * N
     usual = make(None).fit(X, targets(kind, y))
     if kind is None:
         np.testing.assert_allclose(found.eigenvalues_, usual.eigenvalues_, rtol=1e-6)
@@ -133,5 +129,5 @@ DENSE = {
 def test_models_that_do_say_so(data, name):
     X, y = data
     with pytest.warns(DenseWarning, match="Counting does not store: 600 x 600 entries, 2.88 MB"):
-        found = DENSE[name](OwnPlan()).fit(X, y)
+        found = DENSE[name](own_plan()).fit(X, y)
     np.testing.assert_allclose(found.predict(X), DENSE[name](None).fit(X, y).predict(X), atol=1e-8)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from mercer import Gaussian, Linear, Plan, Spectrum
+from mercer import Gaussian, Gram, Linear, Plan, Spectrum
 from mercer.engine.memory import free_memory, parse_memory
 from mercer.gram.stored import DenseGram, LowRankGram, TiledGram
 
@@ -51,6 +52,8 @@ def test_memory_in_words(text, value):
         ({"memory": -1}, "memory must be"),
         ({"workers": 0}, "workers must be"),
         ({"storage": "cloud"}, "storage must be one of"),
+        ({"storage": int}, "or a subclass of mercer.Gram that has a block"),
+        ({"storage": Gram}, "or a subclass of mercer.Gram that has a block"),
     ],
 )
 def test_refuses_nonsense(bad, message):
@@ -110,3 +113,27 @@ def test_small_matrices_are_stored_without_asking_for_memory(monkeypatch):
     assert not asked
     assert isinstance(Plan().gram(Gaussian(), np.zeros((1200, 3))), TiledGram)
     assert isinstance(Plan(memory="1 kB").gram(Gaussian(), np.zeros((100, 3))), TiledGram)
+
+
+class Plain(Gram):
+    """As little as an operator of one's own needs."""
+
+    def __init__(self, kernel, X, Y=None, *, workers=None):
+        self.K, self.workers = kernel.pairwise(X, X if Y is None else Y), workers
+        self.shape, self.dtype = self.K.shape, self.K.dtype
+
+    def block(self, rows, cols):
+        return self.K[rows][:, cols]
+
+
+def test_an_operator_of_ones_own(X):
+    plan = Plan(storage=Plain, workers=2, memory="1 GB")
+    gram = plan.gram(Gaussian("median"), X)
+    assert isinstance(gram, Plain)
+    assert (gram.workers, gram.limit) == (2, 1e9)
+    assert gram.kernel == Gaussian("median").resolve(X)  # set where the class does not keep it
+    assert plan.explain(Gaussian(), X) == "Plain: asked for by storage=Plain."
+    assert repr(plan) == "Plan(memory='1 GB', workers=2, storage=Plain)"
+    assert clone(plan) == plan
+    with pytest.raises(ValueError, match="which storage=Plain excludes"):
+        Plan(storage=Plain, rank=5).gram(Gaussian(), X)

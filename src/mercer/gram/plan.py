@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from inspect import isabstract
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,13 @@ from ..data import Data, length, take
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, choose_landmarks, is_rank
 from ..kernels.base import Kernel
-from ..params import Params, one_of, parameter
+from ..params import Params, one_of, parameter, show
 from .base import Gram
-from .stored import DenseGram, KernelGram, LowRankGram, TiledGram
+from .stored import DenseGram, LowRankGram, TiledGram
 from .tiles import cores, in_flight
 
 _TINY = 1e7  # bytes up to which nobody asks how much memory is free, which takes longer than K
+STORAGE: dict[str, type[Gram]] = {"dense": DenseGram, "tiled": TiledGram, "lowrank": LowRankGram}
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
 
 
@@ -26,6 +28,14 @@ def _memory(value: Any) -> str | None:
         return None if value is None or parse_memory(value) > 0 else "a positive amount of memory"
     except (TypeError, ValueError):
         return 'a number of bytes or a string like "2 GB"'
+
+
+def _storage(value: Any) -> str | None:
+    known = isinstance(value, str) and value in ("auto", *STORAGE)
+    if known or (isinstance(value, type) and issubclass(value, Gram) and not isabstract(value)):
+        return None
+    listed = ", ".join(map(repr, ("auto", *STORAGE)))
+    return f"one of {listed}, or a subclass of mercer.Gram that has a block"
 
 
 @dataclass(eq=False, repr=False)
@@ -41,9 +51,11 @@ class Plan(Params):
         free now.
     workers : int, optional
         The number of threads; by default all cores this process may use.
-    storage : {"auto", "dense", "tiled", "lowrank"}
+    storage : {"auto", "dense", "tiled", "lowrank"} or subclass of Gram
         ``"auto"`` uses features where the kernel has few of them, stores K where it fits the
-        memory, and computes it tile by tile otherwise.
+        memory, and computes it tile by tile otherwise. A class of your own is called as
+        ``storage(kernel, X, workers=workers)``, with a kernel whose parameters are numbers and
+        samples that it has prepared.
     rank : int or float, optional
         Replace a kernel with more features than this by its :class:`~mercer.Nystrom`
         approximation of that rank; a number below 1 is the share of the trace of K that may be
@@ -69,7 +81,7 @@ class Plan(Params):
         None,
         check=lambda w: None if w is None or (isinstance(w, int) and w > 0) else "None or >= 1",
     )
-    storage: str = one_of("auto", "auto", "dense", "tiled", "lowrank")
+    storage: str | type[Gram] = parameter("auto", check=_storage)
     device: str = one_of("cpu", "cpu")
     rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))
     _doubles = 0  # matrices beside which K has to have room
@@ -93,12 +105,14 @@ class Plan(Params):
         kernel = kernel.resolve(X)
         P = kernel.prepare(X)
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
-        chosen, _ = self._choose(kernel, P, np.inf if small else self.budget)
+        chosen: Any = self._choose(kernel, P, np.inf if small else self.budget)[0]
         if self._approximates(kernel, P):
             landmarks = take(X, choose_landmarks(kernel, P, self.rank))
             kernel = Nystrom(kernel, landmarks, self.rank)
             P = kernel.extend(P)
         gram = chosen(kernel, P, workers=self.workers)
+        if not hasattr(gram, "kernel"):
+            gram.kernel = kernel
         gram.limit = np.inf if self.memory is None else self.budget
         return gram
 
@@ -114,11 +128,11 @@ class Plan(Params):
         count = kernel.n_features(P)
         return count is None or count > self.rank >= 1
 
-    def _choose(self, kernel: Kernel, P: Data, budget: float) -> tuple[type[KernelGram], str]:
+    def _choose(self, kernel: Kernel, P: Data, budget: float) -> tuple[type[Gram], str]:
         if self.rank is not None and self.storage not in ("auto", "lowrank"):
             raise ValueError(
-                f"rank={self.rank!r} makes K a product of features, which storage={self.storage!r} "
-                f'excludes; use storage="lowrank".'
+                f"rank={self.rank!r} makes K a product of features, which "
+                f'storage={show(self.storage)} excludes; use storage="lowrank".'
             )
         if self._approximates(kernel, P):
             size = (
@@ -142,10 +156,9 @@ class Plan(Params):
                 f'storage="lowrank", but {kernel!r} has no finite feature map; give the plan a '
                 f"rank, such as rank=500, to approximate it."
             )
-        named = {"dense": DenseGram, "tiled": TiledGram, "lowrank": LowRankGram}
         if self.storage != "auto":
-            chosen: type[KernelGram] = named[self.storage]
-            return chosen, f"{chosen.__name__}: asked for by storage={self.storage!r}."
+            chosen = STORAGE[self.storage] if isinstance(self.storage, str) else self.storage
+            return chosen, f"{chosen.__name__}: asked for by storage={show(self.storage)}."
         room = min(budget, max(nbytes, _SMALL))
         finite = count is not None and kernel.features_pay(P)
         if finite and (2 * (count or 0) <= n or _sparse_bytes(kernel, P) <= room):

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from . import frames
 from .exceptions import DomainError
 from .frames import is_frame
+from .kinds import hints
 
 __all__ = [
     "Data",
@@ -217,8 +218,7 @@ def _numbers(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:
             raise frames.dates(owner, f"the {kind}") from None
         raise DomainError(
             f"{owner} works on vectors: an (n, d) array of numbers, got a {kind} of "
-            f"something else. For strings use Spectrum(k), for labels Categorical(), for "
-            f"series GlobalAlignment()."
+            f"something else. {hints()}"
         ) from None
     single = numbers.dtype == np.float32
     X = np.ascontiguousarray(numbers, dtype=np.float32 if single else np.float64)

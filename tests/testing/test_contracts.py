@@ -20,7 +20,7 @@ from mercer import (
 )
 from mercer.gram.stored import DenseGram
 from mercer.kernels.calculus import properties as prop
-from mercer.kernels.calculus.domains import VECTORS
+from mercer.kernels.vectors.kind import VECTORS
 from mercer.testing import check_gram, check_kernel, check_properties, check_psd
 
 X = np.random.default_rng(3).standard_normal((24, 3))

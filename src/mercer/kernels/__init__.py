@@ -49,5 +49,6 @@ FLAT = {
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     FLAT,
+    {"calculus.domains": "Domain Kind Stored register_kind"},
     rooms="algebra calculus distributions given labels notation pairs series strings trees vectors",
 )

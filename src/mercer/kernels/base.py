@@ -225,8 +225,7 @@ class Kernel(Params, ABC):
         X = as_samples(X)
         if not (is_frame(X) and is_frame(reference)):
             return X
-        whole = self.domain.whole.kind in ("vectors", "ball", "interval", "circle")
-        return align(X, reference, whole=whole)
+        return align(X, reference, whole=self.domain.whole.facts.numeric)
 
     def gram(self, X: Data, plan: Plan | None = None) -> Gram:
         """The Gram matrix of X as an operator, stored as the plan decides."""

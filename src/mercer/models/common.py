@@ -88,8 +88,8 @@ def _checked(estimator: BaseEstimator, X: Data, kernel: Any, reset: bool) -> Dat
         return X.tocsr() if sp.issparse(X) else X
     if length(X) == 0:
         raise ValueError("X has no samples: at least one is needed.")
-    series = not function and kernel.domain.whole.kind == "series"  # times are no features
-    if is_frame(X) or sp.issparse(X) or (isinstance(X, np.ndarray) and not series):
+    ragged = not function and kernel.domain.whole.facts.ragged  # times are no features
+    if is_frame(X) or sp.issparse(X) or (isinstance(X, np.ndarray) and not ragged):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     return X
 
@@ -127,7 +127,8 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
 
 def on_vectors(kernel: Kernel) -> bool:
     """Does the kernel work on rows of an (n, d) array of numbers?"""
-    return kernel.domain.whole.kind in ("vectors", "ball", "interval", "circle", "everything")
+    domain = kernel.domain.whole
+    return domain.facts.numeric or domain.blind
 
 
 def _is_structured(X: Data) -> bool:

@@ -109,10 +109,14 @@ def text_kernels(roles: dict[str, str], rest: Kernel | None) -> list[Kernel]:
 def on_table(kernel: Kernel, roles: dict[str, str]) -> Kernel:
     """The kernel itself if it names columns, else on all the columns that it can be meant for."""
     kind = kernel.domain.kind
-    wanted = {"strings": "text", "labels": "label"}.get(kind, "number")
+    wanted = kernel.domain.facts.role
     names = [name for name, role in roles.items() if role == wanted]
     if kind in ("columns", "everything", "any", "subset"):
         return kernel
+    if not wanted:
+        raise ValueError(
+            f"{kernel!r} works on {kernel.domain}; say in which column they are: .on('column')."
+        )
     if not names or (wanted != "number" and len(names) > 1):
         raise ValueError(
             f"{kernel!r} works on {kernel.domain}, and the table has {len(names)} columns of role "

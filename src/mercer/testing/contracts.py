@@ -205,7 +205,7 @@ def check_properties(kernel: Kernel, X: Data, rng: Any = 0) -> None:
         if p.domain.kind == "vectors" and (Z := promise.as_points(X)) is not None:
             moved = k(Z + rng.uniform(-1, 1, Z.shape[1]))
             agree(moved, k(Z), 100 * tol, "stationary is claimed, but shifting X changes K")
-    rows = promise.distinct(X, p.domain.kind)
+    rows = promise.distinct(X, p.domain)
     if p.strictly_pd and len(rows) > 1:
         rows = rng.permutation(rows)[: promise.SUBSET]
         promise.strictly_definite(k.pairwise(take(P, rows), take(P, rows)), rows)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from ..data import Data, length, take
 from ..features.sparse import sparse_block
 from ..kernels.base import Kernel
+from ..kernels.calculus.domains import Domain
 from ..params import Params, same
 
 SUBSET = 50  # samples in an eigenvalue, distance or gradient test
@@ -192,15 +193,24 @@ def strictly_definite(K: np.ndarray, rows: np.ndarray) -> None:
     require(rank == len(K), f"{claim} have a Gram matrix of rank {rank} < {len(K)}")
 
 
-def distinct(X: Data, kind: str) -> np.ndarray:
-    """The places of samples that are surely different points of a domain of this kind."""
-    if kind in ("vectors", "ball", "interval") and (Z := as_points(X)) is not None:
+def distinct(X: Data, domain: Domain) -> np.ndarray:
+    """The places of samples that are surely different points of a domain."""
+    known_apart = domain.facts.numeric and domain.faithful  # not so on a circle
+    if known_apart and (Z := as_points(X)) is not None:
         grid = np.round(Z / (np.abs(Z).max() or 1), 3)  # near points look alike to the kernel too
         return np.sort(np.unique(grid, axis=0, return_index=True)[1])
-    if kind in ("strings", "labels") and isinstance(X, list | tuple):
+    if domain.facts.hashable and isinstance(X, list | tuple) and all(map(_hashable, X)):
         known = {x: i for i, x in enumerate(X) if x is not None and x == x}  # one missing label
         return np.array(sorted(known.values()), dtype=int)
     return np.zeros(0, dtype=int)
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def as_points(X: Data) -> np.ndarray | None:

@@ -8,14 +8,11 @@ import pytest
 from mercer.kernels.calculus.domains import (
     ANY,
     EVERYTHING,
-    LABELS,
     PROJECTION,
     REFINEMENT,
     RESTRICTION,
     SAME,
-    STRINGS,
     UNCLEAR,
-    VECTORS,
     Relation,
     ball,
     certain,
@@ -27,6 +24,9 @@ from mercer.kernels.calculus.domains import (
     separates,
     subset,
 )
+from mercer.kernels.labels.kind import LABELS
+from mercer.kernels.strings.kind import STRINGS
+from mercer.kernels.vectors.kind import VECTORS
 
 A, B, AB = (on_columns(VECTORS, c) for c in ("a", "b", ["a", "b"]))
 BC, C = on_columns(VECTORS, ["b", "c"]), on_columns(VECTORS, "c")

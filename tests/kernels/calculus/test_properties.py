@@ -28,7 +28,7 @@ from mercer import (
     Theta,
 )
 from mercer.kernels.calculus import facts as theorems
-from mercer.kernels.calculus.domains import ANY, STRINGS, VECTORS, ball, circle, interval
+from mercer.kernels.calculus.domains import ANY, ball, circle, interval
 from mercer.kernels.calculus.properties import (
     Fact,
     Properties,
@@ -41,6 +41,8 @@ from mercer.kernels.calculus.properties import (
     yes,
 )
 from mercer.kernels.calculus.transformed import of_centered
+from mercer.kernels.strings.kind import STRINGS
+from mercer.kernels.vectors.kind import VECTORS
 
 ORDER = (
     "bounded",

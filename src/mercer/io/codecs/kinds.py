@@ -3,7 +3,7 @@
 An encoder turns a value into a node: JSON that is the value itself, a list of nodes, or a dict
 whose "type" names the decoder. Arrays are put aside by the writer and fetched by the reader.
 Nothing that a node says is imported or called, except constructors in the lists of
-``_codecs_objects.py``.
+``objects.py``. Samples of other kinds are stored as their kind says (:mod:`mercer.kinds`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
+
+from ...kinds import Stored, registered
 
 Node = Any
 
@@ -69,14 +71,19 @@ def encode(value: Any, write: Writer, place: str) -> Node:
     if hasattr(type(value), "saved_state"):
         return ENCODERS[ESTIMATOR](value, write, place)
     for base in type(value).__mro__[:-1]:
-        package = base.__module__.partition(".")[0]
-        encoder = ENCODERS.get(f"{package}.{base.__qualname__}")
+        known = f"{base.__module__.partition('.')[0]}.{base.__qualname__}"
+        encoder = ENCODERS.get(known)
         if encoder is not None:
             return encoder(value, write, place)
+        for stored in _all_stored():
+            if known in stored.types:
+                return _encode_parts(value, stored, write, place)
     name = type(value).__name__
     if type(value).__module__.partition(".")[0] == "mercer":
         raise ValueError(f"cannot save {place}: this version does not store a {name}.")
-    what = "a function" if callable(value) else f"a {name}"
+    what = f"a {name}"
+    if callable(value):
+        what = "a class" if isinstance(value, type) else "a function"
     raise ValueError(
         f"cannot save {place}: it is {what}, and only numbers, strings, arrays, tables and "
         f"mercer's own objects are stored, never code."
@@ -92,9 +99,15 @@ def decode(node: Node, read: Reader) -> Any:
     if not isinstance(node, dict):
         return node
     decoder = DECODERS.get(str(node.get("type")))
-    if decoder is None:
-        raise Unreadable(f"holds a {node.get('type')!r}, which this version does not know.")
-    return decoder(node, read)
+    if decoder is not None:
+        return decoder(node, read)
+    for stored in _all_stored():
+        if stored.tag == node.get("type"):
+            return _decode_parts(node, stored, read)
+    raise Unreadable(
+        f"holds a {node.get('type')!r}, which this version does not know; if it is a kind of data "
+        f"of your own, import the module that registers it first."
+    )
 
 
 def needed(package: str, what: str) -> Any:
@@ -103,3 +116,25 @@ def needed(package: str, what: str) -> Any:
         return import_module(package)
     except ImportError:
         raise ImportError(f"this file holds {what} of {package}: install it.") from None
+
+
+def _encode_parts(value: Any, stored: Stored, write: Writer, place: str) -> Node:
+    parts = stored.parts(value)
+    if stored.tag in DECODERS or "type" in parts:
+        raise ValueError(
+            f"cannot save {place}: the tag {stored.tag!r} of its kind, or a part called 'type', "
+            f"means something else in files; choose another name."
+        )
+    return {"type": stored.tag, **{name: write(part, place) for name, part in parts.items()}}
+
+
+def _decode_parts(node: dict[str, Node], stored: Stored, read: Reader) -> Any:
+    parts = {name: read(part) for name, part in node.items() if name != "type"}
+    try:
+        return stored.build(**parts)
+    except ValueError as error:
+        raise Unreadable(f"holds {str(error).rstrip('.')}.") from None
+
+
+def _all_stored() -> list[Stored]:
+    return [each for kind in registered() for each in kind.stored]

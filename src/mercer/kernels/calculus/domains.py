@@ -1,5 +1,8 @@
 """Where a kernel lives: the set its properties are stated on, and how two such sets combine.
 
+What is known of a kind of data is in a registry (:mod:`mercer.kinds`), to which every folder of
+kernels adds its own.
+
 "Strictly positive definite" means nothing without "on which points": ``Gaussian().on("a")`` is
 strictly positive definite on column a, but not on rows (a, b). Two kernels in one expression are
 therefore compared on their *joint* domain, and each is related to it: does the joint domain hold
@@ -11,34 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-Kind = Literal[
-    "vectors",
-    "ball",
-    "interval",
-    "circle",
-    "labels",
-    "strings",
-    "trees",
-    "series",
-    "bags",
-    "columns",
-    "subset",
-    "everything",
-    "any",
-]
-
-_WORDS = {
-    "vectors": "vectors",
-    "labels": "labels",
-    "strings": "strings",
-    "trees": "ordered labelled trees",
-    "series": "series of points",
-    "bags": "distributions",
-    "everything": "samples of any kind",
-    "any": "arbitrary objects",
-}
+from ...kinds import Kind, Stored, kind_of, register
 
 
 class Relation(NamedTuple):
@@ -59,18 +37,24 @@ PROJECTION = Relation(merges=None, shrinks=False)
 UNCLEAR = Relation(merges=None, shrinks=True)
 
 
+__all__ = ["Domain", "Kind", "Stored", "register_kind"]  # for extensions
+
+
 @dataclass(frozen=True)
 class Domain:
-    """A set of samples: its kind, what delimits it, and what it is made of.
+    """A set of samples: the name of its kind, what delimits it, and what it is made of.
 
     ``parts`` holds the columns of a table with their domains, or the one set that a "subset" lies
     in; ``extent`` holds the radius of a ball, the ends of an interval, the period of a circle.
     """
 
-    kind: Kind
+    kind: str
     detail: str = ""
     parts: tuple[tuple[Hashable, Domain], ...] = ()
     extent: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        kind_of(self.kind)  # raises where there is none
 
     def __str__(self) -> str:
         if self.kind == "columns":
@@ -79,22 +63,27 @@ class Domain:
         if self.kind == "subset":
             known = self.whole.kind != "any" or self.whole.detail
             return f"a subset of {self.whole}" if known else "the samples that all parts accept"
-        return self.detail or _WORDS[self.kind]
+        return self.detail or self.facts.words
+
+    @property
+    def facts(self) -> Kind:
+        """What is known of this kind of data."""
+        return kind_of(self.kind)
 
     @property
     def compact(self) -> bool:
         """Is the set known to be compact?"""
-        return self._every(lambda d: d.kind in ("circle", "interval"))
+        return self._every(lambda d: d.facts.compact)
 
     @property
     def euclidean(self) -> bool:
         """Is it all of R^d (possibly named by columns)?"""
-        return self._every(lambda d: d.kind == "vectors")
+        return self._every(lambda d: d.facts.euclidean)
 
     @property
     def discrete(self) -> bool:
         """Is it a countable set in which no sample is near another?"""
-        return self._every(lambda d: d.kind in ("labels", "strings", "trees"))
+        return self._every(lambda d: d.facts.discrete)
 
     @property
     def blind(self) -> bool:
@@ -106,14 +95,12 @@ class Domain:
         """Does it surely hold infinitely many points?"""
         if self.kind == "columns":
             return any(inner.infinite for _, inner in self.parts)
-        endless = ("vectors", "ball", "interval", "circle", "strings", "trees", "series", "bags")
-        return self.kind in endless
+        return self.facts.infinite
 
     @property
     def faithful(self) -> bool:
         """Is a sample known once it is known as a point of this set?"""
-        samples = ("vectors", "ball", "interval", "labels", "strings", "trees", "series", "any")
-        return self.kind in samples
+        return self.facts.faithful
 
     @property
     def columns(self) -> frozenset[Hashable]:
@@ -169,13 +156,30 @@ class Domain:
         return Relation(merges, any(r.shrinks for r in each))
 
 
-VECTORS = Domain("vectors", "vectors in R^d")
-LABELS = Domain("labels", "labels (a discrete set)")
-STRINGS = Domain("strings", "strings")
-TREES = Domain("trees", "ordered labelled trees")
-SERIES = Domain("series", "series of points in R^d")
-EVERYTHING = Domain("everything")  # of kernels that do not look at the sample at all
-ANY = Domain("any")  # of kernels whose samples nothing is known about
+def register_kind(kind: Kind) -> Domain:
+    """Make a kind of data known, and return the set of all its samples: the domain of kernels.
+
+    Parameters
+    ----------
+    kind : Kind
+        Its name, what is known of it, the kernel to recommend, how samples are written to files.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Kind, register_kind
+    >>> SETS = register_kind(Kind("multisets", "finite multisets of letters", discrete=True))
+    >>> print(SETS)
+    finite multisets of letters
+    """
+    return Domain(register(kind).name)
+
+
+_BLIND = Kind("everything", "samples of any kind")
+_UNKNOWN = Kind("any", "arbitrary objects", faithful=True)
+EVERYTHING = register_kind(_BLIND)  # of kernels that do not look at the sample at all
+ANY = register_kind(_UNKNOWN)  # of kernels whose samples nothing is known about
+for _name, _words in (("columns", "columns of a table"), ("subset", "some of the samples")):
+    register_kind(Kind(_name, _words))
 
 
 def ball(radius: float) -> Domain:
@@ -191,11 +195,6 @@ def interval(low: float, high: float) -> Domain:
 def circle(period: float) -> Domain:
     """The line modulo a period."""
     return Domain("circle", f"the circle of circumference {period:g}", extent=(float(period),))
-
-
-def bags(points: Domain) -> Domain:
-    """Distributions, each given by a sample of points: the order of a sample does not matter."""
-    return Domain("bags", f"distributions, given by samples of {points}")
 
 
 def subset(whole: Domain) -> Domain:
@@ -233,7 +232,7 @@ def joint(a: Domain, b: Domain) -> Domain:
     if b.kind == "columns":
         return a if a.kind == "vectors" and b.euclidean else subset(ANY)
     if a.kind == "circle":  # of another circumference, or of the line
-        return VECTORS
+        return Domain("vectors")
     if a.kind == b.kind == "interval":
         low, high = max(a.extent[0], b.extent[0]), min(a.extent[1], b.extent[1])
         return interval(low, high) if low < high else subset(a)

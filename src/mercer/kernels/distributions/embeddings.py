@@ -15,9 +15,10 @@ from ...params import parameter, positive
 from ..algebra.constant import is_kernel
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, bags
+from ..calculus.domains import Domain
 from ..calculus.facts import UNKNOWN
 from .bags import Bags, bounds_of, pieces, read
+from .kind import bags
 
 _MEDIAN_BAGS = 200
 

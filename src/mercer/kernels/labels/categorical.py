@@ -15,7 +15,8 @@ from ...exceptions import DomainError
 from ...features.sparse import stable_codes
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import LABELS, Domain
+from ..calculus.domains import Domain
+from .kind import LABELS
 
 _WHOLE = 2**55  # whole numbers between -2^55 and 2^55 are their own code, moved to be >= 0
 _HASHED = 2**56  # the codes of all other labels lie in [2^56, 2^57)

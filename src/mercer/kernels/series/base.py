@@ -17,9 +17,10 @@ from ...data import Data, Zipped
 from ...exceptions import UnresolvedError
 from ...params import parameter, positive
 from ..base import Kernel
-from ..calculus.domains import SERIES, Domain
+from ..calculus.domains import Domain
 from ..pairs.base import Paired
 from ..vectors.distances import median_distance
+from .kind import SERIES
 from .ragged import Ragged, ragged
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -16,8 +16,9 @@ from ...data import Data
 from ...exceptions import UnresolvedError
 from ...params import integer, parameter
 from ..calculus import properties as prop
-from ..calculus.domains import SERIES, Domain
+from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
+from .kind import SERIES
 from .ragged import Ragged, ragged
 
 TRIPLES = np.array(list(combinations(range(9), 3)))  # where the weights 2 are

@@ -20,7 +20,8 @@ from ...params import integer, parameter
 from ..algebra.constant import is_kernel
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import SERIES, Domain
+from ..calculus.domains import Domain
+from .kind import SERIES
 from .ragged import Ragged, ragged, same_channels, segments
 
 _WINDOWS = 1000  # that are compared with as many others at once

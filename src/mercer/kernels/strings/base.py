@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data
-from ..calculus.domains import STRINGS, Domain
+from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
 from .codes import Part, from_arrays, tally
+from .kind import STRINGS
 from .sequences import Sequences, read
 
 _MANY = 1_000_000  # codes from which on compiled code pays

@@ -11,8 +11,9 @@ from ...exceptions import UnresolvedError
 from ...params import integer, parameter, positive
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import STRINGS, Domain
+from ..calculus.domains import Domain
 from ..pairs.base import weighted_pairs
+from .kind import STRINGS
 from .sequences import (
     Alphabet,
     Sequences,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...data import Data
-from ..calculus.domains import STRINGS, Domain
+from ..calculus.domains import Domain
 from ..pairs.logarithms import LogPaired, slope
+from .kind import STRINGS
 from .sequences import Sequences, read
 
 _TOGETHER = 16  # pairs whose tables are filled side by side

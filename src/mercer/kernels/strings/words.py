@@ -17,8 +17,9 @@ from ...data import Data, is_frame, length
 from ...exceptions import DomainError
 from ...features.sparse import stable_codes
 from ..calculus import properties as prop
-from ..calculus.domains import STRINGS, Domain
+from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
+from .kind import STRINGS
 
 _MARKS = (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))  # where Unicode has marks
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # inside of words of some scripts

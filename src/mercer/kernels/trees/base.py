@@ -14,10 +14,11 @@ from ...exceptions import MemoryPlanError
 from ...params import fraction
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import TREES, Domain
+from ..calculus.domains import Domain
 from ..pairs.logarithms import Found, WidePaired, moved, slope
 from ..pairs.wide import LARGEST, logarithms, zeros
 from .forest import Forest, Visited, forest
+from .kind import TREES
 
 _CELLS = 5e6  # steps of one compiled call: a fraction of a second, also where memory is new
 _UNCHECKED = 1e8  # bytes that a table may take in any case

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from ...data import Data, as_vectors
 from ..base import Kernel
-from ..calculus.domains import VECTORS, Domain
+from ..calculus.domains import Domain
+from .kind import VECTORS
 
 Vectors = Any  # an (n, d) float array or a CSR matrix
 

@@ -21,9 +21,10 @@ from ...params import integer, nonnegative, positive
 from ..algebra.power import power
 from ..base import Tile, no_gradient, weigh
 from ..calculus import properties as prop
-from ..calculus.domains import VECTORS, Domain, ball
+from ..calculus.domains import Domain, ball
 from .base import VectorKernel, Vectors, inner_products, squared_norms
 from .distances import SquaredDistances
+from .kind import VECTORS
 
 _UNBOUNDED = "k(x, x) grows with ||x||"
 

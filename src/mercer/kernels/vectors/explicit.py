@@ -27,8 +27,9 @@ from ...features.inverted import products
 from ...params import integer, parameter
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
-from ..calculus.domains import VECTORS, Domain, circle
+from ..calculus.domains import Domain, circle
 from .base import inner_products
+from .kind import VECTORS
 from .line import one_column
 
 

@@ -12,7 +12,8 @@ from ...data import Data, as_vectors
 from ...exceptions import DomainError
 from ...params import _is_number, parameter
 from ..base import Kernel
-from ..calculus.domains import VECTORS, Domain
+from ..calculus.domains import Domain
+from .kind import VECTORS
 
 
 def positive_number(default: float) -> Any:

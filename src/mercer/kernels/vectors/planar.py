@@ -19,8 +19,9 @@ import scipy.sparse as sp
 from ...data import Data, as_vectors
 from ...exceptions import DomainError
 from ..calculus import properties as prop
-from ..calculus.domains import VECTORS, Domain
+from ..calculus.domains import Domain
 from .explicit import Differentiable
+from .kind import VECTORS
 
 _ROOT2 = float(np.sqrt(2))
 

@@ -14,9 +14,10 @@ from ...data import Data
 from ...exceptions import DomainError, NotAKernelError
 from ...params import parameter, positive
 from ..calculus import properties as prop
-from ..calculus.domains import VECTORS, Domain, ball
+from ..calculus.domains import Domain, ball
 from .base import VectorKernel, Vectors, squared_norms
 from .dot import _UNBOUNDED, Dot
+from .kind import VECTORS
 
 _GAP = 1000  # coefficients of 0 in a row that are the end of a series
 

@@ -1,0 +1,12 @@
+"""Distributions, each given by a bag of points, as a kind of data."""
+
+from __future__ import annotations
+
+from ..calculus.domains import Domain, Kind, register_kind
+
+register_kind(Kind("bags", "distributions", hint="MeanEmbedding(Gaussian())", infinite=True))
+
+
+def bags(points: Domain) -> Domain:
+    """Distributions, each given by a sample of points: the order of a sample does not matter."""
+    return Domain("bags", f"distributions, given by samples of {points}")

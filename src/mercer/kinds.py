@@ -1,0 +1,151 @@
+"""Kinds of data: what is known of each, and how its samples are written to files.
+
+A kind is registered where its kernels are: each folder of :mod:`mercer.kernels` registers its own
+in ``kind.py``, and so does a package of yours (:func:`mercer.kernels.register_kind`). Whoever has a
+question, the calculus of properties, error messages, tables, files, asks the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+_SHIPPED = {  # folders of kernels, and the kind that each of them is about
+    "strings": "strings",
+    "labels": "labels",
+    "series": "series",
+    "trees": "trees",
+    "distributions": "bags",
+    "vectors": "vectors",
+}
+_KINDS: dict[str, Kind] = {}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How objects of some types are written to files, and made again: by parts that can be stored.
+
+    Attributes
+    ----------
+    tag : str
+        Their name in files.
+    types : tuple of str
+        The types, as ``"package.Class"``, with the package as it begins: ``"nltk.Tree"``. They are
+        not imported; subclasses count, too.
+    parts : callable
+        From an object to a dict of parts: numbers, strings, arrays, lists, and further objects that
+        can be stored. Names are those of the parameters of ``build``.
+    build : callable
+        From these parts, given by their names, to an object. Files may be damaged or malicious: it
+        raises a ValueError where parts do not fit each other, and runs nothing that they name.
+    """
+
+    tag: str
+    types: tuple[str, ...]
+    parts: Callable[[Any], dict[str, Any]]
+    build: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of data, and what is known of it.
+
+    All facts are False unless they are known.
+
+    Attributes
+    ----------
+    name : str
+        Its name, one word: ``"strings"``.
+    words : str
+        The set of all such samples, in words: ``"series of points in R^d"``.
+    hint : str
+        A kernel to recommend, as code, to who has such data and another kernel.
+    discrete : bool
+        Is it a countable set in which no sample is near another?
+    infinite : bool
+        Does it hold infinitely many samples?
+    compact : bool
+        Is it a compact set?
+    euclidean : bool
+        Is it all of R^d?
+    faithful : bool
+        Are two samples that differ two points of the set? (Not so on a circle, where x and
+        x + period are one.)
+    numeric : bool
+        Are samples the rows of an array of numbers, with as many columns as all others?
+    ragged : bool
+        May samples be arrays of different lengths, so that columns of an array are no features?
+    hashable : bool
+        Are samples hashable objects, equal if and only if they are the same point?
+    role : {"number", "text", "label", ""}
+        The columns of a table that hold such samples.
+    stored : tuple of Stored
+        How samples are written to files, where they are not numbers, strings, arrays or lists.
+    """
+
+    name: str
+    words: str
+    hint: str = ""
+    discrete: bool = False
+    infinite: bool = False
+    compact: bool = False
+    euclidean: bool = False
+    faithful: bool = False
+    numeric: bool = False
+    ragged: bool = False
+    hashable: bool = False
+    role: str = ""
+    stored: tuple[Stored, ...] = ()
+
+
+def register(kind: Kind) -> Kind:
+    """Make a kind known. The same one may be registered again, another one of its name may not."""
+    if not (isinstance(kind.name, str) and kind.name.isidentifier()):
+        raise ValueError(f"the name of a kind of data must be one word, got {kind.name!r}.")
+    if not kind.words:
+        raise ValueError(f"kind {kind.name!r} needs words: what is the set of all such samples?")
+    known = _KINDS.get(kind.name)
+    if known is not None and _facts(known) != _facts(kind):
+        raise ValueError(f"another kind of data is called {kind.name!r} already: {known.words}.")
+    for stored in kind.stored:
+        for other in _KINDS.values():
+            tags = {each.tag for each in other.stored if other.name != kind.name}
+            if stored.tag in tags:
+                raise ValueError(f"{other.name} are stored as {stored.tag!r} already.")
+    _KINDS[kind.name] = kind
+    return kind
+
+
+def registered() -> list[Kind]:
+    """All kinds: those of the library, then those that the running program has registered."""
+    for folder in _SHIPPED:
+        import_module(f"{__package__}.kernels.{folder}.kind")
+    order = {name: place for place, name in enumerate(_SHIPPED.values())}
+    return sorted(_KINDS.values(), key=lambda kind: order.get(kind.name, len(order)))
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a name."""
+    if name not in _KINDS:
+        registered()
+    if name not in _KINDS:
+        raise ValueError(
+            f"no kind of data is called {name!r}; register it, with mercer.kernels.register_kind."
+        )
+    return _KINDS[name]
+
+
+def hints() -> str:
+    """Which kernel for which kind, as a sentence."""
+    known = [kind for kind in registered() if kind.hint]
+    verbs = ["use "] + [""] * len(known)
+    each = [f"for {kind.name} {verb}{kind.hint}" for kind, verb in zip(known, verbs, strict=False)]
+    return f"F{', '.join(each)[1:]}."
+
+
+def _facts(kind: Kind) -> tuple[Any, ...]:
+    """What two kinds have in common that are the same: modules may be loaded twice."""
+    tags = tuple((stored.tag, stored.types) for stored in kind.stored)
+    return (*(value for name, value in vars(kind).items() if name != "stored"), tags)

@@ -17,7 +17,7 @@ from mercer import (
     hsic,
     independence_test,
 )
-from mercer.stats.independence_nulls import Pair
+from mercer.stats.problems import Dependence
 from mercer.stats.smoothers import u_centred
 
 MEDIAN = Gaussian("median")
@@ -116,7 +116,7 @@ def test_pearson_moments_are_those_of_all_permutations(rng, biased):
     from itertools import permutations
 
     X, Y = rng.standard_normal((2, 6, 1))
-    pair = Pair([Gaussian(), Gaussian()], (X, Y))
+    K, L = Dependence([Gaussian(), Gaussian()], (X, Y), "v", 1).centred
     values = []
     for p in permutations(range(6)):
         values.append(hsic(X, Y[list(p)], Gaussian(), Gaussian(), biased=biased))
@@ -128,9 +128,9 @@ def test_pearson_moments_are_those_of_all_permutations(rng, biased):
     assert mean == pytest.approx(values.mean(), abs=1e-12)
     assert variance == pytest.approx(values.var())
     assert skewness == pytest.approx(np.mean((values - values.mean()) ** 3) / values.std() ** 3)
-    U = u_centred(pair.K)
+    U = u_centred(K)
     assert U.sum(axis=0) == pytest.approx(0, abs=1e-12)
-    assert np.vdot(U, u_centred(pair.L)) / 18 == pytest.approx(hsic(X, Y, *2 * [Gaussian()]))
+    assert np.vdot(U, u_centred(L)) / 18 == pytest.approx(hsic(X, Y, *2 * [Gaussian()]))
 
 
 def test_sequential_stopping(rng):

@@ -8,7 +8,6 @@ from scipy.stats import binom, chi2, ttest_1samp
 
 from mercer import Gaussian, independence_test, two_sample_test
 from mercer.stats import independence_nulls, two_sample_nulls
-from mercer.stats.independence_nulls import Pair
 from mercer.stats.mixtures import ChiSquareMixture
 from mercer.stats.moments import permutation_moments
 from mercer.stats.nulls import (
@@ -19,6 +18,7 @@ from mercer.stats.nulls import (
     wild_correlations,
     wild_signs,
 )
+from mercer.stats.problems import Comparison, Dependence
 from mercer.stats.samples import Samples
 from mercer.stats.smoothers import u_centred
 
@@ -242,7 +242,7 @@ def test_draws_for_two_samples_have_the_mean_of_the_statistic(rng):
         values, draws = [], []
         for _ in range(300):
             samples = Samples(series(24, decay, rng), series(40, decay, rng))
-            found = two_sample_nulls.wild(Gaussian(), samples, 50, rng, memory)
+            found = two_sample_nulls.wild(Comparison(Gaussian(), samples, "v", 50, memory), rng)
             values.append(found.statistic)
             draws.append(found.null.mean())
         error = 4 * np.std(values) / np.sqrt(300)
@@ -254,7 +254,9 @@ def test_draws_for_two_variables_have_the_mean_of_the_statistic(rng):
         values, draws = [], []
         for _ in range(300):
             data = series(40, decay, rng), series(40, decay, rng)
-            found = independence_nulls.wild(Pair([Gaussian()] * 2, data), 50, rng, memory)
+            found = independence_nulls.wild(
+                Dependence([Gaussian()] * 2, data, "v", 50, memory), rng
+            )
             values.append(found.statistic)
             draws.append(found.null.mean())
         error = 4 * np.std(values) / np.sqrt(300)
@@ -273,13 +275,13 @@ def series(n, decay, rng):
 def test_spectra_have_the_variance_over_permutations(rng):
     """That of a limit is (n - 3) / n of it for HSIC, 10 % less at n = 30."""
     k, X, Y = Gaussian(1.0), rng.standard_normal((20, 1)), rng.standard_normal((20, 2))
-    pair = Pair([k, k], (X, Y))
-    limit = independence_nulls.spectrum(pair, False, rng).distribution
-    exact = permutation_moments(u_centred(pair.K), u_centred(pair.L))
+    pair = Dependence([k, k], (X, Y), "u", 99)
+    limit = independence_nulls.spectrum(pair, rng).distribution
+    exact = permutation_moments(*map(u_centred, pair.centred))
     assert limit.variance == pytest.approx(exact.variance / (20 * 17) ** 2, rel=1e-8)
-    samples = Samples(Y[:7], Y[7:])
-    scaled = two_sample_nulls.spectrum(k, samples, False, rng).distribution
-    curve = two_sample_nulls.pearson(k, samples, False).distribution
+    problem = Comparison(k, Samples(Y[:7], Y[7:]), "u", 99)
+    scaled = two_sample_nulls.spectrum(problem, rng).distribution
+    curve = two_sample_nulls.pearson(problem, rng).distribution
     assert scaled.base.variance / scaled.factor**2 == pytest.approx(curve.var(), rel=1e-6)
 
 

@@ -20,4 +20,4 @@ FLAT = {
     "witnesses": "witness",
 }
 
-__getattr__, __dir__, __all__ = lazy(__name__, FLAT)
+__getattr__, __dir__, __all__ = lazy(__name__, FLAT, {"problems": "Comparison Dependence"})

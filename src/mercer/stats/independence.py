@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,13 @@ from .independence_kernels import approximated, blind_spots, candidates_of, rank
 from .independence_measures import MEASURES, PermutedMeasure, check_regularization
 from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import counted_pvalue, exceeds, permutation_pvalue, sequential_pvalue
-from .permutations import exchange
+from .permutations import Units, exchange
+from .problems import Dependence, Statistic, called, check_null, outcome_of, permuted, shown_as
 from .result import TestResult
 from .two_sample_nulls import too_narrow
 from .variables import Variables, require_spread
 
-NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild")
+NULLS = ("permutation", *without_permutations.NULLS)
 PERMUTATIONS = ("auto", "cyclic", "random")
 _LEAST = 6  # observations
 
@@ -32,8 +33,8 @@ def independence_test(
     kernels: Any = None,
     n_permutations: int = 999,
     rng: Any = None,
-    null: str = "permutation",
-    statistic: str | None = None,
+    null: str | Callable[..., Any] = "permutation",
+    statistic: str | Statistic | None = None,
     groups: Any = None,
     blocks: Any = None,
     permutations: str = "auto",
@@ -68,7 +69,7 @@ def independence_test(
         B; the smallest possible p-value is 1 / (B + 1). More are used where they come for free.
     rng : None, int or Generator
         The source of randomness.
-    null : {"permutation", "spectrum", "gamma", "pearson", "wild"}
+    null : {"permutation", "spectrum", "gamma", "pearson", "wild"} or callable
         Where the p-value comes from; all but the first need two variables and one kernel of each,
         and are approximate: at the 5 % level they hold for samples of 30. ``"spectrum"`` is the
         limit sum_ij lambda_i mu_j (z_ij^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact
@@ -76,13 +77,19 @@ def independence_test(
         over permutations, these are used, and a note says so); ``"wild"`` is the wild
         bootstrap, for series if ``blocks`` is their memory: the number of lags after which their
         autocorrelations are below .05. It holds the level of series of 40 times that length, and
-        rejects less often in shorter ones.
-    statistic : {"u", "v", "coco", "kcca", "nocco"}, optional
+        rejects less often in shorter ones. A function of your own is called as
+        ``null(problem, rng)``, with a :class:`~mercer.stats.problems.Dependence` (``problem.K``,
+        ``problem.L``, ``problem.statistic(order)``, ...) and a random generator, and returns draws
+        of the statistic under the hypothesis or a distribution with a method ``sf``.
+    statistic : {"u", "v", "coco", "kcca", "nocco"} or callable, optional
         The unbiased or the biased estimate of HSIC; ``"v"`` for the nulls "gamma" and "wild" and
         for more than two variables, which need it, ``"u"`` otherwise. Or, of two variables and with
         permutations: the constrained covariance (:func:`coco`), the largest canonical correlation
         (:func:`kernel_canonical_correlation`), the sum of all squared ones (:func:`nocco`). The
-        alignment :func:`cka` is ``"v"`` divided by what no permutation changes.
+        alignment :func:`cka` is ``"v"`` divided by what no permutation changes. A function of your
+        own is called as ``statistic(K, L)`` with the kernel matrices of two variables, and returns
+        a number, large where they depend on each other; with one kernel of each, its p-value is
+        exact.
     groups : array of shape (n,), optional
         Labels; observations are permuted within groups only: a test of independence given the
         group.
@@ -141,19 +148,34 @@ def independence_test(
     rng = np.random.default_rng(rng)
     joint = Variables(*variables, least=_LEAST)
     name = _checked(joint, null, statistic, n_permutations, permutations)
-    penalty = check_regularization(name, regularization)
+    penalty = check_regularization(name if isinstance(name, str) else called(name), regularization)
     given = joint.each(kernels)
     several = any(k is None or as_kernels(k) is not None for k in given)
     narrow: tuple[str, ...] = ()
-    if null != "permutation":
+    if null != "permutation" or callable(name):
+        shown = f"null={shown_as(null)}"
+        if null == "permutation":
+            shown = f"statistic={shown_as(name)}"
         if several:
             raise ValueError(
-                f'null="{null}" needs one kernel of each variable, for example '
+                f"{shown} needs one kernel of each variable, for example "
                 f'kernels=Gaussian("median").'
             )
-        if groups is not None or (blocks is not None and null != "wild"):
-            raise ValueError(f'groups and blocks are permuted; null="{null}" permutes nothing.')
-        limit = _without_permutations(joint, given, null, name, n_permutations, rng, blocks)
+        own = callable(null) or callable(name)
+        if own and landmarks not in ("auto", None):
+            raise ValueError(f"{shown} works with the kernels themselves: leave landmarks out.")
+        kernels = joint.kernels(list(given))
+        problem = Dependence(kernels, joint.data, name, n_permutations, blocks)
+        if null == "permutation":
+            units = exchange(joint.n, groups, blocks)
+            return _permuted(problem, units, rng, stop_after, verbose)
+        entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
+        takes_blocks = callable(null) or (entry is not None and entry.series)
+        if groups is not None or (blocks is not None and not takes_blocks):
+            raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
+        if stop_after is not None and callable(null):
+            raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+        limit = _without_permutations(problem, null, rng)
         if isinstance(limit, TestResult):
             return limit
         narrow = (limit,)
@@ -226,68 +248,85 @@ def independence_test(
     )
 
 
-def _without_permutations(
-    joint: Variables,
-    given: Sequence[Any],
-    null: str,
-    name: str,
-    n_draws: int,
+def _permuted(
+    problem: Dependence,
+    units: Units,
     rng: np.random.Generator,
-    memory: Any,
+    stop_after: int | None,
+    verbose: bool,
+) -> TestResult:
+    """The test of a statistic of one's own."""
+    units.check_movable()
+    found = permuted(problem, lambda count: units.positions(count, rng), stop_after, verbose)
+    what = called(problem.estimator)
+    return TestResult(
+        statistic=problem.observed,
+        pvalue=found.pvalue,
+        method=f"independence test, {what} ({len(found.draws)} permutations)",
+        hypothesis="the variables are independent",
+        null=found.draws,
+        n_permutations=len(found.draws),
+        pvalue_interval=found.interval,
+        kernel=problem.kernels,
+    )
+
+
+def _without_permutations(
+    problem: Dependence, null: str | Callable[..., Any], rng: np.random.Generator
 ) -> TestResult | str:
     """The test with a distribution other than that of permutations; a note where it strays."""
-    kernels = joint.kernels(list(given))
-    for place, (kernel, X) in enumerate(zip(kernels, joint.data, strict=True)):
-        require_spread(kernel, X, f"variable {place} is", null)
-    pair = without_permutations.Pair(kernels, joint.data)
-    if null == "spectrum":
-        found = without_permutations.spectrum(pair, name == "v", rng)
-    elif null == "gamma":
-        found = without_permutations.gamma(pair)
-    elif null == "pearson":
-        found = without_permutations.pearson(pair, name == "v")
+    kernels, estimator = problem.kernels, problem.estimator
+    if isinstance(null, str):
+        for place, (kernel, X) in enumerate(zip(kernels, problem.data, strict=True)):
+            require_spread(kernel, X, f"variable {place} is", null)
+        found = without_permutations.NULLS[null].outcome(problem.from_means(), rng)
     else:
-        found = without_permutations.wild(pair, n_draws, rng, memory)
+        found = outcome_of(null, problem, rng)
     if not np.isfinite([found.statistic, found.pvalue]).all():
         raise not_finite(" with ".join(map(repr, kernels)))
     if found.strays:
-        return too_narrow(" with ".join(map(repr, kernels)), null)
+        return too_narrow(" with ".join(map(repr, kernels)), shown_as(null).strip('"'))
+    what = called(estimator) if callable(estimator) else f"HSIC ({estimator})"
     return TestResult(
         statistic=found.statistic,
         pvalue=found.pvalue,
-        method=f"{_test(joint)}, HSIC ({name}); p-value from {found.how}",
-        hypothesis=_hypothesis(joint),
+        method=f"independence test, {what}; p-value from {found.how}",
+        hypothesis="the variables are independent",
         null=found.null,
         distribution=found.distribution,
         n_permutations=0 if found.null is None else len(found.null),
         pvalue_interval=found.interval,
         kernel=kernels,
-        notes=blind_spots([[k] for k in kernels]),
+        notes=() if callable(estimator) else blind_spots([[k] for k in kernels]),
     )
 
 
 def _checked(
-    joint: Variables, null: str, statistic: str | None, n_permutations: int, permutations: str
-) -> str:
+    joint: Variables, null: Any, statistic: Any, n_permutations: int, permutations: str
+) -> Any:
     """The statistic of a null, after all names are checked."""
-    for parameter, value, known in (
-        ("null", null, NULLS),
-        ("permutations", permutations, PERMUTATIONS),
-    ):
-        if value not in known:
-            listed = ", ".join(map(repr, known))
-            raise ValueError(f"{parameter} must be one of {listed}, got {value!r}.")
+    check_null(null, NULLS)
+    if permutations not in PERMUTATIONS:
+        listed = ", ".join(map(repr, PERMUTATIONS))
+        raise ValueError(f"permutations must be one of {listed}, got {permutations!r}.")
     if isinstance(n_permutations, bool) or int(n_permutations) != n_permutations:
         raise ValueError(f"n_permutations must be an integer, got {n_permutations!r}.")
     if n_permutations < 1:
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
     if len(joint) > 2 and null != "permutation":
-        raise ValueError(f'null="{null}" is for two variables, got {len(joint)}.')
+        raise ValueError(f"null={shown_as(null)} is for two variables, got {len(joint)}.")
+    if len(joint) > 2 and callable(statistic):
+        raise ValueError(f"statistic={shown_as(statistic)} is for two variables, got {len(joint)}.")
+    entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
+    if entry is None and callable(statistic):
+        if permutations == "cyclic":
+            raise ValueError(f"statistic={shown_as(statistic)} is permuted at random.")
+        return statistic
     allowed: tuple[str, ...] = ("u", "v", *MEASURES)
-    if len(joint) > 2 or null in ("gamma", "wild"):
+    if len(joint) > 2:
         allowed = ("v",)
     elif null != "permutation":
-        allowed = ("u", "v")
+        allowed = ("u", "v") if entry is None else entry.statistics
     if statistic is not None and statistic not in allowed:
         listed = " or ".join(f'"{name}"' for name in allowed)
         raise ValueError(f"statistic must be {listed} here, got {statistic!r}.")

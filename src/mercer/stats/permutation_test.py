@@ -59,7 +59,7 @@ def permutation_test(
     kernels, approximate = _approximated(kernels, samples, landmarks, rng)
     if bins == "auto" and blocks is None:
         bins = _bins_in_memory(samples, n_permutations, plan)
-    units = _units(samples, len(kernels) * n_permutations, groups, blocks, bins, rng)
+    units = units_of(samples, len(kernels) * n_permutations, groups, blocks, bins, rng)
     observed = units.of_units(samples.labels, "blocks")[None]
     units.check_movable(observed[0])
     workers = plan.workers if plan is not None else None
@@ -131,7 +131,7 @@ def _default(samples: Samples, rng: np.random.Generator) -> list[Kernel]:
         raise type(error)(f"{error} Without vectors, a kernel has to be given.") from None
 
 
-def _units(
+def units_of(
     samples: Samples,
     work: int,
     groups: Any,
@@ -139,6 +139,7 @@ def _units(
     bins: int | str | None,
     rng: np.random.Generator,
 ) -> Units:
+    """What is permuted: samples, blocks of them, or bins where there is much work."""
     units = exchange_samples(samples.sizes, groups, blocks)
     if bins == "auto":
         bins = _BINS if blocks is None and work * float(len(samples)) ** 2 > _WORK else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from ..data import Data, take
 from ..gram.plan import Plan
-from ..kernels.base import Kernel
 from . import two_sample_nulls as without_permutations
 from .aggregate import as_kernels
 from .bank import not_finite
 from .optimize import optimize_kernel
-from .permutation_test import ALL_SAME, SAME, blind_spots, permutation_test
+from .permutation_test import ALL_SAME, SAME, blind_spots, permutation_test, units_of
+from .problems import Comparison, Statistic, called, check_null, outcome_of, permuted, shown_as
 from .result import TestResult
 from .samples import Samples
 from .variables import require_spread
 
-NULLS = ("permutation", "spectrum", "gamma", "pearson", "wild", "normal")
+NULLS = ("permutation", *without_permutations.NULLS)
 
 
 def two_sample_test(
@@ -30,8 +30,8 @@ def two_sample_test(
     *,
     n_permutations: int = 999,
     rng: Any = None,
-    null: str = "permutation",
-    statistic: str | None = None,
+    null: str | Callable[..., Any] = "permutation",
+    statistic: str | Statistic | None = None,
     groups: Any = None,
     blocks: Any = None,
     bins: int | str | None = "auto",
@@ -61,7 +61,7 @@ def two_sample_test(
         B; the smallest possible p-value is 1 / (B + 1).
     rng : None, int or Generator
         The source of randomness.
-    null : {"permutation", "spectrum", "gamma", "pearson", "wild", "normal"}
+    null : {"permutation", "spectrum", "gamma", "pearson", "wild", "normal"} or callable
         Where the p-value comes from; all but the first need one kernel and are approximate: at the
         5 % level they hold for samples of 30 each. ``"spectrum"`` is the limit
         sum_l lambda_l (z_l^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact moments over
@@ -71,10 +71,16 @@ def two_sample_test(
         are below .05. It holds the level of series of 40 times that length, and rejects less often
         in shorter ones.
         ``"normal"`` is the limit of ``statistic="linear"`` and ``"block"``, for samples of 400,
-        which are shuffled before they are paired.
-    statistic : {"u", "v", "linear", "block"}, optional
+        which are shuffled before they are paired. A function of your own is called as
+        ``null(problem, rng)``, with a :class:`~mercer.stats.problems.Comparison` (``problem.K``,
+        ``problem.labels``, ``problem.statistic(labels)``, ...) and a random generator, and returns
+        draws of the statistic under the hypothesis or a distribution with a method ``sf``.
+    statistic : {"u", "v", "linear", "block"} or callable, optional
         The estimator of :func:`mmd`; ``"v"`` for the nulls "gamma" and "wild", which need it,
-        ``"block"`` for "normal", ``"u"`` otherwise.
+        ``"block"`` for "normal", ``"u"`` otherwise. A function of your own is called as
+        ``statistic(K, labels)`` with the kernel matrix of all observations and the sample of each
+        (0 or 1), and returns a number, large where samples differ; with one kernel, its p-value is
+        exact.
     groups : array of shape (n + m,), optional
         Labels, first those of X; samples are permuted within groups only. Some group has to have
         members of both samples.
@@ -124,8 +130,7 @@ def two_sample_test(
     Schrab & Gretton, *MMD-FUSE*, NeurIPS 2023 (many kernels, the same permutations).
     """
     rng = np.random.default_rng(rng)
-    if null not in NULLS:
-        raise ValueError(f"null must be one of {', '.join(map(repr, NULLS))}, got {null!r}.")
+    check_null(null, NULLS)
     _check_count(n_permutations)
     samples = Samples(X, Y)
     if isinstance(kernel, str) and kernel == "optimize":
@@ -135,18 +140,13 @@ def two_sample_test(
         if groups is not None or blocks is not None:
             raise ValueError('kernel="optimize" splits the data and takes no groups or blocks.')
         return _test_of_halves(X, Y, n_permutations, rng, options)
-    several = kernel is None or as_kernels(kernel) is not None
     name = _estimator(null, statistic)
-    if null != "permutation":
-        if several:
-            raise ValueError(f'null="{null}" needs one kernel, for example Gaussian("median").')
-        if groups is not None or (blocks is not None and null != "wild"):
-            raise ValueError(f'groups and blocks are permuted; null="{null}" permutes nothing.')
-        kernel = samples.kernel(kernel, rng)
-        limit = _without_permutations(kernel, samples, null, name, n_permutations, rng, blocks)
-        if limit is not None:
-            return limit
-    found = permutation_test(
+    if null != "permutation" or callable(name):
+        return _of_one_kernel(
+            samples, kernel, name, null, n_permutations, rng, SAME, groups=groups, blocks=blocks,
+            bins=bins, landmarks=landmarks, stop_after=stop_after, plan=plan, verbose=verbose,
+        )  # fmt: skip
+    return permutation_test(
         samples,
         kernel,
         n_permutations,
@@ -161,10 +161,6 @@ def two_sample_test(
         plan=plan,
         verbose=verbose,
     )
-    if null == "permutation":
-        return found
-    note = without_permutations.too_narrow(repr(kernel), null)
-    return replace(found, notes=(note, *found.notes))
 
 
 def k_sample_test(
@@ -174,6 +170,8 @@ def k_sample_test(
     n_permutations: int = 999,
     rng: Any = None,
     biased: bool = False,
+    null: str | Callable[..., Any] = "permutation",
+    statistic: Statistic | None = None,
     groups: Any = None,
     blocks: Any = None,
     bins: int | str | None = "auto",
@@ -196,6 +194,10 @@ def k_sample_test(
         As for :func:`two_sample_test`; labels are given for all samples, one after the other.
     biased : bool
         Use the biased estimate.
+    null : "permutation" or callable
+        Where the p-value comes from; a function of your own as for :func:`two_sample_test`.
+    statistic : callable, optional
+        A statistic of your own, ``statistic(K, labels)``, as for :func:`two_sample_test`.
 
     Examples
     --------
@@ -208,6 +210,16 @@ def k_sample_test(
     """
     rng = np.random.default_rng(rng)
     _check_count(n_permutations)
+    check_null(null, NULLS[:1])
+    if statistic is not None and not callable(statistic):
+        raise ValueError(f"statistic must be a function of (K, labels), got {statistic!r}.")
+    if null != "permutation" or statistic is not None:
+        estimator = ("v" if biased else "u") if statistic is None else statistic
+        return _of_one_kernel(
+            Samples(*samples), kernel, estimator, null, n_permutations, rng, ALL_SAME,
+            groups=groups, blocks=blocks, bins=bins, landmarks=landmarks, stop_after=stop_after,
+            plan=plan, verbose=verbose,
+        )  # fmt: skip
     return permutation_test(
         Samples(*samples),
         kernel,
@@ -225,45 +237,97 @@ def k_sample_test(
     )
 
 
-def _without_permutations(
-    kernel: Kernel,
+def _of_one_kernel(
     samples: Samples,
-    null: str,
-    name: str,
+    kernel: Any,
+    estimator: str | Statistic,
+    null: str | Callable[..., Any],
     n_draws: int,
     rng: np.random.Generator,
-    memory: Any,
-) -> TestResult | None:
-    """The test with a distribution other than that of permutations; None where it strays."""
-    from_ = without_permutations
-    require_spread(kernel, samples.data, "both samples together are", null)
-    k, samples = samples.from_mean(kernel)
-    if null == "spectrum":
-        found = from_.spectrum(k, samples, name == "v", rng)
-    elif null == "gamma":
-        found = from_.gamma(k, samples)
-    elif null == "pearson":
-        found = from_.pearson(k, samples, name == "v")
-    elif null == "wild":
-        found = from_.wild(k, samples, n_draws, rng, memory)
+    hypothesis: str,
+    *,
+    groups: Any,
+    blocks: Any,
+    bins: int | str | None,
+    landmarks: int | str | None,
+    stop_after: int | None,
+    plan: Plan | None,
+    verbose: bool,
+) -> TestResult:
+    """A test without permutations, or with a statistic of one's own.
+
+    Where the limit of a named null distribution strays, permutations take its place.
+    """
+    shown = f"null={shown_as(null)}"
+    if null == "permutation":
+        shown = f"statistic={called(estimator)}"
+    if kernel is None or as_kernels(kernel) is not None:
+        raise ValueError(f'{shown} needs one kernel, for example Gaussian("median").')
+    own = callable(null) or callable(estimator)
+    if own and landmarks not in ("auto", None):
+        raise ValueError(f"{shown} works with the kernel itself: leave landmarks out.")
+    k = samples.kernel(kernel, rng)
+    problem = Comparison(k, samples, estimator, n_draws, blocks)
+    if null == "permutation":
+        units = units_of(samples, 0, groups, blocks, bins, rng)
+        first = units.of_units(samples.labels, "blocks")
+        units.check_movable(first)
+        found = permuted(
+            problem,
+            lambda count: units.shuffled(first, count, rng)[:, units.place],
+            stop_after,
+            verbose,
+        )
+        return TestResult(
+            statistic=problem.observed,
+            pvalue=found.pvalue,
+            method=f"{_test(samples)}, {called(estimator)} ({len(found.draws)} permutations)",
+            hypothesis=hypothesis,
+            null=found.draws,
+            n_permutations=len(found.draws),
+            pvalue_interval=found.interval,
+            kernel=k,
+        )
+    entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
+    takes_blocks = callable(null) or (entry is not None and entry.series)
+    if groups is not None or (blocks is not None and not takes_blocks):
+        raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
+    if stop_after is not None and callable(null):
+        raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+    if callable(null):
+        outcome = outcome_of(null, problem, rng)
     else:
-        found = from_.normal(k, samples, name, rng)
-    if not np.isfinite([found.statistic, found.pvalue]).all():
-        raise not_finite(repr(kernel))
-    if found.strays:
-        return None
+        require_spread(k, samples.data, "both samples together are", null)
+        problem = Comparison(*samples.from_mean(k), estimator, n_draws, blocks)
+        outcome = without_permutations.NULLS[null].outcome(problem, rng)
+    if not np.isfinite([outcome.statistic, outcome.pvalue]).all():
+        raise not_finite(repr(k))
+    if outcome.strays:
+        instead = permutation_test(
+            samples, k, n_draws, rng, hypothesis, biased=estimator == "v", groups=groups,
+            blocks=blocks, bins=bins, landmarks=landmarks, stop_after=stop_after, plan=plan,
+            verbose=verbose,
+        )  # fmt: skip
+        note = without_permutations.too_narrow(repr(k), str(null))
+        return replace(instead, notes=(note, *instead.notes))
+    what = "MMD^2" if len(samples.sizes) == 2 else "dispersion of means in feature space"
+    what = called(estimator) if callable(estimator) else f"{what} ({estimator})"
     return TestResult(
-        statistic=found.statistic,
-        pvalue=found.pvalue,
-        method=f"two-sample test, MMD^2 ({name}); p-value from {found.how}",
-        hypothesis=SAME,
-        null=found.null,
-        distribution=found.distribution,
-        n_permutations=0 if found.null is None else len(found.null),
-        pvalue_interval=found.interval,
-        kernel=kernel,
-        notes=blind_spots([kernel]),
+        statistic=outcome.statistic,
+        pvalue=outcome.pvalue,
+        method=f"{_test(samples)}, {what}; p-value from {outcome.how}",
+        hypothesis=hypothesis,
+        null=outcome.null,
+        distribution=outcome.distribution,
+        n_permutations=0 if outcome.null is None else len(outcome.null),
+        pvalue_interval=outcome.interval,
+        kernel=k,
+        notes=() if callable(estimator) else blind_spots([k]),
     )
+
+
+def _test(samples: Samples) -> str:
+    return "two-sample test" if len(samples.sizes) == 2 else f"{len(samples.sizes)}-sample test"
 
 
 def _test_of_halves(
@@ -280,14 +344,19 @@ def _test_of_halves(
     return replace(result, notes=(*result.notes, note))
 
 
-def _estimator(null: str, statistic: str | None) -> str:
+def _estimator(
+    null: str | Callable[..., Any], statistic: str | Statistic | None
+) -> str | Statistic:
     """The statistic a null is about."""
-    allowed = {"gamma": ("v",), "wild": ("v",), "normal": ("block", "linear")}.get(null, ("u", "v"))
+    entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
+    if entry is None and callable(statistic):
+        return statistic
+    allowed = ("u", "v") if entry is None else entry.statistics
     if statistic is None:
         return allowed[0]
     if statistic not in allowed:
         listed = " or ".join(f'"{name}"' for name in allowed)
-        raise ValueError(f'null="{null}" is about statistic={listed}, got {statistic!r}.')
+        raise ValueError(f"null={shown_as(null)} is about statistic={listed}, got {statistic!r}.")
     return statistic
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from .nulls import (
     wild_signs,
 )
 from .pearson import pearson_curve
-from .samples import Samples
+from .problems import Comparison, Null, Outcome
 from .smoothers import u_centred
 
 ROUNDING = 1e-12  # of kernel values: what differs by less is equal
@@ -31,22 +31,7 @@ _EIGENVALUES = 2000  # samples whose eigenvalues stand for those of the operator
 _SKEW, _KURTOSIS = 0.25, 0.5  # that a limit may lack: 0.7 % too often at the 5 % level, .3 % at 1 %
 
 
-class Outcome(NamedTuple):
-    """A statistic with its p-value, and where that comes from.
-
-    ``strays`` says that the distribution over permutations has a longer tail.
-    """
-
-    statistic: float
-    pvalue: float
-    how: str
-    null: np.ndarray | None = None
-    distribution: Any = None
-    interval: tuple[float, float] | None = None
-    strays: bool = False
-
-
-def spectrum(kernel: Kernel, samples: Samples, biased: bool, rng: np.random.Generator) -> Outcome:
+def spectrum(problem: Comparison, rng: np.random.Generator) -> Outcome:
     """The limit sum_l lambda_l (z_l^2 - 1) of nm/N MMD^2; the biased estimate has a larger mean.
 
     The eigenvalues are those of the kernel matrix without its diagonal, so centred that rows add up
@@ -54,8 +39,9 @@ def spectrum(kernel: Kernel, samples: Samples, biased: bool, rng: np.random.Gene
     the noise of many dimensions would be taken for spread of the statistic. The variance is that of
     samples of this size, a little more than in the limit.
     """
+    kernel, samples, biased = problem.kernel, problem.samples, problem.biased
     n, m = samples.sizes
-    value = _statistic(kernel, samples, biased)
+    value = _statistic(problem)
     some = samples.data
     if len(samples) > _EIGENVALUES:
         some = take(some, rng.choice(len(samples), _EIGENVALUES, replace=False))
@@ -125,10 +111,10 @@ def spectrum_of(U: np.ndarray) -> np.ndarray:
     return np.asarray((values - values.mean()) / np.sqrt(n * (n - 3)))
 
 
-def gamma(kernel: Kernel, samples: Samples) -> Outcome:
+def gamma(problem: Comparison, rng: np.random.Generator) -> Outcome:
     """A gamma distribution with the exact permutation mean and variance of the biased MMD^2."""
-    value = _statistic(kernel, samples, True)
-    K, B = _centred(kernel, samples.data), _weights(samples.labels, True)
+    value, samples = _statistic(problem), problem.samples
+    K, B = _centred(problem.kernel, samples.data), _weights(samples.labels, True)
     moments = permutation_moments(K, B)
     fitted = gamma_null(moments.mean, moments.variance)
     how = "a gamma distribution with the exact mean and variance over permutations"
@@ -136,30 +122,25 @@ def gamma(kernel: Kernel, samples: Samples) -> Outcome:
     return Outcome(value, p, how, distribution=fitted, strays=strays([u_centred(K)], moments))
 
 
-def pearson(kernel: Kernel, samples: Samples, biased: bool) -> Outcome:
+def pearson(problem: Comparison, rng: np.random.Generator) -> Outcome:
     """A Pearson curve with the exact mean, variance, skewness and kurtosis over permutations."""
-    value = _statistic(kernel, samples, biased)
-    K = _centred(kernel, samples.data, diagonal=biased)
+    value, samples, biased = _statistic(problem), problem.samples, problem.biased
+    K = _centred(problem.kernel, samples.data, diagonal=biased)
     fitted = pearson_curve(*permutation_moments(K, _weights(samples.labels, biased)))
     how = "a Pearson curve with four exact moments over permutations"
     return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
 
 
-def wild(
-    kernel: Kernel,
-    samples: Samples,
-    n_draws: int,
-    rng: np.random.Generator,
-    memory: Any,
-) -> Outcome:
+def wild(problem: Comparison, rng: np.random.Generator) -> Outcome:
     """The wild bootstrap of the biased MMD^2: centred embeddings with random signs as weights.
 
     Features are centred on the mean of both samples together, which takes from the variance of
     each sample its share of that mean. It is given back: on average, draws are as large as the
     statistic is if both distributions are the same.
     """
+    kernel, samples, n_draws = problem.kernel, problem.samples, problem.n_draws
     P, columns = kernel.prepare(samples.data), []
-    lags = None if memory is None else STRETCH * check_memory(memory)
+    lags = None if problem.blocks is None else STRETCH * check_memory(problem.blocks)
     for size in samples.sizes:
         W = wild_signs(size, n_draws, rng, lags)
         lost = _variance_of_mean(wild_correlations(size, lags), size) * size / len(samples)
@@ -175,15 +156,15 @@ def wild(
     return Outcome(float(values[0]), found.pvalue, how, found.draws, interval=found.interval)
 
 
-def normal(kernel: Kernel, samples: Samples, estimator: str, rng: np.random.Generator) -> Outcome:
+def normal(problem: Comparison, rng: np.random.Generator) -> Outcome:
     """The normal limit of the linear-time or the block estimate, a mean of independent terms.
 
     Terms are of neighbours, and independent only if neighbours are: both samples are shuffled.
     """
     from scipy.stats import norm
 
-    samples = samples.shuffled(rng)
-    terms = (linear_terms if estimator == "linear" else block_terms)(kernel, samples)
+    estimator, samples = problem.estimator, problem.samples.shuffled(rng)
+    terms = (linear_terms if estimator == "linear" else block_terms)(problem.kernel, samples)
     if len(terms) < 2:
         raise ValueError(
             f'statistic="{estimator}" needs at least two terms to estimate its variance, got '
@@ -213,8 +194,9 @@ class _Scaled:
         return self.base.sf(np.asarray(x) * self.factor)
 
 
-def _statistic(kernel: Kernel, samples: Samples, biased: bool) -> float:
-    return group_sums(kernel, samples).mmd(biased)
+def _statistic(problem: Comparison) -> float:
+    """The statistic tile by tile: K is not formed for it."""
+    return group_sums(problem.kernel, problem.samples).mmd(problem.biased)
 
 
 def _centred(kernel: Kernel, X: Any, diagonal: bool = True) -> np.ndarray:
@@ -240,3 +222,12 @@ def _weights(labels: np.ndarray, biased: bool) -> np.ndarray:
         B[np.ix_(~first, ~first)] = 1 / (m * (m - 1))
         np.fill_diagonal(B, 0)
     return B
+
+
+NULLS = {
+    "spectrum": Null(spectrum),
+    "gamma": Null(gamma, ("v",)),
+    "pearson": Null(pearson),
+    "wild": Null(wild, ("v",), series=True),
+    "normal": Null(normal, ("block", "linear")),
+}

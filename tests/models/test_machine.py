@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR, Gaussian, KernelRidge, Plan, Spectrum
 from mercer.exceptions import ConvergenceWarning
-from mercer.losses import EpsilonInsensitive, Huber, Quantile
+from mercer.losses import EpsilonInsensitive, Huber, Loss, Quantile
 from mercer.models.machine import KernelMachine
 
 
@@ -228,3 +230,38 @@ def test_bad_data(data):
         KernelMachine(loss="poisson").fit(X, np.zeros(80))
     with pytest.warns(ConvergenceWarning, match="raise alpha, tol or max_iter"):
         KernelMachine(loss="huber", solver="admm", max_iter=2).fit(X, y)
+
+
+def test_labels_of_an_earlier_fit_are_forgotten(rng):
+    X = rng.standard_normal((30, 1))
+    model = KernelMachine("rbf", "hinge").fit(X, X[:, 0] > 0)
+    assert model.predict(X).dtype == bool
+    model.set_params(loss="squared", alpha=0.01).fit(X, X[:, 0])
+    np.testing.assert_allclose(model.predict(X), X[:, 0], atol=0.1)
+
+
+@dataclass(eq=False, repr=False)
+class GammaLoss(Loss):
+    """y exp(-f) + f, for positive numbers with mean exp(f)."""
+
+    smooth = True
+
+    def value(self, y, f):
+        return y * np.exp(-f) + f
+
+    def check_targets(self, y, weights=None, intercept=True):
+        if np.any(y <= 0):
+            raise ValueError("y must be > 0.")
+
+    def prediction(self, f):
+        return np.exp(f)
+
+
+def test_a_loss_says_which_targets_it_takes_and_what_it_predicts(rng):
+    X = rng.uniform(0, 3, (80, 1))
+    y = np.exp(np.sin(X[:, 0])) * rng.gamma(20.0, 1 / 20, 80)
+    model = KernelMachine("rbf", GammaLoss(), alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), np.exp(np.sin(X[:, 0])), rtol=0.3)
+    assert model.score(X, y) > 0.5
+    with pytest.raises(ValueError, match="y must be > 0"):
+        model.fit(X, y - y.min())

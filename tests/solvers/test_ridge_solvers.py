@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from mercer import Gaussian, Linear, Plan, Polynomial
+from mercer import Gaussian, KernelRidge, Linear, Plan, Polynomial
 from mercer.exceptions import ConvergenceWarning, NumericalWarning
 from mercer.solvers import cholesky
 from mercer.solvers.auto import choose, solve_ridge
+from mercer.solvers.base import Solution
 from mercer.solvers.cg import solve_cg
 from mercer.solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from mercer.solvers.eigen import RidgeSpectrum
@@ -197,3 +198,35 @@ class TestRidgeSpectrum:
             RidgeSpectrum(Linear().gram(np.diag([1e4, 1e-4]))).coef(Y, 0.0)
         small = np.diag([1e-8, 1e-9])
         assert np.allclose(RidgeSpectrum(Gaussian().gram(1e9 * small)).coef(Y, 0.0), 1)
+
+
+def by_hand(gram, Y, alpha, weights, *, tol, rng):
+    return Solution(reference(gram.to_dense(), Y, alpha, weights), stats={"method": "by hand"})
+
+
+def test_a_solver_of_ones_own(problem):
+    X, Y, weights = problem
+    found = KernelRidge(0.3, kernel=Gaussian(), solver=by_hand).fit(X, Y, weights)
+    usual = KernelRidge(0.3, kernel=Gaussian()).fit(X, Y, weights)
+    np.testing.assert_allclose(found.dual_coef_, usual.dual_coef_, rtol=1e-8)
+    assert found.solution_.stats["method"] == "by hand"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (lambda Y: Y, "solver=wrong must return a mercer.solvers.Solution, got a ndarray"),
+        (lambda Y: Solution(Y[:, 0]), r"coefficients of shape \(120, 2\)"),
+        (lambda Y: Solution(Y.astype(int)), "floating point numbers"),
+    ],
+)
+def test_what_a_solver_returns_is_checked(problem, bad, message):
+    X, Y, _ = problem
+
+    def wrong(gram, Y, alpha, weights, *, tol, rng):
+        return bad(Y)
+
+    with pytest.raises(ValueError, match=message):
+        solve_ridge(Gaussian().gram(X), Y, 1.0, solver=wrong)
+    with pytest.raises(ValueError, match="or a function, got 'lu'"):
+        KernelRidge(solver="lu").fit(X, Y)

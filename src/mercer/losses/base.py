@@ -48,6 +48,18 @@ class Loss(Params, ABC):
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """L(y, f)."""
 
+    def check_targets(
+        self, y: np.ndarray, weights: np.ndarray | None = None, intercept: bool = True
+    ) -> None:
+        """Refuse numbers y that the loss is not for, with a ValueError; by default none.
+
+        With ``intercept`` a free constant is fitted, which must not be infinite.
+        """
+
+    def prediction(self, f: np.ndarray) -> np.ndarray:
+        """What scores say of numbers: the scores themselves, or exp(f) where f is a logarithm."""
+        return f
+
     def slope(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """dL/df; by central differences unless a subclass knows better."""
         h = 1e-6 * (1 + np.abs(f))
@@ -193,6 +205,3 @@ def fraction(default: float) -> Any:
         return None if fine else "between 0 and 1 (both excluded)"
 
     return parameter(default, check=check)
-
-
-# ---- regression --------------------------------------------------------------------------------

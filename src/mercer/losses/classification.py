@@ -110,7 +110,6 @@ class Logistic(Loss):
         return np.where(np.abs(s - p) <= _EDGE, xlogy(p, p) + xlogy(1 - p, 1 - p), np.inf)
 
 
-# ---- counts and several classes ------------------------------------------------------------------
 @dataclass(eq=False, repr=False)
 class Multinomial(Loss):
     """-log softmax(f)_y for codes y = 0..K-1 and K scores: f has shape (n, K), values (n,).

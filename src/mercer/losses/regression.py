@@ -175,7 +175,6 @@ class SquaredEpsilonInsensitive(Piecewise):
         return Dual(y, -np.inf, np.inf, self.epsilon, (1.0, 1.0))
 
 
-# ---- classification, y = -1 or +1 ---------------------------------------------------------------
 @dataclass(eq=False, repr=False)
 class Poisson(Loss):
     """exp(f) - y f: the log-likelihood of counts y with mean exp(f), without the term log y!.
@@ -189,6 +188,19 @@ class Poisson(Loss):
 
     targets = "count"
     smooth = True
+
+    def check_targets(
+        self, y: np.ndarray, weights: np.ndarray | None = None, intercept: bool = True
+    ) -> None:
+        if np.any(y < 0):
+            raise ValueError("y must be >= 0: loss='poisson' is one for counts.")
+        if intercept and not np.any(y if weights is None else y * weights):
+            raise ValueError(
+                "y is 0 everywhere, so the intercept would be -inf; drop it or the model."
+            )
+
+    def prediction(self, f: np.ndarray) -> np.ndarray:
+        return np.exp(f)
 
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return np.exp(f) - y * f

@@ -267,9 +267,9 @@ class KernelMachine(RepresenterMachine):
             raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
         X, y = self._check_fit(X, y, kind)
         weights = check_weights(sample_weight, y)
-        if kind == "count":
-            _check_counts(y, weights, self.fit_intercept)
         labels = kind in ("sign", "classes")
+        if not labels:
+            self.loss_.check_targets(y, weights, self.fit_intercept)
         self._targets, self._weights = self._check_classes(y, weights) if labels else y, weights
         self._make_gram(X, self.loss_, self.solver)
         solved = [self._solve(self.loss_, y, weights, self.solver) for y in self._columns()]
@@ -306,11 +306,10 @@ class KernelMachine(RepresenterMachine):
         return self._two_sided(self._values(X))
 
     def predict(self, X: Data) -> np.ndarray:
-        """Numbers, classes, or the mean of counts, as the loss has it."""
+        """Numbers, classes, or the mean of counts, as the loss has it (``loss.prediction``)."""
         f = self._values(X)
-        if self.loss_.targets == "count":
-            return np.exp(f)
-        return self.classes_[best_class(f)] if hasattr(self, "classes_") else f
+        labels = self.loss_.targets in ("sign", "classes")
+        return self.classes_[best_class(f)] if labels else self.loss_.prediction(f)
 
     def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
         """R^2 of numbers, accuracy of classes, the part of the deviance explained of counts."""
@@ -325,10 +324,3 @@ class KernelMachine(RepresenterMachine):
 def best_class(f: np.ndarray) -> np.ndarray:
     """The place of the class with the largest score."""
     return (f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)
-
-
-def _check_counts(y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> None:
-    if np.any(y < 0):
-        raise ValueError("y must be >= 0: loss='poisson' is one for counts.")
-    if intercept and not np.any(y if weights is None else y * weights):
-        raise ValueError("y is 0 everywhere, so the intercept would be -inf; drop it or the model.")

@@ -15,11 +15,12 @@ from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..ownership import owned
 from ..rkhs.function import RKHSFunction
-from ..solvers.auto import solve_ridge
+from ..solvers import auto
+from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
 from .common import all_or_nothing, check_data
 
-SOLVERS = ("auto", "cholesky", "primal", "cg", "eigen")
+SOLVERS = ("auto", *auto.SOLVERS)
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -43,9 +44,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn; a :class:`~mercer.Kernel` has its
         own.
-    solver : {"auto", "cholesky", "primal", "cg", "eigen"}
+    solver : {"auto", "cholesky", "primal", "cg", "eigen"} or callable
         ``"primal"`` works with explicit features, ``"cg"`` never stores K. ``"eigen"`` is for
-        similarities that are no kernels: negative eigenvalues of K count as zero.
+        similarities that are no kernels: negative eigenvalues of K count as zero. A solver of your
+        own is called as ``solver(gram, Y, alpha, weights, tol=tol, rng=rng)`` and returns a
+        :class:`~mercer.solvers.Solution`.
     tol : float
         Relative residual at which ``"cg"`` stops.
     plan : Plan, optional
@@ -100,7 +103,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-8,
         plan: Plan | None = None,
         random_state: Any = None,
@@ -125,8 +128,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to samples X, targets y of shape (n,) or (n, t), and weights."""
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
+        if not callable(self.solver) and self.solver not in SOLVERS:
+            raise ValueError(
+                f"solver must be one of {SOLVERS}, or a function, got {self.solver!r}."
+            )
         X, Y, weights = self._check_fit(X, y, sample_weight)
         flat = Y.ndim == 1
         Y = Y[:, None] if flat else Y

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
@@ -16,6 +18,7 @@ from .cholesky import CholeskyFactor, NotPositiveDefiniteError
 from .eigen import RidgeSpectrum
 from .primal import solve_primal
 
+Solver = Callable[..., Solution]
 _PRIMAL_LIMIT = 8000  # more features than this are not factorised
 
 
@@ -36,30 +39,48 @@ def solve_ridge(
     alpha: float,
     weights: np.ndarray | None = None,
     *,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     tol: float = 1e-8,
     rng: np.random.Generator | None = None,
 ) -> Solution:
     """Minimise sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over f = sum_i c_i k(x_i, .).
 
-    Solves (W^1/2 K W^1/2 + alpha I) b = W^1/2 y and returns c = W^1/2 b.
+    Solves (W^1/2 K W^1/2 + alpha I) b = W^1/2 y and returns c = W^1/2 b. A solver is a function
+    of a Gram operator, targets of shape (n, t), alpha, weights or None, and the keywords tol and
+    rng, that returns a :class:`Solution`.
     """
     start = time.perf_counter()
     solver = choose(gram, alpha) if solver == "auto" else solver
-    if solver == "primal":
-        if gram.features is None:
-            raise ValueError('solver="primal" needs a kernel with a finite feature map.')
-        if alpha <= 0:
-            raise ValueError('solver="primal" needs alpha > 0.')
-        solution = solve_primal(gram, Y, alpha, weights)
-    elif solver == "eigen":
-        solution = _solve_projected(gram, Y, alpha, weights)
-    elif solver == "cg":
-        solution = _solve_cg(gram, Y, alpha, weights, tol, rng or np.random.default_rng(0))
-    else:
-        solution = _solve_dense(gram, Y, alpha, weights)
+    chosen = SOLVERS[solver] if isinstance(solver, str) else solver
+    solution = chosen(gram, Y, alpha, weights, tol=tol, rng=rng or np.random.default_rng(0))
+    if not isinstance(solver, str):
+        _check(solution, Y, getattr(solver, "__name__", type(solver).__name__))
     solution.stats["seconds"] = time.perf_counter() - start
     return solution
+
+
+def _check(solution: Any, Y: np.ndarray, name: str) -> None:
+    """Refuse what a solver of one's own returns, if it is no solution."""
+    if not isinstance(solution, Solution):
+        raise ValueError(
+            f"solver={name} must return a mercer.solvers.Solution, got a {type(solution).__name__}."
+        )
+    coef = np.asarray(solution.coef)
+    if coef.shape != Y.shape or coef.dtype.kind != "f":
+        raise ValueError(
+            f"solver={name} must return coefficients of shape {Y.shape}, floating point numbers, "
+            f"got {coef.dtype} of shape {coef.shape}."
+        )
+
+
+def _solve_primal(
+    gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None, **_: Any
+) -> Solution:
+    if gram.features is None:
+        raise ValueError('solver="primal" needs a kernel with a finite feature map.')
+    if alpha <= 0:
+        raise ValueError('solver="primal" needs alpha > 0.')
+    return solve_primal(gram, Y, alpha, weights)
 
 
 def _solve_cg(
@@ -67,6 +88,7 @@ def _solve_cg(
     Y: np.ndarray,
     alpha: float,
     weights: np.ndarray | None,
+    *,
     tol: float,
     rng: np.random.Generator,
 ) -> Solution:
@@ -79,7 +101,9 @@ def _solve_cg(
     return solve_cg(gram, Y, noise, tol=tol, rng=rng)
 
 
-def _solve_dense(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None) -> Solution:
+def _solve_dense(
+    gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None, **_: Any
+) -> Solution:
     def system(dtype: np.dtype | None) -> np.ndarray:
         A = np.ascontiguousarray(gram.dense(f"the factor of {len(gram)} samples"), dtype=dtype)
         if weights is not None:
@@ -100,7 +124,7 @@ def _solve_dense(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | 
 
 
 def _solve_projected(
-    gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None
+    gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None, **_: Any
 ) -> Solution:
     """The solution with K replaced by its projection on the positive semi-definite matrices."""
     spectrum = RidgeSpectrum(gram, weights)
@@ -131,3 +155,11 @@ def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -
             NumericalWarning,
         )
     return U[:, keep] @ ((U[:, keep].T @ rhs) / s[keep, None])
+
+
+SOLVERS: dict[str, Solver] = {
+    "cholesky": _solve_dense,
+    "primal": _solve_primal,
+    "cg": _solve_cg,
+    "eigen": _solve_projected,
+}

@@ -2,6 +2,7 @@
 
 import doctest
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -88,6 +89,25 @@ def test_reference_lists_every_public_name():
     listed = set((ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").split())
     missing = set(mercer.__all__) - {"__version__"} - listed
     assert not missing, f"add to docs/api/index.rst: {sorted(missing)}"
+
+
+def test_names_of_the_reference_exist():
+    """Every name that docs/api/index.rst lists can be imported."""
+    text = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8")
+    module, gone = "mercer", []
+    for block in re.split(r"^\.\. (?=currentmodule|autosummary)", text, flags=re.MULTILINE):
+        if block.startswith("currentmodule"):
+            module = block.split()[1]
+        elif block.startswith("autosummary"):
+            for name in re.findall(r"^   (\w[\w.]*)$", block, flags=re.MULTILINE):
+                home, _, last = f"{module}.{name}".rpartition(".")
+                try:
+                    owner = pkgutil.resolve_name(home)
+                except ImportError:
+                    owner = None
+                if not hasattr(owner, last):
+                    gone.append(f"{home}.{last}")
+    assert not gone
 
 
 @pytest.mark.slow

@@ -88,6 +88,28 @@ def test_several_samples(rng):
     assert drawn.pvalue < 0.05
 
 
+def form(K, labels):
+    """The biased MMD^2 as one sum, whose rounding depends on the order of labels."""
+    w = np.where(labels == 0, 1 / np.sum(labels == 0), -1 / np.sum(labels == 1))
+    return w @ K @ w
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_rounding_decides_nothing(scale):
+    """Observations that are all equal have one statistic under all permutations."""
+    X, Y = np.ones((13, 1)), np.ones((29, 1))
+    kernel = scale * Gaussian()
+    assert two_sample_test(X, Y, kernel, statistic=form, rng=0).pvalue == 1
+    assert two_sample_test(X, Y, kernel, null=by_shuffling, rng=0).pvalue == 1
+    assert independence_test(X, X, kernels=kernel, statistic=hsic_by_hand, rng=0).pvalue == 1
+    few = two_sample_test(X, Y, kernel, statistic=form, rng=0, stop_after=5)
+    assert few.pvalue == 1
+    coins = np.array([0.0, 1.0] * 15)[:, None]  # two values: few different statistics
+    found = two_sample_test(coins, coins[:12], kernel, statistic=form, rng=0, n_permutations=99)
+    wanted = two_sample_test(coins, coins[:12], kernel, statistic="v", rng=0, n_permutations=99)
+    assert found.pvalue == wanted.pvalue
+
+
 def test_data_of_any_kind():
     left, right = ["abab", "abba"] * 10, ["aabb", "bbaa"] * 10
     assert two_sample_test(left, right, Spectrum(2), statistic=by_hand, rng=0).pvalue == 0.001

@@ -9,9 +9,9 @@ from .mixtures import ChiSquareMixture
 from .moments import permutation_moments
 from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs
 from .pearson import pearson_curve
-from .problems import Dependence, Null, Outcome, centred_matrix
+from .problems import ROUNDING, Dependence, Null, Outcome, centred_matrix
 from .smoothers import u_centred
-from .two_sample_nulls import ROUNDING, spectrum_of, strays
+from .two_sample_nulls import spectrum_of, strays
 
 _EIGENVALUES = 1000  # samples whose eigenvalues stand for those of the operators
 _WEIGHTS = 5000  # products of eigenvalues that are told apart; the others are normal together

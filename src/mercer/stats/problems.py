@@ -30,6 +30,10 @@ from .samples import Samples, from_mean
 from .smoothers import centre_in_place
 
 Statistic = Callable[..., Any]
+ROUNDING = 1e-12  # of kernel values: what differs by less is equal
+_SUMMED = 64 * float(np.finfo(float).eps)  # of kernel values, for each of those that are added up
+_RELATIVE = 1e-8  # of the largest statistic
+_LOOKS = 3  # at what rounding does to a statistic of which nothing is known
 
 
 class Outcome(NamedTuple):
@@ -95,6 +99,20 @@ class Problem(ABC):
         """The statistic of the data as they are."""
         return self.statistic()
 
+    @property
+    @abstractmethod
+    def rounding(self) -> float:
+        """By how much rounding may separate two values of the statistic that are equal.
+
+        Of one that was given as a function, this is found out: kernel values are changed by as much
+        as rounding does to sums of them.
+        """
+
+    def tolerance(self, draws: np.ndarray) -> float:
+        """Which draws count as equal to the observed value."""
+        largest = float(np.max(np.abs(draws), initial=abs(self.observed)))
+        return max(self.rounding, _RELATIVE * largest)
+
     def _own(self, *arguments: np.ndarray) -> float:
         """The value of a statistic that was given as a function."""
         found: Any = self.estimator
@@ -140,6 +158,13 @@ class Comparison(Problem):
     def K(self) -> np.ndarray:
         """The kernel matrix of all observations."""
         return _matrix(self.kernel, self.samples.data)
+
+    @cached_property
+    def rounding(self) -> float:
+        """By how much rounding may separate two values of the statistic that are equal."""
+        if not callable(self.estimator):
+            return ROUNDING * float(np.abs(np.diagonal(self.K)).mean())
+        return _unsettled(lambda K: self._own(K, np.array(self.labels)), self.K)
 
     def statistic(self, labels: np.ndarray | None = None) -> float:
         """The statistic, if observations came from these samples: MMD^2, or the dispersion of more.
@@ -214,6 +239,14 @@ class Dependence(Problem):
         pairs = zip(self.kernels, self.data, strict=True)
         return float(np.prod([np.abs(k.diag(k.prepare(X))).mean() for k, X in pairs]))
 
+    @cached_property
+    def rounding(self) -> float:
+        """By how much rounding may separate two values of the statistic that are equal."""
+        if not callable(self.estimator):
+            return ROUNDING * self.size
+        first = _unsettled(lambda K: self._own(K, self.L), self.K)
+        return max(first, _unsettled(lambda L: self._own(self.K, L), self.L))
+
     def statistic(self, order: np.ndarray | None = None) -> float:
         """The statistic, if the observations of the second variable stood in this order: HSIC.
 
@@ -252,7 +285,7 @@ def outcome_of(
             f"null={called(null)} must return draws of the statistic, a 1-d array of finite "
             f"numbers, or a distribution with a method sf; got {_brief(found)}."
         )
-    counted = permutation_pvalue(value, draws)
+    counted = permutation_pvalue(value, draws, problem.tolerance(draws))
     how = f"{called(null)}, {len(draws)} draws"
     return Outcome(value, counted.pvalue, how, counted.draws, interval=counted.interval)
 
@@ -283,8 +316,10 @@ def permuted(
 
     value = problem.observed
     if stop_after is not None:
-        return sequential_pvalue(value, draw, problem.n_draws, stop_after)
-    return permutation_pvalue(value, draw(problem.n_draws))
+        few = problem.tolerance(np.empty(0))
+        return sequential_pvalue(value, draw, problem.n_draws, stop_after, few)
+    draws = draw(problem.n_draws)
+    return permutation_pvalue(value, draws, problem.tolerance(draws))
 
 
 def called(function: Any) -> str:
@@ -312,6 +347,18 @@ def centred_matrix(kernel: Kernel, X: Data) -> np.ndarray:
     """H K H as a fresh array in double precision."""
     P = kernel.prepare(X)
     return centre_in_place(evaluate(kernel, P, P).astype(np.float64, copy=False))
+
+
+def _unsettled(statistic: Callable[[np.ndarray], float], K: np.ndarray) -> float:
+    """How much a statistic changes with K, if K changes as rounding changes sums of its values."""
+    rng, here = np.random.default_rng(0), statistic(K)
+    found = []
+    for _ in range(_LOOKS):
+        noise = rng.choice([-1.0, 1.0], K.shape)
+        noise = np.tril(noise) + np.tril(noise, -1).T
+        away = K * (1 + _SUMMED * len(K) * noise)
+        found.append(abs(statistic(away) - here))
+    return max(found)
 
 
 def _matrix(kernel: Kernel, X: Data) -> np.ndarray:

@@ -23,10 +23,9 @@ from .nulls import (
     wild_signs,
 )
 from .pearson import pearson_curve
-from .problems import Comparison, Null, Outcome
+from .problems import ROUNDING, Comparison, Null, Outcome
 from .smoothers import u_centred
 
-ROUNDING = 1e-12  # of kernel values: what differs by less is equal
 _EIGENVALUES = 2000  # samples whose eigenvalues stand for those of the operator
 _SKEW, _KURTOSIS = 0.25, 0.5  # that a limit may lack: 0.7 % too often at the 5 % level, .3 % at 1 %
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import mercer
+from mercer.kinds import _KINDS, registered
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     page
-    for pattern in ("*.rst", "*.md", "tutorials/*.rst", "guide/*.rst")
+    for pattern in ("*.rst", "*.md", "tutorials/*.rst", "guide/*.rst", "guide/*/*.rst")
     for page in (ROOT / "docs").glob(pattern)
     if ">>> " in page.read_text(encoding="utf-8")
 )
@@ -28,7 +29,10 @@ def run(text, name):
     test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, name, name, 0)
     report = []
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    known = {kind.name for kind in registered()}
     runner.run(test, out=report.append)
+    for name in _KINDS.keys() - known:  # kinds of data that a page has registered
+        del _KINDS[name]
     assert test.examples, f"{name} holds no session"
     return "".join(report)
 

@@ -49,6 +49,9 @@ FLAT = {
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     FLAT,
-    {"calculus.domains": "Domain Kind Stored register_kind"},
+    {
+        "calculus.domains": "Domain Kind Stored register_kind",
+        "calculus.facts": "Fact Properties Smoothness",
+    },
     rooms="algebra calculus distributions given labels notation pairs series strings trees vectors",
 )

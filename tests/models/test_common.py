@@ -18,6 +18,7 @@ from mercer import (
     SVC,
     ConditionalEmbedding,
     ConformalRegressor,
+    Constant,
     Gaussian,
     GaussianProcessRegressor,
     GlobalAlignment,
@@ -29,7 +30,7 @@ from mercer import (
     Spectrum,
 )
 from mercer.exceptions import DomainError
-from mercer.models.common import check_data
+from mercer.models.common import check_data, on_vectors
 
 PREDICTIONS = ("predict", "transform", "decision_function", "predict_proba", "score_samples")
 
@@ -276,3 +277,16 @@ def test_masked_targets_of_searches_and_paths(rng):
     for make in (mercer.covariance, mercer.mean_embedding):
         with pytest.raises(DomainError, match="X has 1 masked"):
             make(mercer.Gaussian(), hidden)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", Gaussian(), Linear()], ids=repr)
+@pytest.mark.parametrize("samples", [[{"a"}, {"b"}, {"c"}], [object()] * 3], ids=["set", "object"])
+def test_lists_of_what_is_no_number_are_refused_with_a_kernel_for_them(kernel, samples):
+    with pytest.raises(DomainError, match=r"works on vectors.* For strings use Spectrum\(k\)"):
+        KernelRidge(kernel=kernel).fit(samples, [1.0, 2.0, 3.0])
+
+
+def test_columns_of_a_table_are_no_rows_of_numbers():
+    assert on_vectors(Constant(1))
+    assert on_vectors(Gaussian())
+    assert not on_vectors(Constant(1).on("a"))

@@ -72,14 +72,14 @@ def check_data(
 
 
 def _checked(estimator: BaseEstimator, X: Data, kernel: Any, reset: bool) -> Data:
-    if isinstance(kernel, str) and isinstance(X, list) and _is_structured(X):
-        as_vectors(X, f"kernel={kernel!r}")  # raises, with kernels for such data
     function = callable(kernel) and not isinstance(kernel, Kernel)
     if isinstance(kernel, Kernel):
         vectors = on_vectors(kernel) and not _is_structured(X)
     else:
         vectors = not function or holds_numbers(X)
     if vectors:
+        if isinstance(X, list) and X and not holds_numbers(X):
+            as_vectors(X, f"kernel={kernel!r}")  # raises, with kernels for such data
         if is_frame(X):
             matrix(X, f"kernel={kernel!r}")  # raises where a column does not hold numbers
         X = validate_data(
@@ -128,7 +128,7 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
 def on_vectors(kernel: Kernel) -> bool:
     """Does the kernel work on rows of an (n, d) array of numbers?"""
     domain = kernel.domain.whole
-    return domain.facts.numeric or domain.blind
+    return domain.facts.numeric or domain.kind == "everything"
 
 
 def _is_structured(X: Data) -> bool:

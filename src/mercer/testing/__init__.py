@@ -1,8 +1,8 @@
 """Shipped checks: what mercer's own kernels, losses, solvers, ... are tested with, for yours.
 
 Kernels (``check_kernel``, ``check_properties``, ``check_psd``), Gram operators (``check_gram``),
-losses (``check_loss``), solvers (``check_solver``), statistics and null distributions of tests
-(``check_statistic``, ``check_null``).
+kinds of data (``check_kind``), losses (``check_loss``), solvers (``check_solver``), statistics and
+null distributions of tests (``check_statistic``, ``check_null``).
 
 Every check raises an AssertionError that says what is wrong; none needs pytest.
 
@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "contracts": "PSDCheck check_gram check_kernel check_properties check_psd",
         "difficult": "difficult_samples",
+        "kinds": "check_kind",
         "losses": "check_loss",
         "solvers": "check_solver",
         "statistics": "check_null check_statistic",

@@ -6,8 +6,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor as Peer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Gaussian, KernelRidge, Spectrum
-from mercer.exceptions import NumericalWarning
+from mercer import Gaussian, KernelRidge, Linear, Plan, Spectrum, load, save
+from mercer.exceptions import DenseWarning, MemoryPlanError, NumericalWarning
 from mercer.models.gp import GaussianProcessRegressor
 
 
@@ -306,3 +306,80 @@ def test_constant_targets_have_no_spread_of_rounding_errors(rng):
         for value in (0.1, 1.0)  # of 57 times 0.1 the mean is not 0.1
     ]
     np.testing.assert_allclose(stds[0], stds[1])
+
+
+def test_few_features_are_as_good_as_all_of_k(rng):
+    """A process in the weights of a linear kernel is the one in the values of f."""
+    X = rng.standard_normal((80, 3))
+    Y = np.column_stack([X @ [1.0, -2.0, 0.5], X[:, 0]]) + 0.1 * rng.standard_normal((80, 2))
+    new = rng.standard_normal((7, 3))
+    kernel = 2.0 * Linear() + 0.3 * Linear()
+    for alpha in (0.05, np.linspace(0.05, 0.2, 80)):
+        few = fixed(kernel, alpha).fit(X, Y)
+        all_of_it = fixed(kernel, alpha, plan=Plan(storage="dense")).fit(X, Y)
+        assert few.gram_.explain().startswith("LowRankGram")
+        assert all_of_it.gram_.explain().startswith("DenseGram")
+        np.testing.assert_allclose(few.dual_coef_, all_of_it.dual_coef_, rtol=1e-7, atol=1e-9)
+        assert few.log_marginal_likelihood_value_ == pytest.approx(
+            all_of_it.log_marginal_likelihood_value_, rel=1e-10
+        )
+        for options in ({"return_std": True}, {"return_cov": True}):
+            for one, other in zip(
+                few.predict(new, **options), all_of_it.predict(new, **options), strict=True
+            ):
+                np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+        for mine, theirs in zip(few.parts(), all_of_it.parts(), strict=True):
+            for options in ({"return_std": True}, {"return_cov": True}):
+                pairs = zip(
+                    mine.predict(new, **options), theirs.predict(new, **options), strict=True
+                )
+                for one, other in pairs:
+                    np.testing.assert_allclose(one, other, atol=1e-7)
+
+
+def test_a_rank_approximates_and_stays_uncertain_where_it_sees_nothing(rng):
+    X = rng.uniform(-2, 2, (700, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(700)
+    low = GaussianProcessRegressor(plan=Plan(rank=20), random_state=0).fit(X, y)
+    whole = GaussianProcessRegressor(low.kernel_.kernel, alpha=low.alpha_, optimizer=None).fit(X, y)
+    new = np.array([[0.3], [-1.5], [50.0]])
+    for options in ({"return_std": True}, {"return_cov": True}):
+        for one, other in zip(
+            low.predict(new, **options), whole.predict(new, **options), strict=True
+        ):
+            np.testing.assert_allclose(one, other, atol=2e-3)
+    told = low.gram_.explain()
+    assert told.startswith("LowRankGram: 700 x 700")
+    assert "hyper-parameters were chosen on 500 samples" in told
+    assert f"{low.gram_.rank} features" in told
+    with pytest.raises(ValueError, match="fit without a rank"):
+        low.parts()
+
+
+def test_a_rank_survives_a_file(rng, tmp_path):
+    X = rng.uniform(-2, 2, (60, 1))
+    model = fixed(Gaussian(0.5), 0.1, plan=Plan(rank=15)).fit(X, np.sin(X[:, 0]))
+    save(model, tmp_path / "model.zip")
+    again = load(tmp_path / "model.zip")
+    assert again.gram_.explain() == model.gram_.explain()
+    for one, other in zip(
+        again.predict(X[:5], return_std=True), model.predict(X[:5], return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", None])
+def test_memory_is_refused_before_any_work(data, optimizer, monkeypatch):
+    model = GaussianProcessRegressor(optimizer=optimizer, plan=Plan(memory="10 kB"))
+    with pytest.raises(MemoryPlanError, match="the plan allows 10 kB"):
+        model.fit(*data)
+
+
+def test_a_matrix_that_is_not_meant_to_be_formed_is_a_warning(data):
+    X, y = data
+    with pytest.warns(DenseWarning, match="the factor of 60 samples needs all of K"):
+        tiled = fixed(Gaussian(0.8), 0.2, plan=Plan(storage="tiled")).fit(X, y)
+    assert tiled.gram_.explain().startswith("TiledGram")
+    np.testing.assert_allclose(
+        tiled.predict(X), fixed(Gaussian(0.8), 0.2).fit(X, y).predict(X), atol=1e-10
+    )

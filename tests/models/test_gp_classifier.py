@@ -7,7 +7,8 @@ from sklearn.gaussian_process import GaussianProcessClassifier as Peer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Gaussian, Spectrum
+from mercer import Gaussian, Linear, Plan, Spectrum
+from mercer.exceptions import DenseWarning, MemoryPlanError
 from mercer.models.gp_classifier import GaussianProcessClassifier
 
 
@@ -72,3 +73,44 @@ def test_strings(rng):
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="number of classes"):
         GaussianProcessClassifier().fit(np.eye(3), [1, 1, 1])
+
+
+def test_few_features_are_as_good_as_all_of_k(rng):
+    X = rng.standard_normal((90, 3))
+    y = np.argmax(X + 0.5 * rng.standard_normal((90, 3)), axis=1)
+    few, whole = (
+        GaussianProcessClassifier(3.0 * Linear(), optimizer=None, plan=plan).fit(X, y)
+        for plan in (None, Plan(storage="dense"))
+    )
+    assert [gram.explain().split(":")[0] for gram in few.grams_] == ["LowRankGram"] * 3
+    assert whole.gram_.explain().startswith("DenseGram")
+    new = rng.standard_normal((10, 3))
+    for one, other in zip(
+        few.latent_mean_and_variance(new), whole.latent_mean_and_variance(new), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert few.log_marginal_likelihood_value_ == pytest.approx(
+        whole.log_marginal_likelihood_value_, rel=1e-9
+    )
+
+
+def test_a_rank_approximates_and_stays_uncertain_where_it_sees_nothing(rng):
+    X = rng.uniform(-2, 2, (600, 1))
+    y = X[:, 0] ** 2 + 0.3 * rng.standard_normal(600) > 1
+    low = GaussianProcessClassifier(plan=Plan(rank=20), random_state=0).fit(X, y)
+    whole = GaussianProcessClassifier(low.kernels_[0].kernel, optimizer=None).fit(X, y)
+    new = np.array([[0.3], [-1.5], [60.0]])
+    for one, other in zip(
+        low.latent_mean_and_variance(new), whole.latent_mean_and_variance(new), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-2, atol=1e-2)
+    assert "hyper-parameters were chosen on 500 samples" in low.gram_.explain()
+
+
+def test_plans_are_obeyed_or_refused(data):
+    X, y = data
+    for optimizer in ("lbfgs", None):
+        with pytest.raises(MemoryPlanError, match="the plan allows 10 kB"):
+            GaussianProcessClassifier(optimizer=optimizer, plan=Plan(memory="10 kB")).fit(X, y)
+    with pytest.warns(DenseWarning, match="the factors of 80 samples needs all of K"):
+        GaussianProcessClassifier(optimizer=None, plan=Plan(storage="tiled")).fit(X, y)

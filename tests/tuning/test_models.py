@@ -21,10 +21,11 @@ from mercer import (
     Linear,
     Matern,
     MultiOutputKernelRidge,
+    Plan,
     Spectrum,
     ridge_path,
 )
-from mercer.exceptions import BoundWarning
+from mercer.exceptions import BoundWarning, MemoryPlanError
 from mercer.search.outcome import ends
 from mercer.tuning import tune
 
@@ -499,3 +500,11 @@ def test_an_alpha_near_zero_is_a_warning_where_features_hide_each_other(rng):
     with pytest.warns(BoundWarning, match="no feature is lost beside larger ones"):
         hidden = tune(start, X * [200.0, 1.0], np.sin(2 * X[:, 0])).tuning_
     assert hidden.at_bounds == ("alpha = 1e-10",)
+
+
+@pytest.mark.parametrize("make", [KernelRidge, LSSVR, KernelLogisticRegression])
+def test_a_search_obeys_the_memory_of_the_plan(rng, make):
+    X, y = wave(rng, 60)
+    target = y > 0 if make is KernelLogisticRegression else y
+    with pytest.raises(MemoryPlanError, match="the plan allows 10 kB"):
+        tune(make(kernel=Gaussian(), plan=Plan(memory="10 kB")), X, target)

@@ -91,6 +91,11 @@ class Plan(Params):
         """The memory budget in bytes."""
         return parse_memory(self.memory) if self.memory is not None else free_memory() / 2
 
+    @property
+    def limit(self) -> float:
+        """Bytes beyond which solvers refuse: the budget, if memory was given."""
+        return np.inf if self.memory is None else self.budget
+
     def beside(self, doubles: int) -> Self:
         """The same plan for a solver that holds so many matrices of doubles at once, K included.
 
@@ -113,7 +118,7 @@ class Plan(Params):
         gram = chosen(kernel, P, workers=self.workers)
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
-        gram.limit = np.inf if self.memory is None else self.budget
+        gram.limit = self.limit
         return gram
 
     def explain(self, kernel: Kernel, X: Data) -> str:

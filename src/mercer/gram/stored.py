@@ -23,6 +23,7 @@ class KernelGram(Gram):
     """What Gram operators of a kernel share: the kernel, and the prepared rows and columns."""
 
     storage = ""
+    notes: tuple[str, ...] = ()  # what a model did beside it, for explain
 
     def __init__(
         self, kernel: Kernel, X: Data, Y: Data | None = None, *, workers: int | None = None
@@ -69,10 +70,9 @@ class KernelGram(Gram):
 
     def explain(self) -> str:
         n, m = self.shape
-        return (
-            f"{type(self).__name__}: {n} x {m}, {self.dtype}, {self.storage}; "
-            f"{memory_words(self.nbytes)}\n  k = {self.kernel!r}"
-        )
+        first = f"{type(self).__name__}: {n} x {m}, {self.dtype}, {self.storage}"
+        size = f"{memory_words(self.nbytes)}\n  k = {self.kernel!r}"
+        return "\n  ".join((f"{first}; {size}", *self.notes))
 
 
 class DenseGram(KernelGram):

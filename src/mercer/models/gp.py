@@ -10,19 +10,22 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Data, length, take
-from ..gram.stored import TiledGram
+from ..data import Data, length
+from ..engine.memory import require_memory
+from ..gram.plan import Plan
 from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
 from ..kernels.indefinite import why_no_factor
 from ..kernels.notation.named import as_kernel
-from ..search.descent import search
+from ..search.descent import rows_of, search
 from ..search.outcome import Tuning
 from ..solvers import criteria
-from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
+from ..solvers.cholesky import NotPositiveDefiniteError
+from ..solvers.weight_space import Factor, factors_of
 from .common import all_or_nothing, check_data, check_number, covariance
-from .gp_evidence import evidences, joint_evidence, near, with_noise
+from .gp_evidence import evidences, joint_evidence, near
 from .gp_parts import ProcessPart, draw, summands
+from .gp_posterior import NewSamples, exact, is_approximate, make_gram, search_rows
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
 _NONE = np.zeros(1)
@@ -60,11 +63,17 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         from it.
     random_state : int, RandomState or None
         Draws restarts, and the samples on which a search with many begins.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored. With a ``rank``, hyper-parameters are chosen
+        on as many samples as there are features (at least 500), and what the features do not see
+        stays uncertain.
 
     Attributes
     ----------
     kernel_ : Kernel
         The kernel with its hyper-parameters; its scale is that of the normalised y.
+    gram_ : Gram
+        The operator the model was trained with; predictions use ``gram_.cross``.
     alpha_ : float or ndarray
         The variance of the noise: as given for each sample, or one for each of several normalised
         outputs if it was learned.
@@ -119,6 +128,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_restarts_optimizer: int = 0,
         normalize_y: bool = True,
         random_state: Any = None,
+        plan: Plan | None = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -127,6 +137,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.normalize_y = normalize_y
         self.random_state = random_state
+        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -165,6 +176,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             kernel, alpha, noise = self._learn(kernel, alpha, noise)
         self.kernel_, self.alpha_, self._noise = kernel, alpha, noise
         self._restore()
+        self.kernel_ = getattr(self.gram_, "kernel", kernel)
         Y, n = self._targets(), length(X)
         C = np.empty_like(Y)
         for factor, outputs in self._by_factor():
@@ -212,7 +224,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "add that of the new samples to the squared standard deviations."
             )
         noise = self._noise[0] if include_noise else _NONE
-        mean, spread = self._posterior(self.kernel_, self._train, X, return_std, return_cov, noise)
+        X = check_data(self, X, covariance(self.kernel), reset=False)
+        kernel = exact(self.kernel_, self.kernel)
+        lost = is_approximate(self.kernel_, self.kernel)
+        new = NewSamples(self.gram_.cross(X), kernel, kernel.prepare(X), lost=lost)
+        mean, spread = self._posterior(new, return_std, return_cov, noise)
         mean += self._y_mean
         return mean if spread is None else (mean, spread)
 
@@ -251,6 +267,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         returns.
         """
         check_is_fitted(self)
+        if is_approximate(self.kernel_, self.kernel):
+            raise ValueError(
+                "the features of the plan are those of the sum, and its parts are not known from "
+                "them: fit without a rank, or give each summand as Nystrom(kernel)."
+            )
         return [ProcessPart(self, kernel) for kernel in summands(self.kernel_)]
 
     def log_marginal_likelihood(
@@ -276,15 +297,17 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     f"logarithm of a factor of the noise; got {len(theta)}."
                 )
             kernel, factor = kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
-        P = kernel.prepare(self.X_train_)
-        K = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
+        P, workers = kernel.prepare(self.X_train_), (self.plan or Plan()).workers
+        n = length(self.X_train_)
+        require_memory(16.0 * n * n, f"the likelihood of {n} samples", self.gram_.limit)
+        K = np.ascontiguousarray(evaluate(kernel, P, P, workers=workers), dtype=np.float64)
         noise = factor * self._noise
         parts = evidences(K, self._targets(), noise)
         found = criteria.total(parts)
         if not eval_gradient:
             return -found.value
         slope = sum(float(d @ part.diagonal) for d, part in zip(noise.T, parts, strict=True))
-        return -found.value, -np.append(contract(kernel, P, found.tile), slope)
+        return -found.value, -np.append(contract(kernel, P, found.tile, workers=workers), slope)
 
     def posterior_kernel(self) -> Kernel:
         """The covariance of f given the data, as a kernel (of the normalised targets)."""
@@ -297,32 +320,34 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self.kernel_.given(self.X_train_, self._noise[:, 0])
 
     def _posterior(
-        self, kernel: Kernel, train: Data, X: Data, std: bool, cov: bool, noise: np.ndarray = _NONE
+        self, new: NewSamples, std: bool, cov: bool, noise: np.ndarray = _NONE
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Mean and spread of f, or of one of its parts: the process whose covariance is given.
+        """Mean and spread of f, or of one of its parts, at new samples.
 
         Strip by strip: of what new samples have in common with all others, little is held at once.
         """
-        X = check_data(self, X, covariance(self.kernel), reset=False)
-        P = kernel.prepare(X)
-        values, m = TiledGram(kernel, P, train), length(P)
-        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        mean, variance = np.empty((m, coef.shape[1])), np.empty((m, len(self._factors)))
-        halves: list[np.ndarray] = []
-        for rows in [slice(0, m)] if cov else values.by_rows():
-            cross = values.block(rows, slice(0, len(coef))).astype(np.float64, copy=False)
-            mean[rows] = cross @ coef
-            if std or cov:
-                halves = [factor.half_solve(cross.T) for factor in self._factors]
-                explained = [np.einsum("ij,ij->j", half, half) for half in halves]
-                variance[rows] = kernel.diag(take(P, rows))[:, None] - np.stack(explained, axis=1)
+        m, coef = len(new.cross), self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        features = new.cross.features is not None
+        mean = new.cross @ coef if features else np.empty((m, coef.shape[1]))
+        variance, block = np.empty((m, len(self._factors))), None
+        prior = new.kernel.diag(new.X).astype(np.float64) if std else _NONE
+        blocks = not features or ((std or cov) and new.by_blocks(self._factors))
+        for rows in new.strips(whole=cov):
+            if blocks:
+                block = new.block(rows)
+            if block is not None and not features:
+                mean[rows] = block @ coef
+            if std:
+                parts = [new.variances(rows, prior, f, block) for f in self._factors]
+                variance[rows] = np.stack(parts, axis=1)
         mean = self._y_scale * mean.reshape(m, *self.dual_coef_.shape[1:])
         if std:
             spread = np.sqrt(np.maximum(variance, 0.0) + noise)
             return mean, (spread[:, 0] if mean.ndim == 1 else spread) * self._y_scale
         if not cov:
             return mean, None
-        matrix = evaluate(kernel, P, P)[:, :, None] - np.stack([h.T @ h for h in halves], axis=2)
+        before = new.prior_covariances((self.plan or Plan()).workers)
+        matrix = np.stack([new.covariances(before, f, block) for f in self._factors], axis=2)
         matrix[np.arange(m), np.arange(m)] += noise
         return mean, (matrix[:, :, 0] if mean.ndim == 1 else matrix) * self._y_scale**2
 
@@ -365,15 +390,22 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if known and noise.shape[1] > 1:
             options = {"scale": np.zeros(n), "matrices": 2 * noise.shape[1] + 2}
             problem = np.hstack([Y, noise]), 1.0, joint_evidence
+        rng, plan = check_random_state(self.random_state), self.plan or Plan()
+        some = search_rows(n, self.plan, rng)
+        if some is not None:
+            X, options["scale"] = rows_of(kernel, X, some), options["scale"][some]
+            problem = problem[0][some], *problem[1:]
         found = search(
             kernel,
             X,
             *problem,
             fixed=fixed,
             n_restarts=self.n_restarts_optimizer,
-            rng=check_random_state(self.random_state),
+            rng=rng,
             least=_LEAST_NOISE * spread / unit,
             unit=unit,
+            limit=plan.limit,
+            workers=plan.workers,
             **options,
         )
         found.warn()
@@ -389,7 +421,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _targets(self) -> np.ndarray:
         return self.y_train_.reshape(len(self.y_train_), -1)
 
-    def _by_factor(self) -> list[tuple[CholeskyFactor, slice]]:
+    def _by_factor(self) -> list[tuple[Factor, slice]]:
         """Factors of K with its noise, each with the outputs that it belongs to."""
         if len(self._factors) == 1:
             return [(self._factors[0], slice(None))]
@@ -397,10 +429,12 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _restore(self) -> None:
         """Also what :func:`mercer.load` calls: factors are made again, not stored."""
-        self._train = self.kernel_.prepare(self.X_train_)
-        K = np.ascontiguousarray(evaluate(self.kernel_, self._train, self._train), dtype=np.float64)
+        self.gram_: Any = make_gram(
+            self.kernel_, self.X_train_, self.plan, self.optimizer is not None
+        )
         try:
-            self._factors = [CholeskyFactor(A) for A in with_noise(K, self._noise)]
+            self._factors = factors_of(self.gram_, self._noise)
         except NotPositiveDefiniteError as error:
-            K = evaluate(self.kernel_, self._train, self._train)
+            some = np.linspace(0, len(self.gram_) - 1, min(len(self.gram_), 500)).astype(int)
+            K = self.gram_.block(some, some)
             raise NotPositiveDefiniteError(why_no_factor(K, float(np.mean(self._noise)))) from error

@@ -13,34 +13,44 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
-from ..gram.stored import TiledGram
-from ..gram.tiles import evaluate
+from ..gram.base import Gram
+from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
-from ..search.descent import search
-from ..solvers.laplace import Mode, find_mode, laplace_evidence
+from ..search.descent import rows_of, search
+from ..solvers.laplace import Mode, laplace_evidence, mode_of
 from .common import all_or_nothing, check_data, covariance
+from .gp_posterior import NewSamples, exact, make_gram, search_rows
 
+_MATRICES = 5  # of all samples that are there at once in a step of the search
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 
 
 @dataclass
 class Latent:
-    """One binary problem: its kernel, and the latent function at its mode."""
+    """One binary problem: its kernel, the operator, and the latent function at its mode.
+
+    ``prior`` is the kernel as it was before a plan approximated it.
+    """
 
     kernel: Kernel
-    train: Data
+    prior: Kernel
+    gram: Gram
     mode: Mode
 
     def moments(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function at new samples."""
-        cross = TiledGram(self.kernel, self.kernel.prepare(X), self.train)
-        mean, variance = np.empty(len(cross)), self.kernel.diag(cross.X).astype(np.float64)
-        for rows in cross.by_rows():
-            block = cross.block(rows, slice(0, cross.shape[1])).astype(np.float64, copy=False)
-            half = self.mode.factor.half_solve(self.mode.root[:, None] * block.T)
-            mean[rows] = block @ self.mode.slope
-            variance[rows] -= np.einsum("ij,ij->j", half, half)
+        P, lost = self.prior.prepare(X), self.prior is not self.kernel
+        new, mode = NewSamples(self.gram.cross(X), self.prior, P, lost=lost), self.mode
+        prior, blocks = self.prior.diag(P).astype(np.float64), new.by_blocks([mode.factor])
+        mean, variance = np.empty(len(prior)), np.empty(len(prior))
+        for rows in new.strips(whole=False):
+            block = new.block(rows) if blocks else None
+            mean[rows] = block @ mode.slope if block is not None else 0.0
+            rooted = None if block is None else block * mode.root
+            variance[rows] = new.variances(rows, prior, mode.factor, rooted)
+        if not blocks:
+            mean = new.cross @ mode.slope
         return mean, np.maximum(variance, 0.0)
 
 
@@ -66,6 +76,10 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         Further searches from random starts, up to a factor of 100 from the first in each number.
     random_state : int, RandomState or None
         Draws restarts, and the samples on which a search with many begins.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored. With a ``rank``, hyper-parameters are chosen
+        on as many samples as there are features (at least 500), and what the features do not see
+        stays uncertain.
 
     Attributes
     ----------
@@ -73,6 +87,10 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         The classes.
     kernels_ : list of Kernel
         The kernel of each problem: one for two classes, else one for each class.
+    grams_ : list of Gram
+        The operator of each problem.
+    gram_ : Gram
+        The first of them.
     log_marginal_likelihood_value_ : float
         The logarithm of the evidence, averaged over the problems.
 
@@ -108,12 +126,14 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         fixed: tuple[str, ...] = (),
         n_restarts_optimizer: int = 0,
         random_state: Any = None,
+        plan: Plan | None = None,
     ) -> None:
         self.kernel = kernel
         self.optimizer = optimizer
         self.fixed = fixed
         self.n_restarts_optimizer = n_restarts_optimizer
         self.random_state = random_state
+        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -143,6 +163,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         self.kernels_ = [self._tuned(kernel, X, labels, rng) for labels in self._problems()]
         self._restore()
+        self.kernels_ = [latent.kernel for latent in self._latents]
         values = [latent.mode.value for latent in self._latents]
         self.log_marginal_likelihood_value_ = float(np.mean(values))
         return self
@@ -186,6 +207,11 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     ) -> Kernel:
         if self.optimizer is None or not len(kernel.theta):
             return kernel
+        some, plan = search_rows(len(labels), self.plan, rng), self.plan or Plan()
+        if some is not None:
+            rare = np.flatnonzero(~np.isin(labels, labels[some]))
+            some = np.sort(np.append(some[1:], rare[:1])) if len(rare) else some
+            X, labels = rows_of(kernel, X, some), labels[some]
         found = search(
             kernel,
             X,
@@ -193,6 +219,9 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
             1.0,
             laplace_evidence,
             scale=np.zeros(len(labels)),
+            matrices=_MATRICES,
+            limit=plan.limit,
+            workers=plan.workers,
             fixed=(*self.fixed, "alpha"),
             n_restarts=self.n_restarts_optimizer,
             rng=rng,
@@ -203,7 +232,10 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     def _restore(self) -> None:
         """Also what :func:`mercer.load` calls: factors are made again, not stored."""
         self._latents = []
-        for kernel, labels in zip(self.kernels_, self._problems(), strict=True):
-            P = kernel.prepare(self.X_train_)
-            K = evaluate(kernel, P, P).astype(np.float64, copy=False)
-            self._latents.append(Latent(kernel, P, find_mode(K, labels)))
+        problems, searched = self._problems(), self.optimizer is not None
+        for kernel, labels in zip(self.kernels_, problems, strict=True):
+            gram: Any = make_gram(kernel, self.X_train_, self.plan, searched)
+            mode, own = mode_of(gram, labels, len(problems)), getattr(gram, "kernel", kernel)
+            self._latents.append(Latent(own, exact(own, self.kernel), gram, mode))
+        self.grams_: list[Any] = [latent.gram for latent in self._latents]
+        self.gram_ = self.grams_[0]

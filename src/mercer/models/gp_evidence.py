@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ..data import Data
@@ -12,16 +10,9 @@ from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.sums import Product, Sum
 from ..kernels.base import Kernel
 from ..solvers import criteria
+from ..solvers.weight_space import with_noise
 
 _FAR = 100.0  # a factor between the mean square of y and the variance of the process
-
-
-def with_noise(K: np.ndarray, noise: np.ndarray) -> Iterator[np.ndarray]:
-    """K + diag(d) for each column d of the noise; K is overwritten."""
-    for place, d in enumerate(noise.T, start=1):
-        A = K if place == noise.shape[1] else K.copy()
-        A.flat[:: len(A) + 1] += d
-        yield A
 
 
 def evidences(K: np.ndarray, Y: np.ndarray, noise: np.ndarray) -> list[criteria.Criterion]:

@@ -10,6 +10,8 @@ from sklearn.utils import check_random_state
 from ..data import Data
 from ..kernels.algebra.sums import Sum
 from ..kernels.base import Kernel
+from .common import check_data, covariance
+from .gp_posterior import NewSamples
 
 if TYPE_CHECKING:
     from .gp import GaussianProcessRegressor
@@ -51,7 +53,7 @@ class ProcessPart:
     def __init__(self, process: GaussianProcessRegressor, kernel: Kernel) -> None:
         self.kernel = kernel
         self._process = process
-        self._train = kernel.prepare(process.X_train_)
+        self._gram = kernel.gram(process.X_train_, process.plan)
 
     def predict(self, X: Data, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean of the part, and its standard deviation or covariance.
@@ -61,7 +63,10 @@ class ProcessPart:
         """
         if return_std and return_cov:
             raise ValueError("ask for the standard deviation or the covariance, not for both.")
-        mean, spread = self._process._posterior(self.kernel, self._train, X, return_std, return_cov)
+        process = self._process
+        X = check_data(process, X, covariance(process.kernel), reset=False)
+        new = NewSamples(self._gram.cross(X), self.kernel, self.kernel.prepare(X), own=False)
+        mean, spread = process._posterior(new, return_std, return_cov)
         return mean if spread is None else (mean, spread)
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:

@@ -57,6 +57,8 @@ def search(
     matrices: float = 3,
     least: float = _ALPHA[0],
     unit: float = 1.0,
+    limit: float = np.inf,
+    workers: int | None = None,
 ) -> Tuning:
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
 
@@ -66,12 +68,14 @@ def search(
     (the lengthscale of a feature, to infinity): with all samples it begins again.
     ``matrices`` says how many n x n arrays a measure needs, ``least`` how small alpha may become.
     Where the criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and
-    of weights in the kernel are multiples of it.
+    of weights in the kernel are multiples of it. ``limit`` is the memory that a plan allows, and
+    ``workers`` its threads.
     """
     n = length(X)
-    require_memory(matrices * 8.0 * n * n, f"the gradient of a criterion on {n} samples")
+    needs = matrices * 8.0 * n * n
+    require_memory(needs, f"the gradient of a criterion on {n} samples", limit)
     most, least = _ALPHA[1] * unit, least * unit
-    limits = (least, most), unit
+    limits = (least, most), unit, workers, limit - needs
     whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed, *limits)
     around = np.clip([whole.start - _AROUND, whole.start + _AROUND], *whole.bounds.T)
     starts = [whole.start, *(rng.uniform(*around) for _ in range(n_restarts))]
@@ -113,9 +117,12 @@ class _Objective:
         fixed: tuple[str, ...],
         noise: tuple[float, float],
         unit: float,
+        workers: int | None = None,
+        spare: float = np.inf,
     ) -> None:
         self.kernel, self.X, self.Y, self.measure, self.scale = kernel, X, Y, measure, scale
-        self.quick = _remember(kernel, X)
+        self.workers = workers
+        self.quick = _remember(kernel, X, workers, spare)
         check_names(fixed, kernel)
         known = bounded(kernel, unit)
         names = [h.name for h in known]
@@ -292,7 +299,8 @@ class _Objective:
         kernel, alpha = self.quick.with_theta(theta[:-1]), float(np.exp(theta[-1]))
         try:
             P = kernel.prepare(self.X)
-            A = np.ascontiguousarray(evaluate(kernel, P, P), dtype=np.float64)
+            K = evaluate(kernel, P, P, workers=self.workers)
+            A = np.ascontiguousarray(K, dtype=np.float64)
         except DomainError:
             if not self.count:
                 raise
@@ -303,7 +311,8 @@ class _Objective:
             found = self.measure(A, self.Y)
         except np.linalg.LinAlgError:
             return np.inf, np.zeros(len(free))
-        slope = np.append(contract(kernel, P, found.tile), alpha * (self.scale @ found.diagonal))
+        slopes = contract(kernel, P, found.tile, workers=self.workers)
+        slope = np.append(slopes, alpha * (self.scale @ found.diagonal))
         return found.value, slope[self.free]
 
 
@@ -344,21 +353,26 @@ class _Remembered(Kernel):
         return np.diagonal(self.matrix)[X]
 
 
-def _remember(kernel: Kernel, X: Data) -> Kernel:
+def _remember(kernel: Kernel, X: Data, workers: int | None, spare: float) -> Kernel:
     """The same kernel on X; summands and factors without free numbers, strings say, as matrices.
 
-    Sums, products and powers hand X on as it is: a part sees what the whole kernel sees.
+    Sums, products and powers hand X on as it is: a part sees what the whole kernel sees. ``spare``
+    is the memory that matrices may take, by halves.
     """
     if isinstance(kernel, Constant):
         return kernel
     if not kernel.hyperparameters():
-        if 8.0 * length(X) ** 2 > _REMEMBERED * free_memory():
+        size = 8.0 * length(X) ** 2
+        if size > spare or size > _REMEMBERED * free_memory():
             return kernel
         P = kernel.prepare(X)
-        return _Remembered(evaluate(kernel, P, P))
+        return _Remembered(evaluate(kernel, P, P, workers=workers))
     if isinstance(kernel, Binary):
-        return kernel.replace(left=_remember(kernel.left, X), right=_remember(kernel.right, X))
-    return kernel.replace(base=_remember(kernel.base, X)) if isinstance(kernel, Power) else kernel
+        parts = {"left": kernel.left, "right": kernel.right}
+        return kernel.replace(**{k: _remember(v, X, workers, spare / 2) for k, v in parts.items()})
+    if isinstance(kernel, Power):
+        return kernel.replace(base=_remember(kernel.base, X, workers, spare))
+    return kernel
 
 
 def is_matrix(kernel: Any) -> bool:

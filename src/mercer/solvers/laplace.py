@@ -16,9 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
+from ..gram.base import Gram
 from ..kernels.indefinite import why_no_factor
 from .cholesky import CholeskyFactor, NotPositiveDefiniteError
 from .criteria import Criterion
+from .weight_space import Factor, FeatureFactor, pays, require_room, scaled
 
 _STEPS = 100
 _HALVINGS = 30
@@ -36,7 +38,7 @@ class Mode:
         Derivatives of log p(y | f) there.
     root : ndarray of shape (n,)
         S, the root of the curvature.
-    factor : CholeskyFactor
+    factor : CholeskyFactor or FeatureFactor
         That of I + S K S.
     value : float
         log p(y | f) - f'K^-1 f / 2 - log det(I + S K S) / 2, the logarithm of the evidence.
@@ -49,14 +51,30 @@ class Mode:
     f: np.ndarray
     slope: np.ndarray
     root: np.ndarray
-    factor: CholeskyFactor
+    factor: Factor
     value: float
     n_iter: int
     converged: bool
 
 
-def find_mode(K: np.ndarray, y: np.ndarray, tol: float = 1e-10) -> Mode:
-    """The mode for labels y = ±1 and prior covariance K, which is left as it is."""
+def mode_of(gram: Gram, y: np.ndarray, factors: int = 1) -> Mode:
+    """The mode for labels y = ±1, from the features of K if they are few.
+
+    There will be so many ``factors`` in memory.
+    """
+    if pays(gram):
+        require_room(gram, factors)
+        return find_mode(gram, y)
+    what = f"the factors of {len(gram)} samples"
+    K = gram.dense(what, 8.0 * (factors + 1) * len(gram) ** 2)
+    return find_mode(K.astype(np.float64, copy=False), y)
+
+
+def find_mode(K: np.ndarray | Gram, y: np.ndarray, tol: float = 1e-10) -> Mode:
+    """The mode for labels y = ±1 and prior covariance K, which is left as it is.
+
+    A Gram operator must have few features.
+    """
     a, f, objective = np.zeros(len(y)), np.zeros(len(y)), len(y) * np.log(0.5)
     converged, steps = False, 0
     while not converged and steps < _STEPS:
@@ -84,6 +102,7 @@ def laplace_evidence(K: np.ndarray, Y: np.ndarray) -> Criterion:
     y = Y[:, 0]
     mode = find_mode(K, y)
     S, slope = mode.root, mode.slope
+    assert isinstance(mode.factor, CholeskyFactor)
     half = mode.factor.half_solve(S[:, None] * K)
     variance = np.diagonal(K) - np.einsum("ij,ij->j", half, half)
     p = expit(mode.f)
@@ -101,11 +120,13 @@ def laplace_evidence(K: np.ndarray, Y: np.ndarray) -> Criterion:
 
 
 def _expand(
-    K: np.ndarray, y: np.ndarray, f: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, CholeskyFactor]:
+    K: np.ndarray | Gram, y: np.ndarray, f: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, Factor]:
     """Slope and root of the curvature of the likelihood at f, and the factor of I + S K S."""
     slope, p = y * expit(-y * f), expit(f)
     root = np.sqrt(p * (1 - p))
+    if not isinstance(K, np.ndarray):
+        return slope, root, FeatureFactor(scaled(K.features, root), np.ones(len(root)))
     B = root[:, None] * K * root
     B.flat[:: len(B) + 1] += 1
     try:

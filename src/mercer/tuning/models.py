@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..data import Data, in_double, length, take, unmasked
+from ..gram.plan import Plan
 from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
@@ -231,7 +232,7 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         scale[train:] = 0.0
         measure = partial(criteria.validation, train=train)
     found = _squared(
-        kernel, data, targets, float(model.alpha), measure, w, wish,
+        model, kernel, data, targets, float(model.alpha), measure, w, wish,
         scale=scale, fixed=wish.fixed, rng=rng, begin_small=wish.by != "validation",
     )  # fmt: skip
     return _fitted(model, found, X, y, wish)
@@ -245,8 +246,9 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     w = np.ones(len(Y)) if weights is None else weights
     kernel = wish.start(model._make_gram(X).kernel, X)
     found = _squared(
-        kernel, X, Y - Y.mean(axis=0), 1 / model.C, partial(_RIDGE[wish.by], intercept=True), w,
-        wish, scale=1 / w, fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
+        model, kernel, X, Y - Y.mean(axis=0), 1 / model.C,
+        partial(_RIDGE[wish.by], intercept=True), w, wish, scale=1 / w,
+        fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
         rng=check_random_state(wish.random_state),
     )  # fmt: skip
     model.set_params(kernel=found.kernel, C=1 / found.alpha).fit(X, y, wish.sample_weight)
@@ -256,6 +258,7 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
 
 
 def _squared(
+    model: Any,
     kernel: Kernel,
     X: Data,
     Y: np.ndarray,
@@ -269,6 +272,7 @@ def _squared(
 
     Errors are those of targets of mean square 1, for when a search ends must not depend on units.
     """
+    options |= _limits(model)
     if wish.by == "marginal_likelihood":
         return search(kernel, X, Y, alpha, measure, n_restarts=wish.n_restarts, **options)
     unit = float(np.sqrt(np.mean(Y**2))) or 1.0
@@ -277,6 +281,12 @@ def _squared(
         targets, measure = np.column_stack([targets, weights]), partial(_weighted, measure)
     found = search(kernel, X, targets, alpha, measure, n_restarts=wish.n_restarts, **options)
     return replace(found, value=found.value * unit**2)
+
+
+def _limits(model: Any) -> dict[str, Any]:
+    """The memory and the threads that the plan of a model allows a search."""
+    plan = model.plan or Plan()
+    return {"limit": plan.limit, "workers": plan.workers}
 
 
 def _weighted(measure: Any, A: np.ndarray, Y: np.ndarray) -> criteria.Criterion:
@@ -313,6 +323,7 @@ def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         rng=rng,
         begin_small=bool(SAMPLE * counts.min() >= _SEEN * len(codes)),
         matrices=matrices,
+        **_limits(model),
     )
     product: Any = found.kernel
     kernel, alpha = product.right, 1 / float(product.left.value)

@@ -1,0 +1,132 @@
+"""What data leave open of a Gaussian process at new samples, from K or from its features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data import Data
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..gram.tiles import evaluate
+from ..kernels.algebra.nystrom import Nystrom
+from ..kernels.base import Kernel
+from ..search.descent import SAMPLE
+from ..solvers.weight_space import Factor, FeatureFactor
+
+
+@dataclass
+class NewSamples:
+    """A process, or one of its parts, at new samples.
+
+    Attributes
+    ----------
+    cross : Gram
+        Its covariance with the training samples.
+    kernel : Kernel
+        Its covariance before any data.
+    X : data
+        The samples, prepared for that kernel.
+    own : bool
+        Are the features of ``cross``, if there are any, those of the factors, too?
+    lost : bool
+        Is ``cross`` an approximation? What it does not see of a sample stays unknown, with the
+        variance that it has by the kernel (Quiñonero-Candela & Rasmussen, *A unifying view of
+        sparse approximate Gaussian process regression*, 2005: the deterministic training
+        conditional).
+    """
+
+    cross: Gram
+    kernel: Kernel
+    X: Data
+    own: bool = True
+    lost: bool = False
+
+    def block(self, rows: slice) -> np.ndarray:
+        """Covariances of some of the samples with the training samples."""
+        return self.cross.rows(rows).astype(np.float64, copy=False)
+
+    def strips(self, whole: bool) -> list[slice]:
+        """All samples, cut up unless they are wanted as a ``whole``."""
+        return [slice(0, len(self.cross))] if whole else self.cross.by_rows()
+
+    def variances(self, rows: slice, prior: np.ndarray, factor: Factor, block: Any) -> np.ndarray:
+        """Those of some samples given the data; ``prior`` is k(x, x) of all."""
+        if isinstance(factor, FeatureFactor):
+            if not self.own:
+                return prior[rows] - np.einsum("ij,ji->i", block, factor.solve(block.T))
+            phi = self.cross.features[rows]
+            left = _squares(factor.root(phi).T)
+            return left + np.maximum(prior[rows] - _squares(phi), 0.0) if self.lost else left
+        return prior[rows] - _squares(factor.half_solve(block.T).T)
+
+    def covariances(self, prior: np.ndarray, factor: Factor, block: Any) -> np.ndarray:
+        """That of all samples given the data; ``prior`` is K of them."""
+        if isinstance(factor, FeatureFactor):
+            if not self.own:
+                return prior - block @ factor.solve(block.T)
+            phi = self.cross.features
+            root = factor.root(phi)
+            if not self.lost:
+                return root.T @ root
+            inner = phi @ phi.T
+            return (
+                prior
+                - (inner if isinstance(inner, np.ndarray) else inner.toarray())
+                + (root.T @ root)
+            )
+        half = factor.half_solve(block.T)
+        return prior - half.T @ half
+
+    def by_blocks(self, factors: list[Factor]) -> bool:
+        """Are covariances with training samples needed one by one?"""
+        return not (self.own and all(isinstance(factor, FeatureFactor) for factor in factors))
+
+    def prior_covariances(self, workers: int | None) -> np.ndarray:
+        """K of the new samples."""
+        return evaluate(self.kernel, self.X, self.X, workers=workers)
+
+
+def make_gram(kernel: Kernel, X: Data, plan: Plan | None, searched: bool) -> Gram:
+    """The operator of the covariance; of a search on a part of the data it says so."""
+    gram: Any = kernel.gram(X, plan)
+    sample = search_size(len(gram), plan)
+    if searched and sample < len(gram):
+        gram.notes = (f"hyper-parameters were chosen on {sample} samples",)
+    return gram
+
+
+def exact(kernel: Kernel, given: Any) -> Kernel:
+    """The kernel that was approximated by a plan, or the kernel itself."""
+    return kernel.kernel if is_approximate(kernel, given) else kernel  # type: ignore[attr-defined]
+
+
+def is_approximate(kernel: Kernel, given: Any) -> bool:
+    """Is this the approximation, by a plan, of the kernel that was given?"""
+    return isinstance(kernel, Nystrom) and not isinstance(given, Nystrom)
+
+
+def search_size(n: int, plan: Plan | None) -> int:
+    """The number of samples on which hyper-parameters are chosen.
+
+    A search computes all of K of its samples in each step. Who asks for few features does not want
+    that: as many samples as features are enough for those few numbers, or 500.
+    """
+    if plan is None or plan.rank is None:
+        return n
+    return min(n, max(SAMPLE, int(plan.rank) if plan.rank >= 1 else 0))
+
+
+def search_rows(n: int, plan: Plan | None, rng: np.random.RandomState) -> np.ndarray | None:
+    """These samples, in order; None if they are all."""
+    size = search_size(n, plan)
+    return np.sort(rng.choice(n, size, replace=False)) if size < n else None
+
+
+def _squares(rows: Any) -> np.ndarray:
+    """The squared length of each row."""
+    if isinstance(rows, np.ndarray):
+        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()

@@ -8,6 +8,8 @@ import pytest
 from mercer import (
     LSSVC,
     LSSVR,
+    SVC,
+    SVR,
     Gaussian,
     Gram,
     KernelLogisticRegression,
@@ -16,6 +18,9 @@ from mercer import (
     KernelQuantileRegressor,
     KernelRidge,
     MultiOutputKernelRidge,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Plan,
     SemiparametricRidge,
 )
@@ -131,3 +136,27 @@ def test_models_that_do_say_so(data, name):
     with pytest.warns(DenseWarning, match="Counting does not store: 600 x 600 entries, 2.88 MB"):
         found = DENSE[name](own_plan()).fit(X, y)
     np.testing.assert_allclose(found.predict(X), DENSE[name](None).fit(X, y).predict(X), atol=1e-8)
+
+
+MACHINES = {
+    "svc": lambda plan: SVC(Gaussian(1.5), tol=1e-6, plan=plan),
+    "nu-svc": lambda plan: NuSVC(Gaussian(1.5), nu=0.2, tol=1e-6, plan=plan),
+    "svr": lambda plan: SVR(Gaussian(1.5), tol=1e-6, plan=plan),
+    "nu-svr": lambda plan: NuSVR(Gaussian(1.5), tol=1e-6, plan=plan),
+    "novelty": lambda plan: OneClassSVM(Gaussian(1.5), nu=0.1, tol=1e-6, plan=plan),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_machines_ask_for_a_few_rows(data, name):
+    X, y = data
+    target = y > 0 if name.endswith("svc") else y
+    plan = own_plan()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DenseWarning)
+        found = MACHINES[name](plan).fit(X, target)
+        usual = MACHINES[name](None).fit(X, target)
+        scores = [getattr(m, "decision_function", m.predict)(X) for m in (found, usual)]
+    np.testing.assert_allclose(*scores, atol=1e-4)
+    assert 0 < Counting.largest < N * N
+    assert found.gram_.explain().startswith("Counting")

@@ -20,11 +20,20 @@ from mercer import (
     Matern,
     NuSVC,
     NuSVR,
+    Nystrom,
     OneClassSVM,
+    Plan,
     Polynomial,
     Spectrum,
+    load,
+    save,
 )
-from mercer.exceptions import ConvergenceWarning, DomainError, NumericalWarning
+from mercer.exceptions import (
+    ConvergenceWarning,
+    DomainError,
+    MemoryPlanError,
+    NumericalWarning,
+)
 from mercer.gram.stored import LowRankGram
 from mercer.models import svm_base
 from mercer.models.svm_pairs import count_votes
@@ -184,7 +193,7 @@ class TestScores:
     def test_functions_of_a_linear_kernel_are_weights_of_features(self, letters):
         X, y = letters
         model = SVC(kernel="linear", decision_function_shape="ovo").fit(X, y)
-        assert isinstance(model._gram, LowRankGram)
+        assert isinstance(model.gram_, LowRankGram)
         expected = X @ model.coef_.T + model.intercept_
         np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
 
@@ -557,3 +566,61 @@ class TestWords:
         X = rng.standard_normal((60, 3))
         with pytest.raises(ValueError, match="not finite"):
             model.set_params(kernel=Exponential()).fit(100 * X, X[:, 0] > 0)
+
+
+class TestPlans:
+    """Memory, threads, storage and rank, as a plan asks for them."""
+
+    def test_rows_are_kept_as_far_as_memory_allows(self, rng):
+        X = rng.standard_normal((1500, 4))
+        y = X[:, 0] * X[:, 1] > 0
+        usual = SVC(C=10.0, tol=1e-4).fit(X, y)
+        small = SVC(C=10.0, tol=1e-4, plan=Plan(memory="2 MB")).fit(X, y)
+        assert "rows of 200 MB are kept at most" in usual.gram_.explain()
+        assert "rows of 1.33 MB are kept at most" in small.gram_.explain()
+        np.testing.assert_allclose(
+            small.decision_function(X), usual.decision_function(X), atol=5e-3
+        )
+
+    def test_too_little_for_a_few_rows_is_refused(self, monkeypatch):
+        monkeypatch.setattr(svm_base, "_LEAST", 1.0)
+        X = np.arange(300.0)[:, None]
+        with pytest.raises(MemoryPlanError, match="a few rows of 300 samples"):
+            SVC(plan=Plan(memory="100 kB")).fit(X, X[:, 0] > 150)
+        with pytest.raises(MemoryPlanError, match="the plan allows 100 kB"):
+            SVC(plan=Plan(memory="100 kB", storage="dense")).fit(X, X[:, 0] > 150)
+
+    @pytest.mark.parametrize("storage", ["dense", "tiled"])
+    def test_storage(self, rng, storage):
+        X = rng.standard_normal((200, 3))
+        y = rng.integers(0, 3, 200)
+        for kernel in ("rbf", "linear"):
+            found = SVC(kernel, tol=1e-5, plan=Plan(storage=storage)).fit(X, y)
+            usual = SVC(kernel, tol=1e-5).fit(X, y)
+            np.testing.assert_allclose(found._pair_scores(X), usual._pair_scores(X), atol=1e-3)
+            how = {"dense": "stored as an array", "tiled": "computed when they are needed"}
+            assert how[storage] in found.gram_.explain()
+
+    def test_a_rank_trains_on_features(self, rng):
+        X = rng.standard_normal((300, 2))
+        y = X[:, 0] * X[:, 1] > 0
+        low = SVC(gamma=0.5, tol=1e-5, plan=Plan(rank=120)).fit(X, y)
+        assert isinstance(low.kernel_, Nystrom)
+        assert f"its rows computed from {low.gram_.kernel.rank} features" in low.gram_.explain()
+        usual = SVC(gamma=0.5, tol=1e-5).fit(X, y)
+        np.testing.assert_allclose(low.decision_function(X), usual.decision_function(X), atol=2e-2)
+
+    def test_a_given_matrix_and_no_support_vectors_are_explained(self, rng):
+        X = rng.standard_normal((60, 2))
+        model = SVC("precomputed").fit(X @ X.T, X[:, 0] > 0)
+        assert "trained on 60 samples: K of float64, as it was given" in model.gram_.explain()
+        flat = SVR(epsilon=10.0).fit(X, X[:, 0])
+        assert flat.gram_.explain().startswith("GivenColumns: 0 columns")
+
+    def test_files_keep_what_was_done(self, rng, tmp_path):
+        X = rng.standard_normal((60, 2))
+        model = SVC(plan=Plan(rank=20)).fit(X, X[:, 0] > 0)
+        save(model, tmp_path / "model.zip")
+        again = load(tmp_path / "model.zip")
+        assert again.gram_.explain() == model.gram_.explain()
+        np.testing.assert_allclose(again.decision_function(X), model.decision_function(X))

@@ -67,7 +67,7 @@ def test_solutions_start_from_each_other(monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(SVC, "_fit_pairs", counted)
-            patch.setattr(svm_cv, "run", lambda job, items: [job(item) for item in items])
+            patch.setattr(svm_cv, "run", lambda job, items, _: [job(item) for item in items])
             model = SVCCV(Cs, param_grid={"gamma": gammas}, cv=2, test_size=0, random_state=0)
             model.fit(X, y)
         # the last fit is that of the chosen model

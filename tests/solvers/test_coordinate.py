@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer.gram.rows import FeatureRowGram
 from mercer.solvers import coordinate
-from mercer.solvers.blocks import FeatureBlocks
 from mercer.solvers.coordinate import warm_start
 from mercer.solvers.smo import BoxProblem, solve_box
 
@@ -34,7 +34,7 @@ def test_start_is_feasible_and_nearly_optimal(problems, name, sparse):
     beta = coordinate.descend(phi, problem, 1e-3, 0)
     assert beta.sum() == pytest.approx(0, abs=1e-9)
     assert np.all((beta >= problem.lower) & (beta <= problem.upper))
-    exact = solve_box(FeatureBlocks(X), problem, tol=1e-8)
+    exact = solve_box(FeatureRowGram(X), problem, tol=1e-8)
     best = objective(X, problem, exact.beta)
     assert objective(X, problem, beta) == pytest.approx(best, rel=1e-2)
 
@@ -44,10 +44,10 @@ def test_start_leaves_little_to_do(problems, monkeypatch):
     X, named = problems
     problem = named["classification"]
     started = coordinate.warm_start(X, problem)
-    cold = solve_box(FeatureBlocks(X), problem, max_iter=0)
-    warm = solve_box(FeatureBlocks(X), started, max_iter=0)
+    cold = solve_box(FeatureRowGram(X), problem, max_iter=0)
+    warm = solve_box(FeatureRowGram(X), started, max_iter=0)
     assert warm.violation < cold.violation / 20
-    finished, exact = (solve_box(FeatureBlocks(X), p) for p in (started, problem))
+    finished, exact = (solve_box(FeatureRowGram(X), p) for p in (started, problem))
     assert finished.converged
     assert objective(X, problem, finished.beta) == pytest.approx(
         objective(X, problem, exact.beta), rel=1e-4

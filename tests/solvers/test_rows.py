@@ -1,6 +1,6 @@
 import numpy as np
 
-from mercer.solvers.blocks import Blocks
+from mercer.gram.rows import RowGram
 from mercer.solvers.rows import RowCache
 
 
@@ -13,7 +13,7 @@ def setup(rng, n=40, capacity=10):
         asked.extend(rows)
         return K[rows][:, cols]
 
-    return K, asked, RowCache(Blocks(block, np.diag(K)), capacity, 1)
+    return K, asked, RowCache(RowGram(block, np.diag(K)), capacity, 1)
 
 
 def test_rows_are_computed_once_and_found_again(rng):

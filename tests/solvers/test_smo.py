@@ -3,14 +3,15 @@ import pytest
 from scipy.optimize import minimize
 
 from mercer import Gaussian
+from mercer.gram.row_loops import add_rows, scatter
+from mercer.gram.rows import RowGram
 from mercer.solvers import smo, working_set
-from mercer.solvers.blocks import Blocks
 from mercer.solvers.smo import BoxProblem, solve_box
-from mercer.solvers.smo_loops import BIG, add_rows, compact, mirror, refill, scatter, slopes
+from mercer.solvers.smo_loops import BIG, compact, mirror, refill, slopes
 
 
 def blocks(K):
-    return Blocks(lambda rows, cols: K[rows][:, cols].copy(), np.diag(K))
+    return RowGram(lambda rows, cols: K[rows][:, cols].copy(), np.diag(K))
 
 
 def reference(K, problem):
@@ -92,7 +93,7 @@ def classification(rng, n, C):
 
 def rounded(K):
     """Rows in single precision, products in double."""
-    return Blocks(
+    return RowGram(
         lambda rows, cols: K[rows][:, cols].astype(np.float32),
         np.diag(K),
         product=lambda rows, cols, weights: K[np.ix_(rows, cols)] @ weights,
@@ -106,7 +107,7 @@ def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, form, dire
     monkeypatch.setattr(smo, "_DIRECT", direct)
     monkeypatch.setattr(working_set, "_LARGEST", 32)
     monkeypatch.setattr(working_set, "_FIRST", 8)
-    monkeypatch.setattr(working_set, "_SMALLEST", 16)
+    monkeypatch.setattr(working_set, "SMALLEST", 16)
     monkeypatch.setattr(smo, "_SHRINK_EVERY", 3)
     K, problem = classification(rng, 600, 5.0)
     plain = solve_box(form(K), problem, tol=1e-4, shrinking=False)
@@ -260,7 +261,7 @@ class TestEnds:
             E = errors if fixed else noise * rng.standard_normal(K.shape)
             return (K + E)[rows][:, cols].astype(dtype)
 
-        return Blocks(
+        return RowGram(
             block,
             np.diag(K),
             product=lambda rows, cols, weights: K[np.ix_(rows, cols)] @ weights,

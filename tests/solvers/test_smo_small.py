@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian
+from mercer.gram.exponential import Factors
+from mercer.gram.rows import RowGram
 from mercer.kernels.vectors.distances import SquaredDistances
 from mercer.solvers import smo, working_set
-from mercer.solvers.blocks import Blocks
-from mercer.solvers.exponential import Factors
 from mercer.solvers.smo import BoxProblem, solve_box
 
 
@@ -18,11 +18,11 @@ def forms(X):
         "product": lambda rows, cols, weights: K[np.ix_(rows, cols)] @ weights,
         "dtype": np.float32,
     }
-    plain = Blocks(lambda rows, cols: K[rows][:, cols].astype(np.float32), np.diag(K), **how)
+    plain = RowGram(lambda rows, cols: K[rows][:, cols].astype(np.float32), np.diag(K), **how)
     return (
         K,
         plain,
-        Blocks(plain.block, np.diag(K), factors=Factors(D.left, D.right, np.float32(1)), **how),
+        RowGram(plain.block, np.diag(K), factors=Factors(D.left, D.right, np.float32(1)), **how),
     )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian
+from mercer.gram.rows import RowGram
 from mercer.solvers import working_set
-from mercer.solvers.blocks import Blocks
 from mercer.solvers.working_set import WorkingSet
 
 
@@ -19,8 +19,8 @@ def test_block_follows_its_members(rng, monkeypatch, K, computed):
     monkeypatch.setattr(working_set, "_FIRST", 4)
     monkeypatch.setattr(working_set, "_QUICKLY", 8)
     monkeypatch.setattr(working_set, "_SLOWLY", 3)
-    monkeypatch.setattr(working_set, "_SMALLEST", 8)
-    blocks = Blocks(lambda rows, cols: K[rows][:, cols], np.diagonal(K))
+    monkeypatch.setattr(working_set, "SMALLEST", 8)
+    blocks = RowGram(lambda rows, cols: K[rows][:, cols], np.diagonal(K))
     working = WorkingSet(blocks, 40, None)
     working.computed = computed
     active = np.sort(rng.choice(60, 30, replace=False))
@@ -45,7 +45,7 @@ def test_block_follows_its_members(rng, monkeypatch, K, computed):
 
 
 def test_the_oldest_leave_first(K):
-    working = WorkingSet(Blocks(lambda r, c: K[r][:, c], np.diagonal(K)), 60, None)
+    working = WorkingSet(RowGram(lambda r, c: K[r][:, c], np.diagonal(K)), 60, None)
     working.size = 6
     working.restart(np.arange(60))
     working.renew(np.arange(6))

@@ -37,6 +37,11 @@ class Gram(ABC):
         Where products are computed.
     limit : float
         Bytes that a plan allows for K and what solvers make of it.
+    workers : int or None
+        The number of threads; None for all cores.
+    of_kernel : bool
+        Are entries the values of ``kernel`` at samples, and nothing else, so that whoever knows a
+        quicker way to some of them may take it?
     """
 
     shape: tuple[int, int]
@@ -45,6 +50,8 @@ class Gram(ABC):
     matrix_free: bool = True
     device: str = "cpu"
     limit: float = float("inf")
+    workers: int | None = None
+    of_kernel: bool = False
 
     @abstractmethod
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:

@@ -118,7 +118,7 @@ class Plan(Params):
         gram = chosen(kernel, P, workers=self.workers)
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
-        gram.limit = self.limit
+        gram.limit, gram.workers = self.limit, self.workers
         return gram
 
     def explain(self, kernel: Kernel, X: Data) -> str:

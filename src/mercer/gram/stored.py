@@ -23,6 +23,7 @@ class KernelGram(Gram):
     """What Gram operators of a kernel share: the kernel, and the prepared rows and columns."""
 
     storage = ""
+    of_kernel = True
     notes: tuple[str, ...] = ()  # what a model did beside it, for explain
 
     def __init__(

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from ..data import Data, length
-from ..solvers.blocks import Blocks
+from ..gram.plan import Plan
+from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, BoxSolution, multiplier
 from .common import all_or_nothing, check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up
@@ -27,7 +28,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, plan
         As in :class:`SVC`.
     nu : float
         In (0, 1]: upper bound of the fraction of training samples called outliers, lower bound of
@@ -71,6 +72,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         cache_size: Any = 200,
         verbose: bool = False,
         max_iter: int = -1,
+        plan: Plan | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -82,6 +84,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.plan = plan
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
@@ -111,7 +114,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self._keep(X, index[support])
         return self
 
-    def _edge(self, K: Blocks, problem: BoxProblem, solution: BoxSolution, exact: bool) -> float:
+    def _edge(self, K: RowGram, problem: BoxProblem, solution: BoxSolution, exact: bool) -> float:
         """The lowest f of samples whose coefficient is below its bound: all these are inside.
 
         So the fraction outside is at most nu, whatever tol is: the coefficients of samples at their

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers.blocks import Blocks
+from ..gram.plan import Plan
+from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum, multiplier
 from .common import check_number
 from .svm_base import fill_up
@@ -54,11 +55,18 @@ class SVC(VectorClassifier):
         Let scores decide between classes with equally many votes.
     random_state : int, RandomState or None
         Chooses the folds of the calibration.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored. Rows of K are computed when they are needed,
+        and kept as far as ``cache_size`` and ``memory`` allow; with ``storage="dense"`` all of K is
+        stored, and with a ``rank`` it is approximated by features.
 
     Attributes
     ----------
     support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, n_iter_
         As in scikit-learn.
+    gram_ : Gram
+        The operator of the support vectors; predictions use ``gram_.cross``, and
+        ``gram_.explain()`` says what was done with K in training.
     kernel_ : Kernel
         The kernel with every parameter a number.
     reports_ : list of DualReport
@@ -100,6 +108,7 @@ class SVC(VectorClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        plan: Plan | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -116,13 +125,14 @@ class SVC(VectorClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.plan = plan
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("C", self.C, "> 0", lambda C: C > 0)
 
     def _solve_pair(
-        self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
+        self, K: RowGram, y: np.ndarray, weights: np.ndarray, start: np.ndarray
     ) -> Solved:
         if np.isinf(self.C):
             return self._hard_margin(K, y)
@@ -131,7 +141,7 @@ class SVC(VectorClassifier):
         solution = self._solve(K, problem)
         return solution, problem, -multiplier(problem, solution)
 
-    def _hard_margin(self, K: Blocks, y: np.ndarray) -> Solved:
+    def _hard_margin(self, K: RowGram, y: np.ndarray) -> Solved:
         """The nearest points of the two convex hulls; the classes overlap if they meet."""
         problem = BoxProblem(
             np.zeros(len(y)),
@@ -176,7 +186,7 @@ class NuSVC(VectorClassifier):
         In (0, 1], and feasible only up to 2 min(n+, n-) / n for each pair of classes.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, verbose
         As in :class:`SVC`.
-    max_iter, decision_function_shape, break_ties, random_state
+    max_iter, decision_function_shape, break_ties, random_state, plan
         As in :class:`SVC`.
 
     Examples
@@ -211,6 +221,7 @@ class NuSVC(VectorClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
+        plan: Plan | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -227,13 +238,14 @@ class NuSVC(VectorClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state
+        self.plan = plan
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
 
     def _solve_pair(
-        self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
+        self, K: RowGram, y: np.ndarray, weights: np.ndarray, start: np.ndarray
     ) -> Solved:
         mass = self.nu * weights.sum() / 2
         start = np.zeros(len(y))
@@ -267,7 +279,7 @@ class NuSVC(VectorClassifier):
 
 
 def nearest_points(
-    machine: VectorClassifier, K: Blocks, problem: BoxProblem, tol: float, share: float
+    machine: VectorClassifier, K: RowGram, problem: BoxProblem, tol: float, share: float
 ) -> tuple[BoxSolution, tuple[float, float], bool]:
     r"""The nearest points of two (reduced) convex hulls: where the difference of groups is least.
 

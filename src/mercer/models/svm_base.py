@@ -12,9 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
-from ..engine.memory import parse_memory
+from ..engine.memory import memory_words, parse_memory, require_memory
 from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
 from ..features.sparse import compress
+from ..gram.exponential import Factors
+from ..gram.given import GivenColumns
+from ..gram.plan import Plan
+from ..gram.rows import FeatureRowGram, RowGram
 from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
 from ..kernels.indefinite import is_negative
@@ -23,11 +27,10 @@ from ..kernels.vectors.bits import two_values
 from ..kernels.vectors.distances import centre
 from ..ownership import owned
 from ..progress import ticker
-from ..solvers.blocks import Blocks, FeatureBlocks
 from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.coordinate import warm_start
-from ..solvers.exponential import Factors
 from ..solvers.smo import solve_box
+from ..solvers.working_set import SMALLEST
 from .common import check_data, check_number, on_vectors
 from .svm_report import DualReport
 
@@ -41,16 +44,31 @@ _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single pr
 _SINGLE_RANGE = 1e18  # and of numbers whose squares do not overflow
 _FEATURES_LIMIT = 1e4  # and up to this one, if products of features, kept in it
 _MOST_FEATURES = 2000  # of a dense feature map
+_SINGLE = "its rows computed in single precision when they are needed, and checked in double"
+_TILED = Plan(storage="tiled")  # what machines do unless they are told otherwise: they ask for rows
+_BESIDE = 1.5  # what a solver takes in all, in units of the rows that it keeps
+_LEAST = 1e7  # bytes that are needed in any case
 _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
 
 
-def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | None = None) -> Blocks:
-    """K of the training samples, in this order: by features if there are few, else by blocks.
+def training_rows(
+    gram: Any, X: Data, tol: float, order: np.ndarray | None = None, storage: str = "auto"
+) -> RowGram:
+    """K of the training samples, in this order, as the storage of a plan asks for.
+
+    By features if there are few, else by blocks. An operator that is more than a kernel at samples
+    is asked for these blocks itself, and one that is to be stored for all of K.
 
     Where the problem is large enough for that to pay, and single precision good enough for these
     samples, rows are computed and kept in it, and products, by which the solver checks its
     results, in double.
     """
+    if not gram.of_kernel or storage in ("dense", "lowrank"):
+        if storage == "dense":  # K, and parts of it for pairs of classes
+            what = f"K of {len(gram)} samples, and of pairs of classes,"
+            require_memory(16.0 * len(gram) ** 2, what, gram.limit)
+        return RowGram.of(gram, order)
+    kernel, workers, given = gram.kernel, gram.workers, order
     order = np.arange(length(X)) if order is None else order
     n = len(order)
     single = n > _FEW and tol >= _FINE
@@ -67,45 +85,48 @@ def training_blocks(kernel: Kernel, X: Data, tol: float, order: np.ndarray | Non
             origin = centre(X).astype(np.float64) if two_values(X) is None else 0.0
             K = _in_single(
                 kernel,
-                kernel.prepare(_shifted(X, order, origin)),
+                kernel.prepare(_shifted(X, order, origin, workers)),
                 lambda index: kernel.prepare(X[order[index]].astype(np.float64)),
                 np.full(n, height),
+                workers,
             )
             if K.error <= _BLURRED * height and (K.factors or not _moved(kernel, X, origin)):
                 return K
             single = False
-    if vectors:
-        X = take(X, order).astype(np.float64, copy=False)  # what certifies is computed in double
+    if vectors and X.dtype != np.float64:
+        X = take(X, order).astype(np.float64)  # what certifies is computed in double
         P = kernel.prepare(X)
     else:
-        P = take(kernel.prepare(X), order)  # in the order of the user, who is told of bad samples
-    count = kernel.n_features(P)
+        P = gram.X if given is None else take(gram.X, order)
+        X = take(X, order) if vectors and single else X
+    count = kernel.n_features(P) if storage == "auto" else None
     if count is not None and kernel.features_pay(P):
         large = float(kernel.diag(P).max(initial=0)) > _FEATURES_LIMIT
         dtype = np.float32 if single and not large else np.float64
         if sp.issparse(kernel.features(take(P, slice(0, 1)))):
             phi: Any = kernel.features(P)
-            return FeatureBlocks(compress(phi, np.unique(phi.indices)), dtype=dtype)
+            phi = compress(phi, np.unique(phi.indices))
+            return FeatureRowGram(phi, dtype=dtype, workers=workers)
         if count <= min(n / 4, _MOST_FEATURES):
-            return FeatureBlocks(kernel.features(P), dtype=dtype)
+            return FeatureRowGram(kernel.features(P), dtype=dtype, workers=workers)
     diagonal = np.asarray(kernel.diag(P), dtype=np.float64)
     height = diagonal.max(initial=0)
     if single and height <= _SINGLE_LIMIT and not (vectors and _moved(kernel, X, 0.0)):
         rounded = kernel.prepare(X.astype(np.float32)) if vectors else P
-        K = _in_single(kernel, rounded, partial(take, P), diagonal)
+        K = _in_single(kernel, rounded, partial(take, P), diagonal, workers)
         if K.error <= _BLURRED * height:
             return K
-    return Blocks(kernel.tiles(P, P), diagonal)
+    return RowGram(kernel.tiles(P, P), diagonal, workers=workers)
 
 
-def _shifted(X: np.ndarray, order: np.ndarray, origin: Any) -> np.ndarray:
+def _shifted(X: np.ndarray, order: np.ndarray, origin: Any, workers: int | None) -> np.ndarray:
     """X[order] - origin in single precision."""
     out = np.empty((len(order), X.shape[1]), np.float32)
 
     def part(at: slice) -> None:
         np.subtract(X[order[at]], origin, out=out[at], casting="same_kind")
 
-    run(part, slices(len(order), 500))
+    run(part, slices(len(order), 500), workers)
     return out
 
 
@@ -129,12 +150,17 @@ def _moved(kernel: Kernel, X: Any, origin: Any) -> bool:
 
 
 def _in_single(
-    kernel: Kernel, rounded: Data, exact: Callable[[np.ndarray], Data], diagonal: np.ndarray
-) -> Blocks:
+    kernel: Kernel,
+    rounded: Data,
+    exact: Callable[[np.ndarray], Data],
+    diagonal: np.ndarray,
+    workers: int | None,
+) -> RowGram:
     """K by blocks of the samples in single precision, and by products of the exact ones."""
 
     def product(rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return multiply(kernel, exact(rows), exact(cols), weights[:, None])[:, 0]
+        columns = weights[:, None]
+        return multiply(kernel, exact(rows), exact(cols), columns, workers=workers)[:, 0]
 
     distances = kernel.as_exponential(rounded, rounded)
     block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
@@ -148,7 +174,10 @@ def _in_single(
             near = block(some, some).astype(np.float32)
             found = np.abs(near - kernel.pairwise(exact(some), exact(some))).max()
         error = float(found) if np.isfinite(found) else np.inf
-    return Blocks(block, diagonal, product=product, factors=factors, dtype=np.float32, error=error)
+    return RowGram(
+        block, diagonal, product=product, factors=factors, dtype=np.float32, error=error,
+        workers=workers, how=_SINGLE,
+    )  # fmt: skip
 
 
 class SupportVectorMachine(BaseEstimator):
@@ -165,6 +194,7 @@ class SupportVectorMachine(BaseEstimator):
         "fit_status_",
         "reports_",
         "shape_fit_",
+        "_how",
         "n_features_in_",
         "feature_names_in_",
     )
@@ -184,6 +214,8 @@ class SupportVectorMachine(BaseEstimator):
     cache_size: Any
     verbose: bool
     max_iter: int
+    plan: Plan | None
+    _how: str  # what was done with K in training, in words
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,24 +240,36 @@ class SupportVectorMachine(BaseEstimator):
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
         return X
 
-    def _blocks(self, X: Data, order: np.ndarray | None = None) -> Blocks:
+    def _blocks(self, X: Data, order: np.ndarray | None = None) -> RowGram:
         """Fix the kernel, and prepare its matrix for the samples in this order."""
-        self.kernel_ = as_kernel(
-            self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        ).resolve(X)
-        return training_blocks(self.kernel_, X, self._precision(), order)
+        kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        plan = self.plan or _TILED
+        gram: Any = plan.gram(kernel, X)
+        self.kernel_ = getattr(gram, "kernel", kernel)
+        storage = "auto" if self.plan is None else plan.storage
+        storage = storage if plan.rank is None else "lowrank"
+        K = training_rows(gram, X, self._precision(), order, storage)
+        K.limit = plan.limit
+        if self.kernel == "precomputed":
+            K.how = "as it was given"
+        self._how = f"trained on {len(K)} samples: K of {K.dtype}, {K.how}"
+        if K.matrix is None:
+            smallest = 2.0 * SMALLEST * K.dtype.itemsize * len(K)
+            require_memory(smallest, f"a few rows of {len(K)} samples", max(plan.limit, _LEAST))
+            self._how += f"; rows of {memory_words(self._cache_bytes(K))} are kept at most"
+        return K
 
     def _precision(self) -> float:
         """The violation that kernel values must allow to reach; 0 for double precision."""
         return self.tol
 
     def _solve(
-        self, K: Blocks, problem: BoxProblem, tol: float | None = None, taken: int = 0
+        self, K: RowGram, problem: BoxProblem, tol: float | None = None, taken: int = 0
     ) -> BoxSolution:
         """Solve to ``tol``, if ``max_iter`` allows it after the steps that were taken already."""
         K = K.centred() if problem.balanced else K
-        if isinstance(K, FeatureBlocks):
-            problem = warm_start(K.phi, problem)
+        if K.features is not None:
+            problem = warm_start(K.features, problem)
         goal = self.tol if tol is None else tol
         shown = self.verbose and not on_pool()
         with ticker(shown, "rounds") as tick:
@@ -233,7 +277,8 @@ class SupportVectorMachine(BaseEstimator):
                 K,
                 problem,
                 tol=goal,
-                cache=self._cache_bytes(),
+                cache=self._cache_bytes(K),
+                workers=K.workers,
                 max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
                 shrinking=self.shrinking,
                 watch=(lambda v: tick(f"violation {v:.1e}, goal {goal:.0e}")) if shown else None,
@@ -241,7 +286,7 @@ class SupportVectorMachine(BaseEstimator):
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
 
-    def _indefinite(self, K: Blocks, beta: np.ndarray) -> bool:
+    def _indefinite(self, K: RowGram, beta: np.ndarray) -> bool:
         """Is the kernel not known to be positive definite, and K indefinite on support vectors?
 
         Looked at on some of them: negative eigenvalues of a part of K are proof.
@@ -279,8 +324,11 @@ class SupportVectorMachine(BaseEstimator):
         check_is_fitted(self)
         return self.reports_
 
-    def _cache_bytes(self) -> float:
-        """cache_size: a number of MB, as in scikit-learn, or a string such as "2 GB"."""
+    def _cache_bytes(self, K: RowGram | None = None) -> float:
+        """cache_size: a number of MB, as in scikit-learn, or a string such as "2 GB".
+
+        No more than is allowed for K, with what a solver has beside rows of it.
+        """
         size = self.cache_size
         try:
             room = parse_memory(size if isinstance(size, str) else 1e6 * size)
@@ -288,7 +336,7 @@ class SupportVectorMachine(BaseEstimator):
             room = 0
         if not room > 0:
             raise ValueError(f'cache_size must be > 0, in MB, or like "2 GB", got {size!r}.')
-        return room
+        return room if K is None else min(room, K.limit / _BESIDE)
 
     def _keep(self, X: Data, support: np.ndarray) -> None:
         """Remember the support vectors, and how to meet new data."""
@@ -299,10 +347,15 @@ class SupportVectorMachine(BaseEstimator):
 
     def _restore(self) -> None:
         """Also what :func:`mercer.load` calls: the operator is made again, not stored."""
-        if len(self.support_) and self.kernel != "precomputed":
-            vectors = self.support_vectors_
-            self._double = self._single_is_rough(vectors)
-            self._gram = self.kernel_.gram(vectors.astype(np.float64) if self._double else vectors)
+        how = getattr(self, "_how", "")
+        if self.kernel == "precomputed" or not len(self.support_):
+            self.gram_: Any = GivenColumns(self.support_, how)
+            return
+        vectors = self.support_vectors_
+        self._double = self._single_is_rough(vectors)
+        vectors = vectors.astype(np.float64) if self._double else vectors
+        self.gram_ = self.kernel_.gram(vectors, self.plan)
+        self.gram_.notes = (how,) if how else ()
 
     def _single_is_rough(self, vectors: Any) -> bool:
         """Are samples in single precision, and coefficients so large that scores would be wrong?"""
@@ -317,13 +370,15 @@ class SupportVectorMachine(BaseEstimator):
         check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
         m, coef = length(X), self.dual_coef_.T
-        if self.kernel == "precomputed":
-            return sum_groups(lambda i, j: X[i, self.support_[j]], m, coef, self.n_support_)
         if len(coef) == 0:
             return np.zeros((m, len(self.n_support_), coef.shape[1]))
-        K: Any = self._gram.cross(X.astype(np.float64, copy=False) if self._double else X)
+        double = self.kernel != "precomputed" and self._double
+        K: Any = self.gram_.cross(X.astype(np.float64, copy=False) if double else X)
+        workers = None if self.plan is None else self.plan.workers
+        if not K.of_kernel:
+            return sum_groups(K.block, m, coef, self.n_support_, workers)
         if K.features is not None:
-            phi = self._gram.features
+            phi = self.gram_.features
             weights = [phi[of].T @ coef[of] for of in groups(self.n_support_)]
             return np.asarray(K.features @ np.hstack(weights)).reshape(m, len(weights), -1)
         distances = self.kernel_.as_exponential(K.X, K.Y)
@@ -331,7 +386,7 @@ class SupportVectorMachine(BaseEstimator):
             block: Any = self.kernel_.tiles(K.X, K.Y)
         else:
             block = distances.exp
-        return sum_groups(block, m, coef, self.n_support_)
+        return sum_groups(block, m, coef, self.n_support_, workers)
 
     def _functions(self) -> np.ndarray:
         """Coefficients of the support vectors, one row per function."""
@@ -354,7 +409,9 @@ def groups(sizes: np.ndarray) -> list[slice]:
     return [slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def sum_groups(block: Any, m: int, coef: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def sum_groups(
+    block: Any, m: int, coef: np.ndarray, sizes: np.ndarray, workers: int | None = None
+) -> np.ndarray:
     """K[:, group] @ coef[group] for each group of columns: shape (m, groups, t).
 
     With one group per class, a support vector is multiplied with a coefficient for each of the
@@ -369,7 +426,7 @@ def sum_groups(block: Any, m: int, coef: np.ndarray, sizes: np.ndarray) -> np.nd
                 cols = slice(start, min(start + _COLS, of.stop))
                 out[rows, g] += block(rows, cols) @ coef[cols]
 
-    run(strip, slices(m, _ROWS))
+    run(strip, slices(m, _ROWS), workers)
     return out
 
 

@@ -22,9 +22,10 @@ from sklearn.utils.validation import column_or_1d
 from ..data import Data, take
 from ..engine.memory import free_memory
 from ..exceptions import ConvergenceWarning
+from ..gram.plan import Plan
+from ..gram.rows import RowGram
 from ..gram.tiles import cores, run
 from ..progress import progress
-from ..solvers.blocks import Blocks
 from .common import all_or_nothing
 from .svm import SVC
 from .svm_base import sum_groups
@@ -58,7 +59,7 @@ class SVCCV(SVC):
         Fraction held out for the final test; 0 for none.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
         As in :class:`SVC`.
-    decision_function_shape, break_ties
+    decision_function_shape, break_ties, plan
         As in :class:`SVC`.
     verbose : bool
         Show a progress bar.
@@ -122,6 +123,7 @@ class SVCCV(SVC):
         break_ties: bool = False,
         verbose: bool = False,
         random_state: Any = None,
+        plan: Plan | None = None,
     ) -> None:
         self.Cs = Cs
         self.param_grid = param_grid
@@ -141,6 +143,7 @@ class SVCCV(SVC):
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.plan = plan
 
     @property
     def C(self) -> float:  # type: ignore[override]
@@ -318,7 +321,7 @@ def _grid_scores(
         own.classes_ = machine.classes_[present]
         own_codes = np.searchsorted(present, codes)  # of no account where the class is missing
         starts = firsts[m]
-        kept: dict[int, Blocks] = {}
+        kept: dict[int, RowGram] = {}
         for c, C in enumerate(Cs):
             own.C = float(C)
             fits = own._fit_pairs(blocks, own_codes, inside, starts, kept)
@@ -331,7 +334,9 @@ def _grid_scores(
                 bound, growth = C * inside, Cs[c + 1] / C
                 starts = [_continued(fit.beta, bound[fit.index], growth) for fit in fits]
 
-    run(fold, range(len(folds)))
+    workers = blocks.workers
+    blocks.limit /= min(workers or cores(), len(folds))
+    run(fold, range(len(folds)), workers)
     return scores, int(late.sum())
 
 
@@ -355,23 +360,26 @@ def _continued(beta: np.ndarray, bound: np.ndarray, growth: float) -> np.ndarray
 
 
 def _predict(
-    machine: SVC, blocks: Blocks, codes: np.ndarray, test: np.ndarray, fits: list[PairFit]
+    machine: SVC, blocks: RowGram, codes: np.ndarray, test: np.ndarray, fits: list[PairFit]
 ) -> np.ndarray:
     support = machine._assemble(codes, fits)
 
     def block(rows: slice, cols: slice) -> np.ndarray:
         return blocks.block(test[rows], support[cols])
 
-    sums = sum_groups(block, len(test), machine.dual_coef_.T, machine.n_support_)
+    coef = machine.dual_coef_.T
+    sums = sum_groups(block, len(test), coef, machine.n_support_, blocks.workers)
     return machine._winners(machine._combine(sums))
 
 
-def _shared(blocks: Blocks, n: int, folds: int) -> Blocks:
+def _shared(blocks: RowGram, n: int, folds: int) -> RowGram:
     """The whole matrix in memory if there is room: every fold and every C uses it."""
     everything = np.arange(n)
     room = float(blocks.dtype.itemsize) * n * n
-    copies = 1 + 2 * min(folds, cores())  # pairs of classes take up to two in each fold
-    if type(blocks) is not Blocks or room * copies > _SHARED * free_memory():
+    # pairs of classes take up to two in each fold
+    copies = 1 + 2 * min(folds, blocks.workers or cores())
+    known = blocks.features is not None or blocks.matrix is not None
+    if known or room * copies > min(_SHARED * free_memory(), blocks.limit):
         return blocks
     K = np.empty((n, n), blocks.dtype)
 
@@ -379,16 +387,19 @@ def _shared(blocks: Blocks, n: int, folds: int) -> Blocks:
         rows = everything[start : start + 500]
         K[rows] = blocks.block(rows, everything)
 
-    run(part, range(0, n, 500))
+    run(part, range(0, n, 500), blocks.workers)
 
     def block(rows: Any, cols: Any) -> np.ndarray:
         return K[np.ix_(everything[rows], everything[cols])]
 
-    return Blocks(
+    shared = RowGram(
         block,
         blocks.diagonal,
         product=blocks.product,
         matrix=K,
         dtype=blocks.dtype,
         error=blocks.error,
+        workers=blocks.workers,
     )
+    shared.limit = blocks.limit
+    return shared

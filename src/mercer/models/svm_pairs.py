@@ -15,9 +15,9 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import column_or_1d
 
 from ..data import Data, take
-from ..gram.tiles import run
+from ..gram.rows import RowGram
+from ..gram.tiles import cores, on_pool, run
 from ..progress import counted
-from ..solvers.blocks import Blocks
 from ..solvers.box import BoxProblem, BoxSolution
 from .calibration import Calibration
 from .common import all_or_nothing, check_weights
@@ -116,11 +116,11 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _fit_pairs(
         self,
-        blocks: Blocks,
+        blocks: RowGram,
         codes: np.ndarray,
         weights: np.ndarray,
         starts: list[np.ndarray] | None = None,
-        kept: dict[int, Blocks] | None = None,
+        kept: dict[int, RowGram] | None = None,
     ) -> list[PairFit]:
         """The problems "j against i" for all pairs of classes i < j, on all cores.
 
@@ -139,6 +139,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             K = kept[p] if kept and p in kept else blocks.subset(index)
             if kept is not None:
                 kept[p] = K
+            K.limit = blocks.limit / share
             classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
             try:
                 solution, problem, b = self._solve_pair(K, y, weights[index], start)
@@ -151,10 +152,12 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
         each = counted(one, len(pairs), self.verbose and len(pairs) > 1, "pairs of classes")
+        share = 1  # of the memory: so many are solved at the same time
         for p in np.flatnonzero(sizes > _ALONE).tolist():  # worth all cores each
             each(p)
         several = np.flatnonzero(sizes <= _ALONE)
-        run(each, several[np.argsort(-sizes[several], kind="stable")].tolist())
+        share = 1 if on_pool() else min(blocks.workers or cores(), max(1, len(several)))
+        run(each, several[np.argsort(-sizes[several], kind="stable")].tolist(), blocks.workers)
         return fits
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
@@ -268,7 +271,7 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
 
     def _solve_pair(
-        self, K: Blocks, y: np.ndarray, weights: np.ndarray, start: np.ndarray
+        self, K: RowGram, y: np.ndarray, weights: np.ndarray, start: np.ndarray
     ) -> Solved:
         """The problem "+1 against -1", from a feasible start."""
         raise NotImplementedError

@@ -11,7 +11,8 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from ..data import Data
-from ..solvers.blocks import Blocks
+from ..gram.plan import Plan
+from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, multiplier
 from .common import all_or_nothing, check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up
@@ -59,7 +60,7 @@ class VectorRegressor(RegressorMixin, SupportVectorMachine):
     def _check_parameters(self) -> None:
         raise NotImplementedError
 
-    def _fit_dual(self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
+    def _fit_dual(self, blocks: RowGram, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         raise NotImplementedError
 
 
@@ -73,7 +74,7 @@ class SVR(VectorRegressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, plan
         As in :class:`SVC`.
     C : float
         Weight of the loss, > 0.
@@ -112,6 +113,7 @@ class SVR(VectorRegressor):
         cache_size: Any = 200,
         verbose: bool = False,
         max_iter: int = -1,
+        plan: Plan | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -124,11 +126,12 @@ class SVR(VectorRegressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.plan = plan
 
     def _check_parameters(self) -> None:
         check_number("epsilon", self.epsilon, ">= 0 and finite", lambda e: 0 <= e < np.inf)
 
-    def _fit_dual(self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
+    def _fit_dual(self, blocks: RowGram, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         problem = BoxProblem(y, -C, C, np.zeros(len(y)), epsilon=self.epsilon)
         solution = self._solve(blocks.subset(index), problem)
         b = -multiplier(problem, solution)
@@ -147,7 +150,7 @@ class NuSVR(VectorRegressor):
         In (0, 1].
     C : float
         Weight of the loss, > 0.
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, plan
         As in :class:`SVC`.
 
     Attributes
@@ -187,6 +190,7 @@ class NuSVR(VectorRegressor):
         cache_size: Any = 200,
         verbose: bool = False,
         max_iter: int = -1,
+        plan: Plan | None = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -199,11 +203,12 @@ class NuSVR(VectorRegressor):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.plan = plan
 
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
 
-    def _fit_dual(self, blocks: Blocks, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
+    def _fit_dual(self, blocks: RowGram, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         """Two variables per sample, for residuals above and below the tube."""
         n = len(y)
         twice = np.concatenate([index, index])

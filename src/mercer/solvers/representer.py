@@ -34,9 +34,9 @@ import scipy.sparse as sp
 
 from ..engine.memory import require_memory
 from ..gram.base import Gram
+from ..gram.rows import FeatureRowGram, RowGram
 from ..losses.base import Dual, Loss
 from .base import Solution
-from .blocks import Blocks, FeatureBlocks
 from .box import BoxProblem
 from .coordinate import warm_start
 from .newton import FLAT, Preconditioner, solve_newton, system_of
@@ -279,15 +279,16 @@ def _solve_dual(
         lower, upper = np.append(lower, [0.0, -np.inf]), np.append(upper, [np.inf, 0.0])
     box = BoxProblem(target, lower, upper, np.zeros(len(target)), dual.epsilon)
     blocks = _blocks(problem.gram, ridge, spare)
-    if isinstance(blocks, FeatureBlocks) and not spare:
+    if blocks.features is not None and not spare:
         blocks = blocks.centred()
-        box = warm_start(blocks.phi, box)
+        box = warm_start(blocks.features, box)
     found = solve_box(
         blocks,
         box,
         tol=tol * problem.spread,
         cache=min(_CACHE, _SHARE * problem.gram.limit),
         max_iter=max_iter,
+        workers=problem.gram.workers,
     )
     C = found.beta[: len(w), None]
     if spare:
@@ -298,15 +299,17 @@ def _solve_dual(
     return C, np.array([-float(np.mean(ends)) if ends else 0.0]), found.n_iter
 
 
-def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> Blocks:
+def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> RowGram:
     """K + diag(ridge) for the dual solver, with some samples more for which k is 0."""
     n = len(gram)
     phi = gram.features
     if phi is not None and not ridge.any():
         more = (spare, phi.shape[1])
         if sp.issparse(phi):
-            return FeatureBlocks(sp.vstack([phi, sp.csr_matrix(more)], format="csr"))
-        return FeatureBlocks(np.vstack([phi, np.zeros(more)]))
+            phi = sp.vstack([phi, sp.csr_matrix(more)], format="csr")
+        else:
+            phi = np.vstack([phi, np.zeros(more)])
+        return FeatureRowGram(phi, workers=gram.workers)
     if not gram.matrix_free:
         changed = bool(spare or ridge.any())
         require_memory(8.0 * (1 + changed) * n * n, f"K of {n} samples, in double", gram.limit)
@@ -314,16 +317,17 @@ def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> Blocks:
         if changed:
             K = np.pad(K, (0, spare))
             K.flat[:: n + spare + 1] += np.append(ridge, np.zeros(spare))
-        return Blocks(lambda rows, cols: K[rows][:, cols], np.diagonal(K).copy(), matrix=K)
+        block = lambda rows, cols: K[rows][:, cols]  # noqa: E731
+        return RowGram(block, np.diagonal(K).copy(), matrix=K, workers=gram.workers)
     inner, everything = gram.shift(ridge), np.arange(n + spare)
 
-    def block(rows: Any, cols: Any) -> np.ndarray:
+    def padded(rows: Any, cols: Any) -> np.ndarray:
         i, j = everything[rows], everything[cols]
         out = np.zeros((len(i), len(j)))
         out[np.ix_(i < n, j < n)] = inner.block(i[i < n], j[j < n])
         return out
 
-    return Blocks(block, np.append(inner.diag(), np.zeros(spare)))
+    return RowGram(padded, np.append(inner.diag(), np.zeros(spare)), workers=gram.workers)
 
 
 # ---- alternating directions ----------------------------------------------------------------------

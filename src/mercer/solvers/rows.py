@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..gram.row_loops import add_rows
+from ..gram.rows import RowGram
 from ..gram.tiles import run, slices
-from .blocks import Blocks
-from .smo_loops import add_rows, compact
+from .smo_loops import compact
 
 _TILE = 150_000  # entries computed at a time: they stay in the processor's cache
 _NARROWEST = 250  # columns of a tile
@@ -20,7 +21,7 @@ class RowCache:
 
     Parameters
     ----------
-    K : Blocks
+    K : RowGram
         The kernel matrix, of n rows.
     capacity : int
         Most rows kept, of n entries each.
@@ -28,7 +29,7 @@ class RowCache:
         Threads.
     """
 
-    def __init__(self, K: Blocks, capacity: int, workers: int | None) -> None:
+    def __init__(self, K: RowGram, capacity: int, workers: int | None) -> None:
         self.K, self.workers = K, workers
         if K.matrix is not None:
             self.memory = K.matrix.ravel()

@@ -41,8 +41,8 @@ from typing import Any
 
 import numpy as np
 
+from ..gram.rows import Product, RowGram
 from ..gram.tiles import one_blas_thread
-from .blocks import Blocks, Product
 from .box import BoxProblem, BoxSolution
 from .rows import RowCache
 from .smo_loops import BIG, slopes, take_steps
@@ -95,7 +95,7 @@ class _Audit:
 
 
 def solve_box(
-    K: Blocks,
+    K: RowGram,
     problem: BoxProblem,
     *,
     tol: float = 1e-3,
@@ -109,7 +109,7 @@ def solve_box(
 
     Parameters
     ----------
-    K : Blocks
+    K : RowGram
         The kernel matrix.
     problem : BoxProblem
         Targets, bounds, penalty and starting point (feasible).
@@ -138,7 +138,7 @@ def solve_box(
 class _Decomposition:
     def __init__(
         self,
-        K: Blocks,
+        K: RowGram,
         problem: BoxProblem,
         tol: float,
         cache: float,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._compiled import njit
-from .exponential import exp_rows
+from ..gram.exponential import exp_rows
 from .smo_loops import BIG, add_changes, single_suffices, slopes, steps_guided_by
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}

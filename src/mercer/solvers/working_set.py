@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..gram.rows import RowGram
 from ..gram.tiles import run, slices
-from .blocks import Blocks
 from .smo_loops import mirror, refill
 
 _FIRST = 64  # variables of the first round
 _QUICKLY = 1024  # to which their number doubles round by round
 _SLOWLY = 16  # by which it grows in each round from there
 _LARGEST = 4096
-_SMALLEST = 64  # however small the cache
+SMALLEST = 64  # however small the cache
 _RENEWED = 3  # one variable in so many is replaced in a round
 _FEW_FEATURES = 128  # up to which the block is sooner computed than gathered
 _SHARED = 100_000  # entries of the block worth a second thread
@@ -27,7 +27,7 @@ class WorkingSet:
 
     Parameters
     ----------
-    K : Blocks
+    K : RowGram
         The kernel matrix.
     rows : float
         Kernel rows for which there is room in memory.
@@ -46,9 +46,9 @@ class WorkingSet:
         How many members there should be now, and can be.
     """
 
-    def __init__(self, K: Blocks, rows: float, workers: int | None) -> None:
+    def __init__(self, K: RowGram, rows: float, workers: int | None) -> None:
         self.K, self.workers = K, workers
-        self.most = int(min(_LARGEST, len(K.diagonal), max(_SMALLEST, rows // 2)))
+        self.most = int(min(_LARGEST, len(K.diagonal), max(SMALLEST, rows // 2)))
         self.size = min(_FIRST, self.most)
         self.computed = K.factors is not None and K.factors.work <= _FEW_FEATURES
 

@@ -20,11 +20,11 @@ from mercer import (
 )
 from mercer.exceptions import DomainError, UnresolvedError
 from mercer.features.sparse import sparse_block
+from mercer.gram.rows import FeatureRowGram
 from mercer.gram.stored import DenseGram, LowRankGram
 from mercer.kernels.strings.codes import Part, tally
 from mercer.kernels.strings.inexact import pattern_weights, shared_neighbours
-from mercer.models.svm_base import training_blocks
-from mercer.solvers.blocks import FeatureBlocks
+from mercer.models.svm_base import training_rows
 
 
 def strings(rng, letters, n=8, longest=9):
@@ -330,7 +330,7 @@ def test_features_pay_where_they_are_small(rng, monkeypatch):
             assert k.n_features(P) == k.features(P).shape[1]
             chosen = LowRankGram if pays else DenseGram
             assert isinstance(k.gram(X), chosen), (k, pays)
-            assert isinstance(training_blocks(k, X, 1e-3), FeatureBlocks) is pays
+            assert isinstance(training_rows(k.gram(X), X, 1e-3), FeatureRowGram) is pays
     assert Spectrum(3).features_pay(Spectrum(3).prepare(many))
     both = gapped.on(1) * Gaussian().on(0)  # a map without end
     assert not both.features_pay(both.prepare([(0.1, x) for x in few]))

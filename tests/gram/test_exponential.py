@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from mercer.gram.exponential import Factors, exp, exp_product, exp_rows, exp_scatter
 from mercer.kernels.vectors.bits import DifferingBits
-from mercer.solvers.exponential import Factors, exp, exp_product, exp_rows, exp_scatter
 
 
 @pytest.fixture(params=["coordinates", "bits"])

@@ -1,4 +1,4 @@
-"""A kernel matrix as a solver of support vector machines sees it: blocks, diagonal, products."""
+"""Gram operators for solvers that ask for rows of K, many times: blocks, diagonal, products."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..gram.tiles import run, slices
+from .base import Gram
 from .exponential import Factors, exp_product, exp_scatter
-from .smo_loops import add_rows, runs_of, scatter
+from .row_loops import add_rows, runs_of, scatter
+from .tiles import run, slices
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
 _OFF_CENTRE = 10.0  # squared distance of features from 0, in units of their spread, to be centred
@@ -20,8 +21,11 @@ Block = Callable[[Any, Any], np.ndarray]
 Product = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-class Blocks:
-    """K given by a function for its blocks.
+class RowGram(Gram):
+    """K given by a function for its blocks, which may be rounded to single precision.
+
+    What solvers keep is computed by ``block`` and :meth:`write`, and what they check it by, in
+    double precision, by :meth:`product` and ``@``.
 
     Parameters
     ----------
@@ -40,6 +44,10 @@ class Blocks:
         The precision in which rows are worth keeping.
     error : float
         By how much entries of ``block`` may be wrong.
+    workers : int, optional
+        Threads.
+    how : str
+        What happens to rows, in words.
 
     Attributes
     ----------
@@ -57,29 +65,79 @@ class Blocks:
         factors: Factors | None = None,
         dtype: Any = np.float64,
         error: float = np.inf,
+        workers: int | None = None,
+        how: str = "its rows computed when they are needed",
     ) -> None:
-        self.error, self.matrix = error, matrix
-        self.block, self.diagonal, self.factors = block, diagonal, factors
+        self.error, self.matrix, self.workers, self.how = error, matrix, workers, how
+        self._block, self.diagonal, self.factors = block, diagonal, factors
         self.runs = np.array([[0, len(diagonal)]])
-        self.dtype = np.dtype(dtype)
+        self.dtype, self.shape = np.dtype(dtype), (len(diagonal), len(diagonal))
+        self.matrix_free = matrix is None
         self._product = product
 
-    def subset(self, index: np.ndarray) -> Blocks:
+    @classmethod
+    def of(cls, gram: Gram, order: np.ndarray | None = None) -> RowGram:
+        """The rows of any other operator, or of its samples in this order.
+
+        Its features are used if it has some, and its array if it stores one; of one that is
+        matrix-free, a few rows are asked for at a time.
+        """
+        inner = gram if order is None else gram.subset(order)
+        workers = gram.workers
+        if inner.features is not None:
+            found: RowGram = FeatureRowGram(inner.features, workers=workers)
+        elif inner.matrix_free:
+            found = cls(inner.block, inner.diag(), dtype=inner.dtype, workers=workers)
+        else:
+            n = len(inner)
+            K = np.ascontiguousarray(inner.dense(f"K of {n} samples", 8.0 * n * n), np.float64)
+            found = cls(
+                lambda rows, cols: K[rows][:, cols], np.diagonal(K).copy(), matrix=K,
+                workers=workers, how="stored as an array",
+            )  # fmt: skip
+        found.limit = gram.limit
+        return found
+
+    def block(self, rows: Any, cols: Any) -> np.ndarray:
+        return self._block(rows, cols)
+
+    def diag(self) -> np.ndarray:
+        return self.diagonal
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        everything = np.arange(len(self))
+        return np.stack([self.product(everything, everything, v) for v in V.T], axis=1)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the array, where there is one."""
+        return 0 if self.matrix is None else self.matrix.nbytes
+
+    def explain(self) -> str:
+        return f"{super().explain()}, {self.how}"
+
+    def subset(self, index: np.ndarray) -> RowGram:
         """K[index, index]; an index may occur more than once."""
+        index = np.arange(len(self))[index]
         runs = runs_of(index, _RUNS)
-        part = Blocks(
+        if len(index) == len(self) and len(runs) == 1:  # all of them, in order
+            return self
+        part = RowGram(
             self.block_of(index, runs),
             self.diagonal[index],
             product=lambda rows, cols, weights: self.product(index[rows], index[cols], weights),
             matrix=None if self.matrix is None else self.matrix[np.ix_(index, index)],
             dtype=self.dtype,
             error=self.error,
+            workers=self.workers,
+            how=self.how,
         )
+        part.limit = self.limit
         if self.factors is not None and len(self.runs) == 1 and len(runs) <= _RUNS:
             part.factors, part.runs = self.factors, runs + self.runs[0, 0]
         return part
 
-    def centred(self) -> Blocks:
+    def centred(self) -> RowGram:
         """K of features less their mean, where that saves digits; else K itself.
 
         For beta that adds up to zero, K beta is the same but for :meth:`level`, a constant.
@@ -140,7 +198,7 @@ class Blocks:
             for of in slices(len(cols), _COLUMNS):
                 out[at] += self.block(rows[at], cols[of]) @ weights[of]
 
-        run(part, slices(len(rows), 500))
+        run(part, slices(len(rows), 500), self.workers)
         return out
 
     def rough_product(self, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -162,38 +220,55 @@ class Blocks:
         if self.factors is not None:
             left, right, unit = self.factors
             rows, cols = self._samples(rows), self._samples(cols)
-            run(exponential, slices(len(rows), 1000))
+            run(exponential, slices(len(rows), 1000), self.workers)
         else:
-            run(part, slices(len(rows), 1000))
+            run(part, slices(len(rows), 1000), self.workers)
         return out
 
 
-class FeatureBlocks(Blocks):
+class FeatureRowGram(RowGram):
     """K = Phi Phi' for explicit features, dense or CSR, from which ``origin`` was subtracted."""
 
     def __init__(
-        self, phi: Any, *, dtype: Any = np.float64, origin: np.ndarray | None = None
+        self,
+        phi: Any,
+        *,
+        dtype: Any = np.float64,
+        origin: np.ndarray | None = None,
+        workers: int | None = None,
     ) -> None:
         self.phi, self.origin = phi, origin
         squares = phi.multiply(phi) if sp.issparse(phi) else phi * phi
         diagonal = np.asarray(squares.sum(axis=1)).ravel()
-        super().__init__(self._features_block, diagonal, dtype=dtype)
+        how = f"its rows computed from {phi.shape[1]} features"
+        super().__init__(self._features_block, diagonal, dtype=dtype, workers=workers, how=how)
+        self.matrix_free = False
+
+    @property
+    def features(self) -> Any:
+        """Phi, as it was centred."""
+        return self.phi
 
     def _features_block(self, rows: Any, cols: Any) -> np.ndarray:
         product = self.phi[rows] @ self.phi[cols].T
         return product.toarray() if sp.issparse(product) else product
 
-    def subset(self, index: np.ndarray) -> FeatureBlocks:
-        return FeatureBlocks(self.phi[index], dtype=self.dtype, origin=self.origin)
+    def subset(self, index: np.ndarray) -> FeatureRowGram:
+        return self._like(self.phi[index], self.origin)
 
-    def centred(self) -> FeatureBlocks:
+    def centred(self) -> FeatureRowGram:
         if sp.issparse(self.phi) or self.origin is not None:
             return self
         origin = self.phi.mean(axis=0)
         squared = float(origin @ origin)
         if not squared > _OFF_CENTRE * (float(self.diagonal.mean()) - squared):
             return self
-        return FeatureBlocks(self.phi - origin, dtype=self.dtype, origin=origin)
+        return self._like(self.phi - origin, origin)
+
+    def _like(self, phi: Any, origin: np.ndarray | None) -> FeatureRowGram:
+        other = FeatureRowGram(phi, dtype=self.dtype, origin=origin, workers=self.workers)
+        other.limit = self.limit
+        return other
 
     def level(self, beta: np.ndarray) -> float:
         if self.origin is None:

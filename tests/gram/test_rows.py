@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.solvers.blocks import Blocks, FeatureBlocks
-from mercer.solvers.exponential import Factors
+from mercer import Gaussian, Linear, Plan
+from mercer.gram.exponential import Factors
+from mercer.gram.rows import FeatureRowGram, RowGram
+from mercer.testing import check_gram
 
 
 @pytest.fixture
@@ -13,7 +15,7 @@ def K(rng):
 
 
 def blocks(K):
-    return Blocks(lambda rows, cols: K[rows][:, cols], np.diag(K))
+    return RowGram(lambda rows, cols: K[rows][:, cols], np.diag(K))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_a_part_of_a_part(K):
 
 
 def test_runs_of_parts_name_samples_of_the_whole(K):
-    whole = Blocks(lambda r, c: K[r][:, c], np.diag(K), factors=Factors(K, K, np.float32(1)))
+    whole = RowGram(lambda r, c: K[r][:, c], np.diag(K), factors=Factors(K, K, np.float32(1)))
     part = whole.subset(np.r_[5:20, 30:50])
     np.testing.assert_array_equal(part.runs, [[5, 20], [30, 50]])
     np.testing.assert_array_equal(whole.subset(np.arange(7, 30)).subset(np.r_[1:3]).runs, [[8, 10]])
@@ -52,7 +54,7 @@ def test_runs_of_parts_name_samples_of_the_whole(K):
 
 def test_features(rng):
     phi = rng.standard_normal((30, 4))
-    part = FeatureBlocks(phi).subset(np.arange(5, 25))
+    part = FeatureRowGram(phi).subset(np.arange(5, 25))
     K = phi[5:25] @ phi[5:25].T
     rows, cols, weights = np.array([3, 1]), np.array([0, 7, 19]), np.array([1.0, -1.0, 0.5])
     np.testing.assert_allclose(part.block(rows, slice(2, 9)), K[rows, 2:9])
@@ -66,7 +68,7 @@ def test_rows_are_written_where_they_belong(rng, index, exponential):
     X = rng.standard_normal((50, 3)).astype(np.float32)
     left, right = -(X**2).sum(axis=1, keepdims=True), np.ones((50, 1), np.float32)
     K = np.exp(left @ right.T)
-    whole = Blocks(
+    whole = RowGram(
         lambda rows, cols: K[rows][:, cols],
         np.diag(K),
         factors=Factors(left, right, np.float32(1)) if exponential else None,
@@ -87,7 +89,7 @@ class TestCentred:
     def test_values_differ_by_a_constant(self, rng):
         """For weights that add up to zero, and for those that do so but for rounding."""
         phi = rng.standard_normal((30, 4)) + 100
-        K = FeatureBlocks(phi).centred()
+        K = FeatureRowGram(phi).centred()
         assert np.abs(K.phi.mean(axis=0)).max() < 1e-9
         everything, beta = np.arange(30), rng.standard_normal(30)
         beta -= beta.mean()
@@ -99,9 +101,38 @@ class TestCentred:
     def test_only_where_it_saves_digits(self, rng):
         near, far = rng.standard_normal((30, 4)), rng.standard_normal((30, 4)) + 100
         for features in (near, sp.csr_array(far)):
-            K = FeatureBlocks(features)
+            K = FeatureRowGram(features)
             assert K.centred() is K
             assert K.level(np.ones(30)) == 0
-        once = FeatureBlocks(far).centred()
+        once = FeatureRowGram(far).centred()
         assert once.centred() is once
         np.testing.assert_array_equal(once.subset(np.arange(9)).origin, once.origin)
+
+
+class TestGram:
+    def test_it_is_one(self, K):
+        check_gram(blocks(K), K)
+        check_gram(blocks(K).subset(np.r_[3:9, 20:31]), K[np.ix_(*2 * [np.r_[3:9, 20:31]])])
+
+    def test_features_make_one(self, rng):
+        phi = rng.standard_normal((30, 4))
+        for features in (phi, sp.csr_array(phi)):
+            gram = FeatureRowGram(features)
+            check_gram(gram, phi @ phi.T)
+            assert gram.rank == 4
+            assert "its rows computed from 4 features" in gram.explain()
+
+    def test_all_samples_are_no_part(self, K):
+        whole = blocks(K)
+        assert whole.subset(np.arange(50)) is whole
+        assert whole.subset(np.arange(49)) is not whole
+
+    @pytest.mark.parametrize("storage", ["dense", "tiled"])
+    def test_of_any_other(self, rng, storage):
+        X, order = rng.standard_normal((40, 3)), rng.permutation(40)
+        gram = Plan(storage=storage, workers=1, memory="1 MB").gram(Gaussian(), X)
+        found = RowGram.of(gram, order)
+        check_gram(found, Gaussian()(X[order]))
+        assert (found.matrix is None) is (storage == "tiled")
+        assert (found.workers, found.limit) == (1, 1e6)
+        assert RowGram.of(Linear().gram(X)).features is not None

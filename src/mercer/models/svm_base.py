@@ -52,7 +52,7 @@ _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked
 
 
 def training_rows(
-    gram: Any, X: Data, tol: float, order: np.ndarray | None = None, storage: str = "auto"
+    gram: Any, X: Data, tol: float, order: np.ndarray | None = None, storage: Any = "auto"
 ) -> RowGram:
     """K of the training samples, in this order, as the storage of a plan asks for.
 

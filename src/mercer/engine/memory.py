@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..exceptions import MemoryPlanError
+from .limits import most_memory
 
 _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _UNCHECKED = 1e8  # arrays up to this size are made without asking
@@ -116,6 +117,7 @@ def _text(path: Path) -> str:
 
 def require_memory(nbytes: float, what: str, limit: float = np.inf) -> None:
     """Refuse, in one sentence, what takes more memory than is free, or than a plan allows."""
+    limit = min(limit, most_memory())
     if nbytes > limit:
         raise MemoryPlanError(
             f"{what} needs {memory_words(nbytes)}, but the plan allows {memory_words(limit)}; "

@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .limits import limits, most_workers, within
+
 _NAME = "mercer-tiles"
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _here = threading.local()
@@ -38,29 +40,33 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     that have begun are done: long ones call :func:`go_on` now and then.
     """
     items = list(items)
-    workers = min(workers or cores(), len(items))
+    workers = min(workers or most_workers() or cores(), len(items))
     if workers <= 1 or on_pool():
         with one_blas_thread():
             for item in items:
                 go_on()
                 job(item)
         return
-    waiting, called_off = deque(items), threading.Event()
+    waiting, called_off, allowed = deque(items), threading.Event(), limits()
 
     def work() -> None:
         _here.called_off = called_off
         try:
-            while not called_off.is_set():
-                try:
-                    item = waiting.popleft()
-                except IndexError:  # the others have taken all
-                    return
-                job(item)
+            with within(*allowed):
+                take_turns()
         except BaseException:
             called_off.set()
             raise
         finally:
             _here.called_off = None
+
+    def take_turns() -> None:
+        while not called_off.is_set():
+            try:
+                item = waiting.popleft()
+            except IndexError:  # the others have taken all
+                return
+            job(item)
 
     others: list[Future[None]] = []
     with one_blas_thread():

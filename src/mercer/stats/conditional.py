@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import Data
 from ..engine.memory import require_memory
+from ..gram.plan import Plan
 from ..gram.tiles import one_blas_thread
 from ..kernels.vectors.radial import Gaussian
 from .aggregate import as_kernels, combine
@@ -19,6 +20,7 @@ from .independence import independence_test
 from .independence_kernels import blind_spots
 from .mixtures import ChiSquareMixture
 from .nulls import gamma_null, permutation_pvalue, wild_signs
+from .planned import planned, require_stored, threads
 from .result import TestResult
 from .variables import Variables
 
@@ -30,6 +32,7 @@ _STEP = 0.3  # taken from a score for a Gaussian kernel of residuals, and for a 
 _HYPOTHESIS = "the first two variables are independent given the third"
 
 
+@planned
 def conditional_independence_test(
     X: Data,
     Y: Data,
@@ -40,6 +43,7 @@ def conditional_independence_test(
     n_permutations: int = 999,
     rng: Any = None,
     regularization: float | None = None,
+    plan: Plan | None = None,
 ) -> TestResult:
     r"""Test whether X and Y are independent given Z.
 
@@ -78,6 +82,9 @@ def conditional_independence_test(
         The source of randomness.
     regularization : float, optional
         The penalty of all regressions, with kernels of size 1. By default it is learned.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored. Residuals need sixteen n x n matrices; there
+        is a choice only where X is permuted among observations of the same Z.
 
     Returns
     -------
@@ -135,8 +142,15 @@ def conditional_independence_test(
             'null="wild" or "local".'
         )
     if labels is not None and (null == "permutation" or is_discrete(labels)):
-        return _permuted(joint, kernel, labels, n_permutations, rng)
-    require_memory(_MATRICES * 8 * joint.n**2, "a test of conditional independence")
+        return _permuted(joint, kernel, labels, n_permutations, rng, plan)
+    what = "a test of conditional independence by residuals"
+    if plan is not None and (plan.rank is not None or plan.storage == "lowrank"):
+        raise ValueError(
+            f"{what} stores whole matrices, and knows how many features its regressions need; "
+            f"give the plan no rank."
+        )
+    require_stored(plan, what, joint.n)
+    require_memory(_MATRICES * 8 * joint.n**2, what)
     among = joint.each(kernels)[2]
     if among is not None:
         among = [joint.kernel(2, k) for k in as_kernels(among) or [among]]
@@ -148,9 +162,11 @@ def conditional_independence_test(
             why = "is constant" if part.constant else "is a function of Z, but for 1e-4 of it"
             return _nothing(f"{name} {why}, so there is nothing to see.", left)
     if null == "local":
-        found = _local(joint, kernel, given, left, n_permutations, rng)
+        found = _local(joint, kernel, given, left, n_permutations, rng, plan)
     else:
         found = _residual(given, left, null, notes, n_permutations, rng)
+    stored = f"matrices of {joint.n} x {joint.n} values, stored; {threads(plan)}"
+    found = replace(found, computation=found.computation or stored)
     doubts = sum((part.doubts(name) for name, part in zip("XY", left, strict=True)), ())
     return replace(found, notes=doubts + found.notes)
 
@@ -238,6 +254,7 @@ def _local(
     left: list[Left],
     n_permutations: int,
     rng: np.random.Generator,
+    plan: Plan | None,
 ) -> TestResult:
     """Residuals, or data with a kernel of their own, permuted among neighbours in Z.
 
@@ -251,7 +268,7 @@ def _local(
             discrete = [is_discrete(values_of(column)) for column in part.raw.T]
             data[place] = np.where(discrete, apart, part.columns)
     how = "residuals permuted among neighbours"
-    return _exchanged(data, kernel, labels, n_permutations, rng, how, (), _details(left))
+    return _exchanged(data, kernel, labels, n_permutations, rng, how, (), _details(left), plan)
 
 
 def _permuted(
@@ -260,6 +277,7 @@ def _permuted(
     labels: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
+    plan: Plan | None,
 ) -> TestResult:
     """Observations permuted within values of Z: exact."""
     data: list[Any] = list(joint.data[:2])
@@ -275,7 +293,7 @@ def _permuted(
         notes = (f"{alone:.0%} of the observations have a Z of their own and stay in place.",)
     size = int(labels.max()) + 1
     how = f"exact, within {size} values of Z" if size > 1 else "exact, Z is constant"
-    return _exchanged(data, kernel, labels, n_permutations, rng, how, notes, {})
+    return _exchanged(data, kernel, labels, n_permutations, rng, how, notes, {}, plan)
 
 
 def _exchanged(
@@ -287,6 +305,7 @@ def _exchanged(
     how: str,
     notes: tuple[str, ...],
     details: dict[str, Any],
+    plan: Plan | None,
 ) -> TestResult:
     """The test of independence by permutations within cells, with kernels for each cell too."""
     kernels = list(kernel)
@@ -294,7 +313,7 @@ def _exchanged(
         if kernels[place] is None:
             data[place], kernels[place] = pooled_and_apart(data[place], labels, apart=place == 0)
     found = independence_test(
-        *data, kernels=kernels, groups=labels, n_permutations=n_permutations, rng=rng
+        *data, kernels=kernels, groups=labels, n_permutations=n_permutations, rng=rng, plan=plan
     )
     return replace(
         found,

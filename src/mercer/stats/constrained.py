@@ -8,10 +8,15 @@ import numpy as np
 import scipy.linalg as sla
 
 from ..data import Data
+from ..engine.memory import require_memory
+from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..rkhs.function import RKHSFunction
 from ..rkhs.operator import cross_covariance
+from .planned import planned, require_stored
 from .variables import Variables
+
+_MATRICES = 4  # of size n x n at the same time
 
 
 class COCO(NamedTuple):
@@ -35,6 +40,7 @@ class COCO(NamedTuple):
     spectrum: np.ndarray
 
 
+@planned
 def coco(
     X: Data,
     Y: Data,
@@ -43,6 +49,7 @@ def coco(
     *,
     n_functions: int = 1,
     rank: int | float | None = None,
+    plan: Plan | None = None,
 ) -> COCO:
     r"""The constrained covariance of two variables, and the functions that attain it.
 
@@ -66,6 +73,8 @@ def coco(
     rank : int or float, optional
         Use the Nyström approximation of both kernels of this rank (or, below 1, of this relative
         error): O(n rank^2) operations instead of O(n^3).
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored. Its ``rank`` is used where none is given.
 
     Returns
     -------
@@ -94,7 +103,11 @@ def coco(
     if isinstance(n_functions, bool) or int(n_functions) != n_functions or n_functions < 1:
         raise ValueError(f"n_functions must be an integer >= 1, got {n_functions!r}.")
     kernels = pair.kernels([kernel_x, kernel_y])
+    if rank is None and plan is not None:
+        rank = plan.rank
     if rank is None:
+        require_stored(plan, "the constrained covariance", pair.n)
+        require_memory(_MATRICES * 8.0 * pair.n**2, "the constrained covariance")
         u, s, v = cross_covariance(kernels[0], X, kernels[1], Y).singular_functions()
     else:
         u, s, v = _low_rank(pair, [Nystrom(k, rank=rank) for k in kernels])

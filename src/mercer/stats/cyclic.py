@@ -19,12 +19,13 @@ import numpy as np
 import scipy.fft
 
 from ..data import Data
+from ..gram.plan import Plan
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..progress import progress
 from .arrangement import Arrangement
-from .bank import Bank
 from .permutations import Units
+from .planned import bank_of
 from .sums import PairSums, tile_sums
 
 _STRIP = 200  # rows of a tile computed at a time
@@ -60,10 +61,12 @@ def shifted_sums(
     arrangement: Arrangement,
     workers: int | None = None,
     verbose: bool = False,
+    plan: Plan | None = None,
 ) -> Shifted:
     """The sums of every kernel of X with every kernel of Y, under all permutations."""
     q = arrangement.grid.shape[1]
-    left, right = (_Side(k, Z, arrangement, workers) for k, Z in zip(kernels, (X, Y), strict=True))
+    pairs_of = zip(kernels, (X, Y), strict=True)
+    left, right = (_Side(k, Z, arrangement, workers, plan) for k, Z in pairs_of)
     spectrum = _Spectrum(arrangement, len(left.bank), len(right.bank), workers)
     tiles = [(u, v) for u in range(q) for v in range(u, q)]
     for u, v in progress(tiles, verbose, "kernel values"):
@@ -97,11 +100,16 @@ class _Side:
     """The centred kernel matrices of one variable, by the diagonals of tiles of the grid."""
 
     def __init__(
-        self, kernels: Sequence[Kernel], X: Data, arrangement: Arrangement, workers: int | None
+        self,
+        kernels: Sequence[Kernel],
+        X: Data,
+        arrangement: Arrangement,
+        workers: int | None,
+        plan: Plan | None = None,
     ) -> None:
         self.m, self.q = arrangement.grid.shape
         self.workers = workers
-        self.bank = Bank(kernels, X, arrangement.order)
+        self.bank = bank_of(kernels, X, arrangement.order, plan)
         n = self.bank.n
         sums = tile_sums(self.bank, Units(np.arange(n)), np.empty((n, 0), np.float32), workers)
         unit = self.bank.scale[:, None]

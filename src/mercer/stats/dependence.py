@@ -11,9 +11,11 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..gram.tiles import TILE, run, slices
 from ..kernels.vectors.distance_induced import Distance
+from .planned import planned
 from .variables import Variables, cross_sum, is_constant
 
 
+@planned
 def hsic(
     X: Data,
     Y: Data,
@@ -47,7 +49,7 @@ def hsic(
     biased : bool
         The biased estimate, never negative, instead of the unbiased one.
     plan : Plan, optional
-        Memory and threads; by default nothing of size n x n is stored.
+        Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
     Returns
     -------
@@ -88,6 +90,7 @@ def from_centred(total: Any, own: Any, traces: Any, n: int, biased: bool) -> Any
     return total / (n * (n - 3))
 
 
+@planned
 def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> float:
     r"""The joint HSIC of two or more variables: the distance of their law from independence.
 
@@ -110,7 +113,7 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
         The kernels, each resolved on the data of its own variable; by default
         ``Gaussian("median")``.
     plan : Plan, optional
-        Memory and threads; by default nothing of size n x n is stored.
+        Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
     Examples
     --------
@@ -144,6 +147,7 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
     return float(together + apart - 2 * np.prod(means, axis=0).mean())
 
 
+@planned
 def cka(
     X: Data,
     Y: Data,
@@ -197,6 +201,7 @@ def cka(
     return centred_hsic(K, L, biased) / float(np.sqrt(own[0] * own[1]))
 
 
+@planned
 def nocco(
     X: Data,
     Y: Data,
@@ -246,6 +251,7 @@ def nocco(
     return left.inner(right)
 
 
+@planned
 def distance_covariance(
     X: Data, Y: Data, *, exponent: float = 1.0, biased: bool = False, plan: Plan | None = None
 ) -> float:
@@ -263,7 +269,7 @@ def distance_covariance(
     biased : bool
         The biased estimate (never negative) or the unbiased one.
     plan : Plan, optional
-        Memory and threads.
+        Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
     Examples
     --------
@@ -280,6 +286,7 @@ def distance_covariance(
     return 4 * hsic(X, Y, *_distances(X, Y, exponent), biased=biased, plan=plan)
 
 
+@planned
 def distance_correlation(
     X: Data, Y: Data, *, exponent: float = 1.0, biased: bool = True, plan: Plan | None = None
 ) -> float:

@@ -11,12 +11,14 @@ from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
+from .planned import planned
 from .samples import Samples
 
 ESTIMATORS = ("u", "v", "h", "linear", "block", "incomplete")
 _STEP = 32  # samples of a block of which only the diagonal is used
 
 
+@planned
 def mmd(
     X: Data,
     Y: Data,
@@ -63,7 +65,7 @@ def mmd(
     n_shifts : int
         How many pairs of the incomplete estimator each sample is in, on either side.
     plan : Plan, optional
-        Memory and threads; by default nothing of size n x n is stored.
+        Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
     Returns
     -------
@@ -106,6 +108,7 @@ def mmd(
     return float(terms.mean())
 
 
+@planned
 def mmd_multi(
     samples: Any, kernel: Any = None, *, biased: bool = False, plan: Plan | None = None
 ) -> float:

@@ -18,6 +18,14 @@ from .independence_measures import MEASURES, PermutedMeasure, check_regularizati
 from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import counted_pvalue, exceeds, permutation_pvalue, sequential_pvalue
 from .permutations import Units, exchange
+from .planned import (
+    approximated_by,
+    landmarks_of,
+    planned,
+    require_features,
+    require_stored,
+    threads,
+)
 from .problems import Dependence, Statistic, called, check_null, outcome_of, permuted, shown_as
 from .result import TestResult
 from .two_sample_nulls import too_narrow
@@ -28,6 +36,7 @@ PERMUTATIONS = ("auto", "cyclic", "random")
 _LEAST = 6  # observations
 
 
+@planned
 def independence_test(
     *variables: Data,
     kernels: Any = None,
@@ -110,7 +119,8 @@ def independence_test(
         per variable only): large p-values are found quickly, with a relative error of about one
         over the root of this number (``pvalue_interval``).
     plan : Plan, optional
-        Its number of threads and its memory are used (500 MB for features, if it names none).
+        Memory and threads to use, and how K is stored. Its ``rank`` is the number of landmarks;
+        features may take 500 MB if it does not name a memory.
     verbose : bool
         Show a progress bar.
 
@@ -164,18 +174,20 @@ def independence_test(
         own = callable(null) or callable(name)
         if own and landmarks not in ("auto", None):
             raise ValueError(f"{shown} works with the kernels themselves: leave landmarks out.")
-        kernels = joint.kernels(list(given))
+        require_stored(plan, shown, joint.n)
+        pairs = zip(joint.kernels(list(given)), joint.data, strict=True)
+        kernels = [approximated_by(plan, k, X) for k, X in pairs]
         problem = Dependence(kernels, joint.data, name, n_permutations, blocks)
         if null == "permutation":
             units = exchange(joint.n, groups, blocks)
-            return _permuted(problem, units, rng, stop_after, verbose)
+            return _permuted(problem, units, rng, stop_after, verbose, plan)
         entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
         takes_blocks = callable(null) or (entry is not None and entry.series)
         if groups is not None or (blocks is not None and not takes_blocks):
             raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
         if stop_after is not None and callable(null):
             raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
-        limit = _without_permutations(problem, null, rng)
+        limit = _without_permutations(problem, null, rng, plan)
         if isinstance(limit, TestResult):
             return limit
         narrow = (limit,)
@@ -183,8 +195,11 @@ def independence_test(
     if several and stop_after is not None:
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
     notes = blind_spots(candidates)
+    landmarks = landmarks_of(plan, landmarks, joint.n)
     rank = rank_of(candidates, joint, landmarks, n_permutations, memory_of(plan or Plan()))
     candidates, approximate = approximated(candidates, joint, rank, rng)
+    for kernels_of, X in zip(candidates, joint.data, strict=True):
+        require_features(kernels_of, X, plan)
     options: dict[str, Any] = {"rng": rng, "plan": plan, "verbose": verbose}
     units = exchange(joint.n, groups, blocks)
     statistics: PermutedHSIC | PermutedMeasure
@@ -245,6 +260,7 @@ def independence_test(
         kernel=candidates if several else [kernel for (kernel,) in candidates],
         notes=narrow + notes + approximate + statistics.notes,
         details=details,
+        computation=f"{statistics.computation}; {threads(plan)}",
     )
 
 
@@ -254,6 +270,7 @@ def _permuted(
     rng: np.random.Generator,
     stop_after: int | None,
     verbose: bool,
+    plan: Plan | None,
 ) -> TestResult:
     """The test of a statistic of one's own."""
     units.check_movable()
@@ -268,11 +285,19 @@ def _permuted(
         n_permutations=len(found.draws),
         pvalue_interval=found.interval,
         kernel=problem.kernels,
+        computation=_stored(problem, plan),
     )
 
 
+def _stored(problem: Dependence, plan: Plan | None) -> str:
+    return f"two kernel matrices of {problem.n} samples, stored as arrays; {threads(plan)}"
+
+
 def _without_permutations(
-    problem: Dependence, null: str | Callable[..., Any], rng: np.random.Generator
+    problem: Dependence,
+    null: str | Callable[..., Any],
+    rng: np.random.Generator,
+    plan: Plan | None,
 ) -> TestResult | str:
     """The test with a distribution other than that of permutations; a note where it strays."""
     kernels, estimator = problem.kernels, problem.estimator
@@ -298,6 +323,7 @@ def _without_permutations(
         pvalue_interval=found.interval,
         kernel=kernels,
         notes=() if callable(estimator) else blind_spots([[k] for k in kernels]),
+        computation=_stored(problem, plan),
     )
 
 

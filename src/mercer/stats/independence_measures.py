@@ -16,9 +16,11 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..data import Data, in_double, length
+from ..engine.memory import require_memory
 from ..gram.plan import LEAN, Plan
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
+from ..params import show
 from ..progress import progress
 from ..solvers.pivoted import pivoted_cholesky
 from ..solvers.views import FactorView, shrinkage
@@ -89,12 +91,20 @@ class PermutedMeasure:
     ) -> None:
         self.n, self.units, self.rng, self.verbose = joint.n, units, rng, verbose
         self.workers = (plan or Plan()).workers
+        if plan is not None and plan.storage not in ("auto", "lowrank", "tiled"):
+            raise ValueError(
+                f'statistic="{measure}" is computed from factors of K, which '
+                f'storage={show(plan.storage)} excludes; use storage="auto".'
+            )
         self.largest = measure != "nocco"
         self.words = ""
         units.check_movable()
         self.combinations = list(product(*candidates))
         work = float(joint.n) * (1 + n_permutations) * len(self.combinations)
         most = int(np.clip(np.sqrt(_WORK / work), _FEWEST, joint.n))
+        count = sum(len(kernels) for kernels in candidates)
+        require_memory(8.0 * joint.n * most * count, f"factors of {most} columns")
+        self.computation = f"{count} kernel matrices of {joint.n} samples, by factors"
         self.factors: list[list[np.ndarray]] = []
         lost = 0.0
         for kernels, X in zip(candidates, joint.data, strict=True):

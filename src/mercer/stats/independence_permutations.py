@@ -9,7 +9,6 @@ import numpy as np
 
 from ..engine.memory import parse_memory, require_memory
 from ..gram.plan import Plan
-from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from .arrangement import Arrangement, arrange
 from .bank import not_finite, scale_of
@@ -18,6 +17,7 @@ from .cyclic_features import shifted_feature_sums
 from .dependence import from_centred
 from .gather import permuted_sums
 from .permutations import Units
+from .planned import require_stored, stored_words
 from .smoothers import centre_in_place
 from .variables import Variables, dense_features, is_constant
 
@@ -77,13 +77,14 @@ class PermutedHSIC:
         plan: Plan | None = None,
         verbose: bool = False,
     ) -> None:
+        self.stored = plan or Plan(storage="dense")  # by which matrices are made
         plan = plan or Plan()
         self.joint, self.candidates, self.units = joint, candidates, units
         self.biased, self.how, self.rng, self.verbose = biased, how, rng, verbose
         self.workers, self.memory = plan.workers, memory_of(plan)
         self.combinations: list[tuple[Kernel, ...]] = []
         self.tolerance = np.empty(0)
-        self.words = ""
+        self.words, self.plan, self.computation = "", plan, "nothing is computed"
         self.notes: tuple[str, ...] = ()
         self._matrices: dict[tuple[int, int], _Matrix] = {}
         units.check_movable()
@@ -122,13 +123,24 @@ class PermutedHSIC:
         X, Y = self.joint.data
         pairs = zip((left, right), (X, Y), strict=True)
         finite = all(dense_features(k, Z) for kernels, Z in pairs for k in kernels)
-        if finite:
+        asked = self.plan.storage not in ("auto", "lowrank")
+        n, m = self.joint.n, len(arrangement.grid)
+        held = 12.0 * m * m * (len(left) + len(right))  # diagonals of a tile, and their transforms
+        if finite and not asked:
+            self.computation = f"{len(left) + len(right)} kernels on {n} samples, by features"
             sums = shifted_feature_sums(
                 (left, right), X, Y, arrangement, self.workers,
                 verbose=self.verbose, memory=self.memory / _PARTS,
             )  # fmt: skip
         else:
-            sums = shifted_sums((left, right), X, Y, arrangement, self.workers, self.verbose)
+            require_memory(held, f"tiles of {m} x {m} values of all kernels")
+            self.computation = (
+                f"values of {len(left) + len(right)} kernels on {n} x {n} pairs, "
+                f"{stored_words(self.plan)}"
+            )
+            sums = shifted_sums(
+                (left, right), X, Y, arrangement, self.workers, self.verbose, self.plan
+            )
         total, traces = sums.pairs + sums.own, sums.traces[:, :, None]
         values = from_centred(total, sums.own, traces, self.joint.n, self.biased)
         self.tolerance = sums.rounding.ravel() / _pairs(self.joint.n, self.biased)
@@ -158,6 +170,8 @@ class PermutedHSIC:
         self.tolerance = np.zeros(len(places))
         if self.constant:
             return np.zeros((len(places), len(permutations)))
+        if self.plan.storage not in ("auto", "dense", "lowrank"):
+            require_stored(self.plan, "a test by random permutations", n)
         statistic = self._hsic if len(self.joint) == 2 else self._dhsic
         values = np.empty((len(places), len(permutations)))
         for at, place in enumerate(places):
@@ -189,10 +203,12 @@ class PermutedHSIC:
         if (v, i) not in self._matrices:
             n, kernel = self.joint.n, self.candidates[v][i]
             count = sum(len(kernels) for kernels in self.candidates)
-            require_memory(4.0 * n**2 * count, "the kernel matrices of a permutation test")
-            P = kernel.prepare(self.joint.data[v])
-            scale = scale_of(kernel, P)
-            K = evaluate(kernel, P, P)
+            what = "the kernel matrices of a permutation test"
+            require_memory(4.0 * n**2 * count + 8.0 * n**2, what)
+            self.computation = f"{count} kernel matrices of {n} samples, stored in single precision"
+            gram = kernel.gram(self.joint.data[v], self.stored)
+            scale = scale_of(kernel, kernel.prepare(self.joint.data[v]))
+            K = gram.dense(what)
             noise = float(np.finfo(K.dtype).eps * np.linalg.norm(K / scale))
             K = K.astype(np.float64, copy=False)
             K = centre_in_place(K) if len(self.joint) == 2 else K

@@ -15,6 +15,7 @@ from ..gram.tiles import TILE, run, slices
 from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .discrepancy import GroupSums, sums_with
+from .planned import planned
 from .samples import Samples
 
 _LEAST = 4  # observations of a sample, for the variance of its part of the statistic
@@ -31,6 +32,7 @@ class Interval(NamedTuple):
     high: float
 
 
+@planned
 def mmd_interval(
     X: Data, Y: Data, kernel: Any = None, *, confidence: float = 0.95, plan: Plan | None = None
 ) -> Interval:

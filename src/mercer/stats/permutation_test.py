@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..data import length, take
-from ..engine.memory import parse_memory
+from ..engine.memory import parse_memory, require_memory
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..kernels.indefinite import known_indefinite
 from ..kernels.vectors.dot import Linear, Polynomial
+from ..params import show
 from .aggregate import as_kernels, combine, kernel_grid, wider_kernels
 from .nulls import (
     MonteCarlo,
@@ -23,6 +24,7 @@ from .nulls import (
     sequential_pvalue,
 )
 from .permutations import Units, binned, exchange_samples
+from .planned import landmarks_of, require_features, threads
 from .result import TestResult
 from .samples import Relabelled, Samples, relabelled
 from .variables import dense_features
@@ -56,12 +58,16 @@ def permutation_test(
     given = _default(samples, rng) if kernel is None else as_kernels(kernel)
     kernels = [samples.kernel(k, rng) for k in given or [kernel]]
     notes = blind_spots(kernels)
+    landmarks = landmarks_of(plan, landmarks, len(samples))
     kernels, approximate = _approximated(kernels, samples, landmarks, rng)
+    require_features(kernels, samples.data, plan)
     if bins == "auto" and blocks is None:
         bins = _bins_in_memory(samples, n_permutations, plan)
     units = units_of(samples, len(kernels) * n_permutations, groups, blocks, bins, rng)
     observed = units.of_units(samples.labels, "blocks")[None]
     units.check_movable(observed[0])
+    held = 8.0 * len(units) * n_permutations * max(1, len(samples.sizes) - 1)
+    require_memory(held, f"weights of {n_permutations} permutations of {len(units)} units")
     workers = plan.workers if plan is not None else None
     sizes = samples.sizes
     scale = len(samples) ** 2 / (sizes[0] * sizes[1]) if len(sizes) == 2 else 1.0
@@ -75,7 +81,7 @@ def permutation_test(
         labels = units.shuffled(observed[0], count, rng)
         labels = np.concatenate([observed, labels]) if first else labels
         drawn = relabelled(
-            used, data, units, labels, biased=biased, workers=workers, verbose=verbose
+            used, data, units, labels, biased=biased, workers=workers, verbose=verbose, plan=plan
         )
         return Relabelled(*(scale * part for part in drawn))
 
@@ -119,7 +125,22 @@ def permutation_test(
         kernel=kernels if given is not None else kernels[0],
         notes=notes + approximate,
         details=details,
+        computation=_computation(kernels, samples, plan),
     )
+
+
+def _computation(kernels: list[Kernel], samples: Samples, plan: Plan | None) -> str:
+    """What is done with kernel values, in words."""
+    n, first = len(samples), kernels[0].prepare(take(samples.data, slice(0, 1)))
+    count = f"{len(kernels)} kernels" if len(kernels) > 1 else "one kernel"
+    if plan is not None and plan.storage not in ("auto", "tiled", "lowrank"):
+        stored = "stored as an array"
+        how = stored if plan.storage == "dense" else f"of a {show(plan.storage)}"
+    elif isinstance(kernels[0], Nystrom) or kernels[0].n_features(first) is not None:
+        how = "by features where these are fewer than samples, else tile by tile"
+    else:
+        how = "tile by tile, never stored"
+    return f"values of {count} on {n} x {n} pairs, {how}; {threads(plan)}"
 
 
 def _default(samples: Samples, rng: np.random.Generator) -> list[Kernel]:

@@ -49,6 +49,9 @@ class TestResult:
         What to know before relying on the result: what the kernel cannot see, for example.
     details : dict
         Further numbers, by name, such as one p-value per kernel.
+    computation : str
+        What was done with kernel matrices, in words: stored, in tiles, by features; on how many
+        threads.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class TestResult:
     kernel: Any = None
     notes: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict, repr=False)
+    computation: str = field(default="", repr=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
@@ -91,6 +95,10 @@ class TestResult:
             f'  At the 5 % level: {against} "{self.hypothesis}".',
         ]
         return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
+
+    def explain(self) -> str:
+        """How the p-value was found, and what was done with kernel matrices."""
+        return f"{self.method}\n  {self.computation}" if self.computation else self.method
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The null distribution, with the statistic as a line."""

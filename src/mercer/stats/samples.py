@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, as_samples, as_vectors, is_frame, join, length, take
+from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.dot import Linear
@@ -113,6 +114,7 @@ def relabelled(
     biased: bool = False,
     workers: int | None = None,
     verbose: bool = False,
+    plan: Plan | None = None,
 ) -> Relabelled:
     r"""The dispersion between samples under many labellings.
 
@@ -137,12 +139,14 @@ def relabelled(
         The number of threads.
     verbose : bool
         Show a progress bar.
+    plan : Plan, optional
+        Where kernel values live.
     """
     groups = range(1 if len(samples.sizes) == 2 else len(samples.sizes))
     centres = _centres(samples.sizes)
     weights = [np.equal(labels.T, g) - np.float32(centres[g]) for g in groups]
     U = np.concatenate(weights, axis=1) if len(weights) > 1 else np.ascontiguousarray(weights[0])
-    sums = sums_of_kernels(kernels, samples.data, units, U, workers, verbose)
+    sums = sums_of_kernels(kernels, samples.data, units, U, workers, verbose, plan)
     values = _dispersion(sums, U, samples.sizes, biased)
     for kernel, row in zip(kernels, values, strict=True):
         if not np.all(np.isfinite(row)):

@@ -10,13 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Zipped, as_vectors
-from ..gram.tiles import multiply
+from ..engine.memory import require_memory
+from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel, Tile
 from ..kernels.vectors.base import VectorKernel
 from ..kernels.vectors.distances import SquaredDistances, centre
 from ..kernels.vectors.radial import Gaussian, Radial, RationalQuadratic
 from ..params import parameter
 from .nulls import STRETCH, check_memory, permutation_pvalue, wild_signs
+from .planned import planned, threads
 from .result import TestResult
 from .samples import plain
 
@@ -181,8 +183,15 @@ def _rational(k: RationalQuadratic, R2: np.ndarray) -> tuple[np.ndarray, np.ndar
 _CURVATURE: dict[type[Radial], Any] = {Gaussian: _gaussian, RationalQuadratic: _rational}
 
 
+@planned
 def ksd(
-    X: Data, score: Any, kernel: Any = None, *, biased: bool = False, support: Any = None
+    X: Data,
+    score: Any,
+    kernel: Any = None,
+    *,
+    biased: bool = False,
+    support: Any = None,
+    plan: Plan | None = None,
 ) -> float:
     r"""The squared kernel Stein discrepancy between a sample and a density.
 
@@ -204,6 +213,8 @@ def ksd(
         Over all pairs, which is never negative, instead of pairs of distinct samples.
     support : (low, high), optional
         Boundaries of the density, where it does not vanish at them (:class:`Stein`).
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
     Examples
     --------
@@ -220,13 +231,16 @@ def ksd(
     ----------
     Gorham & Mackey, *Measuring sample quality with kernels*, ICML 2017 (inverse multiquadric).
     """
-    k, P, n = _prepared(X, score, kernel, support)
+    k, V = _stein(X, score, kernel, support)
+    n = len(V)
     if n < 2 and not biased:
         raise ValueError("ksd needs at least 2 samples, or biased=True.")
-    total = float(multiply(k, P, P, np.ones((n, 1))).sum())
-    return total / n**2 if biased else (total - float(k.diag(P).sum())) / (n * (n - 1))
+    gram = k.gram(V, plan or LEAN)
+    total = float((gram @ np.ones(n)).sum())
+    return total / n**2 if biased else (total - float(gram.diag().sum())) / (n * (n - 1))
 
 
+@planned
 def goodness_of_fit_test(
     X: Data,
     score: Any,
@@ -236,6 +250,7 @@ def goodness_of_fit_test(
     rng: Any = None,
     memory: float | None = None,
     support: Any = None,
+    plan: Plan | None = None,
 ) -> TestResult:
     """Test whether a sample comes from a density that is known up to a constant.
 
@@ -263,6 +278,8 @@ def goodness_of_fit_test(
         where there is none. Without it the test is for densities that vanish at the boundary of
         their domain; of others, as the uniform and the exponential one, it rejects every sample
         that is large enough.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
     Returns
     -------
@@ -293,13 +310,16 @@ def goodness_of_fit_test(
     rng = np.random.default_rng(rng)
     if isinstance(n_draws, bool) or int(n_draws) != n_draws or n_draws < 1:
         raise ValueError(f"n_draws must be an integer >= 1, got {n_draws!r}.")
-    k, P, n = _prepared(X, score, kernel, support)
+    k, V = _stein(X, score, kernel, support)
+    n = len(V)
     if n < 2:
         raise ValueError(f"a goodness-of-fit test needs at least 2 samples, got {n}.")
     lags = None if memory is None else STRETCH * check_memory(memory)
+    require_memory(24.0 * n * (n_draws + 1), f"{n_draws} draws of {n} signs")
     W = np.column_stack([np.ones(n), wild_signs(n, n_draws, rng, lags)])
-    values = np.einsum("ij,ij->j", W, multiply(k, P, P, W)) / n**2
-    found = permutation_pvalue(float(values[0]), values[1:], float(_ROUNDING * k.diag(P).mean()))
+    gram = k.gram(V, plan or LEAN)
+    values = np.einsum("ij,ij->j", W, gram @ W) / n**2
+    found = permutation_pvalue(float(values[0]), values[1:], float(_ROUNDING * gram.diag().mean()))
     return TestResult(
         statistic=float(values[0]),
         pvalue=found.pvalue,
@@ -309,7 +329,8 @@ def goodness_of_fit_test(
         n_permutations=n_draws,
         pvalue_interval=found.interval,
         kernel=k.kernel,
-        notes=_open_ends(P) if support is None else (),
+        notes=_open_ends(k.prepare(V)) if support is None else (),
+        computation=f"{gram.explain().splitlines()[0]}; {threads(plan)}",
     )
 
 
@@ -327,15 +348,15 @@ def _open_ends(P: Zipped) -> tuple[str, ...]:
     return ()
 
 
-def _prepared(X: Data, score: Any, kernel: Any, support: Any) -> tuple[Any, Zipped, int]:
-    """The Stein kernel, the sample prepared for it, and its size."""
+def _stein(X: Data, score: Any, kernel: Any, support: Any) -> tuple[Any, np.ndarray]:
+    """The Stein kernel, and the sample as an array."""
     V: Any = as_vectors(plain(X, "X"), "ksd")
     V = V.toarray() if sp.issparse(V) else V
     base = RationalQuadratic("median", alpha=0.5) if kernel is None else kernel
     values: Any = None if callable(score) else plain(score, "score")
     values = None if values is None else np.array(values, dtype=np.float64)
     k = Stein(base, score if values is None else lambda _: values, support).resolve(V)
-    return k, k.prepare(V), len(V)
+    return k, V
 
 
 def _checked_score(values: Any, V: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from ..data import Data, length, take
 from ..features.sparse import compress
+from ..gram.plan import Plan
 from ..gram.tiles import TILE, run, slices
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
@@ -25,6 +26,7 @@ from ..progress import counted
 from .bank import Bank
 from .landmarks import amplified, landmark_groups, landmark_sums
 from .permutations import Units
+from .planned import bank_of
 
 _GROUPS = 16  # independent accumulators: the order of additions does not depend on threads
 _HELD = 2**22  # entries of features, or of (features x permutations), held at once
@@ -70,6 +72,7 @@ def sums_of_kernels(
     weights: np.ndarray,
     workers: int | None = None,
     verbose: bool = False,
+    plan: Plan | None = None,
 ) -> PairSums:
     """Pair sums of raw X: by features for kernels with few of them, by tiles for all others.
 
@@ -90,6 +93,8 @@ def sums_of_kernels(
         The number of threads.
     verbose : bool
         Show a progress bar.
+    plan : Plan, optional
+        Where kernel values live that are not made of features.
     """
     order = np.argsort(units.place, kind="stable")
     k, s = len(kernels), len(units)
@@ -100,18 +105,19 @@ def sums_of_kernels(
         found = landmark_sums([kernels[i] for i in places], X, units, order, workers, verbose)
         for place, (sums, own, noise) in zip(places, found, strict=True):
             whole.put([place], _of_unit_sums(sums, own, weights, noise))
+    asked = plan is not None and plan.storage not in ("auto", "lowrank")
     done = {place for places in seen for place in places}
     for place, kernel in enumerate(kernels):
         if place in done:
             continue
-        strips = _feature_strips(kernel, X, order)
+        strips = None if asked else _feature_strips(kernel, X, order)
         if strips is None:
             tiled.append(place)
         else:
             whole.put([place], feature_sums(strips, units, weights, _noise(kernel)))
     if tiled:
         moved = None if np.array_equal(order, np.arange(len(order))) else order
-        bank = Bank([kernels[place] for place in tiled], X, moved)
+        bank = bank_of([kernels[place] for place in tiled], X, moved, plan)
         whole.put(tiled, tile_sums(bank, units, weights, workers, verbose))
     return whole
 

@@ -15,6 +15,7 @@ from .aggregate import as_kernels
 from .bank import not_finite
 from .optimize import optimize_kernel
 from .permutation_test import ALL_SAME, SAME, blind_spots, permutation_test, units_of
+from .planned import approximated_by, planned, require_stored, threads
 from .problems import Comparison, Statistic, called, check_null, outcome_of, permuted, shown_as
 from .result import TestResult
 from .samples import Samples
@@ -23,6 +24,7 @@ from .variables import require_spread
 NULLS = ("permutation", *without_permutations.NULLS)
 
 
+@planned
 def two_sample_test(
     X: Data,
     Y: Data,
@@ -100,7 +102,7 @@ def two_sample_test(
         p-values are found quickly, with a relative error of about one over the root of this number
         (``pvalue_interval``).
     plan : Plan, optional
-        Its number of threads and its memory are used.
+        Memory and threads to use, and how K is stored. Its ``rank`` is the number of landmarks.
     verbose : bool
         Show a progress bar.
 
@@ -163,6 +165,7 @@ def two_sample_test(
     )
 
 
+@planned
 def k_sample_test(
     samples: Sequence[Data],
     kernel: Any = None,
@@ -266,7 +269,12 @@ def _of_one_kernel(
     own = callable(null) or callable(estimator)
     if own and landmarks not in ("auto", None):
         raise ValueError(f"{shown} works with the kernel itself: leave landmarks out.")
-    k = samples.kernel(kernel, rng)
+    k = approximated_by(plan, samples.kernel(kernel, rng), samples.data)
+    computation = f"values of one kernel on {len(samples)} samples, a few at a time"
+    if own or null in ("spectrum", "gamma", "pearson"):
+        require_stored(plan, shown, len(samples))
+        computation = f"the kernel matrix of {len(samples)} samples, stored as an array"
+    computation += f"; {threads(plan)}"
     problem = Comparison(k, samples, estimator, n_draws, blocks)
     if null == "permutation":
         units = units_of(samples, 0, groups, blocks, bins, rng)
@@ -287,6 +295,7 @@ def _of_one_kernel(
             n_permutations=len(found.draws),
             pvalue_interval=found.interval,
             kernel=k,
+            computation=computation,
         )
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
     takes_blocks = callable(null) or (entry is not None and entry.series)
@@ -323,6 +332,7 @@ def _of_one_kernel(
         pvalue_interval=outcome.interval,
         kernel=k,
         notes=() if callable(estimator) else blind_spots([k]),
+        computation=computation,
     )
 
 

@@ -1,0 +1,144 @@
+"""What a plan means to statistics: threads, memory, landmarks, and where kernel values live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from ..data import Data, length
+from ..engine.limits import within
+from ..engine.memory import memory_words, require_memory
+from ..exceptions import DenseWarning, warn
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..kernels.base import Kernel
+from ..params import show
+from .bank import Bank
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_LEAST = 1e7  # bytes, for tiles and vectors, that are needed in any case
+
+
+def planned(statistic: Callable[P, T]) -> Callable[P, T]:
+    """A function with an argument ``plan``, whose threads and memory hold all through."""
+
+    @wraps(statistic)
+    def whole(*args: P.args, **kwargs: P.kwargs) -> T:
+        plan: Any = kwargs.get("plan")
+        if plan is None:
+            return statistic(*args, **kwargs)
+        if not isinstance(plan, Plan):
+            raise TypeError(f"plan must be a mercer.Plan, got a {type(plan).__name__}.")
+        with within(plan.workers, max(plan.limit, _LEAST)):
+            return statistic(*args, **kwargs)
+
+    return whole
+
+
+def landmarks_of(plan: Plan | None, landmarks: Any, n: int) -> Any:
+    """The number of landmarks: the rank of the plan, if it is left to the test."""
+    if landmarks != "auto" or plan is None or plan.rank is None:
+        return landmarks
+    if plan.rank < 1:
+        raise ValueError(
+            f"rank={plan.rank!r} is a share of the trace, but a test draws its landmarks and needs "
+            f"their number, such as rank=200."
+        )
+    return min(int(plan.rank), n)
+
+
+def bank_of(
+    kernels: Sequence[Kernel], X: Data, order: np.ndarray | None, plan: Plan | None
+) -> Bank:
+    """Tiles of kernels: of the operators that a plan names, or computed for all of them at once."""
+    if plan is None or plan.storage in ("auto", "tiled", "lowrank"):
+        return Bank(kernels, X, order)
+    return PlannedBank(kernels, X, order, plan)
+
+
+def require_features(kernels: Sequence[Kernel], X: Data, plan: Plan | None) -> None:
+    """``storage="lowrank"`` is for kernels with features, or those that have landmarks."""
+    if plan is not None and plan.storage == "lowrank":
+        for kernel in kernels:
+            plan.gram(kernel, X)  # says so if there are none
+
+
+def require_stored(plan: Plan | None, what: str, n: int) -> None:
+    """A method that stores K says so where a plan asks for something else."""
+    if plan is None:
+        return
+    if not isinstance(plan.storage, str):
+        raise ValueError(
+            f"{what} computes K by itself, but storage={plan.storage.__name__} was asked for; use "
+            f"permutations, or storage='dense'."
+        )
+    if plan.storage == "tiled":
+        size = memory_words(8.0 * n * n)
+        warn(f"{what} needs all of K: {n} x {n} entries, {size}, are computed now.", DenseWarning)
+
+
+def approximated_by(plan: Plan | None, kernel: Kernel, X: Data) -> Kernel:
+    """The kernel, or its approximation of the rank that a plan asks for."""
+    if plan is None or plan.rank is None:
+        return kernel
+    gram: Any = Plan(rank=plan.rank).gram(kernel, X)
+    return gram.kernel
+
+
+def stored_words(plan: Plan | None) -> str:
+    """Where the values of a bank of kernels live, in words."""
+    if plan is None or plan.storage in ("auto", "tiled", "lowrank"):
+        return "tile by tile, never stored"
+    return "stored as arrays" if plan.storage == "dense" else f"of a {show(plan.storage)}"
+
+
+def threads(plan: Plan | None) -> str:
+    """How many threads a plan allows, in words."""
+    workers = None if plan is None else plan.workers
+    return "all cores" if workers is None else f"{workers} thread{'s' if workers > 1 else ''}"
+
+
+class PlannedBank(Bank):
+    """Tiles of the Gram operators that a plan makes, one for each kernel, in their precision.
+
+    Parameters
+    ----------
+    kernels, X, order
+        As for :class:`~.bank.Bank`.
+    plan : Plan
+        Makes the operators. Arrays, if it asks for these, must fit its memory together.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], X: Data, order: np.ndarray | None, plan: Plan
+    ) -> None:
+        self.n, self.kernels, self.families = length(X), list(kernels), []
+        self.scale = np.ones(len(self.kernels))
+        if plan.storage == "dense":
+            what = f"{len(self)} kernel matrices of {self.n} samples"
+            require_memory(8.0 * len(self) * self.n**2, what, plan.limit)
+        self.order = np.arange(self.n) if order is None else order
+        self.grams: list[Gram] = [plan.gram(kernel, X) for kernel in self.kernels]
+
+    def diag(self) -> np.ndarray:
+        return np.stack([np.asarray(gram.diag(), dtype=float)[self.order] for gram in self.grams])
+
+    def eps(self) -> np.ndarray:
+        return self.exact
+
+    @property
+    def exact(self) -> np.ndarray:
+        """The precision of the operators, shape (kernels,)."""
+        return np.array([float(np.finfo(gram.dtype).eps) for gram in self.grams])
+
+    def tiles(self) -> Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]:
+        def all_tiles(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
+            for place, gram in enumerate(self.grams):
+                block = gram.block(self.order[rows], self.order[cols])
+                yield place, np.array(block)  # which may be written into
+
+        return all_tiles

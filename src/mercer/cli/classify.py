@@ -10,7 +10,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 
+from ..gram.plan import Plan
+from ..models.lssvm import LSSVC
 from ..tables.classifier import TableClassifier
+from ..tables.regressor import exact
 from ..tables.ridge import class_ranks
 from ..tables.roles import Column, Table, label_target, tidy
 from ..tables.rows import check_enough, check_share, select
@@ -32,6 +35,7 @@ class Classification:
     held: int
     scores: dict[str, tuple[float, ...]]  # accuracy, balanced accuracy, log loss; by model
     confusion: Any  # of the rows held out: true classes in rows, predicted ones in columns
+    plan: str = ""  # of least squares
 
 
 def classify_table(
@@ -66,8 +70,12 @@ def classify_table(
     held = int(np.sum(~inside))
     scores, confusion = _judge(trained, X[~inside], y[~inside], y[inside]) if held else ({}, None)
     model = trained.refit(X, y) if held else trained
+    machine, plan = trained.machine_, ""
+    if isinstance(machine, LSSVC):
+        rows = tidy(X[inside], trained.roles_, trained.styles_)
+        plan = (machine.plan or Plan()).explain(exact(machine.kernel_), rows)
     return Classification(
-        model, trained, chosen.columns, chosen.dropped, len(y), held, scores, confusion
+        model, trained, chosen.columns, chosen.dropped, len(y), held, scores, confusion, plan
     )
 
 

@@ -143,7 +143,7 @@ class Fit:
     @property
     def rows(self) -> int:
         """How many rows the model was fitted to."""
-        return len(self.model.ridge_.dual_coef_)
+        return self.model.ridge_.n_samples_seen_
 
 
 def fit_table(
@@ -170,7 +170,8 @@ def fit_table(
     model = TableRegressor(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X.iloc[train], y[train])
     ridge = trained.ridge_
-    plan = (ridge.plan or Plan()).explain(exact(ridge.kernel_), ridge.X_fit_)
+    rows = tidy(X.iloc[train], trained.roles_, trained.styles_)
+    plan = (ridge.plan or Plan()).explain(exact(ridge.kernel_), rows)
     scores, held_out = _judge(trained, X.iloc[test], y[test]) if held else ({}, None)
     final = {"kernel": exact(ridge.kernel_), "alphas": (ridge.alpha,)}
     model = clone(model).set_params(**final).fit(X, y) if held else trained
@@ -178,8 +179,7 @@ def fit_table(
 
 
 def _judge(model: TableRegressor, X: Table, y: np.ndarray) -> tuple[dict, Table]:
-    approximate = exact(model.ridge_.kernel_) is not model.ridge_.kernel_
-    affordable = approximate or len(model.ridge_.dual_coef_) <= CHECKED_ROWS  # one more factor
+    affordable = len(model.ridge_.dual_coef_) <= CHECKED_ROWS  # one more factor
     prediction, std = (
         model.predict(X, return_std=True) if affordable else (model.predict(X), np.nan)
     )

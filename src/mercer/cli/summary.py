@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..models.svm import SVC
 from ..tables.numbers import count
@@ -24,7 +23,7 @@ _MOST_CLASSES = 10  # of a confusion matrix
 def summary(fit: Fit) -> str:
     """What was done, what was found, and how good it is."""
     trained, kernel = fit.trained, exact(fit.trained.ridge_.kernel_)
-    n, held = len(trained.ridge_.dual_coef_), 0 if fit.held_out is None else len(fit.held_out)
+    n, held = trained.ridge_.n_samples_seen_, 0 if fit.held_out is None else len(fit.held_out)
     how = "leave-one-out" if trained.cv is None else f"{trained.cv}-fold cross-validation"
     tried = count(len(trained.alphas), "alpha")
     if trained.kernel is None:
@@ -76,7 +75,7 @@ def classification_summary(fit: Classification) -> str:
         parts.append(entry("machine", f"SVC with C = {machine.C:g}; {chosen}", *_margins(machine)))
     else:
         parts.append(entry("machine", f"least squares with C = {machine.C:g}; {chosen}"))
-        parts.append(entry("plan", (machine.plan or Plan()).explain(kernel, machine.X_fit_)))
+        parts.append(entry("plan", fit.plan))
     if fit.scores:
         cells = [[name, *(f"{x:.3f}" for x in s)] for name, s in fit.scores.items()]
         parts.append(entry("held out", *grid(["", "accuracy", "balanced", "log loss"], cells)))

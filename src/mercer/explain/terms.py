@@ -59,6 +59,8 @@ def function_of(model: Any, output: int) -> RKHSFunction:
         return RKHSFunction(latent.kernel, model.X_train_, latent.mode.slope)
     elif hasattr(model, "X_train_"):  # a process may have scaled y
         function = RKHSFunction(model.kernel_, model.X_train_, model.dual_coef_ * model._y_scale)
+    elif hasattr(model, "_function"):  # landmarks have a kernel of their own
+        function = model._function(model.dual_coef_)
     elif hasattr(model, "X_fit_"):
         function = RKHSFunction(model.kernel_, model.X_fit_, model.dual_coef_)
     else:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data import Data, Rows
 from ..engine.memory import memory_words, require_memory
 from ..exceptions import DenseWarning, not_finite, warn
+
+if TYPE_CHECKING:
+    from .span import Span
 
 _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of them
 
@@ -102,6 +105,10 @@ class Gram(ABC):
         from .algebra import SubsetGram
 
         return SubsetGram(self, index)
+
+    def span(self) -> Span | None:
+        """A few samples that stand for all in any sum_i c_i k(x_i, .); None if all are needed."""
+        return None
 
     def diag(self) -> np.ndarray:
         """The diagonal of a square K."""

@@ -12,9 +12,14 @@ from ..data import Data, Rows, length, take
 from ..engine.memory import memory_words
 from ..exceptions import not_finite
 from ..features.sparse import compress
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from .base import Gram
+from .span import LandmarkSpan, SampleSpan, Span
 from .tiles import diagonal, evaluate, multiply
+
+_SMALL = 1000  # samples that are all kept, whatever features the kernel has
+_SEARCHED = 2000  # features for which samples are looked for that span them
 
 Form = TypeVar("Form", bound="KernelGram")
 
@@ -194,6 +199,19 @@ class LowRankGram(KernelGram):
         return LowRankGram(
             self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers, parent=self
         )
+
+    def span(self) -> Span | None:
+        """The landmarks of a :class:`~mercer.Nystrom` kernel, or samples with independent features.
+
+        None where these are not fewer than the samples, or hardly so, or too many to look for; and
+        for a thousand samples, unless landmarks were asked for.
+        """
+        if not self.symmetric or self._parent is not None:
+            return None
+        if isinstance(self.kernel, Nystrom):
+            return LandmarkSpan(self) if length(self.kernel.reference) < len(self) else None
+        few = len(self) > _SMALL and 2 * self.phi.shape[1] <= len(self)
+        return SampleSpan(self) if few and self.phi.shape[1] <= _SEARCHED else None
 
     @property
     def nbytes(self) -> int:

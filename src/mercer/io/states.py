@@ -17,7 +17,7 @@ from .codecs.kinds import Unreadable
 
 _REGRESSION = {"X_fit_": "n", "dual_coef_": "n t?"}
 _SHAPES: dict[str, dict[str, str]] = {
-    "KernelRidge": _REGRESSION,
+    "KernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
     "LearnedPreImage": {"X_fit_": "n", "dual_coef_": "n t", "mean_": "t"},
     "GaussianProcessRegressor": {
         "X_train_": "n",
@@ -103,6 +103,9 @@ def _fits(name: str, value: Any, letters: list[str], sizes: dict[str, int | None
 
 def _check_counts(model: Any) -> None:
     """Numbers that say how many there are of something, or where it is."""
+    seen = getattr(model, "n_samples_seen_", None)
+    if seen is not None and hasattr(model, "X_fit_") and not seen >= length(model.X_fit_):
+        raise Unreadable("holds a model with more samples than it was fitted to.")
     support = getattr(model, "n_support_", None)
     if support is not None:
         total = len(model.support_)
@@ -119,7 +122,7 @@ def _check_counts(model: Any) -> None:
 
 def _predict_one(model: Any) -> None:
     inner = next((getattr(model, n) for n in _MODELS if n in model.saved_state), model)
-    if inner is not model and not hasattr(inner, "saved_state"):
+    if not any(hasattr(inner, name) for name in getattr(inner, "saved_state", ())):
         raise Unreadable(f"holds a {type(model).__name__} without the model inside it.")
     found = [s for s in (getattr(inner, name, None) for name in _SAMPLES) if s is not None]
     if not found or getattr(inner, "kernel", None) == "precomputed" or not length(found[0]):

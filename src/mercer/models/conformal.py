@@ -155,7 +155,10 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             self._fit_split(X, y, weights)
         else:
             self._fold = self._fold_numbers(used) if self.method == "cv+" else np.arange(len(y))
-            self.estimator_ = _fit(clone(self.estimator), X, y, weights)
+            self.estimator_ = clone(self.estimator)
+            if self.method != "cv+" and isinstance(self.estimator_, KernelRidge):
+                self.estimator_._keeps_all = True  # leaving one out in closed form needs each
+            self.estimator_ = _fit(self.estimator_, X, y, weights)
             closed = _has_closed_form(self.estimator_)
             each = self.method == "jackknife+" or (self.method == "auto" and closed)
             self.method_ = "jackknife+" if each else "cv+"

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.plan import Plan
@@ -134,7 +133,7 @@ class KernelLogisticRegression(ClassifierMixin, RepresenterMachine):
         (:mod:`mercer.solvers.held_out`). Good to some thousandths of the log loss unless single
         samples decide what is predicted at them, as with a tiny alpha; there it is too hopeful.
         """
-        check_is_fitted(self)
+        self._need_each()
         loss, y = self._likelihood()
         return self._leave_one_out(loss, [y])
 

@@ -15,17 +15,19 @@ from ..gram.plan import Plan
 from ..kernels.notation.named import as_kernel
 from ..solvers.auto import solve_ridge
 from .common import all_or_nothing, check_data, check_number, check_weights
+from .kept import KeepsSamples
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
 
-class LeastSquaresMachine(BaseEstimator):
+class LeastSquaresMachine(KeepsSamples, BaseEstimator):
     """The linear system both machines solve: (K + W^-1 / C) a + b = y, sum a = 0."""
 
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
         "X_fit_",
         "dual_coef_",
+        "n_samples_seen_",
         "intercept_",
         "n_features_in_",
         "feature_names_in_",
@@ -61,18 +63,13 @@ class LeastSquaresMachine(BaseEstimator):
 
     def _fit(self, X: Data, Y: np.ndarray, weights: np.ndarray | None) -> None:
         """One system for all columns of Y: the intercept comes from one more right-hand side."""
-        self.gram_ = self._make_gram(X)
-        self.kernel_ = self.gram_.kernel
-        self.X_fit_ = X
+        gram = self._make_gram(X)
         rhs = np.column_stack([Y, np.ones(len(Y))])
-        solved = solve_ridge(self.gram_, rhs, 1 / self.C, weights).warn()
+        solved = solve_ridge(gram, rhs, 1 / self.C, weights).warn()
         A, one = solved.coef[:, :-1].astype(float), solved.coef[:, -1:].astype(float)
         self.intercept_ = A.sum(axis=0) / one.sum()
-        self.dual_coef_ = A - one * self.intercept_
-
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
-        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+        coef, span = A - one * self.intercept_, self._keep_samples(gram, X)
+        self.dual_coef_ = coef if span is None else span.express(coef)
 
     def _values(self, X: Data) -> np.ndarray:
         check_is_fitted(self)

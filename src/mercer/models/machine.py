@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,15 +23,17 @@ from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
 from .common import all_or_nothing, check_data, check_number, check_weights
+from .kept import KeepsSamples
 
 
-class RepresenterMachine(BaseEstimator):
+class RepresenterMachine(KeepsSamples, BaseEstimator):
     """What estimators share whose solution is f = sum_i c_i k(x_i, .) + b."""
 
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
         "X_fit_",
         "dual_coef_",
+        "n_samples_seen_",
         "intercept_",
         "n_iter_",
         "n_features_in_",
@@ -47,6 +50,9 @@ class RepresenterMachine(BaseEstimator):
     max_iter: int | None
     plan: Plan | None
 
+    _targets: Any  # of all samples, if these are kept
+    _weights: Any
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -57,7 +63,7 @@ class RepresenterMachine(BaseEstimator):
     def rkhs_function_(self) -> RKHSFunction:
         """The fitted function, without the intercept, as an element of H_k."""
         check_is_fitted(self)
-        return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
+        return self._function(self.dual_coef_)
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_fit(self, X: Data, y: Any, kind: str) -> tuple[Data, np.ndarray]:
@@ -111,6 +117,10 @@ class RepresenterMachine(BaseEstimator):
 
     def _keep(self, solutions: list[MachineSolution]) -> None:
         """Coefficients side by side, and the worst of the certificates; K is let go."""
+        span = self._keep_samples(self.gram_, self.X_fit_)
+        if span is not None:
+            solutions = [replace(s, coef=span.express(s.coef)) for s in solutions]
+            self._targets = self._weights = None
         coef = np.hstack([s.coef for s in solutions])
         intercept = np.concatenate([s.intercept for s in solutions])
         one = len(intercept) == 1
@@ -135,9 +145,14 @@ class RepresenterMachine(BaseEstimator):
         ])  # fmt: skip
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
 
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
-        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+    def _need_each(self) -> None:
+        """What is left out, one sample at a time, has to be there."""
+        check_is_fitted(self)
+        self._need_all(
+            "leave_one_out()",
+            "use sklearn.model_selection.cross_val_predict, or plan=Plan("
+            'storage="dense") without a rank',
+        )
 
     def _values(self, X: Data) -> np.ndarray:
         check_is_fitted(self)
@@ -282,7 +297,7 @@ class KernelMachine(RepresenterMachine):
         Exact for the squared loss. For other smooth losses this is one Newton step from the fit on
         all samples (:mod:`mercer.solvers.held_out`): close where no sample matters much.
         """
-        check_is_fitted(self)
+        self._need_each()
         return self._two_sided(self._leave_one_out(self.loss_, self._columns()))
 
     def _columns(self) -> list[np.ndarray]:

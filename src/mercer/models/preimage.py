@@ -18,6 +18,7 @@ from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
 from .common import all_or_nothing
+from .kept import KeepsSamples
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty
 _WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales that are tried, in median distances
@@ -44,7 +45,7 @@ def lengthened(scores: np.ndarray, offset: np.ndarray, variance: float) -> np.nd
     return np.asarray(scores * np.maximum(factor, 1)[:, None])
 
 
-class LearnedPreImage(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class LearnedPreImage(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstimator):
     r"""Pre-images learned from examples: ridge regression from coordinates s to samples x.
 
     .. math:: x(s) = \bar x + \sum_i c_i\, \kappa(s, s_i), \qquad
@@ -104,6 +105,7 @@ class LearnedPreImage(MultiOutputMixin, RegressorMixin, BaseEstimator):
         "leave_one_out_error_",
         "X_fit_",
         "dual_coef_",
+        "n_samples_seen_",
         "mean_",
         "_flat",
         "n_features_in_",
@@ -142,10 +144,10 @@ class LearnedPreImage(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 missed = held_out - spectrum.leave_one_out(held_out, float(alpha))
                 tried.append((float(np.mean(missed**2)), float(alpha), kernel))
         self.leave_one_out_error_, self.alpha_, self.kernel_ = min(tried, key=lambda t: t[0])
-        self.X_fit_ = owned(scores, X)
-        self._restore()
-        solution = solve_ridge(self.gram_, Y - self.mean_, self.alpha_)
-        self.dual_coef_ = solution.warn().coef
+        gram = self.kernel_.gram(scores, self.plan)
+        coef = solve_ridge(gram, Y - self.mean_, self.alpha_).warn().coef
+        span = self._keep_samples(gram, owned(scores, X))
+        self.dual_coef_ = coef if span is None else span.express(coef)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -161,7 +163,3 @@ class LearnedPreImage(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return [kernel.resolve(scores)]
         width = median_distance(scores)
         return [Gaussian(factor * width) for factor in _WIDTHS]
-
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
-        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..data import Data
+from ..data import Data, length
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
@@ -19,11 +20,12 @@ from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
 from .common import all_or_nothing, check_data
+from .kept import KeepsSamples
 
 SOLVERS = ("auto", *auto.SOLVERS)
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class KernelRidge(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstimator):
     r"""Kernel ridge regression.
 
     .. math:: \min_{f \in H_k} \sum_i w_i (y_i - f(x_i))^2 + \alpha \|f\|^2
@@ -58,14 +60,17 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        The coefficients c.
+    dual_coef_ : ndarray of shape (n_kept,) or (n_kept, n_targets)
+        The coefficients c, one for each sample in ``X_fit_``.
     X_fit_ : data
-        The training samples.
+        The samples that f is a sum over: all, or, through M features, M of them at most (the
+        landmarks of a :class:`~mercer.Nystrom` kernel or of ``Plan(rank=M)``).
+    n_samples_seen_ : int
+        The number of training samples.
     kernel_ : Kernel
         The kernel with every data-dependent parameter as a number.
     gram_ : Gram
-        The operator the model was trained with; predictions use ``gram_.cross``.
+        The operator of ``X_fit_``; predictions use ``gram_.cross``.
     rkhs_function_ : RKHSFunction
         The fitted function as an element of H_k.
     solution_ : Solution
@@ -89,7 +94,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         "kernel_",
         "X_fit_",
         "dual_coef_",
+        "n_samples_seen_",
         "_noise",
+        "_axes",
+        "_spectrum",
         "n_features_in_",
         "feature_names_in_",
     )
@@ -136,15 +144,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         flat = Y.ndim == 1
         Y = Y[:, None] if flat else Y
         alphas = self._check_alpha(Y.shape[1])
-        self.X_fit_ = X
-        self.gram_ = self._make_gram(X)
-        self.kernel_ = self.gram_.kernel
+        gram = self._make_gram(X)
         rng = np.random.default_rng(_seed(self.random_state))
-        coef = np.empty(Y.shape, dtype=np.result_type(self.gram_.dtype, np.float32))
+        coef = np.empty(Y.shape, dtype=np.result_type(gram.dtype, np.float32))
         for alpha in np.unique(alphas):
             columns = alphas == alpha
             solution = solve_ridge(
-                self.gram_,
+                gram,
                 Y[:, columns],
                 float(alpha),
                 weights,
@@ -154,8 +160,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ).warn()
             coef[:, columns] = solution.coef
         self.solution_ = solution
-        self.dual_coef_ = coef[:, 0] if flat else coef
         self._noise = alphas if weights is None else (alphas, weights)
+        self._keep(gram, X, coef[:, 0] if flat else coef)
         return self
 
     def predict(self, X: Data) -> np.ndarray:
@@ -168,14 +174,24 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def rkhs_function_(self) -> RKHSFunction:
         """The fitted function as an element of H_k."""
         check_is_fitted(self)
-        return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
+        return self._function(self.dual_coef_)
 
-    def leave_one_out(self) -> np.ndarray:
+    def leave_one_out(self, X: Data = None, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Predictions for each training sample by the model trained on all the others.
 
         In closed form from one factorisation: y_i - c_i / G_ii with G = (K + alpha W^-1)^-1.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the model was fitted to. Needed only where it keeps fewer samples; with v the
+            :meth:`posterior_variance` and h_i = w_i v_i / alpha, the weight of y_i in f(x_i), this
+            is (f(x_i) - h_i y_i) / (1 - h_i).
         """
         check_is_fitted(self)
+        if X is not None and not self._has_all:
+            return self._without_each(X, y, sample_weight)
+        self._need_all("leave_one_out()", "give it what the model was fitted to: X, y and weights")
         alphas, noise = self._noise_diagonals()
         C = self.dual_coef_.reshape(len(self.dual_coef_), -1).astype(float)
         gram = self.gram_.detached()
@@ -192,15 +208,18 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """k(x, x) - k_x' (K + alpha W^-1)^-1 k_x: the variance of f(x) under a Gaussian process.
 
         The prior covariance is the kernel and alpha the noise variance. With several alphas, one
-        column each.
+        column each. Through features it is alpha phi(x)' (Phi' W Phi + alpha I)^-1 phi(x), from
+        what the fit has kept of Phi' W Phi.
         """
         check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
-        alphas, noise = self._noise_diagonals()
         cross = self.gram_.cross(X)
+        if not self._has_all:
+            return self._variance_in_features(cross)
+        alphas, noise = self._noise_diagonals()
         prior = self.kernel_.diag(self.kernel_.prepare(X)).astype(float)
         columns = []
-        for alpha in alphas if self.dual_coef_.ndim == 2 and np.ptp(alphas) else alphas[:1]:
+        for alpha in self._different(alphas):
             inverse, variance = self._factor(noise(alpha)), prior.copy()
             for rows in cross.by_rows():
                 block = cross.block(rows, slice(0, cross.shape[1]))
@@ -248,11 +267,49 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         return kernel.gram(X, self.plan)
 
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
-        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+    def _keep(self, gram: Any, X: Data, coef: np.ndarray) -> None:
+        """All samples with their coefficients, or a few, with what Phi' W Phi is to variances."""
+        span = self._keep_samples(gram, X)
+        self.dual_coef_, self._axes, self._spectrum = coef, None, None
+        if span is None:
+            return
+        alphas, weights = self._noise if isinstance(self._noise, tuple) else (self._noise, None)
+        self._noise, self.dual_coef_ = alphas, span.express(coef)
+        if hasattr(self, "solution_"):
+            few = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+            self.solution_ = replace(self.solution_, coef=few[:, alphas == alphas.max()])
+        self._spectrum, self._axes = span.moments(weights)
+
+    def _without_each(self, X: Data, y: Any, sample_weight: Any) -> np.ndarray:
+        X = check_data(self, X, self.kernel, reset=False)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(X, y)
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+        alphas = self._noise[0] if isinstance(self._noise, tuple) else self._noise
+        if length(X) != self.n_samples_seen_ or np.any(alphas == 0):
+            raise ValueError(
+                f"leave_one_out needs the {self.n_samples_seen_} samples of the fit, and alpha > 0."
+            )
+        f, variance = self.predict(X), self.posterior_variance(X)
+        columns = variance.reshape(len(variance), -1)
+        h = weights[:, None] * columns / np.asarray(self._different(alphas))
+        held_out = (f.reshape(h.shape[0], -1) - h * y.reshape(len(y), -1)) / (1 - h)
+        return held_out.reshape(f.shape)
 
     # ---- factors made again, so that a fitted model stays small ------------------------------
+    def _different(self, alphas: np.ndarray) -> np.ndarray:
+        """One alpha for all columns of a variance, or one for each."""
+        return alphas if self.dual_coef_.ndim == 2 and np.ptp(alphas) else alphas[:1]
+
+    def _variance_in_features(self, cross: Any) -> np.ndarray:
+        """sum_j a / (s_j + a) g_j(x)^2, by eigenvalues and eigenvectors of Phi' W Phi."""
+        alphas, s = self._different(np.asarray(self._noise)), np.asarray(self._spectrum)[:, None]
+        total = s + alphas
+        share = np.divide(alphas, total, where=total > 0, out=np.ones_like(total))
+        values = np.asarray(cross @ self._axes, dtype=np.float64)
+        variance = np.square(values) @ share
+        return variance[:, 0] if len(alphas) == 1 else variance
+
     def _noise_diagonals(self) -> tuple[np.ndarray, Any]:
         alphas, weights = self._noise if isinstance(self._noise, tuple) else (self._noise, None)
         if weights is not None and np.any(weights == 0):

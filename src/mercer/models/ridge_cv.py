@@ -21,6 +21,10 @@ from .common import all_or_nothing
 from .ridge import KernelRidge
 
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
+_FITTED = (  # what the final fit leaves behind
+    "dual_coef_", "X_fit_", "n_samples_seen_", "kernel_", "gram_", "solution_", "_noise", "_axes",
+    "_spectrum",
+)  # fmt: skip
 
 
 class KernelRidgeCV(KernelRidge):
@@ -71,7 +75,7 @@ class KernelRidgeCV(KernelRidge):
     cv_results_ : dict
         ``"params"`` (one dict per setting and alpha), ``"mean_test_score"`` and
         ``"split_test_scores"`` of shape (settings, folds).
-    dual_coef_, X_fit_, kernel_, gram_, rkhs_function_, solution_
+    dual_coef_, X_fit_, n_samples_seen_, kernel_, gram_, rkhs_function_, solution_
         As in :class:`KernelRidge`, of the model refitted on all data.
 
     Examples
@@ -193,8 +197,10 @@ class KernelRidgeCV(KernelRidge):
             predicted = tested.predict(self._take(X, outside, inside)).reshape(len(outside), -1)
             held = None if weights is None else weights[outside]
             self.test_score_ = float(metric(Y[outside], predicted, held))
-        final = self._chosen().fit(X, y, sample_weight)
-        for name in ("dual_coef_", "X_fit_", "kernel_", "gram_", "solution_", "_noise"):
+        final = self._chosen()
+        final._keeps_all = self._keeps_all
+        final.fit(X, y, sample_weight)
+        for name in _FITTED:
             setattr(self, name, getattr(final, name))
         return self
 

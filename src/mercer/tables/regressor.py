@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
@@ -232,7 +231,7 @@ class TableRegressor(RegressorMixin, TableModel):
         with few_threads(len(y)):
             self.linear_.fit(table, y)
             self.ridge_.fit(table, y)
-            self.variance_ = self._prior_variance(y)
+            self.variance_ = self._prior_variance(table, y)
 
     def _learned(self, search: KernelRidgeCV, table: Table, y: np.ndarray) -> KernelRidgeCV:
         """A search whose kernel has a learned lengthscale for each column, if that is better.
@@ -283,17 +282,19 @@ class TableRegressor(RegressorMixin, TableModel):
     def _ridge(self, kernel: Kernel, alpha: float, plan: Any) -> KernelRidge:
         return KernelRidge(alpha, kernel=kernel, plan=plan, random_state=self.random_state)
 
-    def _prior_variance(self, y: np.ndarray) -> float:
+    def _prior_variance(self, table: Table, y: np.ndarray) -> float:
         """The mean of error^2 / variance over leave-one-out predictions, or an estimate of it."""
-        ridge = self.ridge_
+        ridge, some = self.ridge_, slice(0, CHECKED_ROWS)
         if isinstance(ridge.kernel_, Nystrom):
-            rows = ridge.X_fit_.iloc[:CHECKED_ROWS]
-            inside, unseen = self._feature_variances(rows)
-            kept = 1 - inside / ridge.alpha  # one minus the weight of a row in its own prediction
-            errors = ridge.alpha * ridge.dual_coef_[: len(rows)] / kept
-            return float(np.mean(errors**2 / (ridge.alpha / kept + unseen)))
-        errors = y - ridge.leave_one_out() if len(y) <= CHECKED_ROWS else y
-        return float(np.mean(ridge.dual_coef_ * errors))
+            rows = table.iloc[some]
+            kept = 1 - ridge.posterior_variance(rows) / ridge.alpha  # one minus the weight of a row
+            errors = (y[some] - ridge.predict(rows)) / kept  # in its own prediction
+            return float(np.mean(errors**2 / (ridge.alpha / kept + self._unseen(rows))))
+        errors = y - ridge.leave_one_out(table, y) if len(y) <= CHECKED_ROWS else y
+        coef = ridge.dual_coef_
+        if len(coef) < len(y):  # the model keeps a few rows
+            coef = (y - ridge.predict(table)) / ridge.alpha
+        return float(np.mean(coef * errors))
 
     def predict(self, X: Table, return_std: bool = False) -> Any:
         """The target for each row of X; NaN where a number or text is missing.
@@ -313,25 +314,23 @@ class TableRegressor(RegressorMixin, TableModel):
 
     def _std(self, rows: Table) -> np.ndarray:
         ridge = self.ridge_
-        approximate = isinstance(ridge.kernel_, Nystrom)
-        spread = (
-            sum(self._feature_variances(rows)) if approximate else ridge.posterior_variance(rows)
-        )
+        spread = ridge.posterior_variance(rows)
+        if isinstance(ridge.kernel_, Nystrom):
+            spread = spread + self._unseen(rows)
         return np.sqrt(self.variance_ * (spread + ridge.alpha))
 
-    def _feature_variances(self, rows: Table) -> tuple[np.ndarray, np.ndarray]:
-        """The posterior variance in the space of the features, and what landmarks do not see.
+    def _unseen(self, rows: Table) -> np.ndarray:
+        """k(x, x) - |phi(x)|^2, the variance that landmarks do not see."""
+        kernel: Any = self.ridge_.kernel_
+        P = kernel.prepare(rows)
+        return np.maximum(kernel.kernel.diag(P.parts[0]) - kernel.diag(P), 0)
 
-        The first is alpha phi(x)' (Phi' Phi + alpha)^-1 phi(x), the other k(x, x) - |phi(x)|^2.
-        """
+    def _restore(self) -> None:
+        """Files of 0.1 may hold all rows where landmarks will do."""
+        super()._restore()
         ridge = self.ridge_
-        kernel: Any = ridge.kernel_
-        old, new = (kernel.features(kernel.prepare(X)) for X in (ridge.X_fit_, rows))
-        A = old.T @ old
-        A.flat[:: len(A) + 1] += ridge.alpha
-        inside = ridge.alpha * np.einsum("ij,ji->i", new, cho_solve(cho_factor(A), new.T))
-        prior = kernel.kernel.diag(kernel.kernel.prepare(rows))
-        return inside, np.maximum(prior - np.einsum("ij,ij->i", new, new), 0)
+        if isinstance(ridge.kernel_, Nystrom):
+            ridge._keep(ridge.gram_, ridge.X_fit_, ridge.dual_coef_)
 
     def tabulate(self, X: Table, detail: bool = False) -> Table:
         """A table with a prediction for each row, and its standard deviation if wanted."""

@@ -1,0 +1,154 @@
+"""Few samples that stand for all: functions of a kernel with M features need no more than M."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.sparse as sp
+
+from ..data import Data, take
+from ..ownership import owned
+from .tiles import slices
+
+if TYPE_CHECKING:
+    from .stored import LowRankGram
+
+_STRIP = 4096  # samples whose features are used at a time
+_SPARE = 256  # candidates beyond the number of samples that are looked for
+
+
+class Span(ABC):
+    """A few samples z_j with span{k(z_j, .)} = span{k(x_i, .)}, to rounding.
+
+    Parameters
+    ----------
+    gram : LowRankGram
+        The operator of all samples.
+    """
+
+    def __init__(self, gram: LowRankGram) -> None:
+        self.gram = gram
+
+    @abstractmethod
+    def points(self, X: Data) -> Data:
+        """The few samples; X are all, as they were given."""
+
+    @abstractmethod
+    def combine(self, weights: np.ndarray) -> np.ndarray:
+        """Coefficients a with sum_j a_j k(z_j, .) = <w, phi(.)>, for weights of shape (M, t)."""
+
+    def express(self, coef: np.ndarray) -> np.ndarray:
+        """Coefficients a with sum_j a_j k(z_j, .) = sum_i c_i k(x_i, .), as many columns as c."""
+        C = coef.reshape(len(coef), -1)
+        phi, weights = self.gram.phi, np.zeros((self.gram.phi.shape[1], C.shape[1]))
+        for rows in slices(len(C), _STRIP):
+            weights += phi[rows].T @ C[rows].astype(np.float64, copy=False)
+        found = self.combine(weights).astype(coef.dtype, copy=False)
+        return found[:, 0] if coef.ndim == 1 else found
+
+    def moments(self, sample_weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of Phi' W Phi, and its unit eigenvectors u as functions <u, phi(.)>.
+
+        The functions are given by their coefficients, one column each. Eigenvalues that are
+        rounding are zero.
+        """
+        phi, m = self.gram.phi, self.gram.phi.shape[1]
+        A = np.zeros((m, m))
+        for rows in slices(phi.shape[0], _STRIP):
+            part = phi[rows].astype(np.float64, copy=False)
+            if sample_weight is None:
+                product = part.T @ part
+            else:
+                w = sample_weight[rows]
+                product = part.T @ (sp.diags(w) @ part if sp.issparse(part) else w[:, None] * part)
+            A += product.toarray() if sp.issparse(product) else product
+        s, U = sla.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+        s = np.where(s > m * np.finfo(float).eps * s.max(), s, 0.0)
+        return s, self.combine(U)
+
+
+class LandmarkSpan(Span):
+    """The landmarks of a Nystrom kernel k_m: k_m(z, .) = k(z, .) for each of them."""
+
+    def points(self, X: Data) -> Data:
+        return owned(self._kernel.reference)
+
+    def combine(self, weights: np.ndarray) -> np.ndarray:
+        return self._kernel.combine(weights).coef
+
+    @property
+    def _kernel(self) -> Any:
+        return self.gram.kernel
+
+
+class SampleSpan(Span):
+    """Samples whose features are a basis of those of all."""
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Where they are among all samples, in increasing order."""
+        return independent_rows(self.gram.phi)
+
+    def points(self, X: Data) -> Data:
+        return take(X, self.places)
+
+    def combine(self, weights: np.ndarray) -> np.ndarray:
+        Q, R = self._factors
+        if not np.all(np.diagonal(R)):  # all features are zero
+            return np.zeros((len(R), weights.shape[1]))
+        return sla.solve_triangular(R, Q.T @ weights, check_finite=False)
+
+    @cached_property
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Q R = Phi', of the few samples."""
+        rows = self.gram.phi[self.places]
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        return sla.qr(rows.astype(np.float64).T, mode="economic", check_finite=False)
+
+
+def independent_rows(phi: Any) -> np.ndarray:
+    """Places of rows of an array or CSR matrix that are a basis of the span of all, to rounding.
+
+    QR with pivots of some rows, drawn at random with a fixed seed; then of rows that are not in
+    their span, until there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram.span import independent_rows
+    >>> len(independent_rows(np.array([[1.0, 2.0], [2.0, 4.0], [0.0, 0.0], [3.0, 6.0]])))
+    1
+    """
+    n, m = phi.shape
+    order = np.random.default_rng(0).permutation(n)
+    missing = np.eye(m)  # an orthonormal basis of what the rows found so far do not span
+    sizes = _row_norms(phi, None)
+    rounding = float(np.finfo(np.result_type(phi.dtype, np.float32)).eps)
+    tol = m * rounding * float(sizes.max(initial=0.0))
+    places = np.empty(0, dtype=int)
+    while missing.shape[1]:
+        outside = order[sizes[order] > tol]
+        if not len(outside):
+            break
+        some = outside[: missing.shape[1] + _SPARE]
+        rows = np.asarray(phi[some] @ missing)
+        Q, R, pivots = sla.qr(rows.T, pivoting=True, check_finite=False)
+        rank = int(np.sum(np.abs(np.diagonal(R)) > tol))
+        places = np.concatenate([places, some[pivots[:rank]]])
+        missing = missing @ Q[:, rank:]
+        sizes = _row_norms(phi, missing)
+    return np.sort(places) if len(places) else np.zeros(1, dtype=int)  # f = 0 needs a sample, too
+
+
+def _row_norms(phi: Any, basis: np.ndarray | None) -> np.ndarray:
+    """Lengths of the rows, or of their projections on a subspace."""
+    norms = np.zeros(phi.shape[0])
+    for rows in slices(len(norms), _STRIP):
+        part: Any = phi[rows] if basis is None else np.asarray(phi[rows] @ basis)
+        squares = part.multiply(part) if sp.issparse(part) else np.square(part, dtype=np.float64)
+        norms[rows] = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    return norms

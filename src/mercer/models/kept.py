@@ -1,0 +1,68 @@
+"""Which samples a fitted model keeps: all of them, or a few that stand for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data import Data, length
+from ..gram.base import Gram
+from ..gram.plan import Plan
+from ..gram.span import Span
+from ..kernels.algebra.nystrom import Nystrom
+from ..kernels.base import Kernel
+from ..rkhs.function import RKHSFunction
+
+
+class KeepsSamples:
+    """What models share whose function is f = sum_i c_i k(x_i, .), with one kernel.
+
+    Where the operator of the training samples is a product of M features, f is a sum over M samples
+    as well (:meth:`~mercer.gram.base.Gram.span`), and no more are kept.
+    """
+
+    _keeps_all = False  # set on a model by whoever asks it for what only all samples can tell
+
+    plan: Plan | None
+    kernel_: Kernel
+    X_fit_: Data
+    gram_: Any
+    n_samples_seen_: int
+
+    def _keep_samples(self, gram: Any, X: Data) -> Span | None:
+        """Keep X, or a few samples that span the same functions, and those are returned."""
+        span: Span | None = None if self._keeps_all else gram.span()
+        self.kernel_, self.n_samples_seen_ = gram.kernel, len(gram)
+        self.X_fit_ = X if span is None else span.points(X)
+        self.gram_ = gram if span is None else self._few()
+        return span
+
+    @property
+    def _has_all(self) -> bool:
+        return length(self.X_fit_) >= self.n_samples_seen_
+
+    def _need_all(self, what: str, remedy: str) -> None:
+        """Refuse what needs samples that were not kept."""
+        if not self._has_all:
+            raise ValueError(
+                f"{what} needs all {self.n_samples_seen_} training samples, of which this model "
+                f"keeps the {length(self.X_fit_)} that its features take; {remedy}."
+            )
+
+    def _few(self) -> Gram:
+        plan = self.plan or Plan()
+        return self.kernel_.gram(self.X_fit_, plan.replace(storage="lowrank", rank=None))
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        if not hasattr(self, "n_samples_seen_"):  # a file that had all samples, always
+            self.n_samples_seen_ = length(self.X_fit_)
+        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan) if self._has_all else self._few()
+
+    def _function(self, coef: np.ndarray) -> RKHSFunction:
+        """sum_i c_i k(x_i, .): of k itself where the samples are its landmarks."""
+        kernel = self.kernel_
+        if isinstance(kernel, Nystrom) and not self._has_all:
+            kernel = kernel.kernel
+        return RKHSFunction(kernel, self.X_fit_, coef)

@@ -51,7 +51,7 @@ def test_functions_by_few_samples(rng):
         values = gram.kernel(new, few) @ span.express(C)
         np.testing.assert_allclose(values, gram.cross(new) @ C, rtol=1e-6, atol=1e-6)
         w = rng.uniform(size=1200)
-        powers, axes = span.moments(w)
+        powers, axes = span.axes(span.moments(w))
         moments = gram.kernel(new, few) @ axes
         wanted = gram.cross(new) @ (w[:, None] * (gram @ np.eye(1200)[:, :20]))
         # Phi_new (Phi' W Phi) Phi_few', by its eigenvectors

@@ -26,6 +26,7 @@ def zoo():
     table = Gaussian().on(["x", "z"]) * mercer.Categorical().on("c")
     models = {
         "ridge": KernelRidge(0.1, kernel=Gaussian("median")).fit(X, Y),
+        "landmarks": KernelRidge(0.1, kernel=Gaussian(), plan=mercer.Plan(rank=5)).fit(X, Y),
         "weights": KernelRidge(kernel=Gaussian()).fit(X, np.c_[Y, Y], np.arange(1.0, 15)),
         "cv": mercer.KernelRidgeCV([0.1, 1.0], kernel=Gaussian()).fit(X, Y),
         "gp": mercer.GaussianProcessRegressor(Gaussian(), optimizer=None).fit(X, Y),

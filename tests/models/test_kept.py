@@ -1,6 +1,8 @@
 """Models through M features keep M samples, whatever the number they were fitted to."""
 
+import json
 import pickle
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -28,6 +30,7 @@ from mercer import (
     load,
     save,
 )
+from mercer.exceptions import FileFormatError
 
 N = 1500
 RANK = 25
@@ -340,3 +343,48 @@ def test_conformal_intervals_leave_out_each_sample(X, rng, tmp_path):
     save(model, tmp_path / "model.mercer")
     found = load(tmp_path / "model.mercer").predict_interval(X[:5])
     np.testing.assert_allclose(found, wanted, atol=1e-8)
+
+
+# ---- files -------------------------------------------------------------------------------------
+def rewritten(path, change):
+    """The same file with another state of the model."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(contents["model.json"])
+    change(header["value"]["state"])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in (contents | {"model.json": json.dumps(header)}).items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_files_with_all_samples(X, rng, tmp_path):
+    """As they were before few samples were kept: without their number, and with all of them."""
+    y, path = targets(X, rng)[:, 0], tmp_path / "model.mercer"
+
+    def as_before(state):
+        for name in ("n_samples_seen_", "_axes", "_spectrum"):
+            state.pop(name, None)
+
+    for name in ("ridge", "least squares", "robust"):
+        model = clone(MODELS[name])
+        model._keeps_all = True
+        save(model.fit(X, y), path)
+        again = load(rewritten(path, as_before))
+        np.testing.assert_array_equal(again.predict(X[:20]), model.predict(X[:20]))
+        assert again.n_samples_seen_ == len(again.dual_coef_) == N
+
+
+def test_files_that_cannot_be(X, rng, tmp_path):
+    y, path = targets(X, rng)[:, 0], tmp_path / "model.mercer"
+    model = KernelRidge(0.5, kernel="linear").fit(X, y)
+    save(model, path)
+    with pytest.raises(FileFormatError, match="more samples than"):
+        load(rewritten(path, lambda state: state.update(n_samples_seen_=2)))
+    model._spectrum = model._spectrum[:-1]
+    save(model, path)
+    with pytest.raises(FileFormatError, match=r"_spectrum is not finite, or does not fit"):
+        load(path)
+    save(ConformalRegressor(KernelRidge(0.5)).fit(X[:40], y[:40]), path)
+    with pytest.raises(FileFormatError, match="without the model inside"):
+        load(rewritten(path, lambda state: state["estimator_"].update(state={})))

@@ -50,12 +50,8 @@ class Span(ABC):
         found = self.combine(weights).astype(coef.dtype, copy=False)
         return found[:, 0] if coef.ndim == 1 else found
 
-    def moments(self, sample_weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues of Phi' W Phi, and its unit eigenvectors u as functions <u, phi(.)>.
-
-        The functions are given by their coefficients, one column each. Eigenvalues that are
-        rounding are zero.
-        """
+    def moments(self, sample_weight: np.ndarray | None) -> np.ndarray:
+        """Phi' W Phi, in double precision."""
         phi, m = self.gram.phi, self.gram.phi.shape[1]
         A = np.zeros((m, m))
         for rows in slices(phi.shape[0], _STRIP):
@@ -66,8 +62,16 @@ class Span(ABC):
                 w = sample_weight[rows]
                 product = part.T @ (sp.diags(w) @ part if sp.issparse(part) else w[:, None] * part)
             A += product.toarray() if sp.issparse(product) else product
-        s, U = sla.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
-        s = np.where(s > m * np.finfo(float).eps * s.max(), s, 0.0)
+        return A
+
+    def axes(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of Phi' W Phi, and its unit eigenvectors u as functions <u, phi(.)>.
+
+        The functions are given by their coefficients, one column each. Eigenvalues that are
+        rounding are zero.
+        """
+        s, U = sla.eigh(moments, driver="evd", check_finite=False)
+        s = np.where(s > len(s) * np.finfo(float).eps * s.max(), s, 0.0)
         return s, self.combine(U)
 
 

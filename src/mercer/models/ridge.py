@@ -159,9 +159,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstimator)
                 rng=rng,
             ).warn()
             coef[:, columns] = solution.coef
-        self.solution_ = solution
         self._noise = alphas if weights is None else (alphas, weights)
-        self._keep(gram, X, coef[:, 0] if flat else coef)
+        self._keep(gram, X, coef[:, 0] if flat else coef, solution.moments)
+        last = self.dual_coef_.reshape(len(self.dual_coef_), -1)[:, columns]
+        self.solution_ = replace(solution, coef=last, moments=None)
         return self
 
     def predict(self, X: Data) -> np.ndarray:
@@ -267,7 +268,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstimator)
         )
         return kernel.gram(X, self.plan)
 
-    def _keep(self, gram: Any, X: Data, coef: np.ndarray) -> None:
+    def _keep(
+        self, gram: Any, X: Data, coef: np.ndarray, moments: np.ndarray | None = None
+    ) -> None:
         """All samples with their coefficients, or a few, with what Phi' W Phi is to variances."""
         span = self._keep_samples(gram, X)
         self.dual_coef_, self._axes, self._spectrum = coef, None, None
@@ -275,10 +278,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstimator)
             return
         alphas, weights = self._noise if isinstance(self._noise, tuple) else (self._noise, None)
         self._noise, self.dual_coef_ = alphas, span.express(coef)
-        if hasattr(self, "solution_"):
-            few = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-            self.solution_ = replace(self.solution_, coef=few[:, alphas == alphas.max()])
-        self._spectrum, self._axes = span.moments(weights)
+        if moments is None or moments.dtype != np.float64:
+            moments = span.moments(weights)
+        self._spectrum, self._axes = span.axes(moments)
 
     def _without_each(self, X: Data, y: Any, sample_weight: Any) -> np.ndarray:
         X = check_data(self, X, self.kernel, reset=False)

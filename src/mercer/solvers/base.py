@@ -26,6 +26,8 @@ class Solution:
         What happened, in words; what to try if it did not converge.
     stats : dict
         Numbers: method, relative residual, jitter, seconds, ...
+    moments : ndarray of shape (M, M) or None
+        Phi' W Phi, where the system was solved in the space of M features.
     """
 
     coef: np.ndarray
@@ -33,6 +35,7 @@ class Solution:
     n_iter: int = 0
     message: str = "solved"
     stats: dict[str, Any] = field(default_factory=dict)
+    moments: np.ndarray | None = field(default=None, repr=False)
 
     def warn(self) -> Solution:
         """Say so if the solver did not converge."""

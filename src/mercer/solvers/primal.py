@@ -16,8 +16,10 @@ def solve_primal(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | 
     W = np.ones(len(Y)) if weights is None else weights
     weighted = sp.diags(W) @ phi if sp.issparse(phi) else W[:, None] * phi
     A = phi.T @ weighted
-    A = A.toarray() if sp.issparse(A) else np.asarray(A)
+    moments = A.toarray() if sp.issparse(A) else np.asarray(A)
+    A = moments.copy()
     A.flat[:: len(A) + 1] += alpha
     w = sla.solve(A, np.asarray(weighted.T @ Y), assume_a="pos", overwrite_a=True)
     coef = W[:, None] * (Y - phi @ w) / alpha
-    return Solution(coef, message="solved", stats={"method": "primal", "rank": gram.rank})
+    stats = {"method": "primal", "rank": gram.rank}
+    return Solution(coef, message="solved", stats=stats, moments=moments)

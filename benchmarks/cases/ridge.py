@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,34 @@ def leave_one_out(n: int) -> Contest:
     )
 
 
+# ---- low rank ------------------------------------------------------------------------------------
+def one_by_one(n: int, rank: int) -> Contest:
+    """A hundred rows predicted one at a time by models of landmarks; how large these are."""
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+
+    from mercer import Gaussian, KernelRidge, Plan
+
+    X, y = _friedman(n)
+    rows = [row[None] for row in _friedman(100, seed=1)[0]]
+    ours = KernelRidge(1.0, kernel=Gaussian(5**0.5), plan=Plan(rank=rank)).fit(X, y)
+    landmarks = Nystroem(gamma=0.1, n_components=rank, random_state=0)
+    theirs = make_pipeline(landmarks, Ridge(1.0, fit_intercept=False)).fit(X, y)
+    models = {MERCER: ours, SKLEARN: theirs}
+
+    def megabytes(outputs: Any) -> dict[str, float]:
+        return {name: len(pickle.dumps(models[name])) / 1e6 for name in outputs}
+
+    def predict(model: Any) -> list[np.ndarray]:
+        return [model.predict(row) for row in rows]
+
+    return Contest(
+        {MERCER: lambda: predict(ours), SKLEARN: lambda: predict(theirs)},
+        megabytes,
+    )
+
+
 CASES = [
     Case(
         "ridge.fit",
@@ -156,5 +185,16 @@ CASES = [
         {"n": 40},
         accuracy=Accuracy("relative difference of predictions", 1e-8),
         rounds=3,
+    ),
+    Case(
+        "ridge.lowrank.rows",
+        "100 predictions of one row each, {rank} landmarks of n={n:,}",
+        one_by_one,
+        {"n": 200_000, "rank": 200},
+        {"n": 20_000, "rank": 200},
+        {"n": 300, "rank": 20},
+        time=Target(limit=0.1),
+        memory=None,
+        accuracy=Accuracy("megabytes of the pickled model", 2.0),
     ),
 ]

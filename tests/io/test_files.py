@@ -793,3 +793,17 @@ def test_files_of_version_0_1_are_read():
     found = machine.decision_function(np.c_[x, x % 3])[0]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     assert [report.classes for report in machine.decision_path()] == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_the_number_of_features_is_a_number(path, rng):
+    """A kernel matrix is not predicted for a check: the number is looked at by itself."""
+    K = rng.normal(size=(6, 4))
+    save(KernelRidge(kernel="precomputed").fit(K @ K.T, np.ones(6)), path)
+
+    def without(header):
+        header["value"]["state"]["n_features_in_"] = []
+        return header
+
+    rewrite(path, header=without)
+    with pytest.raises(FileFormatError, match="strange number of features"):
+        load(path)

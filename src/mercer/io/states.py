@@ -103,6 +103,9 @@ def _fits(name: str, value: Any, letters: list[str], sizes: dict[str, int | None
 
 def _check_counts(model: Any) -> None:
     """Numbers that say how many there are of something, or where it is."""
+    width = getattr(model, "n_features_in_", None)
+    if width is not None and not isinstance(width, int):
+        raise Unreadable("holds a model of a strange number of features.")
     seen = getattr(model, "n_samples_seen_", None)
     if seen is not None and hasattr(model, "X_fit_") and not seen >= length(model.X_fit_):
         raise Unreadable("holds a model with more samples than it was fitted to.")

@@ -96,7 +96,8 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n,) or (n, t)
-        Coefficients; they sum to zero.
+        Coefficients of the samples that are kept (:class:`KernelRidge`). They sum to zero where
+        these are all.
     intercept_ : float or ndarray of shape (t,)
         b.
 
@@ -147,7 +148,8 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n, k)
-        Coefficients, one column per class (one in all for two classes).
+        Coefficients of the samples that are kept (:class:`KernelRidge`), one column per class
+        (one in all for two classes).
     intercept_ : ndarray of shape (k,)
         b, likewise.
 

@@ -211,8 +211,11 @@ class KernelMachine(RepresenterMachine):
         The loss and the kernel with every parameter a number.
     classes_ : ndarray
         The classes, where the loss is one for them.
+    X_fit_, n_samples_seen_
+        The samples x_i, all or, through M features, at most M of them that stand for all
+        (:class:`KernelRidge`); and the number of training samples.
     gram_ : Gram
-        The operator the model was trained with.
+        The operator of ``X_fit_``.
     rkhs_function_ : RKHSFunction
         f as an element of H_k.
     solution_ : MachineSolution

@@ -76,7 +76,7 @@ class LearnedPreImage(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstima
     leave_one_out_error_ : float
         The mean squared error that chose them, per feature, on at most 1500 samples.
     X_fit_ : ndarray of shape (n, q)
-        The coordinates.
+        The coordinates, or through features those of a few samples (:class:`KernelRidge`).
     dual_coef_ : ndarray of shape (n, d)
         The coefficients c.
     mean_ : ndarray of shape (d,)

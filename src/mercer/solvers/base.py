@@ -35,7 +35,7 @@ class Solution:
     n_iter: int = 0
     message: str = "solved"
     stats: dict[str, Any] = field(default_factory=dict)
-    moments: np.ndarray | None = field(default=None, repr=False)
+    moments: np.ndarray | None = field(default=None, repr=False, kw_only=True)
 
     def warn(self) -> Solution:
         """Say so if the solver did not converge."""

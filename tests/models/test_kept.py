@@ -17,6 +17,7 @@ from mercer import (
     Gaussian,
     KernelLogisticRegression,
     KernelMachine,
+    KernelPCA,
     KernelQuantileRegressor,
     KernelRidge,
     KernelRidgeCV,
@@ -343,6 +344,26 @@ def test_conformal_intervals_leave_out_each_sample(X, rng, tmp_path):
     save(model, tmp_path / "model.mercer")
     found = load(tmp_path / "model.mercer").predict_interval(X[:5])
     np.testing.assert_allclose(found, wanted, atol=1e-8)
+
+
+def test_components_from_landmarks(X, tmp_path):
+    """The same coordinates as before the samples were forgotten, and nothing of their number."""
+    model = KernelPCA(3, kernel=Gaussian(2.0), plan=Plan(rank=RANK))
+    some, scores = clone(model).fit(X[:600]), model.fit_transform(X)
+    np.testing.assert_allclose(model.transform(X), scores, atol=1e-9)
+    some.transform(X)
+    assert reachable(model) - reachable(some) < 200
+    assert model.gram_.shape == (RANK, RANK)
+    save(model, tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    np.testing.assert_allclose(again.transform(X), scores, atol=1e-9)
+    assert again.gram_.explain() == model.gram_.explain()
+    back = KernelPCA(3, kernel=Gaussian(2.0), plan=Plan(rank=RANK), fit_inverse_transform=True)
+    save(back.fit(X[:200]), tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    np.testing.assert_allclose(
+        again.inverse_transform(scores[:5]), back.inverse_transform(scores[:5]), atol=1e-9
+    )
 
 
 # ---- files -------------------------------------------------------------------------------------

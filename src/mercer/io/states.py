@@ -35,10 +35,10 @@ _SHAPES: dict[str, dict[str, str]] = {
     "ConditionalEmbedding": {"X_fit_": "n", "Y_fit_": "n", "dual_coef_": "n t?"},
     "KernelPCA": {
         "X_fit_": "n",
-        "dual_coef_": "n d",
         "eigenvectors_": "n q",
         "eigenvalues_": "q",
-        "X_transformed_fit_": "n q",
+        "X_transformed_fit_": "i q",  # of all samples, where X_fit_ are landmarks
+        "dual_coef_": "i d",
     },
     "SupportVectorMachine": {
         "support_": "n",

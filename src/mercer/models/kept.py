@@ -15,6 +15,11 @@ from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
 
 
+def few_gram(kernel: Kernel, X: Data, plan: Plan | None) -> Gram:
+    """The operator of a few samples that stand for all, as features, as that of all was."""
+    return kernel.gram(X, (plan or Plan()).replace(storage="lowrank", rank=None))
+
+
 class KeepsSamples:
     """What models share whose function is f = sum_i c_i k(x_i, .), with one kernel.
 
@@ -51,8 +56,7 @@ class KeepsSamples:
             )
 
     def _few(self) -> Gram:
-        plan = self.plan or Plan()
-        return self.kernel_.gram(self.X_fit_, plan.replace(storage="lowrank", rank=None))
+        return few_gram(self.kernel_, self.X_fit_, self.plan)
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: the operator is made again, not stored."""

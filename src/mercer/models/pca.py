@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -14,9 +15,11 @@ from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_gamma, as_kernel
+from ..ownership import owned
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
 from .common import all_or_nothing, check_data
+from .kept import few_gram
 from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
 from .pca_subspace import PrincipalSubspace, in_precision_of
 from .ridge import _seed
@@ -86,7 +89,8 @@ class KernelPCA(PrincipalSubspace):
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues lambda_j of the centred Gram matrix.
     eigenvectors_ : ndarray of shape (n_samples, n_components)
-        Its unit eigenvectors u_j (with weights, of D^1/2 HKH D^1/2); not after ``partial_fit``.
+        Its unit eigenvectors u_j (with weights, of D^1/2 HKH D^1/2); not after ``partial_fit``, nor
+        through fewer landmarks than samples (``transform(X) / sqrt(eigenvalues_)``).
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         lambda_j / n, and its share of the variance of all components.
     components_ : RKHSFunction
@@ -96,13 +100,13 @@ class KernelPCA(PrincipalSubspace):
     subspace_ : Subspace
         mu + span{v_j}, which knows coordinates, projections and distances.
     X_fit_ : data
-        The training samples; not after ``partial_fit``.
+        The training samples, or the landmarks if these are fewer; not after ``partial_fit``.
     kernel_ : Kernel
         The kernel with every data-dependent parameter as a number.
     gamma_ : float
         ``gamma`` as a number, of kernels given by name: 1 / n_features for None.
     gram_ : Gram
-        The operator the model was trained with; not after ``partial_fit``.
+        The operator of ``X_fit_``; not after ``partial_fit``.
     solution_ : Spectrum
         The solver's certificate: method, residual, seconds; not after ``partial_fit``.
     n_samples_seen_ : int
@@ -142,6 +146,7 @@ class KernelPCA(PrincipalSubspace):
     )
 
     gram_: Any
+    solution_: Any
     _stream: tuple[Any, ...]
     _affine: tuple[Any, ...]
 
@@ -255,7 +260,17 @@ class KernelPCA(PrincipalSubspace):
             found.scores[silent] = self.subspace_.coordinates(take(X, silent))
         if self.fit_inverse_transform:
             self._learn_inverse(found.scores, weights)
+        if landmarks:
+            self._keep_landmarks()
         return found.scores
+
+    def _keep_landmarks(self) -> None:
+        """Nothing else is needed of the samples, if they are more."""
+        if length(self.kernel_.reference) < self.n_samples_seen_:
+            self.X_fit_ = owned(self.kernel_.reference)
+            self.gram_ = few_gram(self.kernel_, self.X_fit_, self._plan())
+            self.solution_ = replace(self.solution_, coef=self._affine[0])
+            del self.eigenvectors_
 
     def _exact(self, weights: np.ndarray | None) -> Components:
         def solve(gram: Any) -> Spectrum:
@@ -359,7 +374,9 @@ class KernelPCA(PrincipalSubspace):
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: operators are made again, not stored."""
         if hasattr(self, "X_fit_"):
-            self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+            few = length(self.X_fit_) < self.n_samples_seen_
+            make = few_gram if few else Kernel.gram
+            self.gram_ = make(self.kernel_, self.X_fit_, self.plan)
         if hasattr(self, "X_transformed_fit_"):
             self._inverse = self._inverse_gram()
         self._place()

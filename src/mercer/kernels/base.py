@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from ..gram.base import Gram
     from ..gram.plan import Plan
     from ..rkhs.function import RKHSFunction
-    from .vectors.bits import DifferingBits
-    from .vectors.distances import SquaredDistances
+    from .formula import Formula
 
 Tile = Callable[[slice, slice], np.ndarray]
 
@@ -52,6 +51,8 @@ _NEGATIVE = (
     "A negative multiple of a kernel is not a kernel: {0} * k(x, x) would be negative, but it has "
     "to be the squared norm of phi(x). Weights must be >= 0."
 )
+
+_VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statement about
 
 
 @dataclass(eq=False, repr=False)
@@ -67,6 +68,14 @@ class Kernel(Params, ABC):
     because: ClassVar[str] = "positive definite by assumption"
     binding: ClassVar[int] = 9  # operator precedence when printed: + 1, * 2, ** 3, atoms 9
     __array_ufunc__ = None  # array * kernel is an error, not an array of kernels
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """What a parent says of values does not hold for a class that has values of its own."""
+        super().__init_subclass__(**options)
+        if _depth(cls, "pairwise") < _depth(cls, "tiles"):
+            cls.tiles = Kernel.tiles  # type: ignore[method-assign]
+        if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
+            cls.formula = Kernel.formula  # type: ignore[method-assign]
 
     # ---- to implement --------------------------------------------------------------------
     @abstractmethod
@@ -96,6 +105,14 @@ class Kernel(Params, ABC):
         n, step = length(X), 32
         blocks = (take(X, slice(i, min(i + step, n))) for i in range(0, n, step))
         return np.concatenate([np.diagonal(self.pairwise(b, b)) for b in blocks])
+
+    def formula(self, X: Data) -> Formula | None:
+        """What k is made of, on *prepared* X; None if nobody knows (:mod:`mercer.kernels.formula`).
+
+        A statement about ``prepare``, ``pairwise``, ``tiles`` and ``diag``: a subclass that has one
+        of these of its own has no formula, unless it states one as well.
+        """
+        return None
 
     def log_tiles(self, X: Data, Y: Data) -> Tile | None:
         """As :meth:`tiles`, of log k(x, y) - a(x) - a(y), for a k >= 0 that may be 0, or too large.
@@ -131,10 +148,6 @@ class Kernel(Params, ABC):
 
         Sparse maps may use an enormous number of columns: only products of them are formed.
         """
-        return None
-
-    def as_exponential(self, X: Data, Y: Data) -> SquaredDistances | DifferingBits | None:
-        """What k of *prepared* X and Y is the exponential of, if it is of distances at hand."""
         return None
 
     def n_features(self, X: Data) -> int | None:
@@ -377,6 +390,11 @@ class Kernel(Params, ABC):
         from .calculus.properties import close
 
         return close(replace(Properties(self.domain, psd=Fact(True, self.because)), **facts))
+
+
+def _depth(cls: type, name: str) -> int:
+    """How far up in the order of its parents a class finds a method."""
+    return next(depth for depth, parent in enumerate(cls.__mro__) if name in vars(parent))
 
 
 def no_gradient(kernel: Kernel) -> NotImplementedError:

@@ -21,6 +21,7 @@ from ..gram.plan import Plan
 from ..gram.rows import FeatureRowGram, RowGram
 from ..gram.tiles import multiply, on_pool, one_blas_thread, run, slices
 from ..kernels.base import Kernel
+from ..kernels.evaluator import exponents
 from ..kernels.indefinite import is_negative
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.bits import two_values
@@ -162,7 +163,8 @@ def _in_single(
         columns = weights[:, None]
         return multiply(kernel, exact(rows), exact(cols), columns, workers=workers)[:, 0]
 
-    distances = kernel.as_exponential(rounded, rounded)
+    formula = kernel.formula(rounded)
+    distances = exponents(formula, formula)
     block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
     factors, error = None, 0.0
     if distances is not None:
@@ -381,7 +383,7 @@ class SupportVectorMachine(BaseEstimator):
             phi = self.gram_.features
             weights = [phi[of].T @ coef[of] for of in groups(self.n_support_)]
             return np.asarray(K.features @ np.hstack(weights)).reshape(m, len(weights), -1)
-        distances = self.kernel_.as_exponential(K.X, K.Y)
+        distances = exponents(self.kernel_.formula(K.X), self.kernel_.formula(K.Y))
         if distances is None or distances.in_doubt:
             block: Any = self.kernel_.tiles(K.X, K.Y)
         else:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from ..data import Data, length, take
 from ..kernels.base import Kernel
-from ..kernels.vectors.distances import SquaredDistances
-from ..kernels.vectors.radial import Laplacian, Radial
+from ..kernels.evaluator import Evaluator
+from ..kernels.formula import INNER, Atom, Formula
 
 _PROBE = 200  # samples on which the precision that a kernel needs is judged
 _SINGLE = float(np.finfo(np.float32).eps)
@@ -20,16 +18,14 @@ _ORDINARY = 1e6  # kernel values between this and its inverse are left in their 
 _FEW = 20  # samples whose kernel values are looked at, of kernels that are not positive definite
 _RESOLVED = 1e-2  # centred kernel values this large, relative to the largest: float32 is enough
 
-_LARGEST = 1e-6  # of all numbers of a precision: exponents beyond are cut
-
-Distance = Callable[[slice, slice], np.ndarray]
+Tiles = Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]
 
 
 class Bank:
     """Tiles of several kernels of one sample, in the precision that statistics of them need.
 
-    Kernels of the same distance (one direction of lengthscales) form a family: the distance of a
-    tile is computed once. Distances are in the precision of the data; kernel values are in single
+    Kernels whose formulas have a distance in common form a family: the distance of a tile is
+    computed once. Distances are in the precision of the data; kernel values are in single
     precision where those that remain after centring are not small, in double otherwise. They are in
     units of ``scale``, so that single precision can hold them.
 
@@ -52,20 +48,20 @@ class Bank:
     def __init__(self, kernels: Sequence[Kernel], X: Data, order: np.ndarray | None = None) -> None:
         self.n = length(X)
         self.kernels = list(kernels)
-        self.families: list[_Family] = []
-        found: dict[Any, _Family] = {}
-        for place, kernel in enumerate(self.kernels):
-            key = _key(kernel)
-            if key is None or key not in found:
-                P = kernel.prepare(X)
-                family = _Family(kernel, P if order is None else take(P, order), key)
-                self.families.append(family)
-                found[key] = family
-            found[key].add(place, kernel)
         self.scale = np.ones(len(self))
-        for family in self.families:
-            if family.key is None:  # radial kernels are at most 1
-                family.scale = self.scale[family.members[0][0]] = scale_of(family.first, family.X)
+        self.families: list[_Stated | _Alone] = []
+        known: dict[Hashable, Atom] = {}
+        stated: dict[int, Formula] = {}
+        for place, kernel in enumerate(self.kernels):
+            P = kernel.prepare(X)
+            P = P if order is None else take(P, order)
+            formula = kernel.formula(P)
+            self.scale[place] = _scale_of(kernel, P, formula)
+            if formula is None or not any(formula.atoms()):
+                self.families.append(_Alone(place, kernel, P, self.scale[place]))
+            else:
+                stated[place] = formula.shared(known)
+        self.families += [_Stated(members, self.scale) for members in _connected(stated)]
         self._judged: dict[int, set[int]] = {}
 
     def __len__(self) -> int:
@@ -75,9 +71,9 @@ class Bank:
         """[k(x_i, x_i)] of every kernel, shape (kernels, n)."""
         out = np.empty((len(self), self.n))
         for family in self.families:
-            for place, kernel, _ in family.members:
-                out[place] = kernel.diag(family.X)
-                out[place] /= family.scale
+            for place, values in family.diag():
+                out[place] = values
+                out[place] /= self.scale[place]
         return out
 
     def eps(self) -> np.ndarray:
@@ -93,11 +89,11 @@ class Bank:
         """The precision of the data, in which kernels are evaluated, shape (kernels,)."""
         out = np.full(len(self), np.finfo(np.float64).eps)
         for family in self.families:
-            if getattr(family.X, "dtype", None) == np.float32:
-                out[list(family.places)] = _SINGLE
+            for place in family.rounded:
+                out[place] = _SINGLE
         return out
 
-    def tiles(self) -> Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]:
+    def tiles(self) -> Tiles:
         """A function from rows and columns to the tiles of all kernels, each with its number."""
         parts = [family.tiles(self._precise(family)) for family in self.families]
 
@@ -107,87 +103,118 @@ class Bank:
 
         return all_tiles
 
-    def _precise(self, family: _Family) -> set[int]:
+    def _precise(self, family: _Stated | _Alone) -> set[int]:
         """The kernels of a family that need double precision."""
         if id(family) not in self._judged:
             self._judged[id(family)] = self._judge(family)
         return self._judged[id(family)]
 
-    def _judge(self, family: _Family) -> set[int]:
-        some = take(family.X, np.unique(np.linspace(0, self.n - 1, _PROBE).astype(int)))
+    def _judge(self, family: _Stated | _Alone) -> set[int]:
+        some = np.unique(np.linspace(0, self.n - 1, _PROBE).astype(int))
         precise = set()
-        for place, K in family.on(some).tiles(family.places)(slice(None), slice(None)):
+        for place, K in family.on(some).tiles(set(range(len(self))))(slice(None), slice(None)):
             np.fill_diagonal(K, 0)
-            largest = float(np.abs(K).max())
+            largest = float(max(K.max(), -K.min()))
             np.fill_diagonal(K, K.sum(axis=0) / max(1, len(K) - 1))
             K -= K.mean(axis=0)
             K -= K.mean(axis=1)[:, None]
-            if np.sqrt(np.mean(np.square(K, dtype=np.float64))) < _RESOLVED * largest:
+            if np.sqrt(np.vdot(K, K) / K.size) < _RESOLVED * largest:
                 precise.add(place)
         return precise
 
 
-class _Family:
-    """Kernels that are functions of one distance; or one kernel alone."""
+class _Alone:
+    """A kernel of which no formula is known."""
 
-    def __init__(self, first: Kernel, X: Data, key: Any) -> None:
-        self.first, self.X, self.key = first, X, key
-        self.scale = 1.0
-        self.members: list[tuple[int, Any, float]] = []
+    def __init__(self, place: int, kernel: Kernel, X: Data, scale: float) -> None:
+        self.place, self.kernel, self.X, self.scale = place, kernel, X, scale
+        self.rounded = [place] if getattr(X, "dtype", None) == np.float32 else []
 
-    def add(self, place: int, kernel: Kernel) -> None:
-        """Add a kernel; its distances are those of the first one times a factor."""
-        factor = 1.0
-        if isinstance(kernel, Radial) and isinstance(self.first, Radial):
-            factor = float(np.ravel(self.first.lengthscale)[0] / np.ravel(kernel.lengthscale)[0])
-        self.members.append((place, kernel, factor))
+    def on(self, some: np.ndarray) -> _Alone:
+        """The same kernel on some of the samples."""
+        return _Alone(self.place, self.kernel, take(self.X, some), self.scale)
 
-    @property
-    def places(self) -> set[int]:
-        return {place for place, _, _ in self.members}
+    def diag(self) -> Iterator[tuple[int, Any]]:
+        yield self.place, self.kernel.diag(self.X)
 
-    def on(self, X: Data) -> _Family:
-        """The same kernels on other samples, prepared in the same way."""
-        other = _Family(self.first, X, self.key)
-        other.members, other.scale = self.members, self.scale
-        return other
+    def tiles(self, precise: set[int]) -> Tiles:
+        block = self.kernel.tiles(self.X, self.X)
+        dtype = np.float64 if self.place in precise else np.float32
 
-    def tiles(
-        self, precise: set[int]
-    ) -> Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]:
-        dtypes = {place: np.float64 if place in precise else np.float32 for place in self.places}
-        if self.key is None:
-            place, block = self.members[0][0], self.first.tiles(self.X, self.X)
-            dtype = dtypes[place]
+        def tiles(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
+            T = block(rows, cols)
+            yield self.place, _in_units(T, self.scale).astype(dtype, copy=False)
 
-            def alone(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
-                T = block(rows, cols)
-                if self.scale != 1:
-                    T = T / self.scale
-                yield place, T.astype(dtype, copy=False)
+        return tiles
 
-            return alone
-        taxicab = self.key[0] == 1
-        distance = _taxicab(self.X) if taxicab else self._squared()
-        farthest = _farthest(self.X, taxicab)
 
-        def shared(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
-            D = distance(rows, cols)
-            for place, kernel, factor in self.members:
-                by = -factor if taxicab else kernel.stretch * factor**2
-                T, near = np.empty(D.shape, dtypes[place]), D
-                most = _LARGEST * float(np.finfo(T.dtype).max) / abs(by)
-                if farthest > most:  # profiles multiply what is far away by 0
-                    near = np.minimum(D, most)
-                np.multiply(near, by, out=T, casting="same_kind")
-                yield place, np.exp(T, out=T) if taxicab else kernel.profile(T)
+class _Stated:
+    """Kernels whose formulas have distances in common."""
 
-        return shared
+    def __init__(self, members: dict[int, Formula], scale: np.ndarray) -> None:
+        self.members, self.scale = members, scale
+        self.rounded = [place for place, f in members.items() if f.dtype == np.float32]
 
-    def _squared(self) -> Distance:
-        kinked = any(kernel.kinked for _, kernel, _ in self.members)
-        finest = max(abs(kernel.stretch) * factor**2 for _, kernel, factor in self.members)
-        return SquaredDistances(self.X, self.X, exact=kinked, scale=1 / finest)
+    def on(self, some: np.ndarray) -> _Stated:
+        """The same kernels on some of the samples."""
+        taken: dict[int, Any] = {}
+        parts = {place: formula.take(some, taken) for place, formula in self.members.items()}
+        return _Stated(parts, self.scale)
+
+    def diag(self) -> Iterator[tuple[int, Any]]:
+        for place, formula in self.members.items():
+            yield place, formula.diag()
+
+    def tiles(self, precise: set[int]) -> Tiles:
+        dtypes = {p: np.float64 if p in precise else np.float32 for p in self.members}
+        inside = [
+            np.float64 if self.scale[place] != 1 or not _mild(formula) else dtypes[place]
+            for place, formula in self.members.items()
+        ]
+        evaluator = Evaluator([*self.members.values()], dtypes=inside)
+
+        def tiles(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
+            for place, T in zip(self.members, evaluator(rows, cols), strict=True):
+                yield place, _in_units(T, self.scale[place]).astype(dtypes[place], copy=False)
+
+        return tiles
+
+
+def _connected(formulas: dict[int, Formula]) -> list[dict[int, Formula]]:
+    """Groups of formulas that have atoms with the same distances."""
+    groups: list[tuple[set[Hashable], dict[int, Formula]]] = []
+    for place, formula in formulas.items():
+        keys = {atom.key for atom in formula.atoms()}
+        members: dict[int, Formula] = {}
+        for group in [group for group in groups if group[0] & keys]:
+            groups.remove(group)
+            keys |= group[0]
+            members |= group[1]
+        groups.append((keys, members | {place: formula}))
+    return [members for _, members in groups]
+
+
+def _mild(formula: Formula) -> bool:
+    """Can all terms of a formula be computed in single precision?
+
+    Those of functions of distances are largest where x = y.
+    """
+    if isinstance(formula, Atom):
+        return formula.metric != INNER
+    with np.errstate(over="ignore"):
+        sizes = [np.abs(node.diag()) for node in formula.nodes()]
+    return all(np.ndim(s) == 0 and (s == 0 or 1 / _ORDINARY < s < _ORDINARY) for s in sizes)
+
+
+def _in_units(T: np.ndarray, scale: float) -> np.ndarray:
+    return T if scale == 1 else T / scale
+
+
+def _scale_of(kernel: Kernel, X: Data, formula: Formula | None) -> float:
+    """The unit of a kernel; a function of a distance is nowhere larger than at 0."""
+    if isinstance(formula, Atom) and formula.metric != INNER:
+        return unit_of(abs(formula.diag()), kernel)
+    return scale_of(kernel, X)
 
 
 def scale_of(kernel: Kernel, X: Data) -> float:
@@ -217,23 +244,3 @@ def not_finite(what: str) -> ValueError:
         f"{what} has values on these samples that are not finite numbers, so there is nothing to "
         f"compare; use its .normalize(), or bring the data to a smaller scale."
     )
-
-
-def _key(kernel: Kernel) -> Any:
-    """What kernels of one family share: the norm and the direction of the lengthscales."""
-    if not isinstance(kernel, Radial):
-        return None
-    scales = np.ravel(np.asarray(kernel.lengthscale, dtype=float))
-    norm = kernel.p if isinstance(kernel, Laplacian) else 2
-    return norm, *(f"{ratio:.10g}" for ratio in scales / scales[0])
-
-
-def _farthest(X: Any, taxicab: bool) -> float:
-    """A bound of the distances between samples; squared, unless they are those of a taxicab."""
-    largest = 2 * float(abs(X).max())
-    return X.shape[1] * largest * (1 if taxicab else largest)
-
-
-def _taxicab(X: Any) -> Distance:
-    X = X.toarray() if sp.issparse(X) else X
-    return lambda rows, cols: cdist(X[rows], X[cols], "cityblock")

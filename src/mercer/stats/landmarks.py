@@ -112,7 +112,7 @@ def _values(kernels: Sequence[Kernel], Z: Data, X: Data) -> Values:
         tiles = family.tiles(set())
         for at in slices(length(X), _STEP):
             for place, T in tiles(slice(m + at.start, m + at.stop), slice(0, m)):
-                yield at, place, T, family.scale
+                yield at, place, T, bank.scale[place]
 
 
 def _trimmed(basis: Basis) -> Basis:

@@ -107,7 +107,7 @@ def check_psd(
 def check_kernel(kernel: Kernel, X: Data, rng: Any = 0, rtol: float | None = None) -> None:
     """Check that a kernel keeps every promise of :class:`mercer.Kernel` on a sample.
 
-    Blocks, diagonal, tiles and features agree; the Gram matrix is symmetric and positive
+    Blocks, diagonal, tiles, formula and features agree; the Gram matrix is symmetric and positive
     semi-definite; ``prepare`` works sample by sample; nothing modifies X or shares memory with
     a later result; parameters, ``clone``, ``resolve`` and ``repr`` round-trip; the stated
     properties and the gradients, with respect to samples and to hyper-parameters, are not
@@ -155,6 +155,7 @@ def check_kernel(kernel: Kernel, X: Data, rng: Any = 0, rtol: float | None = Non
     promise.fresh(k, P)
     promise.per_sample(k, X, P, K, tol, rng)
     agree(k(X), K, tol, "kernel(X) differs from pairwise")
+    promise.stated(k, X, P, K, tol)
     promise.feature_map(k, X, P, K, tol, rng)
     check_properties(k, X, rng)
     promise.gradient(k, X, rng)

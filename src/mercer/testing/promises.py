@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -9,13 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, length, take
+from ..exceptions import DomainError
 from ..features.sparse import sparse_block
 from ..kernels.base import Kernel
 from ..kernels.calculus.domains import Domain
+from ..kernels.evaluator import Evaluator
 from ..params import Params, same
 
 SUBSET = 50  # samples in an eigenvalue, distance or gradient test
 _DROP = 1e-12  # pivots that fall by this factor at once show a singular Gram matrix
+_SINGLE_RANGE = 1e18  # numbers whose squares are finite in single precision
 _RESOLVED = 1e-9  # of a coordinate: differences over shorter steps are mostly rounding
 
 
@@ -102,6 +106,37 @@ def feature_map(
     rows = rng.permutation(len(K))[: len(K) // 2 + 1]
     part = k.features(k.prepare(take(X, rows)))
     agree(_products(part, phi), K[rows], tol, "features of a subset are not a subset of features")
+
+
+def stated(k: Kernel, X: Data, P: Data, K: np.ndarray, tol: float) -> None:
+    """The formula, where there is one, gives the values of the kernel; in float32, too."""
+    if k.formula(P) is None:
+        return
+    _as_stated(k, P, K, tol)
+    Z = as_points(X)
+    if Z is None or Z.dtype == np.float32 or not np.abs(Z).max() < _SINGLE_RANGE:
+        return
+    with suppress(DomainError), np.errstate(over="ignore"):  # rounded, they may lie outside
+        P = k.prepare(Z.astype(np.float32))
+        K = k.pairwise(P, P)
+        if np.all(np.isfinite(K)):
+            allowed = max(tol, float(np.abs(K).max()) * rounding(np.float32))
+            _as_stated(k, P, K, allowed, " in float32")
+
+
+def _as_stated(k: Kernel, P: Data, K: np.ndarray, tol: float, where: str = "") -> None:
+    wrong = f"the formula differs from pairwise{where}: a class with values of its own states one"
+    n, some = len(K), slice(0, len(K) // 2 + 1)
+    formula, part = k.formula(P), k.formula(take(P, some))
+    require(formula is not None and part is not None, "formula is None for some samples only")
+    assert formula is not None
+    assert part is not None
+    (block,), (half,) = (
+        Evaluator([of], [formula])(slice(None), slice(0, n)) for of in (formula, part)
+    )
+    agree(np.broadcast_to(block, K.shape), K, tol, wrong)
+    agree(np.broadcast_to(half, K[some].shape), K[some], tol, wrong)
+    agree(np.broadcast_to(formula.diag(), n), np.diagonal(K), tol, f"{wrong}, on the diagonal")
 
 
 def gradient(k: Kernel, X: Data, rng: np.random.Generator) -> None:

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from mercer import Gaussian
+from mercer.kernels.evaluator import exponents
 from mercer.kernels.vectors.bits import DifferingBits, two_values
 
 
@@ -34,7 +35,7 @@ def test_exponentials_of_distances(vectors, low, high, width):
 def test_a_gaussian_kernel_finds_them(vectors, kind):
     X, Y = map(kind, vectors)
     kernel = Gaussian(3.0)
-    bits = kernel.as_exponential(kernel.prepare(X), kernel.prepare(Y))
+    bits = exponents(*(kernel.formula(kernel.prepare(V)) for V in (X, Y)))
     assert isinstance(bits, DifferingBits)
     np.testing.assert_allclose(bits.exp(slice(None), slice(None)), kernel(X, Y), rtol=1e-13)
 
@@ -42,7 +43,7 @@ def test_a_gaussian_kernel_finds_them(vectors, kind):
 def test_one_value_may_be_missing_in_some_of_them(vectors):
     X, _ = vectors
     kernel, new = Gaussian(2.0), np.zeros((2, 77))
-    bits = kernel.as_exponential(kernel.prepare(new), kernel.prepare(X))
+    bits = exponents(*(kernel.formula(kernel.prepare(V)) for V in (new, X)))
     assert isinstance(bits, DifferingBits)
     np.testing.assert_allclose(bits.exp(slice(None), slice(None)), kernel(new, X), rtol=1e-13)
 
@@ -60,4 +61,5 @@ def test_what_has_other_values(vectors):
     assert two_values(sp.csr_array((3, 2))) is None
     assert two_values(sp.csr_array((3, 10**6))) is None  # not to be written out
     anisotropic = Gaussian(np.linspace(1, 2, 77))
-    assert not isinstance(anisotropic.as_exponential(*[anisotropic.prepare(Y)] * 2), DifferingBits)
+    formula = anisotropic.formula(anisotropic.prepare(Y))
+    assert not isinstance(exponents(formula, formula), DifferingBits)

@@ -14,6 +14,7 @@ from ...params import nonnegative
 from ..base import _NEGATIVE, Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import EVERYTHING, Domain
+from ..formula import Number
 
 
 def as_operand(other: Any) -> Kernel | None:
@@ -63,6 +64,9 @@ class Constant(Kernel):
 
     def diag(self, X: Data) -> np.ndarray:
         return np.full(len(X), self.value, dtype=np.float64)
+
+    def formula(self, X: Data) -> Number:
+        return Number(float(self.value))
 
     def log_tiles(self, X: Data, Y: Data) -> Tile:
         log = 0.0 if self.value else -np.inf

@@ -14,6 +14,7 @@ from ...params import integer, parameter
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
+from ..formula import Formula, Raised, combined, power
 from .constant import is_kernel
 
 
@@ -52,6 +53,9 @@ class Power(Kernel):
 
     def diag(self, X: Data) -> np.ndarray:
         return self.base.diag(X) ** self.exponent
+
+    def formula(self, X: Data) -> Formula | None:
+        return combined(lambda base: Raised(base, self.exponent), self.base.formula(X))
 
     def log_tiles(self, X: Data, Y: Data) -> Tile | None:
         base = self.base.log_tiles(X, Y)
@@ -108,16 +112,3 @@ class Power(Kernel):
 
     def __repr__(self) -> str:
         return f"{self.base._wrapped(self.binding + 1)} ** {self.exponent}"
-
-
-def power(block: np.ndarray, exponent: int) -> np.ndarray:
-    """Integer power by repeated squaring."""
-    result = None
-    while True:
-        if exponent & 1:
-            result = block if result is None else np.multiply(result, block, out=result)
-        exponent >>= 1
-        if not exponent:
-            assert result is not None
-            return result
-        block = np.multiply(block, block, out=None if result is block else block)

@@ -14,6 +14,7 @@ from ...params import parameter
 from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_modulated, of_normalized
+from ..formula import Formula, Rescale, combined
 from .transforms import Transform
 
 
@@ -27,6 +28,10 @@ class Rescaled(Transform):
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         inner, fx, fy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
         return lambda rows, cols: _scale_block(inner(rows, cols), fx[rows], fy[cols])
+
+    def formula(self, X: Zipped) -> Formula | None:
+        P, f = X.parts
+        return combined(lambda inner: Rescale(inner, f), self.kernel.formula(P))
 
     def features(self, X: Zipped) -> Any | None:
         return _scale_rows(self.kernel.features(X.parts[0]), X.parts[1])
@@ -95,6 +100,11 @@ class Normalized(Rescaled):
             return np.asarray(np.exp(block, out=block))
 
         return tile
+
+    def formula(self, X: Zipped) -> Formula | None:
+        """None where values come from logarithms: those of the kernel may be too large."""
+        P, _ = X.parts
+        return None if self.kernel.log_tiles(P, P) is not None else super().formula(X)
 
     def diag(self, X: Zipped) -> np.ndarray:
         P, f = X.parts
@@ -197,6 +207,9 @@ class Modulated(Rescaled):
 
     def diag(self, X: Zipped) -> np.ndarray:
         return self.kernel.diag(X.parts[0]) * X.parts[1] ** 2
+
+    def formula(self, X: Zipped) -> Formula | None:
+        return super().formula(X)
 
     def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
         return None

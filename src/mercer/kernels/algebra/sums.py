@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...params import parameter
 from ..base import Kernel, Tile, no_gradient
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
+from ..formula import Formula, Plus, Times, combined, into
 from .constant import Constant, is_kernel, number
 
 
@@ -42,13 +42,13 @@ class Binary(Kernel):
         left, right, combine = self.left, self.right, self.combine
         if isinstance(right, Constant) and not isinstance(left, Constant):
             a, value = left.tiles(xl, yl), right.value
-            return lambda rows, cols: _into(combine, a(rows, cols), value)
+            return lambda rows, cols: into(combine, a(rows, cols), value)
         b = right.tiles(xr, yr)
         if isinstance(left, Constant):
             value = left.value
-            return lambda rows, cols: _into(combine, b(rows, cols), value)
+            return lambda rows, cols: into(combine, b(rows, cols), value)
         a = left.tiles(xl, yl)
-        return lambda rows, cols: _into(combine, a(rows, cols), b(rows, cols))
+        return lambda rows, cols: into(combine, a(rows, cols), b(rows, cols))
 
     def _log_tiles(self, X: Zipped, Y: Zipped) -> tuple[Tile, Tile] | None:
         """Those of both kernels, if both have logarithms."""
@@ -114,6 +114,10 @@ class Sum(Binary):
     def diag(self, X: Zipped) -> np.ndarray:
         left, right = self._sides(X)
         return self.left.diag(left) + self.right.diag(right)
+
+    def formula(self, X: Zipped) -> Formula | None:
+        left, right = self._sides(X)
+        return combined(Plus, self.left.formula(left), self.right.formula(right))
 
     def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
         """The offset is the larger one: logarithms of each kernel are shifted to it, then added."""
@@ -236,12 +240,16 @@ class Product(Binary):
         left, right = self._sides(X)
         return self.left.diag(left) * self.right.diag(right)
 
+    def formula(self, X: Zipped) -> Formula | None:
+        left, right = self._sides(X)
+        return combined(Times, self.left.formula(left), self.right.formula(right))
+
     def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
         tiles = self._log_tiles(X, Y)
         if tiles is None:
             return None
         a, b = tiles
-        return lambda rows, cols: _into(np.add, a(rows, cols), b(rows, cols))
+        return lambda rows, cols: into(np.add, a(rows, cols), b(rows, cols))
 
     def log_diag(self, X: Zipped) -> np.ndarray | None:
         logs = self._log_diags(X)
@@ -339,12 +347,6 @@ def direct_sum(*kernels: Kernel) -> Kernel:
 
 
 # ---- blocks -------------------------------------------------------------------------------
-def _into(combine: np.ufunc, block: np.ndarray, other: Any) -> np.ndarray:
-    """combine(block, other), reusing the memory of the block where the type allows."""
-    keeps = isinstance(other, Real) or np.result_type(block, other) == block.dtype
-    return combine(block, other, out=block if keeps else None)
-
-
 def _shifted(logs: Iterable[np.ndarray], shifts: Iterable[np.ndarray]) -> list[np.ndarray]:
     """Each of the logarithms plus its shift, in the precision of the finer ones."""
     logs = list(logs)
@@ -363,4 +365,4 @@ def _times(W: np.ndarray, kernel: Kernel, X: Data, Y: Data) -> np.ndarray:
     """W times the block of a kernel, entry by entry."""
     if isinstance(kernel, Constant):
         return W * kernel.value
-    return _into(np.multiply, kernel.pairwise(X, Y), W)
+    return into(np.multiply, kernel.pairwise(X, Y), W)

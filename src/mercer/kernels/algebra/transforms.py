@@ -15,6 +15,7 @@ from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain, on_columns
 from ..calculus.transformed import of_pullback, of_restricted
+from ..formula import Formula, columns_step
 from .constant import is_kernel
 
 
@@ -35,6 +36,9 @@ class Transform(Kernel):
 
     def diag(self, X: Data) -> np.ndarray:
         return self.kernel.diag(X)
+
+    def formula(self, X: Data) -> Formula | None:
+        return self.kernel.formula(X)
 
     def log_tiles(self, X: Data, Y: Data) -> Tile | None:
         return self.kernel.log_tiles(X, Y)
@@ -104,6 +108,10 @@ class On(Transform):
     def prepare(self, X: Data) -> Data:
         return self.kernel.prepare(columns(X, self.columns))
 
+    def formula(self, X: Data) -> Formula | None:
+        inner = self.kernel.formula(X)
+        return None if inner is None else inner.under(columns_step(self.columns))
+
     def resolve(self, X: Data) -> Kernel:
         return replace(self, kernel=self.kernel.resolve(columns(X, self.columns)))
 
@@ -152,6 +160,10 @@ class Pullback(Transform):
             )
         return mapped
 
+    def formula(self, X: Data) -> Formula | None:
+        inner = self.kernel.formula(X)
+        return None if inner is None else inner.under(id(self.map))
+
     def resolve(self, X: Data) -> Kernel:
         return replace(self, kernel=self.kernel.resolve(self._mapped(X)))
 
@@ -199,6 +211,9 @@ class Restricted(Transform):
                 f"{show(self.condition)} of this kernel."
             )
         return self.kernel.prepare(X)
+
+    def formula(self, X: Data) -> Formula | None:
+        return self.kernel.formula(X)
 
     @property
     def properties(self) -> prop.Properties:

@@ -18,10 +18,10 @@ from ...data import Data
 from ...exceptions import DomainError
 from ...features.products import MAX_DENSE
 from ...params import integer, nonnegative, positive
-from ..algebra.power import power
 from ..base import Tile, no_gradient, weigh
 from ..calculus import properties as prop
 from ..calculus.domains import Domain, ball
+from ..formula import INNER, Atom, Profile, power, prepared_by
 from .base import VectorKernel, Vectors, inner_products, squared_norms
 from .distances import SquaredDistances
 from .kind import VECTORS
@@ -71,6 +71,9 @@ class Dot(VectorKernel):
     def diag(self, X: Vectors) -> np.ndarray:
         return self.profile(squared_norms(X).astype(X.dtype))
 
+    def formula(self, X: Vectors) -> Atom:
+        return Atom(INNER, X, Profile.of(self), path=prepared_by(self, Dot))
+
     def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         return np.asarray((W * self.slope(inner_products(X, Y))) @ Y)
 
@@ -102,6 +105,7 @@ class Linear(Dot):
            [11., 25.]])
     """
 
+    profile_name = "linear"
     because = "<x, y> is an inner product"
 
     def profile(self, T: np.ndarray) -> np.ndarray:
@@ -157,6 +161,7 @@ class Polynomial(Dot):
     degree: int = integer(3, low=1)
     offset: float = nonnegative(1.0)
     scale: float = positive(1.0)
+    profile_name = "polynomial"
     because = "a polynomial in <x, y> with coefficients >= 0"
 
     def profile(self, T: np.ndarray) -> np.ndarray:
@@ -235,6 +240,7 @@ class Exponential(Dot):
     """
 
     scale: float = positive(1.0)
+    profile_name = "exponential"
     because = "a power series in <x, y> with coefficients gamma^n / n! >= 0"
 
     def profile(self, T: np.ndarray) -> np.ndarray:
@@ -304,6 +310,7 @@ class Binomial(Dot):
     """
 
     alpha: float = positive(1.0)
+    profile_name = "binomial"
     because = "a power series in <x, y> with coefficients alpha (alpha+1) ... (alpha+n-1) / n! >= 0"
 
     @property

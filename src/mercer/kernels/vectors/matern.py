@@ -49,6 +49,7 @@ class Matern(Radial):
     """
 
     nu: float = parameter(1.5, check=_order)
+    profile_name = "matern"
     because = "its Fourier transform, (1 + |w|^2)^-(nu + d/2) up to scale, is positive (Bochner)"
 
     @property

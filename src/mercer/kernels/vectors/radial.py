@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,12 +31,10 @@ from ...exceptions import UnresolvedError
 from ...params import one_of, positive
 from ..base import Kernel, Tile, no_gradient, weigh
 from ..calculus import properties as prop
+from ..formula import SQUARED, TAXICAB, Atom, Profile, prepared_by
 from .base import VectorKernel, Vectors, inner_products
 from .bessel import matern_slope
 from .distances import SquaredDistances, median_distance, variance_scale
-
-if TYPE_CHECKING:
-    from .bits import DifferingBits
 
 
 @dataclass(eq=False, repr=False)
@@ -94,6 +92,11 @@ class Radial(VectorKernel):
 
     def diag(self, X: Vectors) -> np.ndarray:
         return np.ones(X.shape[0], dtype=X.dtype)
+
+    def formula(self, X: Vectors) -> Atom:
+        profile = Profile.of(self, self.stretch, "lengthscale")
+        scale = np.array(self.lengthscale, dtype=float)
+        return Atom(SQUARED, X, profile, scale, prepared_by(self, Radial))
 
     def resolve(self, X: Data) -> Kernel:
         if not isinstance(self.lengthscale, str):
@@ -161,6 +164,7 @@ class Gaussian(Radial):
     """
 
     kinked = False
+    profile_name = "exp"
     because = "its Fourier transform is a Gaussian, which is positive (Bochner)"
 
     @classmethod
@@ -194,15 +198,6 @@ class Gaussian(Radial):
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return np.exp(D, out=D)
-
-    def as_exponential(self, X: Vectors, Y: Vectors) -> SquaredDistances | DifferingBits | None:
-        from .bits import DifferingBits, two_values
-
-        values = two_values(X) if Y is X else two_values(X, Y)
-        if values is not None:
-            return DifferingBits(X, Y, values, self.stretch)
-        distances = SquaredDistances(X, Y, weight=self.stretch)
-        return None if distances.sparse else distances
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return -0.5 * np.exp(-0.5 * R2)
@@ -243,6 +238,7 @@ class Laplacian(Radial):
 
     p: int = one_of(2, 1, 2)
     cusped = True
+    profile_name = "laplacian"
     because = "its Fourier transform is positive (Bochner): multivariate Cauchy densities"
 
     @classmethod
@@ -263,6 +259,13 @@ class Laplacian(Radial):
             return np.exp(np.negative(D, out=D), out=D)
 
         return tile
+
+    def formula(self, X: Vectors) -> Atom:
+        squared = super().formula(X)
+        if self.p == 2:
+            return squared
+        taxicab = Profile("exp", (), -1.0, lambda D: np.exp(D, out=D))
+        return replace(squared, metric=TAXICAB, profile=taxicab)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         np.sqrt(D, out=D)
@@ -320,6 +323,7 @@ class RationalQuadratic(Radial):
 
     alpha: float = positive(1.0)
     kinked = False
+    profile_name = "rational quadratic"
     because = "a mixture of Gaussian kernels over a Gamma density of inverse squared lengthscales"
 
     @property

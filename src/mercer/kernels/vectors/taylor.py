@@ -15,6 +15,7 @@ from ...exceptions import DomainError, NotAKernelError
 from ...params import parameter, positive
 from ..calculus import properties as prop
 from ..calculus.domains import Domain, ball
+from ..formula import INNER, Atom, Profile, prepared_by
 from .base import VectorKernel, Vectors, squared_norms
 from .dot import _UNBOUNDED, Dot
 from .kind import VECTORS
@@ -87,6 +88,7 @@ class Taylor(Dot):
         check=lambda r: None if r is None or (isinstance(r, Real) and float(r) > 0) else "positive",
     )
     tol: float = positive(1e-15, tuned=False)
+    profile_name = "power series"
     because = "a power series in <x, y> with coefficients >= 0 is a limit of sums of products"
     _most_terms = 100_000
 
@@ -111,6 +113,9 @@ class Taylor(Dot):
                     f"radius of convergence; rescale X."
                 )
         return X
+
+    def formula(self, X: Vectors) -> Atom:
+        return Atom(INNER, X, Profile.of(self), path=prepared_by(self, Taylor))
 
     def _coefficient(self, n: int) -> Any:
         if callable(self.coefficients):

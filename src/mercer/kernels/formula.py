@@ -1,0 +1,409 @@
+r"""What a kernel is made of: functions of distances and inner products, combined by the algebra.
+
+A kernel may state its formula on prepared samples (:meth:`~mercer.kernels.base.Kernel.formula`). It
+is a tree. Its leaves, the atoms, are
+
+.. math:: g(w\, d(x, y)), \qquad d \in \{\|x - y\|^2,\ \|x - y\|_1,\ \langle x, y \rangle\},
+
+of coordinates that have been divided by lengthscales; its nodes are constants, sums, products,
+integer powers, and products f(x) k(x, y) f(y). Whoever wants more of kernels than their values
+reads the formula (:class:`~mercer.kernels.evaluator.Evaluator`, for one), and asks for no classes.
+
+>>> import numpy as np
+>>> from mercer import Gaussian, Matern
+>>> kernel = 2 * Gaussian(0.5) + Matern(1.0, nu=2.5)
+>>> formula = kernel.formula(kernel.prepare(np.zeros((3, 2))))
+>>> [(atom.metric, atom.profile.name, atom.profile.parameters) for atom in formula.atoms()]
+[('squared', 'exp', ()), ('squared', 'matern', (('nu', 2.5),))]
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..data import column_key, take
+from .vectors.base import squared_norms
+
+SQUARED, TAXICAB, INNER = "squared", "taxicab", "inner"
+_DIGITS = ".10g"  # to which directions of lengthscales have to agree
+
+Block = Any  # an array, or a number that stands for a constant one
+Dual = tuple[Block, Block]  # values, and derivatives
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A function g(w d) of one number, with a name by which others may know it.
+
+    Parameters
+    ----------
+    name : str
+        What g is, of t = w d: "exp" is exp(t). Equal names and parameters mean the same function.
+    parameters : tuple of (str, value)
+        What g depends on.
+    weight : float
+        The factor w of the metric.
+    function : callable
+        g of an array, which it may overwrite.
+    slope : callable, optional
+        d/dd of g(w d), from an array of d.
+    kinked : bool
+        Is g not a smooth function at 0, so that d has to be exact there?
+    cusped : bool
+        Is the slope infinite at 0?
+    """
+
+    name: str
+    parameters: tuple[tuple[str, Any], ...]
+    weight: float
+    function: Callable[[np.ndarray], np.ndarray] = field(compare=False)
+    slope: Callable[[np.ndarray], np.ndarray] | None = field(default=None, compare=False)
+    kinked: bool = False
+    cusped: bool = False
+
+    @classmethod
+    def of(cls, kernel: Any, weight: float = 1.0, *without: str) -> Profile:
+        """That of a kernel with methods ``profile`` and ``slope``, less some of its parameters.
+
+        It has the name that stands beside the method, so that a subclass with a ``profile`` of its
+        own is not taken for another function.
+        """
+        kernel = copy(kernel)  # kernels can change, and formulas do not
+        names = [f.name for f in fields(kernel) if f.name not in without]
+        owner = next(c for c in type(kernel).__mro__ if "profile" in vars(c))
+        return cls(
+            vars(owner).get("profile_name", f"{owner.__module__}.{owner.__qualname__}"),
+            tuple((name, _fixed(getattr(kernel, name))) for name in names),
+            weight,
+            kernel.profile,
+            kernel.slope,
+            getattr(kernel, "kinked", False),
+            getattr(kernel, "cusped", False),
+        )
+
+    def at(self, d: Any) -> np.ndarray:
+        """g(w d), of a new array."""
+        return self.function(np.multiply(d, self.weight))
+
+
+# ---- formulas ------------------------------------------------------------------------------
+class Formula(ABC):
+    """k(x, y) on prepared samples x; the same tree, on other samples, gives the samples y."""
+
+    def parts(self) -> tuple[Formula, ...]:
+        """What this node combines."""
+        return ()
+
+    @abstractmethod
+    def map(self, change: Callable[[Atom], Atom], rows: Any = None) -> Formula:
+        """The same tree with other atoms, and with some of the factors f(x) only."""
+
+    @abstractmethod
+    def diag(self) -> Block:
+        """[k(x_i, x_i)], or a number if all are the same."""
+
+    @abstractmethod
+    def block(self, other: Formula, see: Callable[[Atom], Block], rows: Any, cols: Any) -> Block:
+        """A tile of k(x, y) from fresh tiles of its atoms; ``other`` is the formula of the y."""
+
+    @abstractmethod
+    def dual(self, see: Callable[[Atom], Dual]) -> Dual:
+        """Values and derivatives, from those of atoms, by the rules of calculus."""
+
+    def nodes(self) -> Iterator[Formula]:
+        """The whole tree, from left to right."""
+        yield self
+        for part in self.parts():
+            yield from part.nodes()
+
+    def atoms(self) -> Iterator[Atom]:
+        """The leaves that are functions of a metric, from left to right."""
+        return (node for node in self.nodes() if isinstance(node, Atom))
+
+    def take(self, rows: Any, taken: dict[int, Any] | None = None) -> Formula:
+        """The formula of some of the samples.
+
+        Formulas that share points still do if ``taken``, to begin with empty, is given to all.
+        """
+        known = {} if taken is None else taken
+
+        def some(atom: Atom) -> Atom:
+            place = id(atom.points)
+            if place not in known:
+                known[place] = take(atom.points, rows)
+            return replace(atom, points=known[place])
+
+        return self.map(some, rows)
+
+    def under(self, step: Hashable) -> Formula:
+        """The formula of samples of which this one sees an image: columns, or values of a map."""
+        return self.map(lambda atom: replace(atom, path=(step, *atom.path)))
+
+    def shared(self, known: dict[Hashable, Atom]) -> Formula:
+        """The same formula, of the points of atoms that are known by their keys; others are added.
+
+        All formulas have to be on the same samples.
+        """
+
+        def known_by(atom: Atom) -> Atom:
+            first = known.setdefault(atom.key, atom)
+            unit = first.length if first.unit is None else first.unit
+            return replace(atom, points=first.points, unit=unit)
+
+        return self.map(known_by)
+
+    def scaled_atom(self) -> tuple[float, Atom] | None:
+        """c and the atom, if this is c times an atom."""
+        return None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The precision of the samples."""
+        parts = [atom.points.dtype for atom in self.atoms()]
+        return np.result_type(*parts) if parts else np.dtype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Atom(Formula):
+    """g(w d(x, y)), a function of one distance, or of the inner product.
+
+    Parameters
+    ----------
+    metric : "squared", "taxicab" or "inner"
+        d: the squared Euclidean distance, the sum of absolute differences, the inner product.
+    points : array or CSR matrix
+        The coordinates, divided by ``unit`` times the direction of the lengthscales.
+    profile : Profile
+        The function g.
+    scale : float or array
+        The lengthscales of this atom.
+    path : tuple
+        What was done to samples to get coordinates, outermost first: columns, maps.
+    unit : float, optional
+        The first lengthscale that ``points`` were divided by; that of this atom, by default.
+    """
+
+    metric: str
+    points: Any
+    profile: Profile
+    scale: Any = 1.0
+    path: tuple[Hashable, ...] = ()
+    unit: float | None = None
+
+    @cached_property
+    def key(self) -> Hashable:
+        """Equal for atoms, on the same samples, of distances that differ by a factor at most."""
+        scales = np.ravel(np.asarray(self.scale, dtype=float))
+        ratios = [format(ratio, _DIGITS) for ratio in scales / scales[0]]
+        return self.metric, self.path, tuple(ratios) if len({*ratios}) > 1 else ()
+
+    @property
+    def length(self) -> float:
+        """The first of the lengthscales."""
+        return float(np.ravel(self.scale)[0])
+
+    @property
+    def weight(self) -> float:
+        """What d of ``points`` is multiplied by, the weight of the profile included."""
+        if self.metric == INNER or self.unit is None:
+            return self.profile.weight
+        factor = self.unit / self.length
+        return self.profile.weight * (factor**2 if self.metric == SQUARED else factor)
+
+    def map(self, change: Callable[[Atom], Atom], rows: Any = None) -> Formula:
+        return change(self)
+
+    def diag(self) -> Block:
+        if self.metric != INNER:
+            return np.float64(self.profile.at(np.zeros(1))[0])
+        return self.profile.at(squared_norms(self.points).astype(self.points.dtype))
+
+    def block(self, other: Formula, see: Callable[[Atom], Block], rows: Any, cols: Any) -> Block:
+        return see(self)
+
+    def dual(self, see: Callable[[Atom], Dual]) -> Dual:
+        return see(self)
+
+    def scaled_atom(self) -> tuple[float, Atom] | None:
+        return 1.0, self
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Formula):
+    """A constant."""
+
+    value: float
+
+    def map(self, change: Callable[[Atom], Atom], rows: Any = None) -> Formula:
+        return self
+
+    def diag(self) -> Block:
+        return np.float64(self.value)
+
+    def block(self, other: Formula, see: Callable[[Atom], Block], rows: Any, cols: Any) -> Block:
+        return self.value
+
+    def dual(self, see: Callable[[Atom], Dual]) -> Dual:
+        return self.value, 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Two(Formula):
+    """What sums and products share."""
+
+    left: Formula
+    right: Formula
+
+    def parts(self) -> tuple[Formula, ...]:
+        return self.left, self.right
+
+    def map(self, change: Callable[[Atom], Atom], rows: Any = None) -> Formula:
+        return type(self)(self.left.map(change, rows), self.right.map(change, rows))
+
+    def _blocks(self, other: Any, *where: Any) -> tuple[Block, Block]:
+        return self.left.block(other.left, *where), self.right.block(other.right, *where)
+
+
+class Plus(_Two):
+    """A sum."""
+
+    def diag(self) -> Block:
+        return self.left.diag() + self.right.diag()
+
+    def block(self, other: Formula, see: Callable[[Atom], Block], rows: Any, cols: Any) -> Block:
+        return into(np.add, *self._blocks(other, see, rows, cols))
+
+    def dual(self, see: Callable[[Atom], Dual]) -> Dual:
+        (k, dk), (h, dh) = self.left.dual(see), self.right.dual(see)
+        return k + h, dk + dh
+
+
+class Times(_Two):
+    """A product."""
+
+    def diag(self) -> Block:
+        return self.left.diag() * self.right.diag()
+
+    def block(self, other: Formula, see: Callable[[Atom], Block], rows: Any, cols: Any) -> Block:
+        return into(np.multiply, *self._blocks(other, see, rows, cols))
+
+    def dual(self, see: Callable[[Atom], Dual]) -> Dual:
+        (k, dk), (h, dh) = self.left.dual(see), self.right.dual(see)
+        return k * h, k * dh + h * dk
+
+    def scaled_atom(self) -> tuple[float, Atom] | None:
+        for number, other in ((self.left, self.right), (self.right, self.left)):
+            inner = other.scaled_atom()
+            if isinstance(number, Number) and inner is not None:
+                return number.value * inner[0], inner[1]
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Raised(Formula):
+    """An integer power."""
+
+    base: Formula
+    exponent: int
+
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.base,)
+
+    def map(self, change: Callable[[Atom], Atom], rows: Any = None) -> Formula:
+        return Raised(self.base.map(change, rows), self.exponent)
+
+    def diag(self) -> Block:
+        return self.base.diag() ** self.exponent
+
+    def block(self, other: Any, see: Callable[[Atom], Block], rows: Any, cols: Any) -> Block:
+        base = self.base.block(other.base, see, rows, cols)
+        if np.ndim(base):
+            return power(base, self.exponent)
+        return float(np.float64(base) ** self.exponent)
+
+    def dual(self, see: Callable[[Atom], Dual]) -> Dual:
+        k, dk = self.base.dual(see)
+        lower = k ** (self.exponent - 1)
+        return lower * k, self.exponent * lower * dk
+
+
+@dataclass(frozen=True, eq=False)
+class Rescale(Formula):
+    """f(x) k(x, y) f(y)."""
+
+    base: Formula
+    factor: np.ndarray
+
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.base,)
+
+    def map(self, change: Callable[[Atom], Atom], rows: Any = None) -> Formula:
+        factor = self.factor if rows is None else self.factor[rows]
+        return Rescale(self.base.map(change, rows), factor)
+
+    def diag(self) -> Block:
+        return self.base.diag() * self.factor**2
+
+    def block(self, other: Any, see: Callable[[Atom], Block], rows: Any, cols: Any) -> Block:
+        base = self.base.block(other.base, see, rows, cols)
+        block = base if np.ndim(base) else np.full((1, 1), base)
+        return block * self.factor[rows, None] * other.factor[cols]
+
+    def dual(self, see: Callable[[Atom], Dual]) -> Dual:
+        raise NotImplementedError("The factors f(x) have derivatives that a formula does not know.")
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.result_type(self.base.dtype, self.factor)
+
+
+# ---- parts ---------------------------------------------------------------------------------
+def combined(node: Callable[..., Formula], *parts: Formula | None) -> Formula | None:
+    """A node of formulas; None where one of them is not known."""
+    return None if any(part is None for part in parts) else node(*parts)
+
+
+def prepared_by(kernel: Any, owner: type) -> tuple[Hashable, ...]:
+    """The path of coordinates that a kernel prepares as a class does; one of its own otherwise."""
+    return () if type(kernel).prepare is owner.prepare else (object(),)  # type: ignore[attr-defined]
+
+
+def columns_step(columns: Any) -> Hashable:
+    """Columns as a step of a path: equal only where the same columns are meant."""
+    key = column_key(columns)
+    several = [key.start, key.stop, key.step] if isinstance(key, slice) else key
+    several = several if isinstance(several, list) else [several]
+    return type(key), *((type(label), label) for label in several)
+
+
+def into(combine: np.ufunc, block: Block, other: Block) -> Block:
+    """combine(block, other), reusing the memory of a block where the type allows."""
+    if not np.ndim(block):
+        block, other = other, block
+    keeps = not np.ndim(other) or np.result_type(block, other) == block.dtype
+    return combine(block, other, out=block if np.ndim(block) and keeps else None)
+
+
+def power(block: np.ndarray, exponent: int) -> np.ndarray:
+    """Integer power by repeated squaring."""
+    result = None
+    while True:
+        if exponent & 1:
+            result = block if result is None else np.multiply(result, block, out=result)
+        exponent >>= 1
+        if not exponent:
+            assert result is not None
+            return result
+        block = np.multiply(block, block, out=None if result is block else block)
+
+
+def _fixed(value: Any) -> Any:
+    """A parameter that does not change, and can be compared."""
+    return tuple(np.asarray(value).tolist()) if isinstance(value, list | np.ndarray) else value

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from mercer import (
     Binomial,
+    Constant,
     Exponential,
     Gaussian,
     Laplacian,
@@ -141,17 +142,46 @@ def test_gradient_of_the_objective(k, X, mixtures):
             assert g[t, j] * goal.unit == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("k", RADIAL, ids=str)
+@pytest.mark.parametrize(
+    "k", [*RADIAL, Gaussian([1.0, 2.0, 0.5]) + Matern([2.0, 4.0, 1.0], nu=2.5)], ids=str
+)
 def test_attraction(k, X):
     """Kernel values, and their gradients as pulls along the line to each centre."""
     Z = X[:4] + 0.5
-    assert is_radial(k)
+    assert is_radial(k, X)
     K, A = attraction(k, k.prepare(Z), k.prepare(X))
     np.testing.assert_allclose(K, k(Z, X), atol=1e-12)
-    scale = np.asarray(k.lengthscale) if np.size(getattr(k, "lengthscale", 1)) > 1 else 1.0
-    pull = A[:, :, None] * (X[None] - Z[:, None]) / scale**2
+    scale = next(k.formula(k.prepare(X)).atoms()).scale
+    pull = A[:, :, None] * (X[None] - Z[:, None]) * (np.ravel(scale)[0] / scale) ** 2
     for j, e in enumerate(1e-6 * np.eye(3)):
         np.testing.assert_allclose(pull[..., j], (k(Z + e, X) - k(Z - e, X)) / 2e-6, atol=1e-6)
+
+
+def test_what_is_not_radial(X):
+    apart = Gaussian([1.0, 2.0, 0.5]) + Gaussian([1.0, 1.0, 0.5])
+    for k in (apart, Gaussian().on([0, 1]), Laplacian(p=1), Linear() + Gaussian(), Constant(1.0)):
+        assert not is_radial(k, X)
+    assert not is_radial(Gaussian().on("a"), X)
+
+
+def test_a_subclass_with_values_of_its_own(X):
+    """Nothing of the formula of its parent is used."""
+
+    class Narrow(Gaussian):
+        def tiles(self, X, Y):
+            inner = super().tiles(X, Y)
+            return lambda rows, cols: inner(rows, cols) ** 4
+
+        def slope(self, R2):
+            return -2 * np.exp(-2 * R2)
+
+    psi, same = (RKHSFunction(k, X, np.full(len(X), 1.0)) for k in (Narrow(2.0), Gaussian(1.0)))
+    with pytest.raises(ValueError, match="function of the Euclidean distance"):
+        preimage(psi, "fixed_point")
+    with pytest.raises(ValueError, match="determine distances"):
+        preimage(psi, "distances")
+    found, wanted = preimage(psi, start=X[0]), preimage(same, "gradient", start=X[0])
+    np.testing.assert_allclose(found.x, wanted.x, atol=1e-5)
 
 
 @pytest.mark.parametrize("k", SMOOTH, ids=str)

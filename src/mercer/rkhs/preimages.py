@@ -206,7 +206,7 @@ def preimage(
 
 # ---- which method --------------------------------------------------------------------------
 def _choose(kernel: Kernel, points: np.ndarray | None) -> str:
-    if points is not None and is_radial(kernel):
+    if points is not None and is_radial(kernel, points):
         return "fixed_point"
     return "gradient" if points is not None and _has_gradient(kernel, points) else "nearest"
 
@@ -218,7 +218,7 @@ def _require(method: str, kernel: Kernel, points: np.ndarray | None) -> np.ndarr
             f'method="{method}" works on vectors, and the centres of these functions are none; '
             f'method="nearest" works on any data.'
         )
-    if method == "fixed_point" and not is_radial(kernel):
+    if method == "fixed_point" and not is_radial(kernel, points):
         raise ValueError(
             f'method="fixed_point" needs a function of the Euclidean distance (Gaussian, Matern, '
             f'..., their sums and products), and {kernel!r} is none; try method="gradient".'

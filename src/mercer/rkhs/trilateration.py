@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..kernels.algebra.constant import Constant
-from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
+from ..kernels.formula import INNER, SQUARED, Atom
 from ..kernels.vectors.base import squared_norms
-from ..kernels.vectors.dot import Dot
-from ..kernels.vectors.radial import Radial
+from .attraction import formula_on
 
 _BISECTIONS = 80
 _PROBES = 257  # places at which a function of the inner product is seen to be increasing
@@ -23,11 +21,15 @@ def has_distances(kernel: Kernel, points: np.ndarray) -> bool:
 
     A multiple of a radial kernel, or of an increasing function of the inner product.
     """
-    _, base = _unscaled(kernel)
-    if isinstance(base, Dot):
+    found = _unscaled(kernel, points)
+    if found is None:
+        return False
+    _, atom = found
+    slope = atom.profile.slope
+    if atom.metric == INNER and slope is not None:
         reach = float(squared_norms(points).max()) or 1.0
-        return bool(np.all(base.slope(np.linspace(-reach, reach, _PROBES)) > 0))
-    return isinstance(base, Radial) and getattr(base, "p", 2) == 2
+        return bool(np.all(slope(np.linspace(-reach, reach, _PROBES)) > 0))
+    return atom.metric == SQUARED
 
 
 def locate(
@@ -58,34 +60,31 @@ def locate(
     norms : array of shape (m,)
         ||psi||^2.
     """
-    factor, base = _unscaled(kernel)
-    k = values / factor
-    if isinstance(base, Dot):
+    found = _unscaled(kernel, points)
+    assert found is not None
+    factor, atom = found
+    k, profile, scaled = values / factor, atom.profile, atom.points
+    if atom.metric == INNER:
         reach = float(squared_norms(points).max()) or 1.0
-        T = _invert(base.profile, k, -reach, reach)
+        T = _invert(profile.at, k, -reach, reach)
         return _solve(points[near], T)
-    assert isinstance(base, Radial)
-    scaled = base.prepare(points)
     k += (1 - norms / factor)[:, None] / 2
     centred = scaled - scaled.mean(axis=0)
     reach = 16 * float(squared_norms(centred).max()) or 1.0
-    R2 = _invert(lambda r2: -base.profile(base.stretch * r2), -k, 0.0, reach)
+    R2 = _invert(lambda r2: -profile.at(r2), -k, 0.0, reach)
     neighbours = scaled[near]
     middle = neighbours.mean(axis=1, keepdims=True)
     C = neighbours - middle
     B = (np.einsum("ijk,ijk->ij", C, C) - R2) / 2
     U = _solve(C, B - B.mean(axis=1, keepdims=True))
-    return np.asarray((middle[:, 0] + U) * np.asarray(base.lengthscale, dtype=float))
+    return np.asarray((middle[:, 0] + U) * atom.scale)
 
 
-def _unscaled(kernel: Kernel) -> tuple[float, Kernel]:
-    """c and k of a kernel c * k."""
-    if isinstance(kernel, Product):
-        for constant, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
-            if isinstance(constant, Constant) and constant.value > 0:
-                inner, base = _unscaled(other)
-                return float(constant.value) * inner, base
-    return 1.0, kernel
+def _unscaled(kernel: Kernel, points: np.ndarray) -> tuple[float, Atom] | None:
+    """c and the atom of a kernel that is c > 0 times a function of a distance of whole points."""
+    formula = formula_on(kernel, points)
+    found = None if formula is None else formula.scaled_atom()
+    return found if found is not None and found[0] > 0 and not found[1].path else None
 
 
 def _invert(
@@ -95,7 +94,7 @@ def _invert(
     a, b = np.full(values.shape, low), np.full(values.shape, high)
     for _ in range(_BISECTIONS):
         middle = (a + b) / 2
-        below = increasing(middle.copy()) < values
+        below = increasing(middle) < values
         a, b = np.where(below, middle, a), np.where(below, b, middle)
     return (a + b) / 2
 

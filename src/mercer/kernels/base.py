@@ -33,6 +33,7 @@ from ..frames import align
 from ..params import Params
 from .calculus.domains import ANY, Domain
 from .calculus.properties import Fact, Properties
+from .overrides import settle
 
 if TYPE_CHECKING:
     from ..gram.base import Gram
@@ -52,8 +53,6 @@ _NEGATIVE = (
     "to be the squared norm of phi(x). Weights must be >= 0."
 )
 
-_VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statement about
-
 
 @dataclass(eq=False, repr=False)
 class Kernel(Params, ABC):
@@ -72,10 +71,7 @@ class Kernel(Params, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """What a parent says of values does not hold for a class that has values of its own."""
         super().__init_subclass__(**options)
-        if _depth(cls, "pairwise") < _depth(cls, "tiles"):
-            cls.tiles = Kernel.tiles  # type: ignore[method-assign]
-        if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
-            cls.formula = Kernel.formula  # type: ignore[method-assign]
+        settle(cls, Kernel)
 
     # ---- to implement --------------------------------------------------------------------
     @abstractmethod
@@ -390,11 +386,6 @@ class Kernel(Params, ABC):
         from .calculus.properties import close
 
         return close(replace(Properties(self.domain, psd=Fact(True, self.because)), **facts))
-
-
-def _depth(cls: type, name: str) -> int:
-    """How far up in the order of its parents a class finds a method."""
-    return next(depth for depth, parent in enumerate(cls.__mro__) if name in vars(parent))
 
 
 def no_gradient(kernel: Kernel) -> NotImplementedError:

@@ -13,6 +13,7 @@ from ..data import Data, Zipped, as_vectors
 from ..engine.memory import require_memory
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel, Tile
+from ..kernels.overrides import by_tiles
 from ..kernels.vectors.base import VectorKernel
 from ..kernels.vectors.distances import SquaredDistances, centre
 from ..kernels.vectors.radial import Gaussian, Radial, RationalQuadratic
@@ -112,8 +113,7 @@ class Stein(VectorKernel):
         return weight, slope
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Stein, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, S, A), (W, T, B) = X.parts, Y.parts  # with S = omega s + omega', and omega itself

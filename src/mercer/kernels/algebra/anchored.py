@@ -13,6 +13,7 @@ from ...exceptions import UnresolvedError
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_centered, of_through
+from ..overrides import by_tiles
 from .transforms import Transform
 
 
@@ -95,8 +96,7 @@ class Centered(Anchored):
         return Zipped(P, row_means(self.kernel, P, Z) - grand / 2)
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Centered, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         inner, mx, my = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]

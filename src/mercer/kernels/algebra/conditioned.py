@@ -13,6 +13,7 @@ from ...params import parameter, show
 from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_conditioned
+from ..overrides import by_tiles
 from .anchored import Anchored
 
 
@@ -65,8 +66,7 @@ class Conditioned(Anchored):
         return Zipped(P, half.T)
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Conditioned, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         inner, hx, hy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]

@@ -15,6 +15,7 @@ from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_modulated, of_normalized
 from ..formula import Formula, Rescale, combined
+from ..overrides import by_tiles
 from .transforms import Transform
 
 
@@ -87,8 +88,7 @@ class Normalized(Rescaled):
             return np.log(f)
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Normalized, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         logs = self.log_tiles(X, Y)

@@ -17,6 +17,7 @@ from ..base import Kernel, Tile, no_gradient
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..formula import Formula, Plus, Times, combined, into
+from ..overrides import by_tiles
 from .constant import Constant, is_kernel, number
 
 
@@ -34,8 +35,7 @@ class Binary(Kernel):
         return Zipped(self.left.prepare(X), self.right.prepare(X))
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Binary, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)

@@ -17,6 +17,7 @@ from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..calculus.facts import UNKNOWN
+from ..overrides import by_tiles
 from .bags import Bags, bounds_of, pieces, read
 from .kind import bags
 
@@ -83,7 +84,7 @@ class MeanEmbedding(OnBags):
         return self._prepared(X)
 
     def pairwise(self, X: Bags, Y: Bags) -> np.ndarray:
-        return self.tiles(X, Y)(slice(0, len(X)), slice(0, len(Y)))
+        return by_tiles(self, MeanEmbedding, X, Y)
 
     def tiles(self, X: Bags, Y: Bags) -> Tile:
         (P, p), (Q, q) = X.stacked(), Y.stacked()
@@ -228,7 +229,7 @@ class EmbeddingGaussian(OnBags):
         return Zipped(P, self._means.diag(P))
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return self.tiles(X, Y)(slice(0, len(X)), slice(0, len(Y)))
+        return by_tiles(self, EmbeddingGaussian, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         distances = self._squares(X, Y)

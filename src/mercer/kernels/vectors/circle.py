@@ -18,6 +18,7 @@ from ...data import Data
 from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain, circle
+from ..overrides import by_tiles
 from .line import LineKernel
 
 TURN = 2 * np.pi
@@ -57,8 +58,7 @@ class Circular(LineKernel):
         return np.stack([rest * (TURN / self.period), turns], axis=1).astype(x.dtype, copy=False)
 
     def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Circular, X, Y)
 
     def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
         weights = self.series()

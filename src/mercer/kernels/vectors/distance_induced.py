@@ -12,6 +12,7 @@ from ...data import Data, Zipped
 from ...params import _is_number, parameter
 from ..base import Tile
 from ..calculus import properties as prop
+from ..overrides import by_tiles
 from .base import VectorKernel, squared_norms
 from .distances import SquaredDistances
 
@@ -76,8 +77,7 @@ class Distance(VectorKernel):
         return Zipped(V, self._power(squared_norms(V)).astype(V.dtype))
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Distance, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, a), (W, b) = X.parts, Y.parts

@@ -28,6 +28,7 @@ from ...params import integer, parameter
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain, circle
+from ..overrides import by_tiles
 from .base import inner_products
 from .kind import VECTORS
 from .line import one_column
@@ -44,8 +45,7 @@ class Explicit(Kernel):
         """The features phi(x), one row per sample."""
 
     def pairwise(self, X: Any, Y: Any) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Explicit, X, Y)
 
     def tiles(self, X: Any, Y: Any) -> Tile:
         if not sp.issparse(X):

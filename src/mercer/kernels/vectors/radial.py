@@ -32,6 +32,7 @@ from ...params import one_of, positive
 from ..base import Kernel, Tile, no_gradient, weigh
 from ..calculus import properties as prop
 from ..formula import SQUARED, TAXICAB, Atom, Profile, prepared_by
+from ..overrides import by_tiles
 from .base import VectorKernel, Vectors, inner_products
 from .bessel import matern_slope
 from .distances import SquaredDistances, median_distance, variance_scale
@@ -83,8 +84,7 @@ class Radial(VectorKernel):
         return X if scale.ndim == 0 and scale == 1 else X / scale
 
     def pairwise(self, X: Vectors, Y: Vectors) -> np.ndarray:
-        everything = slice(None)
-        return self.tiles(X, Y)(everything, everything)
+        return by_tiles(self, Radial, X, Y)
 
     def tiles(self, X: Vectors, Y: Vectors) -> Tile:
         distances = SquaredDistances(X, Y, weight=self.stretch, exact=self.kinked)

@@ -1,0 +1,41 @@
+"""What a class with methods of its own leaves of those that it inherits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data import length
+
+_VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statement about
+
+
+def settle(cls: Any, base: Any) -> None:
+    """Give a new class the defaults of ``base`` where what it inherits is not about its values.
+
+    ``tiles`` and ``diag`` of a parent are not those of a class with its own ``pairwise``, and the
+    formula of a parent is not that of a class with any values of its own.
+    """
+    for name in ("tiles", "diag"):
+        if _depth(cls, "pairwise") < _depth(cls, name):
+            setattr(cls, name, getattr(base, name))
+    if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
+        cls.formula = base.formula
+
+
+def by_tiles(kernel: Any, owner: type, X: Any, Y: Any) -> np.ndarray:
+    """``pairwise`` of a class that implements ``tiles``, or of a subclass of it that does.
+
+    A subclass with its own ``pairwise`` may call that of the owner. The tiles are then those that
+    it would have had without it.
+    """
+    mro = type(kernel).__mro__
+    start = max((d for d in range(mro.index(owner)) if "pairwise" in vars(mro[d])), default=-1) + 1
+    tiles = next(vars(parent)["tiles"] for parent in mro[start:] if "tiles" in vars(parent))
+    return np.asarray(tiles(kernel, X, Y)(slice(0, length(X)), slice(0, length(Y))))
+
+
+def _depth(cls: type, name: str) -> int:
+    """How far up in the order of its parents a class finds a method."""
+    return next(depth for depth, parent in enumerate(cls.__mro__) if name in vars(parent))

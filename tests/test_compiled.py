@@ -1,4 +1,4 @@
-"""mercer can be imported where numba finds no place for its cache."""
+"""Loops are compiled when they are called, also where numba finds no place for its cache."""
 
 import os
 import shutil
@@ -12,6 +12,7 @@ import pytest
 from numba.core import caching
 
 import mercer
+from mercer import _compiled
 from mercer._compiled import njit
 
 
@@ -30,6 +31,55 @@ def test_without_a_place_for_the_cache(monkeypatch):
 def test_with_one():
     compiled = njit(cache=True)(square)
     assert isinstance(compiled._cache, caching.FunctionCache)
+
+
+def test_a_loop_is_prepared_once():
+    loop = njit(nogil=True)(square)
+    assert (loop.__name__, loop._dispatcher) == ("square", None)
+    assert loop(3.0) == 9.0
+    first = loop._dispatcher
+    assert loop(2) == 4
+    assert loop._dispatcher is first
+    assert len(loop.signatures) == 2
+
+
+def test_loops_call_each_other():
+    inner = njit(nogil=True)(square)
+    inlined = njit(nogil=True, inline="always")(square)
+    assert njit(nogil=True)(lambda x: inner(x) + inlined(x))(3.0) == 18.0
+
+
+@pytest.mark.parametrize("watching", [True, False])
+def test_compiling_for_long_is_announced_to_people_only(monkeypatch, capsys, watching):
+    monkeypatch.setattr(_compiled, "_PATIENCE", 0.0)
+    monkeypatch.setattr(_compiled, "_ear", None)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: watching)
+    for _ in range(2):
+        njit(nogil=True)(lambda x: x + 1)(1.0)
+    numba.core.event.unregister("numba:compile", _compiled._ear)
+    assert capsys.readouterr().err.count("mercer warm-up") == int(watching)
+
+
+LIGHT = """
+import sys
+import sklearn.base, sklearn.utils.validation  # it imports pandas where that is installed
+before = set(sys.modules)
+import mercer
+from mercer import GaussianProcessRegressor, KernelPCA, KernelRidge, two_sample_test
+KernelRidge(kernel="rbf").fit([[0.0], [1.0]], [0.0, 1.0]).predict([[2.0]])
+KernelPCA(1, kernel="rbf").fit([[0.0], [1.0], [3.0]])
+GaussianProcessRegressor().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 0.0]).predict([[2.0]])
+two_sample_test([[0.0], [1.0], [2.0]], [[1.0], [2.0], [4.0]])
+heavy = {"numba", "llvmlite", "pandas", "matplotlib", "sklearn.model_selection", "sklearn.metrics"}
+assert not heavy & (set(sys.modules) - before), heavy & (set(sys.modules) - before)
+"""
+
+
+def test_models_without_loops_do_not_import_numba():
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_loop_is_compiled_by_it():

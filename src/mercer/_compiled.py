@@ -1,27 +1,104 @@
-"""Compiled functions, also where nothing can be written."""
+"""Compiled functions: when they are first called, and also where nothing can be written."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
-import numba
+from .progress import note
+
+_PATIENCE = 1.0  # seconds of compiling after which it is said what takes so long
+_lock = threading.RLock()
 
 
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
     """:func:`numba.njit` with keywords; ``cache=True`` keeps code where there is a place for it.
 
     Without any (the package is read-only, there is no home, and ``NUMBA_CACHE_DIR`` is not set, as
-    in many containers) numba raises an error when a module is imported. Then functions are compiled
-    again in each process instead.
+    in many containers) numba raises an error. Then functions are compiled again in each process
+    instead.
+    """
+    return lambda function: Loop(function, options)
+
+
+class Loop:
+    """A function that numba compiles when it is called, by Python or by another one.
+
+    Until then numba, which takes longer to import than many a model to fit, is left alone.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile.
+    options : dict
+        Of :func:`numba.njit`.
     """
 
-    def compiled(function: Callable[..., Any]) -> Any:
-        try:
-            return numba.njit(**options)(function)
-        except RuntimeError as error:
-            if not options.get("cache") or "no locator available" not in str(error):
-                raise
-        return numba.njit(**{**options, "cache": False})(function)
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._function, self._options = function, options
+        self._dispatcher: Any = None
+        update_wrapper(self, function)
 
-    return compiled
+    def __call__(self, *args: Any) -> Any:
+        return (self._dispatcher or self._prepared())(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        """What numba and those who look at its functions ask for."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._dispatcher or self._prepared(), name)
+
+    def _prepared(self) -> Any:
+        with _lock:
+            if self._dispatcher is None:
+                self._dispatcher = _dispatcher(self._function, self._options)
+            return self._dispatcher
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    import numba
+
+    _listen()
+    try:
+        return numba.njit(**options)(function)
+    except RuntimeError as error:
+        if not options.get("cache") or "no locator available" not in str(error):
+            raise
+    return numba.njit(**{**options, "cache": False})(function)
+
+
+_ear: Any = None
+
+
+def _listen() -> None:
+    """Say that loops are compiled, once that has taken a while."""
+    global _ear
+    if _ear is not None:
+        return
+    import time
+
+    from numba.core import event
+
+    class Ear(event.Listener):
+        depth, begun, total = 0, 0.0, 0.0
+
+        def on_start(self, event: Any) -> None:
+            self.depth += 1
+            if self.depth == 1:
+                self.begun = time.perf_counter()
+
+        def on_end(self, event: Any) -> None:
+            self.depth -= 1
+            before, now = self.total, time.perf_counter()
+            if self.depth == 0:
+                self.total += now - self.begun
+            if before <= _PATIENCE < self.total:
+                note(
+                    "mercer compiles its loops for this processor: once, and they are kept "
+                    "(`mercer warm-up` compiles all of them ahead of time)."
+                )
+
+    _ear = Ear()
+    event.register("numba:compile", _ear)

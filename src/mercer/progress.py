@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+def note(text: str) -> None:
+    """One line for whoever sits before a terminal or a notebook; scripts are left in peace."""
+    if sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        print(text, file=sys.stderr)
 
 
 def progress(items: list, verbose: bool, what: str = "kernel settings") -> Any:

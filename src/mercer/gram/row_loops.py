@@ -10,21 +10,6 @@ _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 
 
 @njit(cache=True, nogil=True)
-def runs_of(index, most):
-    """Start and end of the runs of consecutive numbers, no more than the first ``most`` + 1."""
-    runs = np.empty((most + 1, 2), np.int64)
-    count = 0
-    for k in range(index.size):
-        if k == 0 or index[k] != index[k - 1] + 1:
-            if count > most:
-                break
-            runs[count, 0] = index[k]
-            count += 1
-        runs[count - 1, 1] = index[k] + 1
-    return runs[:count]
-
-
-@njit(cache=True, nogil=True)
 def scatter(block, cache, slots, start):
     """cache[slots, start : start + width] = block."""
     for r in range(slots.size):

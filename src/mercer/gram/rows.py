@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .base import Gram
 from .exponential import Factors, exp_product, exp_scatter
-from .row_loops import add_rows, runs_of, scatter
+from .row_loops import add_rows, scatter
 from .tiles import run, slices
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread
@@ -119,7 +119,7 @@ class RowGram(Gram):
     def subset(self, index: np.ndarray) -> RowGram:
         """K[index, index]; an index may occur more than once."""
         index = np.arange(len(self))[index]
-        runs = runs_of(index, _RUNS)
+        runs = _runs(index)
         if len(index) == len(self) and len(runs) == 1:  # all of them, in order
             return self
         part = RowGram(
@@ -224,6 +224,13 @@ class RowGram(Gram):
         else:
             run(part, slices(len(rows), 1000), self.workers)
         return out
+
+
+def _runs(index: np.ndarray) -> np.ndarray:
+    """Start and end of the runs of consecutive numbers."""
+    starts = np.flatnonzero(np.diff(index, prepend=index[:1] - 2) != 1)
+    lengths = np.diff(starts, append=len(index))
+    return np.stack([index[starts], index[starts] + lengths], axis=1)
 
 
 class FeatureRowGram(RowGram):

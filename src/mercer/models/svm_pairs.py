@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
@@ -167,6 +166,8 @@ class VectorClassifier(ClassifierMixin, SupportVectorMachine):
         smallest = int(np.bincount(codes[alive]).min())
         if smallest < 2:
             raise ValueError("probability=True needs at least two samples of every class.")
+        from sklearn.model_selection import StratifiedKFold  # takes long to import
+
         folds = StratifiedKFold(min(5, smallest), shuffle=True, random_state=self.random_state)
         machine = clone(self).set_params(probability=False)
         k = len(self.classes_)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -63,73 +65,79 @@ def slopes(g, beta, lower, upper, epsilon, rise, fall):
     return lowest, highest
 
 
-@njit(cache=True, nogil=True)
-def take_steps(rows, slot, diagonal, g, beta, lower, upper, epsilon, groups, n_groups, goal, limit):
+def take_steps(
+    rows: np.ndarray,
+    slot: np.ndarray,
+    diagonal: np.ndarray,
+    g: np.ndarray,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    epsilon: float,
+    groups: np.ndarray,
+    n_groups: int,
+    goal: float,
+    limit: int,
+) -> int:
     """Two-variable steps of second order among the variables whose kernel rows are at hand.
 
     The row of variable k is ``rows[slot[k]]``, or missing if ``slot[k]`` is negative. Stops when
     the violation is below ``goal``; beta and g are updated. Returns the number of steps.
-
-    Where the goal allows it, the gradient that guides the steps is kept in the precision of the
-    rows: half the memory, half the time. What is returned as g is computed from the changes.
     """
-    if not single_suffices(rows, g, goal):
-        return steps_guided_by(
-            g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
+    with guiding(g, rows, slot, beta, goal) as guide:
+        steps = steps_guided_by(
+            guide, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
         )
+    return int(steps)
+
+
+@contextmanager
+def guiding(
+    g: np.ndarray, rows: np.ndarray, slot: np.ndarray, beta: np.ndarray, goal: float
+) -> Iterator[np.ndarray]:
+    """The gradient that guides steps: where the goal allows it, in the precision of the rows.
+
+    That takes half the memory and half the time; then g is computed from the changes of beta.
+    """
+    single = rows.itemsize < g.itemsize and goal >= _SAFE * max(1.0, np.abs(g).max(initial=0.0))
     before = beta.copy()
-    steps = steps_guided_by(
-        g.astype(rows.dtype), rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups,
-        goal, limit,
-    )  # fmt: skip
-    add_changes(g, rows, slot, beta - before)
-    return steps
-
-
-@njit(cache=True, nogil=True)
-def single_suffices(rows, g, goal):
-    """Are kernel rows in single precision, and the goal no finer than a gradient in it can be?"""
-    size = 1.0
-    for k in range(g.size):
-        size = max(size, abs(g[k]))
-    return rows.itemsize < g.itemsize and goal >= _SAFE * size
-
-
-@njit(cache=True, nogil=True)
-def add_changes(g, rows, slot, change):
-    """g += K @ change."""
-    moved = np.flatnonzero(change)
-    for start in range(0, g.size, _WIDE):
-        stop = min(start + _WIDE, g.size)
-        add_rows(g, rows, slot[moved], change[moved], start, stop)
+    yield g.astype(rows.dtype) if single else g
+    if single:
+        change = beta - before
+        moved = np.flatnonzero(change)
+        for start in range(0, len(g), _WIDE):
+            add_rows(g, rows, slot[moved], change[moved], start, min(start + _WIDE, len(g)))
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def steps_guided_by(
     g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
 ):
-    """The same, for a gradient in either precision, which is kept up."""
+    """Steps for a gradient in either precision, which is kept up."""
     n = beta.size
     chunks = (n + _CHUNK - 1) // _CHUNK
-    real = g.dtype.type
-    # what to add to the gradient for the slopes upwards and downwards
-    up, down = np.full((n_groups, n), real(_FAR)), np.full((n_groups, n), real(-_FAR))
+    real, fine = g.dtype.type, rows.dtype.type
+    # what to add to the gradient for the slopes upwards and downwards; their extremes by chunks
+    up, down = np.empty((n_groups, n), g.dtype), np.empty((n_groups, n), g.dtype)
     lows, highs = np.empty((n_groups, chunks), g.dtype), np.empty((n_groups, chunks), g.dtype)
     gains, best = np.empty(n, rows.dtype), np.empty(chunks, rows.dtype)
-    two = rows.dtype.type(2.0)
-    tiny = rows.dtype.type(max(np.finfo(rows.dtype).eps, 1e-12))  # curvatures are not below it
+    # curvatures are not below it; as a constant, it would keep the loop over gains scalar
+    tiny = fine(max(np.finfo(rows.dtype).eps, 1e-12))
     for k in range(n):
+        for t in range(n_groups):
+            up[t, k], down[t, k] = _FAR, -_FAR
         if slot[k] >= 0:
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
     Ki = Kj = rows[0]
     step, steps = 0.0, 0
     while True:
+        violation, low, of = -_FAR, real(0.0), 0
         for t in range(n_groups):
             _move(g, up[t], down[t], Ki, Kj, real(step), lows[t], highs[t])
             step = 0.0  # g has moved once and for all groups
-        violation, low, of = -_FAR, real(0.0), 0
-        for t in range(n_groups):
-            smallest, largest = lows[t].min(), highs[t].max()
+            smallest, largest = lows[t, 0], highs[t, 0]
+            for c in range(1, chunks):
+                smallest, largest = _smaller(smallest, lows[t, c]), _larger(largest, highs[t, c])
             if largest - smallest > violation:
                 violation, low, of = float(largest - smallest), smallest, t
         if violation < goal or steps >= limit:
@@ -137,16 +145,18 @@ def steps_guided_by(
         i = _place(lows[of], low) * _CHUNK
         while i < n - 1 and g[i] + up[of, i] != low:  # what is not a number is found nowhere
             i += 1
-        Ki, kii = rows[slot[i]], diagonal[i]
-        _gains(g, down[of], Ki, diagonal, kii, low, tiny, gains, best)
-        most = best.max()
+        Ki = rows[slot[i]]
+        _gains(g, down[of], Ki, diagonal, diagonal[i], low, tiny, gains, best)
+        most = best[0]
+        for c in range(1, chunks):
+            most = _larger(most, best[c])
         j = _place(best, most) * _CHUNK
         while j < n - 1 and gains[j] != most:
             j += 1
         Kj = rows[slot[j]]
         # of the rows, by which the gradient is kept up: a diagonal they contradict would have the
         # same two variables go back and forth
-        curvature = float(max(Ki[i] + Kj[j] - two * Ki[j], tiny))
+        curvature = float(max(Ki[i] + Kj[j] - fine(2.0) * Ki[j], tiny))
         slope = float(g[j] + down[of, j] - low)
         room_i = -beta[i] if epsilon > 0 and beta[i] < 0 else upper[i] - beta[i]
         room_j = beta[j] if epsilon > 0 and beta[j] > 0 else beta[j] - lower[j]
@@ -155,8 +165,8 @@ def steps_guided_by(
         to_j = 0.0 if epsilon > 0 and beta[j] > 0 else lower[j]
         beta[i] = to_i if step == room_i else beta[i] + step
         beta[j] = to_j if step == room_j else beta[j] - step
-        _set_offsets(i, beta, lower, upper, epsilon, groups, up, down)
-        _set_offsets(j, beta, lower, upper, epsilon, groups, up, down)
+        for k in (i, j):
+            _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
         steps += 1
 
 
@@ -198,8 +208,9 @@ def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
         for k in range(start, min(n, start + chunk)):
             excess = _larger(real(g[k] + down[k] - low), real(0.0))
             curvature = _larger(kii + diagonal[k] - real(2.0) * Ki[k], tiny)
-            gains[k] = excess * excess / curvature
-            most = _larger(most, gains[k])
+            gain = excess * excess / curvature
+            gains[k] = gain
+            most = _larger(most, gain)
         best[c] = most
         start += chunk
 

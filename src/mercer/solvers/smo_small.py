@@ -10,7 +10,7 @@ import numpy as np
 
 from .._compiled import njit
 from ..gram.exponential import exp_rows
-from .smo_loops import BIG, add_changes, single_suffices, slopes, steps_guided_by
+from .smo_loops import BIG, guiding, slopes, steps_guided_by
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _AT_ONCE = 32  # rows at least that are computed together
@@ -18,11 +18,26 @@ _SHARE = 0.3  # of the violation to which steps go on before more rows are compu
 _BISECTIONS = 12
 
 
-@njit(cache=True, nogil=True)
 def solve_small(
-    left, right, unit, runs, rows, slot, owner, used, diagonal, g, beta, lower, upper, epsilon,
-    groups, n_groups, tol, limit,
-):  # fmt: skip
+    left: np.ndarray,
+    right: np.ndarray,
+    unit: np.float32,
+    runs: np.ndarray,
+    rows: np.ndarray,
+    slot: np.ndarray,
+    owner: np.ndarray,
+    used: int,
+    diagonal: np.ndarray,
+    g: np.ndarray,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    epsilon: float,
+    groups: np.ndarray,
+    n_groups: int,
+    tol: float,
+    limit: int,
+) -> tuple[int, int]:
     """Two-variable steps with K = exp(exponents) until the violation is below tol.
 
     Parameters
@@ -44,18 +59,12 @@ def solve_small(
     -------
     steps, rows used.
     """
-    if not single_suffices(rows, g, tol):
-        return _solve(
-            g, left, right, unit, runs, rows, slot, owner, used, diagonal, beta, lower, upper,
+    with guiding(g, rows, slot, beta, tol) as guide:
+        steps, used = _solve(
+            guide, left, right, unit, runs, rows, slot, owner, used, diagonal, beta, lower, upper,
             epsilon, groups, n_groups, tol, limit,
         )  # fmt: skip
-    before = beta.copy()
-    result = _solve(
-        g.astype(rows.dtype), left, right, unit, runs, rows, slot, owner, used, diagonal, beta,
-        lower, upper, epsilon, groups, n_groups, tol, limit,
-    )  # fmt: skip
-    add_changes(g, rows, slot, beta - before)
-    return result
+    return int(steps), int(used)
 
 
 @njit(cache=True, nogil=True)

@@ -107,6 +107,14 @@ def blas(monkeypatch):
     return fake
 
 
+@pytest.mark.parametrize(("rows", "count"), [(200, 1), (2000, 8), (20_000, 1)])
+def test_blas_has_threads_where_they_pay(blas, rows, count):
+    """Those of small matrices wait for each other, and LAPACK with threads crashes on huge ones."""
+    with threads.blas_for(rows):
+        assert blas.threads == count
+    assert blas.threads == 8
+
+
 def test_the_last_to_leave_gives_blas_back(blas):
     """Two threads hold BLAS; the first to come is the first to leave."""
     inside, out = threading.Event(), threading.Event()

@@ -23,6 +23,8 @@ from typing import Any
 from .limits import limits, most_workers, within
 
 _NAME = "mercer-tiles"
+_LARGE = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
+_SMALL = 500  # rows of matrices up to which threads of BLAS wait for each other most of the time
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _here = threading.local()
 
@@ -107,6 +109,11 @@ def go_on() -> None:
 def one_blas_thread() -> Any:
     """A context in which BLAS and LAPACK use one thread; jobs of the pool are in one already."""
     return nullcontext() if on_pool() else _hold
+
+
+def blas_for(rows: int) -> Any:
+    """A context for LAPACK on matrices of so many rows, with threads of its own where they pay."""
+    return nullcontext() if _SMALL < rows <= _LARGE else one_blas_thread()
 
 
 class _Hold:

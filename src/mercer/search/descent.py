@@ -11,6 +11,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from ..data import Data, length, take
 from ..engine.memory import free_memory, require_memory
+from ..engine.threads import blas_for
 from ..exceptions import DomainError
 from ..gram.tiles import contract, evaluate
 from ..kernels.algebra.constant import Constant
@@ -290,7 +291,8 @@ class _Objective:
         """Value and slope; infinite where there is no matrix, or no Cholesky factor of it."""
         if self.latest is not None and np.array_equal(self.latest[0], free):
             return self.latest[1], self.latest[2]
-        value, slope = self._evaluate(free)
+        with blas_for(length(self.X)):
+            value, slope = self._evaluate(free)
         self.latest = free.copy(), value, slope
         return value, slope
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg as sla
 from scipy.linalg import get_lapack_funcs
 
+from ..engine.threads import blas_for
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
 
@@ -32,7 +33,8 @@ class CholeskyFactor:
 
     def __init__(self, A: np.ndarray) -> None:
         if len(A) <= _LAPACK:
-            _eliminate(A, 0, len(A))
+            with blas_for(len(A)):
+                _eliminate(A, 0, len(A))
         else:
             with one_blas_thread():  # all through: threads of BLAS that wait would take our cores
                 for k in range(0, len(A), _PANEL):
@@ -41,11 +43,13 @@ class CholeskyFactor:
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """A^-1 B."""
-        return sla.cho_solve((self._c, False), B, check_finite=False)
+        with blas_for(len(self._c)):
+            return sla.cho_solve((self._c, False), B, check_finite=False)
 
     def half_solve(self, B: np.ndarray) -> np.ndarray:
         """L^-1 B: its squared column norms are b' A^-1 b."""
-        return sla.solve_triangular(self._c, B, trans="T", lower=False, check_finite=False)
+        with blas_for(len(self._c)):
+            return sla.solve_triangular(self._c, B, trans="T", lower=False, check_finite=False)
 
     def logdet(self) -> float:
         """log det A."""
@@ -54,7 +58,8 @@ class CholeskyFactor:
     def inverse(self) -> np.ndarray:
         """The lower triangle of A^-1, in place of the factor, which must not be used again."""
         (potri,) = get_lapack_funcs(("potri",), (self._c,))
-        inverse, info = potri(self._c, lower=False, overwrite_c=True)
+        with blas_for(len(self._c)):
+            inverse, info = potri(self._c, lower=False, overwrite_c=True)
         if info:
             raise NotPositiveDefiniteError("the factor is singular.")
         return inverse.T

@@ -12,7 +12,6 @@ projections.
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
+from ..engine.threads import blas_for
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, slices
 from .base import Solution
@@ -27,7 +27,6 @@ from .krylov import block_krylov
 from .moments import Moments
 
 METHODS = ("auto", "dense", "features", "krylov", "arpack", "randomized")
-_THREADED = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
 _SMALL = 1000  # rows up to which one dense decomposition is fastest
 _MANY = 1 / 80_000  # eigenvalues, times n^2, from which it is again
 _FEATURES = 4000  # more features than this are not decomposed
@@ -212,7 +211,7 @@ def _dense(scatter: Scatter, k: int) -> Spectrum:
     A = scatter.to_dense()
     every: dict[str, Any] = {"driver": "evd"}
     some: dict[str, Any] = {"driver": "evr", "subset_by_index": (n - k, n - 1)}
-    with one_blas_thread() if n > _THREADED else nullcontext():
+    with blas_for(n):
         s, U = sla.eigh(A.T, overwrite_a=True, check_finite=False, **(every if k == n else some))
     return Spectrum(U[:, ::-1], stats={"residual": n * float(np.finfo(float).eps)}, values=s[::-1])
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
+from ..engine.threads import blas_for
 from ..gram.base import Gram
-from ..gram.tiles import one_blas_thread, run
-
-_THREADED = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
+from ..gram.tiles import run
 
 
 class RidgeSpectrum:
@@ -50,7 +48,7 @@ class RidgeSpectrum:
             if self.root is not None:
                 K *= self.root[:, None]
                 K *= self.root[None, :]
-            with one_blas_thread() if self.n > _THREADED else nullcontext():
+            with blas_for(self.n):
                 s, self.U = sla.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
             self.s = np.maximum(s, 0)
 

@@ -21,18 +21,16 @@ at one alpha, one eigendecomposition of M those at all.
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sla
 
 from ..engine.memory import require_memory
+from ..engine.threads import blas_for
 from ..exceptions import NumericalWarning, warn
 from ..gram.base import Gram
-from ..gram.tiles import one_blas_thread
 from .cholesky import NotPositiveDefiniteError
-from .eigen import _THREADED
 from .elimination import Elimination
 from .smoother import Factored, SemiparametricSolution, Smoother, Spectral
 
@@ -152,7 +150,7 @@ class SemiparametricProblem:
             return np.empty(0), np.empty((len(self.used), 0)), self.target
         n = len(self.P)
         require_memory(6 * 8.0 * n * n, f"a problem of {n} points", self.limit)
-        with one_blas_thread() if len(self.M) > _THREADED else nullcontext():
+        with blas_for(len(self.M)):
             s, U = sla.eigh(self.M, driver="evd", check_finite=False)
         if s[0] < -10 * self.noise:
             raise ValueError(

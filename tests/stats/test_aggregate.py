@@ -13,7 +13,7 @@ from mercer import (
     kernel_grid,
     two_sample_test,
 )
-from mercer.stats.aggregate import combine, wider_kernels
+from mercer.stats.aggregate import column_units, combine, wider_kernels
 from mercer.stats.independence_grid import wider_combinations
 from mercer.stats.permutations import exchange_samples
 from mercer.stats.samples import Samples, relabelled
@@ -159,3 +159,10 @@ def test_a_stretched_column_is_seen():
         Y[:, 0] *= 2
         count += two_sample_test(X, Y, n_permutations=99, rng=i).pvalue <= 0.05
     assert count >= 20
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e200])
+def test_units_of_columns_of_any_size(size):
+    """The second column has a spread by its standard deviation only, whose squares vanish."""
+    Z = np.array([[1.0, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 9]])
+    assert column_units(size * Z) / size == pytest.approx(column_units(Z))

@@ -104,7 +104,8 @@ def column_units(Z: np.ndarray) -> Any:
     low, high = np.quantile(Z, [0.25, 0.75], axis=0)
     spread = (high - low) / _IQR
     largest = np.abs(Z).max(axis=0)
-    size = np.where(largest > _SQUARABLE, largest, 1.0)  # a unit in which squares do not overflow
+    far = (largest > _SQUARABLE) | (largest < 1 / _SQUARABLE)  # squares overflow, or vanish
+    size = np.where(far & (largest > 0), largest, 1.0)
     spread = np.where(spread > 0, spread, size * (Z / size).std(axis=0, dtype=np.float64))
     spread = np.where(spread > 0, spread, 1.0).astype(np.float64)
     return float(spread[0]) if len(spread) == 1 else spread

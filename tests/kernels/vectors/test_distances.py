@@ -197,6 +197,21 @@ def test_lengthscales_of_enormous_numbers_are_finite():
     assert variance_scale(sparse) == pytest.approx(variance_scale(np.abs(X) + 1e6), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("f4", 1e-25), ("f4", 1e25), ("f8", 1e-170), ("f8", 1e-300), ("f8", 1e170)]
+)
+def test_lengthscales_do_not_depend_on_the_unit(dtype, size):
+    """Squares of such numbers vanish or overflow."""
+    V = (size * X).astype(dtype)
+    for Z in (V, sp.csr_matrix(V)):
+        assert median_distance(Z) / size == pytest.approx(median_distance(X), rel=1e-4)
+        assert variance_scale(Z) / size == pytest.approx(variance_scale(X), rel=1e-4)
+        for kernel in (Gaussian("median"), Gaussian("scale")):
+            assert np.allclose(kernel.resolve(Z)(Z), kernel.resolve(X)(X), atol=1e-4)
+    V[0] = 1.0  # far from all others, or near the origin
+    assert median_distance(V) / size == pytest.approx(median_distance(X), rel=0.5)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_the_error_that_is_announced_is_that_of_the_product(dtype):
     far = (50 * X + 3).astype(dtype)

@@ -19,7 +19,7 @@ _NUMBERS = 2**22  # at most, that are written out at a time to take differences
 # a smooth function is applied to, and a distance whose square root is taken
 _SMOOTH = {np.dtype(np.float64): 2.0**-40, np.dtype(np.float32): 2.0**-16}
 _KINKED = {np.dtype(np.float64): 2.0**-30, np.dtype(np.float32): 2.0**-13}
-_SQUARABLE = 1e18  # numbers whose squares do not overflow, not even in single precision
+_SQUARABLE = 1e15  # numbers up to this, and from its inverse on, have squares in single precision
 _ALL = slice(None)
 _RELATIVE = 256  # rounding errors that a squared distance has to exceed if its root is taken
 
@@ -226,25 +226,33 @@ def median_distance(X: Vectors) -> float:
     n = length(X)
     if n > _MEDIAN_SAMPLES:
         X = take(X, np.linspace(0, n - 1, _MEDIAN_SAMPLES).astype(int))
+    sizes = abs(X).max(axis=1)
+    sizes = np.asarray(sizes.toarray() if sp.issparse(sizes) else sizes, dtype=np.float64)
+    typical = np.median(sizes[sizes > 0]) if sizes.any() else 0.0  # outliers have no say
+    X, unit = _squarable(X, float(typical))
     D = SquaredDistances(X, X, exact=True)(_ALL, _ALL)
     between = D[np.triu_indices(len(D), 1)]
     between = between[between > 0]
-    median = float(np.median(np.sqrt(between))) if len(between) else 1.0
-    if median < 1e-4 * np.sqrt(np.finfo(D.dtype).max):
-        return median
-    largest = float(abs(X).max())  # most squares overflow
-    return largest * median_distance(X / largest)
+    return unit * float(np.median(np.sqrt(between))) if len(between) else 1.0
 
 
 def variance_scale(X: Vectors) -> float:
     """sqrt(d var(X) / 2): the lengthscale of scikit-learn's ``gamma="scale"``."""
-    largest = float(abs(X).max())
-    size = largest if largest > _SQUARABLE else 1.0
+    X, unit = _squarable(X, float(abs(X).max()))
     if sp.issparse(X):
-        count, entries = np.prod(X.shape, dtype=float), X.data.astype(np.float64) / size
+        count, entries = np.prod(X.shape, dtype=float), X.data.astype(np.float64)
         mean = entries.sum() / count
         zeros = count - len(entries)
         variance = float((np.square(entries - mean).sum() + zeros * mean**2) / count)
     else:
-        variance = float(np.var(X if size == 1 else X / size, dtype=np.float64))
-    return size * float(np.sqrt(X.shape[1] * variance / 2)) if variance > 0 else 1.0
+        variance = float(np.var(X, dtype=np.float64))
+    return unit * float(np.sqrt(X.shape[1] * variance / 2)) if variance > 0 else 1.0
+
+
+def _squarable(X: Vectors, size: float) -> tuple[Vectors, float]:
+    """X, whose numbers are about this large, in a unit in which they have squares; that unit."""
+    if size == 0 or 1 / _SQUARABLE <= size <= _SQUARABLE:
+        return X, 1.0
+    unit = float(np.exp2(np.floor(np.log2(size))))
+    with np.errstate(over="ignore"):
+        return (X.astype(np.float64, copy=False) / unit).astype(X.dtype), unit

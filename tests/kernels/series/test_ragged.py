@@ -138,3 +138,23 @@ class TestTimeStamps:
         np.testing.assert_array_equal(X.times, expected)
         np.testing.assert_array_equal(X[[2]].times, X.times)
         assert ragged([[1.0, 2.0]], "k").times is None
+
+    @pytest.mark.parametrize(
+        ("index", "expected"),
+        [
+            (np.array([7, 5, 9], dtype="u8"), [0, -2, 2]),
+            (np.array([2**64 - 1, 0, 1], dtype="u8"), [0, 1 - 2.0**64, 2 - 2.0**64]),
+            (np.array([-(2**63), 0, 2**63 - 1]), [0, 2.0**63, 2.0**64]),
+            (np.array([200, 100, 250], dtype="u1"), [0, -100, 50]),
+            (
+                np.array(["0001-01-01", "0001-01-02", "3001-01-01"], "M8[s]"),
+                [0, 86400, 1_095_727 * 86400],
+            ),
+            (np.array(["NaT", "2024-01-01", "2024-01-02"], "M8[s]"), [np.inf, None, None]),
+        ],
+    )
+    def test_stamps_of_any_size(self, index, expected):
+        """Differences do not wrap; dates that nanoseconds do not reach keep their unit."""
+        found = ragged([pd.Series([1.0, 2.0, 3.0], index=index)], "k").times
+        known = [e is not None for e in expected]
+        np.testing.assert_array_equal(found[known], np.array(expected, float)[known])

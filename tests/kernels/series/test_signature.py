@@ -171,8 +171,19 @@ class TestTimeStamps:
 
     def test_stamps_must_increase(self):
         good = pd.Series([1.0, 2.0], index=[0, 1])
-        for index in ([5, 4, 6], [5, 5, 6]):
+        for index in ([5, 4, 6], [5, 5, 6], np.array([5, 4, 6], dtype="u8")):
             bad = pd.Series([1.0, 2.0, 3.0], index=index)
             with pytest.raises(DomainError, match="sample 1 do not increase"):
                 Signature(add_time=True)([good, bad])
         assert np.isfinite(Signature()([good, bad])).all()
+
+    @pytest.mark.parametrize("gap", [0, 1, 2])
+    def test_missing_stamps_are_refused(self, gap):
+        good = pd.Series([1.0, 2.0], index=[0, 1])
+        days = pd.to_datetime(["2024-03-01", "2024-03-02", "2024-03-05"])
+        for index in (days, days.tz_localize("UTC"), days - days[0], pd.Index([0.5, 2, 3])):
+            index = index.where(np.arange(3) != gap)
+            bad = pd.Series([1.0, 2.0, 3.0], index=index)
+            with pytest.raises(DomainError, match="sample 1 are missing"):
+                Signature(add_time=True)([good, bad])
+            assert np.isfinite(Signature()([good, bad])).all()

@@ -23,7 +23,8 @@ class Ragged:
     start, size : arrays
         For each series its first point and the number of its points.
     times : ndarray of shape (total,), optional
-        When the points of series with time stamps were observed, from the first on; NaN for others.
+        When the points of series with time stamps were observed, from the first on; infinite where
+        a stamp is missing, and NaN for other series.
     """
 
     def __init__(
@@ -171,14 +172,28 @@ def _series(x: Any, where: str) -> np.ndarray:
 
 def _times(x: Any, count: int) -> np.ndarray:
     """Seconds, or what the index of a pandas Series or DataFrame counts, since its first point."""
-    index = getattr(x, "index", None) if hasattr(x, "iloc") else None
-    if index is None:
+    index: Any = getattr(x, "index", None) if hasattr(x, "iloc") else None
+    if getattr(index, "tz", None) is not None:
+        index = index.tz_convert(None)
+    stamps = np.asarray(index)[:count] if index is not None else np.empty(0, object)
+    if stamps.dtype.kind not in "mMiuf":
         return np.full(count, np.nan)
-    if str(index.dtype).startswith("datetime64"):
-        index = index.to_numpy(dtype="datetime64[ns]")
-    stamps = np.asarray(index)[:count]
-    if stamps.dtype.kind in "mM":
-        return np.asarray((stamps - stamps[0]) / np.timedelta64(1, "s"))
-    return (
-        np.asarray(stamps - stamps[0], float) if stamps.dtype.kind in "iuf" else _times([], count)
-    )
+    if stamps.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            missing, since = ~np.isfinite(stamps), stamps - stamps[0]
+    else:
+        missing, unit = np.zeros(count, bool), 1.0
+        if stamps.dtype.kind in "mM":
+            missing = np.isnat(stamps)
+            second = np.timedelta64(1, "s").astype(f"m8[{np.datetime_data(stamps.dtype)[0]}]")
+            unit = float(second.view(np.int64))
+            stamps = stamps.view(np.int64)
+        since = _since_first(stamps) / unit
+    return np.where(missing, np.inf, since)
+
+
+def _since_first(counts: np.ndarray) -> np.ndarray:
+    """Differences of integers from the first of them, whatever their signs and sizes."""
+    words = counts.astype(np.uint64)  # modulo 2^64
+    ahead, behind = words - words[0], words[0] - words
+    return np.where(counts >= counts[0], ahead.astype(float), -behind.astype(float))

@@ -181,13 +181,18 @@ class Signature(SeriesKernel):
         if X.times is not None:
             times, ends = X.times[points], X.times[X.start + X.size - 1]
             known = ~np.isnan(times)
-            back = known[1:] & (np.diff(times) <= 0) & (passed[1:] > 0)
-            if back.any():
-                at = int(np.searchsorted(np.cumsum(X.size), 1 + np.argmax(back), side="right"))
-                raise DomainError(
-                    f"Signature: the time stamps (index) of sample {at} do not increase; sort "
-                    f"them, or drop them with reset_index(drop=True)."
-                )
+            with np.errstate(invalid="ignore"):
+                back = known & (np.diff(times, prepend=0.0) <= 0) & (passed > 0)
+            for bad, what in (
+                (np.isinf(times), "are missing (NaT) at some points; fill"),
+                (back, "do not increase; sort"),
+            ):
+                if bad.any():
+                    at = int(np.searchsorted(np.cumsum(X.size), np.argmax(bad), side="right"))
+                    raise DomainError(
+                        f"Signature: the time stamps (index) of sample {at} {what} them, or drop "
+                        f"them with reset_index(drop=True)."
+                    )
             passed = np.where(known, times, passed)
             whole = np.where(np.isnan(ends) | (X.size == 1), whole, ends)
         return passed / np.repeat(whole, X.size)

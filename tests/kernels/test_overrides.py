@@ -14,7 +14,7 @@ class Halved(Laplacian):
         return super().pairwise(X, Y) / 2
 
 
-class Squared(Laplacian):
+class SquaredLaplacian(Laplacian):
     """By ``tiles``, which call those of the parent."""
 
     def tiles(self, X, Y):
@@ -22,7 +22,7 @@ class Squared(Laplacian):
         return lambda rows, cols: inner(rows, cols) ** 2
 
 
-class SquaredAndHalved(Squared):
+class SquaredAndHalved(SquaredLaplacian):
     def pairwise(self, X, Y):
         return super().pairwise(X, Y) / 2
 
@@ -32,7 +32,7 @@ class SquaredAndHalved(Squared):
     ("kind", "values"),
     [
         (Halved, lambda K: K / 2),
-        (Squared, lambda K: K**2),
+        (SquaredLaplacian, lambda K: K**2),
         (SquaredAndHalved, lambda K: K**2 / 2),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +11,11 @@ from scipy.spatial.distance import cdist
 
 from .base import Tile
 from .formula import INNER, SQUARED, Atom, Formula
-from .vectors.base import inner_products
-from .vectors.bits import DifferingBits, two_values
+from .vectors.base import check_widths, inner_products
 from .vectors.distances import SquaredDistances
+
+if TYPE_CHECKING:
+    from .vectors.bits import DifferingBits
 
 _LARGEST = 1e-6  # of all numbers of a precision: what profiles are functions of is cut beyond
 
@@ -101,6 +103,8 @@ def exponents(
     if rows.metric != SQUARED or rows.profile.name != "exp" or not rows.weight < 0:
         return None
     X, Y = rows.points, cols.points
+    from .vectors.bits import DifferingBits, two_values
+
     values = two_values(X) if Y is X else two_values(X, Y)
     if values is not None:
         return DifferingBits(X, Y, values, rows.weight)
@@ -174,6 +178,6 @@ class _Use:
 
 
 def _taxicab(X: Any, Y: Any) -> Tile:
-    inner_products(X[:1], Y[:1])  # raises, if the two widths differ
+    check_widths(X, Y)
     dense = [Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y)]
     return lambda rows, cols: cdist(dense[0][rows], dense[1][cols], "cityblock")

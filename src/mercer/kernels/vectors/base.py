@@ -28,12 +28,17 @@ class VectorKernel(Kernel):
         return VECTORS
 
 
-def inner_products(X: Vectors, Y: Vectors) -> np.ndarray:
-    """[<x_i, y_j>] as a dense array."""
+def check_widths(X: Vectors, Y: Vectors) -> None:
+    """Refuse samples with different numbers of features."""
     if X.shape[1] != Y.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} features, but the other sample has {Y.shape[1]} features."
         )
+
+
+def inner_products(X: Vectors, Y: Vectors) -> np.ndarray:
+    """[<x_i, y_j>] as a dense array."""
+    check_widths(X, Y)
     product = X @ Y.T
     return product.toarray() if sp.issparse(product) else np.asarray(product)
 

@@ -23,6 +23,7 @@ from mercer import (
     KernelRidgeCV,
     LearnedPreImage,
     Linear,
+    MultiOutputKernelRidge,
     Nystrom,
     Plan,
     Polynomial,
@@ -344,6 +345,35 @@ def test_conformal_intervals_leave_out_each_sample(X, rng, tmp_path):
     save(model, tmp_path / "model.mercer")
     found = load(tmp_path / "model.mercer").predict_interval(X[:5])
     np.testing.assert_allclose(found, wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("output", ["identity", "learn", [[1.0, 0.6], [0.6, 1.0]]])
+@pytest.mark.parametrize("kernel", [Polynomial(2, 1.0), Nystrom(Gaussian(2.0), rank=RANK)])
+def test_outputs_that_know_of_each_other(kernel, output, X, rng, tmp_path):
+    Y, w = targets(X, rng), rng.uniform(0.5, 2, N)
+    model = MultiOutputKernelRidge(0.5, kernel=kernel, output=output).fit(X, Y, w)
+    M = len(model.X_fit_)
+    assert model.dual_coef_.shape == (M, 2)
+    assert model.n_samples_seen_ == N
+    assert reachable(model) < 8 * (8 * M**2 + 200 * M)
+    new = X[:4] + 0.1
+    phi, psi = (features(model.kernel_.scalar, D) for D in (X, new))
+    B = model.output_
+    A = np.kron(np.linalg.inv(B), 0.5 * np.eye(M)) + np.kron(np.eye(2), phi.T @ (w[:, None] * phi))
+    W = np.linalg.solve(A, (phi.T @ (w[:, None] * Y)).T.ravel()).reshape(2, M).T
+    np.testing.assert_allclose(model.predict(new), psi @ W, rtol=1e-5, atol=1e-6)
+    variance = 0.5 * np.einsum("ij,tjtk,ik->it", psi, np.linalg.inv(A).reshape(2, M, 2, M), psi)
+    np.testing.assert_allclose(model.posterior_variance(new), variance, rtol=1e-5, atol=1e-7)
+    save(model, tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    np.testing.assert_array_equal(again.posterior_variance(new), model.posterior_variance(new))
+
+
+def test_missing_targets_need_all_samples(X, rng):
+    Y = targets(X, rng)
+    Y[3, 1] = np.nan
+    assert len(MultiOutputKernelRidge(0.5, kernel=Linear()).fit(X, Y).dual_coef_) == N
 
 
 def test_components_from_landmarks(X, tmp_path):

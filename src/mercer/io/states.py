@@ -31,7 +31,7 @@ _SHAPES: dict[str, dict[str, str]] = {
     "SplineModel": {"points_": "n d", "center_": "d"},
     "RepresenterMachine": {**_REGRESSION, "intercept_": "t?"},
     "LeastSquaresMachine": {**_REGRESSION, "intercept_": "t?"},
-    "MultiOutputKernelRidge": {"X_fit_": "n", "dual_coef_": "n t?"},
+    "MultiOutputKernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
     "ConditionalEmbedding": {"X_fit_": "n", "Y_fit_": "n", "dual_coef_": "n t?"},
     "KernelPCA": {
         "X_fit_": "n",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..data import Data, take
+from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..kernels.algebra.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
@@ -21,6 +23,7 @@ from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
 from ..solvers.output import learn_output
 from .common import all_or_nothing, check_data
+from .kept import few_gram
 from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
@@ -59,15 +62,19 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, T)
-        The coefficients c_i; 0 where a target is missing.
+        The coefficients c_i; 0 where a target is missing. Those of a few samples where these stand
+        for all (:class:`KernelRidge`).
     kernel_ : OperatorKernel
         K with every data-dependent parameter, and B, as numbers.
     output_ : ndarray of shape (T, T)
         B, if the kernel is k(x, y) B.
     gram_ : OperatorGram
-        The operator the model was trained with.
+        The operator of ``X_fit_``.
     X_fit_ : data
-        The training samples.
+        The training samples. Through M features, at most M of them that stand for all, if the
+        kernel is k(x, y) B and no target is missing.
+    n_samples_seen_ : int
+        The number of training samples.
     solution_ : Solution
         The solver's certificate.
     n_iter_ : int
@@ -114,6 +121,9 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         "output_",
         "X_fit_",
         "dual_coef_",
+        "n_samples_seen_",
+        "_axes",
+        "_spectrum",
         "_weights",
         "_observed",
         "n_iter_",
@@ -172,12 +182,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             gram = OperatorGram([(gram.kronecker[0][0], B)], [], len(B))
         if isinstance(kernel, Separable):
             self.output_ = np.asarray(kernel.B, dtype=float)
-        self.X_fit_ = X
-        self.kernel_ = kernel
-        self.gram_ = gram
-        self._weights = weights
-        self._observed = ~np.isnan(Y)
-        self.solution_ = solve_vector_ridge(
+        solution = solve_vector_ridge(
             gram,
             Y.astype(float),
             float(self.alpha),
@@ -187,10 +192,31 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             max_iter=self.max_iter,
             rng=np.random.default_rng(_seed(self.random_state)),
         ).warn()
-        self.n_iter_ = max(1, self.solution_.n_iter)
-        coef = self.solution_.coef
+        self.n_iter_ = max(1, solution.n_iter)
+        self._weights, self._observed = weights, ~np.isnan(Y)
+        coef = self._keep(kernel, gram, X, solution.coef)
+        self.solution_ = replace(solution, coef=coef)
         self.dual_coef_ = coef[:, 0] if flat else coef
         return self
+
+    def _keep(
+        self, kernel: OperatorKernel, gram: OperatorGram, X: Data, coef: np.ndarray
+    ) -> np.ndarray:
+        """All samples, or a few that stand for all if no target is missing; their coefficients."""
+        self.kernel_, self.gram_ = kernel, gram
+        self.X_fit_, self.n_samples_seen_ = X, length(X)
+        self._axes, self._spectrum = None, None
+        span = None
+        if isinstance(kernel, Separable) and self._observed.all():
+            span = gram.kronecker[0][0].span()
+        if span is None:
+            return coef
+        self.kernel_ = kernel.replace(kernel=span.gram.kernel)
+        self.X_fit_ = span.points(X)
+        self._spectrum, self._axes = span.axes(span.moments(self._weights))
+        self._weights = self._observed = None
+        self._restore()
+        return span.express(coef)
 
     def predict(self, X: Data) -> np.ndarray:
         """f(x) for every sample of X: shape (m,) or (m, T), as y."""
@@ -207,6 +233,8 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         otherwise the covariance of all targets that are known is stored and factorised.
         """
         check_is_fitted(self)
+        if self._axes is not None:
+            return self._variance_in_features(X)
         separable = len(self.gram_.kronecker) == 1 and not self.gram_.joint
         if not (separable and self._observed.all()):
             return self._dense_variance(X)
@@ -223,6 +251,17 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             block = block if rows.root is None else block * rows.root
             variance[part] -= spectrum.explained_variance(block, float(self.alpha))
         variance = np.maximum(variance, 0)
+        return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
+
+    def _variance_in_features(self, X: Data) -> np.ndarray:
+        """From the eigenvalues s of Phi' W Phi: K has them, too, with k_x' U = s^1/2 g(x)'."""
+        X = check_data(self, X, self._scalar_kernel, reset=False)
+        (K, B), s = self.gram_.kronecker[0], np.asarray(self._spectrum)
+        values = np.asarray(K.cross(X) @ self._axes, dtype=np.float64)
+        spectrum = KroneckerSpectrum(np.eye(len(s)), s, B)
+        prior = np.outer(np.sum(values**2, axis=1), np.diag(B))
+        explained = spectrum.explained_variance(values * np.sqrt(s), float(self.alpha))
+        variance = np.maximum(prior - explained, 0)
         return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
 
     def _dense_variance(self, X: Data) -> np.ndarray:
@@ -301,7 +340,9 @@ class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: the operator is made again, not stored."""
-        self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
+        self._axes = getattr(self, "_axes", None)  # not in files with all samples, always
+        make = self.kernel_.gram if self._axes is None else partial(few_gram, self.kernel_)
+        self.gram_ = make(self.X_fit_, self.plan)
 
 
 def _check_targets(X: Data, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:

@@ -33,6 +33,7 @@ Statistic = Callable[..., Any]
 ROUNDING = 1e-12  # of kernel values: what differs by less is equal
 _SUMMED = 64 * float(np.finfo(float).eps)  # of kernel values, for each of those that are added up
 _RELATIVE = 1e-8  # of the largest statistic
+_HELD = 6  # arrays of the size of K: K, and what it takes to change it a little
 _LOOKS = 3  # at what rounding does to a statistic of which nothing is known
 
 
@@ -362,7 +363,7 @@ def _unsettled(statistic: Callable[[np.ndarray], float], K: np.ndarray) -> float
 
 
 def _matrix(kernel: Kernel, X: Data) -> np.ndarray:
-    require_memory(3 * 8 * length(X) ** 2, "a statistic of the whole kernel matrix")
+    require_memory(_HELD * 8 * length(X) ** 2, "a statistic of the whole kernel matrix")
     P = kernel.prepare(X)
     K = evaluate(kernel, P, P).astype(np.float64, copy=False)
     K.flags.writeable = False  # a statistic that changes it would change the next one

@@ -154,6 +154,12 @@ def test_a_gram_operator(rng):
     np.testing.assert_allclose(found.predict(new), usual.predict(new), atol=1e-6)
     dense = KernelPCA(3, kernel=Matern(0.5)).fit(x)
     np.testing.assert_allclose(parts.eigenvalues_, dense.eigenvalues_, rtol=1e-6)
+    machine = SVC(kernel=Matern(0.5), plan=plan).fit(x, y > 0)
+    plain = SVC(kernel=Matern(0.5)).fit(x, y > 0)
+    np.testing.assert_allclose(machine.decision_function(new), plain.decision_function(new))
+    kept = machine.gram_.subset(np.array([0, 5, 6]))  # no grid any more
+    np.testing.assert_allclose(kept @ np.ones(3), kept.to_dense().sum(axis=1), rtol=1e-12)
+    assert len(machine.gram_.subset(np.array([2]))) == 1
 
 
 # ---- a solver ------------------------------------------------------------------------------

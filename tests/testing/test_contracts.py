@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from scipy.linalg import toeplitz
 
 from mercer import (
     Constant,
@@ -18,7 +19,7 @@ from mercer import (
     Polynomial,
     Taylor,
 )
-from mercer.gram.stored import DenseGram
+from mercer.gram.stored import DenseGram, KernelGram
 from mercer.kernels.calculus import properties as prop
 from mercer.kernels.vectors.kind import VECTORS
 from mercer.testing import check_gram, check_kernel, check_properties, check_psd
@@ -370,3 +371,19 @@ def test_gram_of_another_matrix():
         check_gram(Linear().gram(X), np.eye(3))
     with pytest.raises(AssertionError, match="block"):
         check_gram(Linear().gram(X), X @ X.T + 1e-6)
+
+
+def test_products_of_a_subset_are_checked():
+    """An operator that multiplies by the structure of all samples, which a part of them lacks."""
+
+    class Toeplitz(KernelGram):
+        def __init__(self, kernel, X, Y=None, *, workers=None):
+            super().__init__(kernel, X, Y, workers=workers)
+            self.column = kernel.pairwise(X, X[:1])[:, 0]
+
+        def _matmul(self, V):
+            return toeplitz(self.column) @ V
+
+    grid, k = np.arange(12.0)[:, None], Gaussian()
+    with pytest.raises(AssertionError, match="subset @ V is wrong"):
+        check_gram(k.gram(grid, Plan(storage=Toeplitz)), k(grid))

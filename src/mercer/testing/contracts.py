@@ -270,6 +270,9 @@ def check_gram(
         part = gram.subset(picked)
         agree(part.to_dense(), dense[np.ix_(picked, picked)], tol, "subset is wrong")
         agree(part.diag(), np.diagonal(dense)[picked], tol, "diag of a subset is wrong")
+        some = V[: len(picked)]
+        wanted = dense[np.ix_(picked, picked)] @ some
+        agree(part @ some, wanted, 10 * m * tol, "subset @ V is wrong")
         shifted = dense + 0.5 * np.eye(n)
         agree(gram.shift(0.5).to_dense(), shifted, tol, "shift is wrong")
         H = np.eye(n) - 1 / n

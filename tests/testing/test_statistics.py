@@ -1,5 +1,6 @@
 """Statistics and null distributions of the library pass; what is wrong with a bad one is named."""
 
+from itertools import count
 from zlib import crc32
 
 import numpy as np
@@ -75,12 +76,15 @@ def test_a_null_for_series():
 
 
 # ---- bad ones ------------------------------------------------------------------------------
+CALLS = count()
+
+
 def by_place(K, labels):
     return mmd(K, labels) + K[0, 1]
 
 
 def random(K, labels):
-    return mmd(K, labels) + np.random.default_rng().normal()
+    return mmd(K, labels) + next(CALLS)
 
 
 def careless(K, labels):
@@ -118,6 +122,19 @@ def test_ties_decided_by_noise_are_caught():
         check_statistic(noisy, n_trials=20)
 
 
+def nearest(K, labels):
+    """Three neighbours as they come: which of two equal ones, the order decides."""
+    similarity = K - np.diag(np.full(len(K), np.inf))
+    chosen = np.argsort(-similarity, axis=1, kind="stable")[:, :3]
+    return np.mean(labels[chosen] == labels[:, None])
+
+
+def test_ties_decided_by_the_order_are_caught():
+    for seed in range(3):
+        with pytest.raises(AssertionError, match="equal observations are exchanged"):
+            check_statistic(nearest, n_trials=20, rng=seed)
+
+
 def too_small(problem, rng):
     return norm(0, 1e-5)
 
@@ -127,7 +144,8 @@ def useless(problem, rng):
 
 
 def unseeded(problem, rng):
-    return np.random.default_rng().normal(0, 1, 50)
+    """Draws that go on from call to call, as those of a generator of its own."""
+    return problem.observed + np.where(np.arange(50) < next(CALLS) % 40, 1.0, -1.0)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from mercer import (
     two_sample_test,
 )
 from mercer.kernels.evaluator import Evaluator, exponents
-from mercer.kernels.formula import Atom, columns_step
+from mercer.kernels.formula import Atom, Number, Plus, Times, columns_step
 from mercer.kernels.vectors.distances import SquaredDistances
 from mercer.testing import check_kernel
 
@@ -178,6 +178,13 @@ def test_distances_are_shared(X, monkeypatch):
     assert len(known) == len(apart)
 
 
+def test_a_formula_may_contain_a_part_twice(X):
+    kernel = Gaussian(1.3)
+    f = kernel.formula(kernel.prepare(X))
+    (twice,) = Evaluator([Plus(f, Times(f, Number(2.0)))])(EVERYTHING, EVERYTHING)
+    np.testing.assert_allclose(twice, 3 * kernel(X), rtol=1e-12)
+
+
 def test_labels_of_columns_are_told_apart():
     keys = [1, True, 1.0, "1", [1], [True], ["1"], slice(1), slice(1, None), (1,)]
     assert len({columns_step(key) for key in keys}) == len(keys)
@@ -289,6 +296,12 @@ def test_exponents(X):
         np.testing.assert_allclose(of(kernel).exp(EVERYTHING, EVERYTHING), kernel(X), rtol=1e-12)
     for kernel in (Matern(), Laplacian(p=1), Exponential(), 2 * Gaussian(), Gaussian() + 1):
         assert of(kernel) is None
+    kernel, far = Gaussian().on([0, 2]), X + 1e4
+    f, g = (kernel.formula(kernel.prepare(V)) for V in (far, far[:7]))
+    rounded = exponents(f, g, np.float32)
+    assert rounded.left.dtype == rounded.right.dtype == np.float32
+    wanted = kernel(far, far[:7])
+    np.testing.assert_allclose(rounded.exp(EVERYTHING, EVERYTHING), wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_check_kernel_reads_formulas(X):
@@ -347,5 +360,20 @@ def test_machines_of_a_subclass(odd, rng):
     wanted = SVC(kernel="precomputed").fit(two_scales(X, X), y)
     np.testing.assert_allclose(
         found.decision_function(new), wanted.decision_function(two_scales(new, X)), atol=0.02
+    )
+    assert found.fit_status_ == 0
+
+
+def test_machines_on_columns(rng):
+    """Exponents in single precision, of columns of samples that are in double."""
+    X = rng.standard_normal((1100, 3)) + [0.0, 1e4, 0.0]
+    y = np.where((X[:, 0] * (X[:, 1] - 1e4)) > 0, 1, -1)
+    new = X[:50] + 0.1
+    found = SVC(kernel=Gaussian(0.8).on([0, 1])).fit(X, y)
+    wanted = SVC(kernel="precomputed").fit(Gaussian(0.8)(X[:, :2]), y)
+    np.testing.assert_allclose(
+        found.decision_function(new),
+        wanted.decision_function(Gaussian(0.8)(new[:, :2], X[:, :2])),
+        atol=0.02,
     )
     assert found.fit_status_ == 0

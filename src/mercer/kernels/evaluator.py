@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from .base import Tile
 from .formula import INNER, SQUARED, Atom, Formula
 from .vectors.base import check_widths, inner_products
-from .vectors.distances import SquaredDistances
+from .vectors.distances import SquaredDistances, centre
 
 if TYPE_CHECKING:
     from .vectors.bits import DifferingBits
@@ -67,7 +67,8 @@ class Evaluator:
                 place = atom.metric, id(atom.points)
                 if place not in metrics:
                     metrics[place] = _Metric(atom.metric, atom.points, other.points)
-                self._uses[-1][id(atom)] = _Use(metrics[place], atom, dtype)
+                # an atom that occurs twice is not the last use of its distances
+                self._uses[-1].setdefault(id(atom), _Use(metrics[place], atom, dtype))
         for metric in metrics.values():
             metric.begin()
 
@@ -92,11 +93,12 @@ class Evaluator:
 
 
 def exponents(
-    rows: Formula | None, cols: Formula | None
+    rows: Formula | None, cols: Formula | None, dtype: Any = None
 ) -> SquaredDistances | DifferingBits | None:
     """What K is the exponential of, where its formula is the exponential of squared distances.
 
     None if it is not, or if the distances are those of sparse vectors with more than two values.
+    Coordinates are in the precision of the samples, or in another one, taken from a centre first.
     """
     if not isinstance(rows, Atom) or not isinstance(cols, Atom):
         return None
@@ -108,8 +110,13 @@ def exponents(
     values = two_values(X) if Y is X else two_values(X, Y)
     if values is not None:
         return DifferingBits(X, Y, values, rows.weight)
-    distances = SquaredDistances(X, Y, weight=rows.weight)
-    return None if distances.sparse else distances
+    if sp.issparse(X) or sp.issparse(Y):
+        return None
+    if dtype is not None and np.result_type(X, Y) != dtype:
+        origin, same = centre(Y), Y is X
+        X = np.subtract(X, origin).astype(dtype)
+        Y = X if same else np.subtract(Y, origin).astype(dtype)
+    return SquaredDistances(X, Y, weight=rows.weight)
 
 
 class _Metric:
@@ -169,7 +176,7 @@ class _Use:
     def __call__(self, D: np.ndarray) -> np.ndarray:
         if self.metric.weighted:
             return self.profile.function(D)
-        own = self.metric.single and D.dtype == self.dtype
+        own = self is self.metric.uses[-1] and D.dtype == self.dtype  # nobody reads D after that
         T = D if own else np.empty(D.shape, self.dtype)
         if self.metric.farthest > self.most:  # profiles multiply what is far away by 0
             D = np.minimum(D, self.most)

@@ -164,7 +164,7 @@ def _in_single(
         return multiply(kernel, exact(rows), exact(cols), columns, workers=workers)[:, 0]
 
     formula = kernel.formula(rounded)
-    distances = exponents(formula, formula)
+    distances = exponents(formula, formula, np.float32)
     block: Any = kernel.tiles(rounded, rounded) if distances is None else distances.exp
     factors, error = None, 0.0
     if distances is not None:

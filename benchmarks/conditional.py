@@ -133,7 +133,7 @@ def markdown(found: dict[str, Any]) -> str:
         "Shares of samples rejected at the 5 % level (repetitions in brackets where they are not "
         "1000). With a probability of 99 % a test of that level rejects "
         + ", ".join(f"{bounds} of {n}" for n, bounds in bands.items())
-        + ' samples. *Local*: `null="local"`.\n'
+        + " samples.\n"
     )
     return "\n".join([about, *parts])
 

@@ -43,6 +43,13 @@ def yes_or_no(n, rng):
     return x.astype(float), y.astype(float), z
 
 
+def sentinels(n, rng):
+    """Of 10 % of X and of Y there is a code for what is missing."""
+    z = rng.standard_normal(n)
+    x, y = np.where(rng.random((2, n)) < 0.1, -99999, z + rng.standard_normal((2, n)))
+    return x, y, z
+
+
 def rejected(draw, n, repetitions, null="wild", **options):
     ps = []
     for i in range(repetitions):
@@ -116,14 +123,52 @@ def test_units_do_not_matter(rng):
 # ---- level and power -----------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("draw", "null"),
-    [(wave_and_square, "wild"), (wave_and_square, "local"), (step, "wild"), (yes_or_no, "local")],
+    [
+        (wave_and_square, "wild"),
+        (wave_and_square, "local"),
+        (step, "wild"),
+        (yes_or_no, "local"),
+        (sentinels, "local"),
+    ],
 )
 def test_level_where_z_explains_much(draw, null):
     """At a level of 5 % more than 4 of 25 are rejected once in 140 times.
 
-    With fixed regressions it was 24 of waves and squares and 25 of steps.
+    With fixed regressions it was 24 of waves and squares and 25 of steps; with regressions that saw
+    nothing but the codes of missing values it was 18 of these.
     """
     assert rejected(draw, 100, 25, null) <= 4
+
+
+def test_values_far_outside_do_not_hide_the_others(rng):
+    """However far, they are lowest values of their columns, and what they leave is seen."""
+    x, y, z = wave_and_square(150, rng, common=0.2)
+    missing = rng.random((2, 150)) < 0.05
+    x, y = np.where(missing, np.nan, [x, y])
+    found = [
+        conditional_independence_test(*np.where(np.isnan([x, y]), code, [x, y]), z, rng=0)
+        for code in (-1e3, -1e9, -1e300)
+    ]
+    assert found[0].pvalue < 0.01
+    assert {f.pvalue for f in found} == {found[0].pvalue}
+
+
+def test_two_rare_events_are_permuted(rng):
+    """Ten of a hundred each and none together has a probability of 1/3; signs gave it 2 %."""
+    z, e = rng.standard_normal((2, 100))
+    order = rng.permutation(100)
+    x, y = order < 10, order >= 90
+    found = conditional_independence_test(x, y, z, rng=0)
+    assert found.pvalue > 0.05 > conditional_independence_test(x, y, z, null="wild", rng=0).pvalue
+    assert "permuted among neighbours" in found.method
+    assert "took the place of random signs" in found.notes[0]
+    assert conditional_independence_test(y, y, z, rng=0).pvalue < 0.01
+    found = conditional_independence_test(x, z + e, z, rng=0)
+    assert "draws of signs" in found.method  # one of them alone does no harm
+    labels = [np.where(v, "yes", "no").tolist() for v in (x, y)]
+    kernels = [Categorical(), Categorical(), None]
+    found = conditional_independence_test(*labels, z, kernels=kernels, rng=0)
+    assert "permuted among neighbours" in found.method
 
 
 def test_power_with_little_noise_and_with_ten_conditions():

@@ -458,12 +458,22 @@ def test_conditional_independence(null, d, record_property):
     check(draw, test, record_property, conservative=True)
 
 
-def rare(z, rng):
-    return (rng.random(len(z)) < 0.1 / (1 + np.exp(-2 * z))) * 1.0
+def rare(z, rng, most=0.1):
+    return (rng.random(len(z)) < most / (1 + np.exp(-2 * z))) * 1.0
+
+
+def with_sentinels(z, rng):
+    """A code for what is missing in 10 % of the observations."""
+    return np.where(rng.random(len(z)) < 0.1, -99999.0, z + rng.standard_normal(len(z)))
 
 
 GIVEN = {
     "rare": rare,
+    "a tenth": partial(rare, most=0.2),
+    "sentinels": with_sentinels,
+    "one-hot": lambda z, rng: np.eye(3)[
+        np.clip(np.round(z + rng.standard_normal(len(z))), -1, 1).astype(int)
+    ],
     "Cauchy": lambda z, rng: z + rng.standard_cauchy(len(z)),
     "three values": lambda z, rng: np.clip(np.round(z + rng.standard_normal(len(z))), -1, 1),
 }

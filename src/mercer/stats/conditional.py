@@ -29,6 +29,11 @@ _LEAST = 20  # observations: regressions on fewer say nothing
 _MATRICES = 16  # of size n x n at the same time, of many observations
 _ALONE = 0.2  # share of observations that nothing can be exchanged with, worth a note
 _STEP = 0.3  # taken from a score for a Gaussian kernel of residuals, and for a function of Z
+_SKEWED = 0.3  # skewness of a sum of products above which random signs do not have its tails
+_LOPSIDED = (
+    "what is left of X and Y has a few large values of one sign, as indicators of rare events do: "
+    "permutations among neighbours in Z took the place of random signs."
+)
 _HYPOTHESIS = "the first two variables are independent given the third"
 
 
@@ -75,7 +80,8 @@ def conditional_independence_test(
         ``"local"`` permutes residuals (of discrete variables, these themselves) among 8 to 15
         neighbours in Z. ``"gamma"`` and ``"spectrum"`` are the limit of the wild bootstrap for the
         mean of all statistics, by its moments or exactly. ``"auto"`` is
-        ``"permutation"`` if each value of Z occurs five times on average, else ``"wild"``.
+        ``"permutation"`` if each value of Z occurs five times on average, ``"local"`` if what is
+        left of X and Y is too skewed for random signs (two rare events), else ``"wild"``.
     n_permutations : int
         Permutations, or draws of signs.
     rng : None, int or Generator
@@ -161,14 +167,29 @@ def conditional_independence_test(
         if part.nothing:
             why = "is constant" if part.constant else "is a function of Z, but for 1e-4 of it"
             return _nothing(f"{name} {why}, so there is nothing to see.", left)
+    doubts = sum((part.doubts(name) for name, part in zip("XY", left, strict=True)), ())
+    if null == "auto" and _lopsided(joint, left):
+        null, doubts = "local", (*doubts, _LOPSIDED)
     if null == "local":
         found = _local(joint, kernel, given, left, n_permutations, rng, plan)
     else:
         found = _residual(given, left, null, notes, n_permutations, rng)
     stored = f"matrices of {joint.n} x {joint.n} values, stored; {threads(plan)}"
     found = replace(found, computation=found.computation or stored)
-    doubts = sum((part.doubts(name) for name, part in zip("XY", left, strict=True)), ())
     return replace(found, notes=doubts + found.notes)
+
+
+def _lopsided(joint: Variables, left: list[Left]) -> bool:
+    """Is a sum of products too skewed for random signs, and can neighbours be exchanged instead?
+
+    The skewness of a product is the product of those of its factors, and that of a sum of n terms
+    is smaller by the root of n.
+    """
+    for part, data in zip(left, joint.data, strict=False):
+        if part.columns is None and not is_discrete(values_of(data)):
+            return False  # data themselves would be permuted, which depend on Z more than residuals
+    size = left[0].skewness * left[1].skewness
+    return size > _SKEWED * float(np.sqrt(joint.n))
 
 
 def _residual(

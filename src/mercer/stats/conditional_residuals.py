@@ -6,17 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as sla
+from scipy.special import ndtri
+from scipy.stats import rankdata, skew
 
 from ..data import Data
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
+from .aggregate import column_units
 from .conditional_regression import NEIGHBOURS, Choice, Condition, Residuals, numbers
 from .smoothers import centre_in_place
 
 _PRIOR = 10  # neighbours that the average of all counts for, in the size expected of a residual
 _CONSTANT = 1e-12  # of the squared norms of features: less is rounding
 _SOMETHING = 0.05  # R^2 above which X depends on Z; chance alone reaches 0.02
+_FAR = 10.0  # spreads from the median: too far for a mean of squares
 _CLIP = 3.0  # standard deviations beyond which a residual counts no more
 _NOTHING = 1e-8  # share of the variance that is left of a function of Z, by errors of interpolation
 _LEADING = 20  # features, at most, from which the regression of a kernel is chosen ...
@@ -99,7 +103,7 @@ class Left:
         self.constant = V.shape[1] == 0
         if self.constant:
             return
-        V = V / np.abs(V).max(axis=0)
+        V = _tame(V / np.abs(V).max(axis=0))
         V -= V.mean(axis=0)
         V /= np.sqrt(np.mean(V**2, axis=0))
         self.choices = given.choose(V)
@@ -139,6 +143,16 @@ class Left:
             "linear": View(clipped @ clipped.T, np.sum(self.correlations, axis=0)),
             "Gaussian": self._regressed(K, gaussian_expectation(self.correlations))[0],
         }
+
+    @property
+    def skewness(self) -> float:
+        """The largest absolute skewness of what is left; of a kernel, that of its first feature."""
+        if self.columns is None:
+            n = len(self._view.gram)
+            t = sla.eigh(self._view.gram, subset_by_index=[n - 1, n - 1], check_finite=False)[1]
+        else:
+            t = np.clip(self.columns, -_CLIP, _CLIP)
+        return float(np.abs(skew(t, axis=0)).max())
 
     def _regressed(self, K: np.ndarray, expected: np.ndarray) -> tuple[View, Choice, Residuals]:
         """R K R' with the regression of all features of K, chosen by the leading ones."""
@@ -207,6 +221,17 @@ def gaussian_expectation(correlations: list[np.ndarray]) -> np.ndarray:
     for rho in correlations:
         product = product / np.sqrt(1 + 2 * (1 - rho) / d)
     return np.asarray(product - (1 + 2 / d) ** (-d / 2))
+
+
+def _tame(V: np.ndarray) -> np.ndarray:
+    """Normal scores in the place of columns with values far outside, as codes for missing ones.
+
+    A regression would see nothing else. Conditional independence is that of monotone functions.
+    """
+    away = np.abs(V - np.median(V, axis=0)).max(axis=0)
+    far = away > _FAR * column_units(V)
+    V[:, far] = ndtri((rankdata(V[:, far], axis=0) - 0.5) / len(V))
+    return V
 
 
 def _standardized(t: np.ndarray, given: Condition) -> np.ndarray:

@@ -257,6 +257,21 @@ def test_masked_targets_and_weights_are_refused(model, rng):
     assert not any(name.endswith("_") for name in vars(estimator))
 
 
+SCORED = [m for m in MODELS if "y" in inspect.signature(getattr(m, "score", len)).parameters]
+
+
+@pytest.mark.parametrize("model", SCORED, ids=lambda model: model.__name__)
+def test_scores_refuse_masks(model, rng):
+    """Before anything is computed: not even a fit is needed."""
+    X, y = rng.normal(size=(12, 1)), np.arange(12) % 2.0
+    estimator = model(mercer.Quantile()) if model is mercer.KernelMachine else model()
+    with pytest.raises(DomainError, match="y has 1 masked entries"):
+        estimator.score(X, np.ma.array(y, mask=HIDDEN))
+    if "sample_weight" in inspect.signature(model.score).parameters:
+        with pytest.raises(DomainError, match="sample_weight has 1 masked entries"):
+            estimator.score(X, y, sample_weight=np.ma.array(np.ones(12), mask=HIDDEN))
+
+
 def test_a_mask_that_hides_nothing_is_no_harm(rng):
     X, y = rng.normal(size=(12, 1)), np.arange(12.0)
     model, plain = mercer.KernelRidge(), mercer.KernelRidge().fit(X, y)

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -25,20 +25,43 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def without_masks(method: Callable[P, T]) -> Callable[P, T]:
+    """A method that refuses arguments of which some entries are masked: arrays lose their mask."""
+    names = tuple(signature(method).parameters)
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            unmasked(value, name)
+        return method(*args, **kwargs)
+
+    return checked
+
+
+class Regressor(RegressorMixin):
+    """scikit-learn's mixin, whose score does not see masks."""
+
+    score = without_masks(RegressorMixin.score)
+
+
+class Classifier(ClassifierMixin):
+    """scikit-learn's mixin, whose score does not see masks."""
+
+    score = without_masks(ClassifierMixin.score)
+
+
 def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
     """A method that fits: it ends, or leaves the estimator as it was.
 
     Whatever stops it, a refused argument, a lack of memory or Ctrl-C, no model is left whose parts
     belong to different data. So ``fit`` assigns attributes and never writes into those it finds.
-    Targets and weights of which some are masked are refused, since arrays lose their mask.
+    Targets and weights of which some are masked are refused.
     """
-    names = tuple(signature(fit).parameters)
+    fit = without_masks(fit)
 
     @wraps(fit)
     def whole(*args: P.args, **kwargs: P.kwargs) -> T:
         estimator: Any = args[0]
-        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
-            unmasked(value, name)
         before = dict(vars(estimator))
         try:
             return fit(*args, **kwargs)

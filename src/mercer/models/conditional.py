@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -24,13 +24,13 @@ from ..solvers.auto import choose, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.pivoted import pivoted_cholesky
-from .common import all_or_nothing, check_data, on_vectors
+from .common import Regressor, all_or_nothing, check_data, on_vectors
 
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
 
 
-class ConditionalEmbedding(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     r"""The conditional mean embedding: ridge regression from X into the space of a kernel on Y.
 
     .. math:: \mu_{Y|x} = \sum_i \beta_i(x)\, l(y_i, \cdot), \qquad

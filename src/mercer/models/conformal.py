@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, check_cv, train_test_split
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length, get_tags, indexable
 from sklearn.utils.metaestimators import _safe_split
@@ -21,14 +21,14 @@ from sklearn.utils.validation import (
 
 from ..data import Data
 from ..solvers.cholesky import NotPositiveDefiniteError
-from .common import all_or_nothing, check_data
+from .common import Regressor, all_or_nothing, check_data
 from .ridge import KernelRidge
 
 METHODS = ("auto", "jackknife+", "cv+", "split")
 _ENTRIES = 2**22  # of the array (new samples) x (training samples) that is held at a time
 
 
-class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     r"""Prediction intervals for any regressor, by how wrong it is on samples it has not seen.
 
     With :math:`\mu_{-i}` the model trained without sample i (or without its fold) and

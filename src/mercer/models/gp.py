@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +22,7 @@ from ..search.outcome import Tuning
 from ..solvers import criteria
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.weight_space import Factor, factors_of
-from .common import all_or_nothing, check_data, check_number, covariance
+from .common import Regressor, all_or_nothing, check_data, check_number, covariance
 from .gp_evidence import evidences, joint_evidence, near
 from .gp_parts import ProcessPart, draw, summands
 from .gp_posterior import NewSamples, exact, is_approximate, make_gram, search_rows
@@ -31,7 +31,7 @@ _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observati
 _NONE = np.zeros(1)
 
 
-class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
     r"""Gaussian process regression.
 
     .. math:: y_i = f(x_i) + e_i, \quad f \sim GP(0, k), \quad e_i \sim N(0, \alpha)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -19,7 +19,7 @@ from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..search.descent import rows_of, search
 from ..solvers.laplace import Mode, laplace_evidence, mode_of
-from .common import all_or_nothing, check_data, covariance
+from .common import Classifier, all_or_nothing, check_data, covariance
 from .gp_posterior import NewSamples, exact, make_gram, search_rows
 
 _MATRICES = 5  # of all samples that are there at once in a step of the search
@@ -54,7 +54,7 @@ class Latent:
         return mean, np.maximum(variance, 0.0)
 
 
-class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
+class GaussianProcessClassifier(Classifier, BaseEstimator):
     r"""Gaussian process classification.
 
     .. math:: P(y = 1 \mid x) = \sigma(f(x)), \quad f \sim GP(0, k)

@@ -6,17 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn.base import ClassifierMixin
 
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
-from .common import all_or_nothing, check_weights
+from .common import Classifier, all_or_nothing, check_weights
 from .machine import RepresenterMachine, best_class
 
 
-class KernelLogisticRegression(ClassifierMixin, RepresenterMachine):
+class KernelLogisticRegression(Classifier, RepresenterMachine):
     r"""Kernel logistic regression.
 
     .. math:: \min_{f_k \in H,\, b_k} -\sum_i w_i \log p(y_i \mid x_i)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -14,7 +14,7 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.notation.named import as_kernel
 from ..solvers.auto import solve_ridge
-from .common import all_or_nothing, check_data, check_number, check_weights
+from .common import Classifier, Regressor, all_or_nothing, check_data, check_number, check_weights
 from .kept import KeepsSamples
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
@@ -77,7 +77,7 @@ class LeastSquaresMachine(KeepsSamples, BaseEstimator):
         return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
 
 
-class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
+class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
     r"""Least-squares support vector regression.
 
     .. math:: \min_{f \in H_k, b} \|f\|^2 + C \sum_i w_i (y_i - f(x_i) - b)^2
@@ -135,7 +135,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
         return self._values(X)
 
 
-class LSSVC(ClassifierMixin, LeastSquaresMachine):
+class LSSVC(Classifier, LeastSquaresMachine):
     r"""Least-squares support vector classifier: :class:`LSSVR` on labels ±1, one per class.
 
     Parameters

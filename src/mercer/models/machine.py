@@ -22,7 +22,7 @@ from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
-from .common import all_or_nothing, check_data, check_number, check_weights
+from .common import all_or_nothing, check_data, check_number, check_weights, without_masks
 from .kept import KeepsSamples
 
 
@@ -329,6 +329,7 @@ class KernelMachine(RepresenterMachine):
         labels = self.loss_.targets in ("sign", "classes")
         return self.classes_[best_class(f)] if labels else self.loss_.prediction(f)
 
+    @without_masks
     def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
         """R^2 of numbers, accuracy of classes, the part of the deviance explained of counts."""
         predicted = self.predict(X)

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -22,14 +22,14 @@ from ..solvers.cholesky import CholeskyFactor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
 from ..solvers.output import learn_output
-from .common import all_or_nothing, check_data
+from .common import Regressor, all_or_nothing, check_data
 from .kept import few_gram
 from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
 
 
-class MultiOutputKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
     r"""Kernel ridge regression in the space of an operator-valued kernel.
 
     .. math:: \min_{f \in H_K} \sum_i w_i \|y_i - f(x_i)\|^2 + \alpha \|f\|^2

@@ -21,7 +21,7 @@ from ..data import Data, length
 from ..exceptions import NumericalWarning
 from ..frames import all_numbers
 from ..solvers.views import FORMS
-from .common import check_data
+from .common import check_data, without_masks
 
 
 @cache
@@ -94,6 +94,7 @@ class ViewMethods(ABC):
         R = correlate([self.project(view, m) for m, view in enumerate(found)])
         return R if pairwise else mean_correlation(R)
 
+    @without_masks
     def score(self, X: Any, y: Data = None) -> float:
         """The mean of :meth:`correlations` over pairs of views and components."""
         return float(self.correlations(X, y).mean())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import take
@@ -17,7 +17,7 @@ from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
-from .common import all_or_nothing
+from .common import Regressor, all_or_nothing
 from .kept import KeepsSamples
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty
@@ -45,7 +45,7 @@ def lengthened(scores: np.ndarray, offset: np.ndarray, variance: float) -> np.nd
     return np.asarray(scores * np.maximum(factor, 1)[:, None])
 
 
-class LearnedPreImage(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstimator):
+class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     r"""Pre-images learned from examples: ridge regression from coordinates s to samples x.
 
     .. math:: x(s) = \bar x + \sum_i c_i\, \kappa(s, s_i), \qquad

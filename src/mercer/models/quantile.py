@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses.regression import Quantile
-from .common import all_or_nothing, check_weights
+from .common import Regressor, all_or_nothing, check_weights, without_masks
 from .machine import RepresenterMachine
 
 
-class KernelQuantileRegressor(RegressorMixin, RepresenterMachine):
+class KernelQuantileRegressor(Regressor, RepresenterMachine):
     r"""Quantiles of y given x, by the pinball loss.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i\, \rho_q(y_i - f(x_i) - b)
@@ -137,6 +136,7 @@ class KernelQuantileRegressor(RegressorMixin, RepresenterMachine):
         fitted[:, order] = np.sort(fitted, axis=1)
         return fitted[:, 0] if np.ndim(self.quantiles) == 0 else fitted
 
+    @without_masks
     def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
         """The part of the pinball loss explained, 1 - loss / loss of constants; mean over q."""
         fitted = self._raw(self.predict(X))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -19,13 +19,13 @@ from ..rkhs.function import RKHSFunction
 from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
-from .common import all_or_nothing, check_data
+from .common import Regressor, all_or_nothing, check_data
 from .kept import KeepsSamples
 
 SOLVERS = ("auto", *auto.SOLVERS)
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, KeepsSamples, BaseEstimator):
+class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     r"""Kernel ridge regression.
 
     .. math:: \min_{f \in H_k} \sum_i w_i (y_i - f(x_i))^2 + \alpha \|f\|^2

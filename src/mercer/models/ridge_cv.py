@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupShuffleSplit, ParameterGrid, ShuffleSplit, check_cv
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, indexable
@@ -17,7 +17,7 @@ from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
-from .common import all_or_nothing
+from .common import Regressor, all_or_nothing
 from .ridge import KernelRidge
 
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
@@ -262,7 +262,7 @@ class KernelRidgeCV(KernelRidge):
         return KernelRidge(**given).set_params(**clone(self.best_params_, safe=False))
 
 
-class _HeldOut(RegressorMixin, BaseEstimator):
+class _HeldOut(Regressor, BaseEstimator):
     """Stands before a scorer for the models that predicted these values."""
 
     def __init__(self, values: np.ndarray) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -17,10 +17,10 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.notation.named import as_kernel
 from ..solvers.semiparametric import SemiparametricProblem
-from .common import all_or_nothing, check_data
+from .common import Regressor, all_or_nothing, check_data
 
 
-class SemiparametricModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
     """What the three models share: targets, the choice of alpha, the solution and its scores."""
 
     saved_state: ClassVar[tuple[str, ...]] = (

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
@@ -19,7 +19,7 @@ from ..gram.tiles import cores, on_pool, run
 from ..progress import counted
 from ..solvers.box import BoxProblem, BoxSolution
 from .calibration import Calibration
-from .common import all_or_nothing, check_weights
+from .common import Classifier, all_or_nothing, check_weights
 from .svm_base import SupportVectorMachine
 from .svm_report import DualReport, report_of
 
@@ -49,7 +49,7 @@ def _has_probabilities(machine: Any) -> bool:
     return True
 
 
-class VectorClassifier(ClassifierMixin, SupportVectorMachine):
+class VectorClassifier(Classifier, SupportVectorMachine):
     """What the two classifiers share: one problem per pair of classes, and voting."""
 
     saved_state: ClassVar[tuple[str, ...]] = (

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
@@ -14,14 +13,14 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, multiplier
-from .common import all_or_nothing, check_number, check_weights
+from .common import Regressor, all_or_nothing, check_number, check_weights
 from .svm_base import SupportVectorMachine, fill_up
 from .svm_report import DualReport, report_of
 
 Solved = tuple[np.ndarray, DualReport, str]  # beta, certificate, why the solver stopped early
 
 
-class VectorRegressor(RegressorMixin, SupportVectorMachine):
+class VectorRegressor(Regressor, SupportVectorMachine):
     """What the two regressors share: f(x) = sum_i beta_i k(x_i, x) + b."""
 
     C: float

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import take
 from ..engine.memory import parse_memory
 from ..frames import pandas
 from ..kernels.base import Kernel
+from ..models.common import Classifier
 from ..models.svm import SVC
 from ..models.svm_cv import SVCCV
 from ..progress import progress
@@ -42,7 +43,7 @@ class Trial(NamedTuple):
         return self.accuracy, self.minus_error
 
 
-class TableClassifier(ClassifierMixin, TableModel):
+class TableClassifier(Classifier, TableModel):
     """A classifier on a table: the kernel, and the machine on it, are chosen by validation.
 
     Least-squares machines are compared over all kernels first, since their validation has a closed

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +19,7 @@ from ..frames import pandas
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
+from ..models.common import Regressor
 from ..models.ridge import KernelRidge
 from ..models.ridge_cv import KernelRidgeCV
 from ..search.outcome import readable
@@ -105,7 +106,7 @@ def exact(kernel: Kernel) -> Kernel:
     return kernel.kernel if isinstance(kernel, Nystrom) else kernel
 
 
-class TableRegressor(RegressorMixin, TableModel):
+class TableRegressor(Regressor, TableModel):
     """Kernel ridge regression on a table, its kernel chosen from what the columns are.
 
     Parameters

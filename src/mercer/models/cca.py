@@ -118,7 +118,7 @@ class KernelCCA(MultiViewModel):
         many columns, in O(n rank^2) time. ``"auto"`` is exact up to 3000 samples, and takes at
         most 500 columns beyond. Kernels with few features are exact in any case.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
         Draws the pivots of factors.
 
@@ -138,6 +138,8 @@ class KernelCCA(MultiViewModel):
         Their means over the training samples: scores are ``functions_[m](X) - offsets_[m]``.
     kernels_ : list of Kernel
         The kernels with every data-dependent parameter as a number.
+    grams_ : list of Gram
+        The operator of the ``points_`` of each view; ``explain()`` says how its K was used.
     left_out_ : ndarray of shape (M,)
         The share of the trace of each Gram matrix that its factor leaves out; 0 if exact.
     solution_ : CanonicalSolution
@@ -225,6 +227,18 @@ class KernelCCA(MultiViewModel):
         check_is_fitted(self)
         parts = zip(self.kernels_, self.points_, self.dual_coef_, strict=True)
         return [RKHSFunction(kernel, points, dual) for kernel, points, dual in parts]
+
+    @property
+    def grams_(self) -> list[Any]:
+        """The operator of the points of each view."""
+        check_is_fitted(self)
+        found = []
+        for kernel, points, lost in zip(self.kernels_, self.points_, self.left_out_, strict=True):
+            gram: Any = kernel.gram(points, self.plan)
+            how = f"by a factor that leaves out {lost:.2g} of its trace" if lost else "exactly"
+            gram.notes = (f"K of the training samples was used {how}",)
+            found.append(gram)
+        return found
 
     def _shares(self, X: Data, view: int, Q: np.ndarray) -> np.ndarray:
         X = self._check_view(X, view, self.kernels_[view], reset=False)

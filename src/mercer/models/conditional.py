@@ -53,7 +53,7 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         several values, the one with the smallest leave-one-out error in the space of l is taken;
         ``"auto"`` tries 25 of them, around the mean of k(x, x).
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Attributes
     ----------

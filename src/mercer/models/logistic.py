@@ -40,7 +40,7 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     max_iter : int, optional
         Most Newton steps, by default 100.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Attributes
     ----------

@@ -91,7 +91,7 @@ class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
     kernel, degree, gamma, coef0
         As in :class:`SVC`.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Attributes
     ----------

@@ -199,7 +199,7 @@ class KernelMachine(RepresenterMachine):
     max_iter : int, optional
         Most steps of the solver.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Attributes
     ----------

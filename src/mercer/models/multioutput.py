@@ -55,7 +55,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
     max_iter : int
         Most iterations, of conjugate gradients and in learning B.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
         Draws the samples a preconditioner is made from.
 

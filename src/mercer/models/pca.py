@@ -82,7 +82,7 @@ class KernelPCA(PrincipalSubspace):
     n_jobs : int, optional
         The number of threads, unless the plan says it; by default all cores.
     plan : Plan, optional
-        Memory, threads and rank of the Gram matrix.
+        Memory and threads to use, and how K is stored.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     alphas : array of float
         The penalties to choose from.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
     max_iter : int, optional
         Most steps of the dual solver; no limit by default.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Attributes
     ----------

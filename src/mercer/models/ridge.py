@@ -54,7 +54,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     tol : float
         Relative residual at which ``"cg"`` stops.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
         Draws the preconditioner of ``"cg"``.
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..gram.plan import Plan
 from ..gram.polyharmonic import PolyharmonicGram
 from .common import all_or_nothing
 from .semiparametric import SemiparametricModel
@@ -23,12 +24,18 @@ class SplineModel(SemiparametricModel):
     center_: np.ndarray
     scale_: float
 
-    def __init__(self, order: int = 2, *, alpha: Any = "gcv") -> None:
+    def __init__(self, order: int = 2, *, alpha: Any = "gcv", plan: Plan | None = None) -> None:
         self.order = order
         self.alpha = alpha
+        self.plan = plan
 
     def _fit(self, X: np.ndarray, y: Any, sample_weight: Any) -> Self:
-        m, d = self.order, X.shape[1]
+        m, d, plan = self.order, X.shape[1], self.plan
+        if plan is not None and (plan.rank is not None or plan.storage not in ("auto", "dense")):
+            raise ValueError(
+                "the matrix of a spline, which is positive definite only beside its polynomials, "
+                'is stored and has no features; give the plan no rank, and storage="auto".'
+            )
         if not isinstance(m, Integral) or isinstance(m, bool) or 2 * m <= d:
             raise ValueError(
                 f"order must be an integer > d / 2, so at least {d // 2 + 1} for X with d = {d} "
@@ -47,6 +54,8 @@ class SplineModel(SemiparametricModel):
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: the operator is made again, not stored."""
         self.gram_ = PolyharmonicGram((self.points_ - self.center_) / self.scale_, self.order)
+        if self.plan is not None:
+            self.gram_.limit, self.gram_.workers = self.plan.limit, self.plan.workers
 
 
 class SmoothingSpline(SplineModel):
@@ -66,6 +75,8 @@ class SmoothingSpline(SplineModel):
     alpha : "gcv", "loo" or float
         Strength of the penalty, >= 0, or the criterion that chooses it: generalised
         cross-validation or leave-one-out error, added up over targets.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored: as an array, always.
 
     Attributes
     ----------
@@ -174,6 +185,8 @@ class ThinPlateSpline(SplineModel):
         m > d / 2.
     alpha : "gcv", "loo" or float
         As in :class:`SmoothingSpline`, which is the case d = 1.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored: as an array, always.
 
     Attributes
     ----------

@@ -9,10 +9,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..data import Data, take
+from ..gram.plan import Plan
 from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
 from .aggregate import kernel_grid
 from .discrepancy import group_sums
+from .planned import planned
 from .samples import Samples
 
 _PROBE = 500  # samples on which the variance under the hypothesis is estimated
@@ -25,6 +27,7 @@ _LEAST = 8  # samples of each kind that can be split
 _REACH = np.log(1e3)  # logarithms of parameters change by no more than this
 
 
+@planned
 def optimize_kernel(
     X: Data,
     Y: Data,
@@ -32,6 +35,7 @@ def optimize_kernel(
     *,
     tune: bool = True,
     rng: Any = None,
+    plan: Plan | None = None,
 ) -> Kernel:
     r"""The kernel with which a test of these two samples has most power.
 
@@ -54,6 +58,8 @@ def optimize_kernel(
         Improve the numbers in the kernels by gradients? Those without gradients stay as they are.
     rng : None, int or Generator
         Draws the samples from which the grid is made, and those used for gradients.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored: as arrays, of some of the samples.
 
     Examples
     --------

@@ -123,7 +123,7 @@ class TableRegressor(Regressor, TableModel):
     styles : dict, optional
         How the numbers of columns of strings are written, by name (:mod:`mercer.tables.numbers`).
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
     rank : int, None or "auto"
         The number of landmarks by which the kernel of the final model is approximated. None is
         exact, at a cost that grows with the third power of the number of rows; "auto" is exact up

@@ -84,7 +84,7 @@ def ridge_path(
     sample_weight : array of shape (n,), optional
         Weights >= 0.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Returns
     -------

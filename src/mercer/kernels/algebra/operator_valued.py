@@ -116,6 +116,11 @@ class OperatorGram:
         joint = [(J.cross(points(X_new)), points) for J, points in self.joint]
         return OperatorGram(kronecker, joint, self.n_outputs)
 
+    def explain(self) -> str:
+        """How the matrices that it is made of are stored, and what that costs."""
+        parts = [f"{K.explain()}\n  times a {len(B)} x {len(B)} matrix" for K, B in self.kronecker]
+        return "\n".join(parts + [J.explain() for J, _ in self.joint])
+
     def to_dense(self) -> np.ndarray:
         """The (n T, m T) matrix, sample by sample: meant for small n, and for tests."""
         (n, m), T = self.shape, self.n_outputs

@@ -64,7 +64,7 @@ class Evaluator:
             dtype = np.dtype(np.result_type(f.dtype, g.dtype) if dtypes is None else dtypes[number])
             self._uses.append({})
             for atom, other in zip(f.atoms(), g.atoms(), strict=True):
-                place = atom.metric, id(atom.points)
+                place = atom.metric, id(atom.points), id(other.points)
                 if place not in metrics:
                     metrics[place] = _Metric(atom.metric, atom.points, other.points)
                 # an atom that occurs twice is not the last use of its distances
@@ -164,12 +164,8 @@ class _Use:
     """An atom as a function of tiles of distances, in a precision."""
 
     def __init__(self, metric: _Metric, atom: Atom, dtype: np.dtype) -> None:
-        self.metric, self.profile, self.weight, self.dtype = (
-            metric,
-            atom.profile,
-            atom.weight,
-            dtype,
-        )
+        self.metric, self.dtype = metric, dtype
+        self.profile, self.weight = atom.profile, atom.weight
         self.most = _LARGEST * float(np.finfo(dtype).max) / abs(self.weight)
         metric.uses.append(self)
 

@@ -114,11 +114,11 @@ class Bank:
         precise = set()
         for place, K in family.on(some).tiles(set(range(len(self))))(slice(None), slice(None)):
             np.fill_diagonal(K, 0)
-            largest = float(max(K.max(), -K.min()))
-            np.fill_diagonal(K, K.sum(axis=0) / max(1, len(K) - 1))
-            K -= K.mean(axis=0)
-            K -= K.mean(axis=1)[:, None]
-            if np.sqrt(np.vdot(K, K) / K.size) < _RESOLVED * largest:
+            largest, n = float(max(K.max(), -K.min())), len(K)
+            means = K.sum(axis=0) / max(1, n - 1)
+            np.fill_diagonal(K, means)  # they are those of whole rows now
+            centred = np.vdot(K, K) - 2 * n * np.vdot(means, means) + means.sum() ** 2
+            if centred < K.size * (_RESOLVED * largest) ** 2:
                 precise.add(place)
         return precise
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import Gaussian, Laplacian, Linear
+from mercer import Gaussian, KernelRidge, Laplacian, Linear
 from mercer.kernels.base import Kernel
 
 
@@ -46,12 +46,47 @@ def test_blocks_follow_the_method_of_a_subclass(kind, values, p, rng):
     assert kernel.formula(P) is None
 
 
+@pytest.mark.parametrize("own", ["pairwise", "tiles"])
+def test_features_of_a_parent_are_not_those_of_other_values(own, rng):
+    class ByPairs(Linear):
+        def pairwise(self, X, Y):
+            return super().pairwise(X, Y) ** 3
+
+    class ByTiles(Linear):
+        def pairwise(self, X, Y):
+            return self.tiles(X, Y)(slice(None), slice(None))
+
+        def tiles(self, X, Y):
+            inner = super().tiles(X, Y)
+            return lambda rows, cols: inner(rows, cols) ** 3
+
+        def diag(self, X):
+            return super().diag(X) ** 3
+
+    X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    kernel = ByPairs() if own == "pairwise" else ByTiles()
+    P = kernel.prepare(X)
+    assert kernel.features(P) is None
+    assert kernel.n_features(P) is None
+    K = (X @ X.T) ** 3
+    wanted = K @ np.linalg.solve(K + np.eye(30), y)
+    found = KernelRidge(1.0, kernel=kernel).fit(X, y).predict(X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+
+
 def test_what_a_class_does_not_touch_stays():
     class Named(Gaussian):
         because = "its parent is"
 
     assert Named.tiles is Gaussian.tiles
     assert Named.formula is Gaussian.formula
+
+    class Logarithmic(Linear):
+        def prepare(self, X):
+            return super().prepare(np.log(X))
+
+    assert Logarithmic.features is Linear.features
+    assert Logarithmic.formula is Kernel.formula
 
     class Doubled(Linear):
         def pairwise(self, X, Y):

@@ -14,11 +14,16 @@ _VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statem
 def settle(cls: Any, base: Any) -> None:
     """Give a new class the defaults of ``base`` where what it inherits is not about its values.
 
-    ``tiles`` and ``diag`` of a parent are not those of a class with its own ``pairwise``, and the
-    formula of a parent is not that of a class with any values of its own.
+    ``tiles`` and ``diag`` of a parent are not those of a class with its own ``pairwise``, its
+    features not those of a class with its own blocks, and its formula not that of a class with any
+    values of its own. A class whose values are those of its parent, and only faster, says so by
+    stating them again: ``features = Parent.features``.
     """
     for name in ("tiles", "diag"):
         if _depth(cls, "pairwise") < _depth(cls, name):
+            setattr(cls, name, getattr(base, name))
+    if min(_depth(cls, "pairwise"), _depth(cls, "tiles")) < _depth(cls, "features"):
+        for name in ("features", "n_features", "features_pay"):
             setattr(cls, name, getattr(base, name))
     if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
         cls.formula = base.formula

@@ -8,6 +8,7 @@ import pytest
 
 from mercer import DynamicTimeWarping, GlobalAlignment
 from mercer.exceptions import UnresolvedError
+from mercer.kernels.series import alignment, alignment_loops
 
 
 def paths(m, n):
@@ -194,3 +195,28 @@ def _warped(x, y):
         best = min(D[i, j], D[i, j + 1], D[i + 1, j])
         D[i + 1, j + 1] = (x[i] - y[j]) ** 2 + best
     return D[-1, -1]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [GlobalAlignment(2.0), GlobalAlignment(2.0, band=9), DynamicTimeWarping(0.1)],
+    ids=repr,
+)
+def test_one_long_pair_is_cut_too(kernel, rng, monkeypatch):
+    """So that Ctrl-C is heard; the table is filled by the same operations."""
+    X = [rng.standard_normal((T, 2)) for T in (40, 3, 45, 1)]
+    P = kernel.prepare(X)
+    whole = kernel.pairwise(P, P)
+    W = rng.standard_normal((4, 4))
+    slopes = kernel.grad_theta(P, P, W)
+    calls, compiled = [], alignment_loops.alignments
+
+    def watched(*args):
+        calls.append(compiled(*args))
+        return calls[-1]
+
+    monkeypatch.setattr(alignment_loops, "alignments", watched)
+    monkeypatch.setattr(alignment, "_MOST", 100)
+    np.testing.assert_array_equal(kernel.pairwise(P, P), whole)
+    assert len(calls) > 10
+    np.testing.assert_allclose(kernel.grad_theta(P, P, W), slopes, rtol=1e-12)

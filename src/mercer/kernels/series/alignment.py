@@ -20,6 +20,7 @@ from .base import LogKernel, SeriesKernel, arrays, cells, optional_count
 from .ragged import Ragged, same_channels
 
 _DISTANT = 600.0  # log of a normalised value below which cells of the table may have been lost
+_MOST = 20_000_000  # cells of the table of one pair that are filled by one compiled call
 _FEW = 50  # series that a rule for a parameter looks at
 
 
@@ -36,15 +37,19 @@ def _aligned(
 
     ``slopes``, if given, is filled with derivatives of the logarithms along log(lengthscale).
     """
-    from .alignment_loops import alignments
+    from .alignment_loops import alignment_space, alignments
 
     same_channels(X, Y)
     left, right = arrays(X), arrays(Y)
     width, out = 0 if band is None else int(band), np.empty(len(i))
 
     def job(part: slice) -> None:
-        into = None if slopes is None else slopes[part]
-        out[part] = alignments(*left, *right, i[part], j[part], width, minimum, into)
+        rows, cols = i[part], j[part]
+        sizes = X.size[rows].max(), Y.size[cols].max()
+        room = alignment_space(*sizes, X.channels, width, minimum, slopes is not None)
+        into = out[part], None if slopes is None else slopes[part], room, np.zeros(4), _MOST
+        while alignments(*left, *right, rows, cols, width, minimum, *into) < len(rows):
+            pass  # here Ctrl-C is heard
 
     on_all_cores(job, cells(X, Y, i, j))
     return out

@@ -51,7 +51,7 @@ def reach(s, m, n, band):
 
 # ---- the sum over all alignments, and the smallest -------------------------------------------
 @njit(cache=True, nogil=True)
-def _log_sum(x, x_room, m, y, y_room, n, channels, band, weights, diagonals, slopes):
+def _log_sum(x, x_room, m, y, y_room, n, channels, band, weights, diagonals, slopes, state, left):
     """log of the sum over all alignments of the product of local kernels, and its slope.
 
     A(i, j) = kappa(i, j) (A(i-1, j) + A(i, j-1) + A(i-1, j-1)), with kappa = e / (2 - e) and
@@ -61,16 +61,29 @@ def _log_sum(x, x_room, m, y, y_room, n, channels, band, weights, diagonals, slo
 
     With anti-diagonals for ``slopes`` (else None), these hold the derivatives of A along the
     logarithm of the lengthscale: that of log kappa is 4 q / (2 - e). All terms are >= 0.
+
+    ``state`` holds the anti-diagonal to go on with, the power and the largest cell of the one
+    before. It is written when none of the cells are ``left``, and the result means nothing then.
     """
-    before, last, new = diagonals[0], diagonals[1], diagonals[2]
-    diagonals[:, : m + WIDTH + 2] = 0.0
-    before[0] = top_before = ldexp(1.0, MIDDLE)  # the empty alignment
+    begin = int(state[0])
+    before, last, new = diagonals[begin % 3], diagonals[(begin + 1) % 3], diagonals[(begin + 2) % 3]
     if slopes is not None:
-        slope_before, slope_last, slope_new = slopes[0], slopes[1], slopes[2]
-        slopes[:, : m + WIDTH + 2] = 0.0
-    power = -MIDDLE
-    for s in range(m + n - 1):
+        slope_before, slope_last = slopes[begin % 3], slopes[(begin + 1) % 3]
+        slope_new = slopes[(begin + 2) % 3]
+    if begin == 0:
+        diagonals[:, : m + WIDTH + 2] = 0.0
+        before[0] = ldexp(1.0, MIDDLE)  # the empty alignment
+        if slopes is not None:
+            slopes[:, : m + WIDTH + 2] = 0.0
+        state[1], state[2] = -MIDDLE, before[0]
+    power, top_before = int(state[1]), state[2]
+    state[0] = 0.0
+    for s in range(begin, m + n - 1):
         low, high = reach(s, m, n, band)
+        if left < 0:
+            state[0], state[1], state[2] = s, power, top_before
+            return 0.0, 0.0
+        left -= high - low + 1
         weight = weights[s % 2]
         highest = equal(0.0)
         for i in range(low, high + 1, WIDTH):
@@ -152,13 +165,23 @@ def distant(x, x_start, x_size, y, y_start, y_size, rows, cols, band):
 
 
 @njit(cache=True, nogil=True)
-def _smallest(x, x_room, m, y, y_room, n, channels, band, diagonals):
-    """The smallest sum of squared distances along an alignment inside of the band."""
-    before, last, new = diagonals[0], diagonals[1], diagonals[2]
-    diagonals[:, : m + WIDTH + 2] = inf
-    before[0] = 0.0
-    for s in range(m + n - 1):
+def _smallest(x, x_room, m, y, y_room, n, channels, band, diagonals, state, left):
+    """The smallest sum of squared distances along an alignment inside of the band.
+
+    ``state`` holds the anti-diagonal to go on with, written when none of the cells are ``left``.
+    """
+    begin = int(state[0])
+    before, last, new = diagonals[begin % 3], diagonals[(begin + 1) % 3], diagonals[(begin + 2) % 3]
+    if begin == 0:
+        diagonals[:, : m + WIDTH + 2] = inf
+        before[0] = 0.0
+    state[0] = 0.0
+    for s in range(begin, m + n - 1):
         low, high = reach(s, m, n, band)
+        if left < 0:
+            state[0] = s
+            return 0.0
+        left -= high - low + 1
         for i in range(low, high + 1, WIDTH):
             best = smaller(smaller(load(last, i + 1), load(last, i)), load(before, i))
             cost = squares(x, x_room, i, y, y_room, i + n - 1 - s, channels)
@@ -168,27 +191,39 @@ def _smallest(x, x_room, m, y, y_room, n, channels, band, diagonals):
     return last[m]
 
 
+def alignment_space(x_size, y_size, channels, band, minimum, slopes):
+    """The arrays that pairs of series of at most these sizes are worked out in."""
+    x_room, y_room = int(x_size) + 2 * WIDTH, int(y_size) + 2 * WIDTH
+    weights = np.zeros((2, 2 * (band + WIDTH) if band > 0 and not minimum else 0))
+    if weights.size > 0:
+        step = np.arange(1 - band, band)  # step = i - j, at (i + j) % 2 == step % 2
+        weights[step % 2, band + step // 2] = 1.0 - np.abs(step) / band
+    return (
+        np.empty(channels * x_room),
+        np.empty(channels * y_room),
+        np.empty((3, x_room)),
+        np.empty((3, x_room)) if slopes else None,
+        weights,
+    )
+
+
 @njit(cache=True, nogil=True)
-def alignments(x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum, slopes):
-    """For pairs of series the log of the sum over alignments, or the ``minimum``.
+def alignments(
+    x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum, out, slopes,
+    room, state, most,
+):  # fmt: skip
+    """For pairs of series the log of the sum over alignments, or the ``minimum``, into ``out``.
 
     ``band`` is 0 for all alignments. ``slopes`` is None, or an array that is filled with the
     derivatives of the logarithms along that of the lengthscale. Pairs with the same first series
-    should follow each other.
+    should follow each other. A pair with more than ``most`` cells takes several calls: ``state``,
+    zeros at first, tells the next one where to go on, and the result is the number of pairs done.
     """
-    out, channels = np.empty(rows.size), x.shape[1]
-    if rows.size == 0:
-        return out
-    x_room, y_room = x_size[rows].max() + 2 * WIDTH, y_size[cols].max() + 2 * WIDTH
-    left, right = np.empty(channels * x_room), np.empty(channels * y_room)
-    diagonals = np.empty((3, x_room))
-    tangents = None if slopes is None else np.empty((3, x_room))
-    weights = np.zeros((2, 2 * (band + WIDTH) if band > 0 and not minimum else 0))
-    if weights.size > 0:
-        for step in range(1 - band, band):  # step = i - j, at (i + j) % 2 == step % 2
-            weights[step % 2, band + step // 2] = 1.0 - abs(step) / band
+    left, right, diagonals, tangents, weights = room
+    channels, x_room = x.shape[1], diagonals.shape[1]
+    y_room = right.size // channels
     at = -1
-    for p in range(rows.size):
+    for p in range(int(state[3]), rows.size):
         m, n = x_size[rows[p]], y_size[cols[p]]
         if rows[p] != at:
             at = rows[p]
@@ -199,11 +234,18 @@ def alignments(x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum
         if abs(m - n) >= width:
             out[p] = inf if minimum else -inf
         elif minimum:
-            out[p] = _smallest(left, x_room, m, right, y_room, n, channels, width, diagonals)
+            out[p] = _smallest(
+                left, x_room, m, right, y_room, n, channels, width, diagonals,
+                state, most,
+            )  # fmt: skip
         else:
             out[p], slope = _log_sum(
-                left, x_room, m, right, y_room, n, channels, width, weights, diagonals, tangents
-            )
+                left, x_room, m, right, y_room, n, channels, width, weights,
+                diagonals, tangents, state, most,
+            )  # fmt: skip
         if slopes is not None:
             slopes[p] = slope
-    return out
+        if state[0] > 0:
+            state[3] = p
+            return p
+    return rows.size

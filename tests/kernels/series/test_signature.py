@@ -9,6 +9,7 @@ from scipy.special import i0, j0
 
 from mercer import Gaussian, Linear, Matern, Polynomial, Signature
 from mercer.exceptions import DomainError
+from mercer.kernels.series import signature, signature_loops
 
 
 def tensors(path, order, depth):
@@ -187,3 +188,29 @@ class TestTimeStamps:
             with pytest.raises(DomainError, match="sample 1 are missing"):
                 Signature(add_time=True)([good, bad])
             assert np.isfinite(Signature()([good, bad])).all()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Signature(order=2, lengthscale=9.0),
+        Signature(Gaussian(2.0)),
+        Signature(Gaussian(2.0), depth=2),
+    ],
+    ids=repr,
+)
+def test_one_long_pair_is_cut_too(kernel, rng, monkeypatch):
+    """So that Ctrl-C is heard; the table is filled by the same operations."""
+    P = kernel.prepare([rng.standard_normal((T, 2)) for T in (70, 3, 45, 1)])
+    whole = kernel.pairwise(P, P)
+    name = "signatures" if kernel.kernel is None else "lifted_signatures"
+    calls, compiled = [], getattr(signature_loops, name)
+
+    def watched(*args):
+        calls.append(compiled(*args))
+        return calls[-1]
+
+    monkeypatch.setattr(signature_loops, name, watched)
+    monkeypatch.setattr(signature, "_MOST", 100)
+    np.testing.assert_allclose(kernel.pairwise(P, P), whole, rtol=1e-12)
+    assert len(calls) > 50

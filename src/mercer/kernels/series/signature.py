@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data import Data, take
+from ...data import Data, length, take
 from ...exceptions import DomainError
 from ...params import Hyperparameter, integer, one_of, parameter, positive
 from ..base import Kernel
@@ -18,6 +18,7 @@ from .base import SeriesKernel, arrays, cells, optional_count
 from .ragged import Ragged, ragged, same_channels, segments
 
 _VALUES = 500_000  # of the kernel on points that are held at once
+_MOST = 10_000_000  # cells of the table of one pair that are filled by one compiled call
 _TYPICAL = 10.0  # k(x, x) by the rule "median"
 _WIDEST = 1e30  # how far from the size of the data that rule looks
 _FEW = 50  # series it looks at
@@ -214,7 +215,8 @@ class Signature(SeriesKernel):
         return (tuple(shares.tolist()) if order <= _UNROLLED else shares), depth
 
     def _linear(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .signature_loops import signatures
+        from ...gram.tiles import go_on
+        from .signature_loops import signature_space, signatures
         from .signature_third import third_order
 
         same_channels(X, Y)
@@ -224,7 +226,14 @@ class Signature(SeriesKernel):
 
         def job(part: slice) -> None:
             data = *left, *right, i[part], j[part]
-            out[part] = third_order(*data) if default else signatures(*data, *terms)
+            if default:
+                out[part] = third_order(*data)
+                return
+            sizes = X.size[i[part]].max(), Y.size[j[part]].max()
+            room = signature_space(*sizes, X.channels, len(terms[0]), terms[1])
+            into = out[part], room, np.zeros(2, np.int64), _MOST
+            while signatures(*data, *terms, *into) < len(out[part]):
+                go_on()
 
         on_all_cores(job, cells(X, Y, i, j))
         return out
@@ -270,12 +279,17 @@ class Signature(SeriesKernel):
         return [h for h in found if self.kernel is None or h.name != "lengthscale"]
 
     def _lifted(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from .signature_loops import lifted_signatures
+        from ...gram.tiles import go_on
+        from .signature_loops import lifted_signatures, signature_space
 
-        out = np.empty(len(i))
+        out, terms = np.empty(len(i)), self._terms()
         for group in self._groups(X, Y, i, j):
-            shape = (group.start, group.size)
-            out[group.pairs] = lifted_signatures(group.values, *shape, *self._terms())
+            found, state = np.empty(len(group.pairs)), np.zeros(2, np.int64)
+            room = signature_space(len(group.values), group.size.max(), 0, len(terms[0]), terms[1])
+            given = group.values, group.start, group.size, *terms
+            while lifted_signatures(*given, found, room, state, _MOST) < len(found):
+                go_on()
+            out[group.pairs] = found
         return out
 
     def _groups(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> Iterator[_Group]:
@@ -295,8 +309,24 @@ class Signature(SeriesKernel):
             used = slice(int(start.min()), int((start + size).max()))
             path = take(X.values, slice(X.start[row], X.start[row] + X.size[row]))
             others = take(points, used)
-            values = np.ascontiguousarray(self.kernel.pairwise(path, others), dtype=np.float64)
+            values = self._between(path, others)
             yield _Group(here, path, others, values, start - used.start, size)
+
+    def _between(self, path: Data, others: Data) -> np.ndarray:
+        """The kernel on points between those of a path and others, some rows at a time."""
+        from ...gram.tiles import go_on
+
+        assert self.kernel is not None
+        n, m = length(path), length(others)
+        step = max(1, _MOST // m)
+        if n <= step:
+            return np.ascontiguousarray(self.kernel.pairwise(path, others), dtype=np.float64)
+        values = np.empty((n, m))
+        for start in range(0, n, step):
+            go_on()
+            rows = slice(start, start + step)
+            values[rows] = self.kernel.pairwise(take(path, rows), others)
+        return values
 
     @property
     def properties(self) -> prop.Properties:

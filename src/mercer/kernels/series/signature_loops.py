@@ -97,18 +97,26 @@ def _differences(values, first, s, m, n, x_room, out):
 @njit(cache=True, nogil=True)
 def _product(
     x, x_room, m, y, y_room, n, channels, values, first, depth, shares,
-    rows, cols, total, R, met, diagonals,
+    rows, cols, total, R, met, diagonals, state, left,
 ):  # fmt: skip
     """The inner product of the signatures of two paths with m and n increments.
 
     Increments are given by their coordinates; or, with 0 channels, D(i, j) comes from the values
     of a kernel at the points of both paths, those of the second from column ``first`` on.
+
+    ``state`` holds the anti-diagonal to go on with, written when none of the cells are ``left``.
     """
-    levels, step = max(depth, 1), min(depth, 1)
-    before, last, new = diagonals[0], diagonals[1], diagonals[2]
-    diagonals[:], rows[:], cols[:], total[:] = 0.0, 0.0, 0.0, 0.0
-    for s in range(m + n - 1):
+    levels, step, begin = max(depth, 1), min(depth, 1), state[0]
+    before, last, new = diagonals[begin % 3], diagonals[(begin + 1) % 3], diagonals[(begin + 2) % 3]
+    if begin == 0:
+        diagonals[:], rows[:], cols[:], total[:] = 0.0, 0.0, 0.0, 0.0
+    state[0] = 0
+    for s in range(begin, m + n - 1):
         low, high = reach(s, m, n, m + n)
+        if left < 0:
+            state[0] = s
+            return 0.0
+        left -= high - low + 1
         if channels == 0 and s % _AHEAD == 0:
             _differences(values, first, s, m, n, x_room, met)
         for i in range(low, high + 1, WIDTH):
@@ -144,19 +152,27 @@ def _space(x_room, y_room, order, depth):
 
 
 @njit(cache=True, nogil=True)
-def signatures(x, x_start, x_size, y, y_start, y_size, rows, cols, shares, depth):
-    """Inner products of signatures for pairs of paths, given by their increments.
+def signature_space(x_size, y_size, channels, order, depth):
+    """These arrays for paths of at most so many points, and some for their coordinates."""
+    x_room, y_room = x_size + 2 * WIDTH, y_size + 2 * WIDTH
+    coordinates = np.empty(channels * x_room), np.empty(channels * y_room)
+    return coordinates + _space(x_room, y_room, order, depth)
 
-    ``depth`` is 0 for all levels. Pairs with the same first path should follow each other.
+
+@njit(cache=True, nogil=True)
+def signatures(
+    x, x_start, x_size, y, y_start, y_size, rows, cols, shares, depth, out, room, state, most
+):
+    """Inner products of signatures for pairs of paths, given by their increments, into ``out``.
+
+    ``depth`` is 0 for all levels. Pairs with the same first path should follow each other. A pair
+    with more than ``most`` cells takes several calls: ``state``, zeros at first, tells the next
+    one where to go on, and the result is the number of pairs done.
     """
-    out, channels, nothing = np.empty(rows.size), x.shape[1], np.empty((0, 0))
-    if rows.size == 0:
-        return out
-    x_room, y_room = x_size[rows].max() + 2 * WIDTH, y_size[cols].max() + 2 * WIDTH
-    left, right = np.empty(channels * x_room), np.empty(channels * y_room)
-    along, down, total, R, met, diagonals = _space(x_room, y_room, len(shares), depth)
-    at = -1
-    for p in range(rows.size):
+    left, right, along, down, total, R, met, diagonals = room
+    channels, nothing, at = x.shape[1], np.empty((0, 0)), -1
+    x_room, y_room = left.size // channels, right.size // channels
+    for p in range(state[1], rows.size):
         if rows[p] != at:
             at = rows[p]
             spread(x, x_start[at], x_size[at], False, x_room, 0.0, left)
@@ -164,23 +180,28 @@ def signatures(x, x_start, x_size, y, y_start, y_size, rows, cols, shares, depth
         spread(y, y_start[cols[p]], n, True, y_room, 0.0, right)
         out[p] = _product(
             left, x_room, x_size[at], right, y_room, n, channels, nothing, 0, depth,
-            shares, along, down, total, R, met, diagonals,
+            shares, along, down, total, R, met, diagonals, state, most,
         )  # fmt: skip
-    return out
+        if state[0] > 0:
+            state[1] = p
+            return p
+    return rows.size
 
 
 @njit(cache=True, nogil=True)
-def lifted_signatures(values, start, size, shares, depth):
-    """Inner products of the signatures of one path and several others, lifted by a kernel.
+def lifted_signatures(values, start, size, shares, depth, out, room, state, most):
+    """The same for one path and several others, lifted by a kernel.
 
     ``values`` holds the kernel between the points of the path, by rows, and those of the others.
     """
-    out, nothing = np.empty(start.size), np.empty(0)
+    nothing, _, along, down, total, R, met, diagonals = room
     x_room, y_room = len(values) + 2 * WIDTH, size.max() + 2 * WIDTH
-    along, down, total, R, met, diagonals = _space(x_room, y_room, len(shares), depth)
-    for p in range(start.size):
+    for p in range(state[1], start.size):
         out[p] = _product(
             nothing, x_room, len(values) - 1, nothing, y_room, size[p] - 1, 0, values, start[p],
-            depth, shares, along, down, total, R, met, diagonals,
+            depth, shares, along, down, total, R, met, diagonals, state, most,
         )  # fmt: skip
-    return out
+        if state[0] > 0:
+            state[1] = p
+            return p
+    return start.size

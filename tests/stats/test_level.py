@@ -443,6 +443,21 @@ def test_independence_by_other_measures(statistic, kernels, record_property):
     check(partial(pair, 20), partial(independence_test, **options), record_property)
 
 
+HOSTILE_TO_CORRELATIONS = {
+    "rare": lambda r: (r.random(60) < 0.1) * 1.0,
+    "one-hot": lambda r: np.eye(3)[r.choice(3, 60, p=[0.8, 0.15, 0.05])],
+    "ties": lambda r: r.integers(0, 4, 60) * 1.0,
+    "Cauchy": lambda r: r.standard_cauchy(60),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE_TO_CORRELATIONS)
+def test_kernel_canonical_correlations_of_hostile_variables(data, record_property):
+    one = HOSTILE_TO_CORRELATIONS[data]
+    test = partial(independence_test, statistic="kcca", n_permutations=99)
+    check(lambda r: (one(r), one(r)), test, record_property, conservative=data != "Cauchy")
+
+
 # ---- given a third variable, and a density -------------------------------------------------
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("null", ["wild", "local"])

@@ -117,7 +117,8 @@ class Bank:
             largest, n = float(max(K.max(), -K.min())), len(K)
             means = K.sum(axis=0) / max(1, n - 1)
             np.fill_diagonal(K, means)  # they are those of whole rows now
-            centred = np.vdot(K, K) - 2 * n * np.vdot(means, means) + means.sum() ** 2
+            whole = np.einsum("ij,ij->", K, K)  # not by BLAS, whose threads would be woken for it
+            centred = whole - 2 * n * np.sum(means**2) + means.sum() ** 2
             if centred < K.size * (_RESOLVED * largest) ** 2:
                 precise.add(place)
         return precise

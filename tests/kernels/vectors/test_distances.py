@@ -219,3 +219,16 @@ def test_the_error_that_is_announced_is_that_of_the_product(dtype):
     found = np.abs(distances.left @ distances.right.T + cdist(far, far, "sqeuclidean") / 2).max()
     assert found <= 4 * distances.error
     assert distances.error <= 2000 * np.finfo(dtype).eps * 50
+
+
+def test_a_common_offset_of_sparse_samples_is_taken_off(rng):
+    """Pair by pair it took time in proportion to the pairs; now nothing cancels."""
+    V = np.where(rng.random((30, 50)) < 0.2, rng.normal(size=(30, 50)), 0.0)
+    V[:, 7] = 1e6 + rng.normal(size=30)
+    left, right = sp.csr_matrix(V), sp.csr_matrix(V[:9])
+    for A, B in ((left, left), (left, right)):
+        distances = SquaredDistances(A, B, weight=-0.5)
+        wanted = -0.5 * cdist(A.toarray(), B.toarray(), "sqeuclidean")
+        assert not distances.in_doubt
+        assert np.allclose(distances(ALL, ALL), wanted, atol=1e-9)
+    assert left[0, 7] > 9e5  # what was given stays

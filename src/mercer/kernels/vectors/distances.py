@@ -77,6 +77,11 @@ class SquaredDistances:
             self.doubt_x = self._doubt(self.nx)
             self.doubt_y = self.doubt_x if Y is X else self._doubt(self.ny)
         self.in_doubt = self.doubt_x.max(initial=-scale) + self.doubt_y.max(initial=-scale) > 0
+        shifted = _without_offset(X, Y) if self.in_doubt else None
+        if shifted is not None:
+            other = SquaredDistances(*shifted, weight, exact, scale)
+            if not other.in_doubt:  # else the shift may have rounded samples far from the centre
+                self.__dict__ = other.__dict__
 
     def _augment(self) -> None:
         """[-2 w x, w ||x||^2, 1] and [y, 1, ||y||^2], whose inner products are the distances."""
@@ -209,6 +214,35 @@ def centre(X: np.ndarray) -> np.ndarray:
     some = X if n <= _CENTRE_SAMPLES else X[np.linspace(0, n - 1, _CENTRE_SAMPLES).astype(int)]
     middle = len(some) // 2
     return np.partition(some, middle, axis=0)[middle]
+
+
+def _without_offset(X: Any, Y: Any) -> tuple[Any, Any] | None:
+    """CSR matrices less what rows have in common in columns that all of them have; None if nothing.
+
+    Distances stay, and so do zeros: the other columns are left alone.
+    """
+    same, d = X is Y, X.shape[1]
+    if not (sp.issparse(X) and sp.issparse(Y)) or d != Y.shape[1]:
+        return None
+    if not (X.has_canonical_format and Y.has_canonical_format):
+        return None
+    full = np.ones(d, bool)
+    for Z in (X, Y):
+        full &= np.bincount(Z.indices, minlength=d) == Z.shape[0]
+    columns = np.flatnonzero(full)
+    if not len(columns) or not Y.shape[0]:
+        return None
+    offset = np.zeros(d, Y.dtype)
+    some = np.linspace(0, Y.shape[0] - 1, min(_CENTRE_SAMPLES, Y.shape[0])).astype(int)
+    offset[columns] = centre(Y[some][:, columns].toarray())
+    if not offset.any():
+        return None
+
+    def shifted(Z: Any) -> Any:
+        return type(Z)((Z.data - offset[Z.indices], Z.indices, Z.indptr), shape=Z.shape)
+
+    left = shifted(X)
+    return left, left if same else shifted(Y)
 
 
 def _dense(Z: Vectors) -> np.ndarray:

@@ -322,34 +322,17 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
     def _posterior(
         self, new: NewSamples, std: bool, cov: bool, noise: np.ndarray = _NONE
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Mean and spread of f, or of one of its parts, at new samples.
-
-        Strip by strip: of what new samples have in common with all others, little is held at once.
-        """
-        m, coef = len(new.cross), self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        features = new.cross.features is not None
-        mean = new.cross @ coef if features else np.empty((m, coef.shape[1]))
-        variance, block = np.empty((m, len(self._factors))), None
-        prior = new.kernel.diag(new.X).astype(np.float64) if std else _NONE
-        blocks = not features or ((std or cov) and new.by_blocks(self._factors))
-        for rows in new.strips(whole=cov):
-            if blocks:
-                block = new.block(rows)
-            if block is not None and not features:
-                mean[rows] = block @ coef
-            if std:
-                parts = [new.variances(rows, prior, f, block) for f in self._factors]
-                variance[rows] = np.stack(parts, axis=1)
-        mean = self._y_scale * mean.reshape(m, *self.dual_coef_.shape[1:])
-        if std:
-            spread = np.sqrt(np.maximum(variance, 0.0) + noise)
-            return mean, (spread[:, 0] if mean.ndim == 1 else spread) * self._y_scale
-        if not cov:
+        """Mean and spread of f, or of one of its parts, at new samples, in units of y."""
+        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        mean, spread = new.posterior(coef, self._factors, std, cov)
+        mean = self._y_scale * mean.reshape(len(mean), *self.dual_coef_.shape[1:])
+        if spread is None:
             return mean, None
-        before = new.prior_covariances((self.plan or Plan()).workers)
-        matrix = np.stack([new.covariances(before, f, block) for f in self._factors], axis=2)
-        matrix[np.arange(m), np.arange(m)] += noise
-        return mean, (matrix[:, :, 0] if mean.ndim == 1 else matrix) * self._y_scale**2
+        if std:
+            spread = np.sqrt(np.maximum(spread, 0.0) + noise)
+            return mean, (spread[:, 0] if mean.ndim == 1 else spread) * self._y_scale
+        spread[np.arange(len(mean)), np.arange(len(mean))] += noise
+        return mean, (spread[:, :, 0] if mean.ndim == 1 else spread) * self._y_scale**2
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _given_noise(self, y: np.ndarray) -> tuple[Any, np.ndarray]:

@@ -44,6 +44,31 @@ class NewSamples:
     own: bool = True
     lost: bool = False
 
+    def posterior(
+        self, coef: np.ndarray, factors: list[Factor], std: bool, cov: bool
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Means, and variances or covariances if asked for, of each column and each factor.
+
+        Strip by strip: of what new samples have in common with all others, little is held at once.
+        """
+        m, features = len(self.cross), self.cross.features is not None
+        mean = self.cross @ coef if features else np.empty((m, coef.shape[1]))
+        variance, block = np.empty((m, len(factors))), None
+        prior = self.kernel.diag(self.X).astype(np.float64) if std else np.zeros(0)
+        blocks = not features or ((std or cov) and self.by_blocks(factors))
+        for rows in self.strips(whole=cov):
+            if blocks:
+                block = self.block(rows)
+            if block is not None and not features:
+                mean[rows] = block @ coef
+            if std:
+                parts = [self.variances(rows, prior, factor, block) for factor in factors]
+                variance[rows] = np.stack(parts, axis=1)
+        if not cov:
+            return mean, variance if std else None
+        before = evaluate(self.kernel, self.X, self.X, workers=self.cross.workers)
+        return mean, np.stack([self.covariances(before, f, block) for f in factors], axis=2)
+
     def block(self, rows: slice) -> np.ndarray:
         """Covariances of some of the samples with the training samples."""
         return self.cross.rows(rows).astype(np.float64, copy=False)
@@ -83,10 +108,6 @@ class NewSamples:
     def by_blocks(self, factors: list[Factor]) -> bool:
         """Are covariances with training samples needed one by one?"""
         return not (self.own and all(isinstance(factor, FeatureFactor) for factor in factors))
-
-    def prior_covariances(self, workers: int | None) -> np.ndarray:
-        """K of the new samples."""
-        return evaluate(self.kernel, self.X, self.X, workers=workers)
 
 
 def make_gram(kernel: Kernel, X: Data, plan: Plan | None, searched: bool) -> Gram:

@@ -24,7 +24,7 @@ from mercer.gram.rows import FeatureRowGram
 from mercer.gram.stored import DenseGram, LowRankGram
 from mercer.kernels.strings.codes import Part, tally
 from mercer.kernels.strings.inexact import pattern_weights, shared_neighbours
-from mercer.models.svm_base import training_rows
+from mercer.models.svm_rows import training_rows
 
 
 def strings(rng, letters, n=8, longest=9):

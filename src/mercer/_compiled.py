@@ -11,6 +11,7 @@ from .progress import note
 
 _PATIENCE = 1.0  # seconds of compiling after which it is said what takes so long
 _lock = threading.RLock()
+_prepared: list[Loop] = []
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
@@ -26,7 +27,9 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
 class Loop:
     """A function that numba compiles when it is called, by Python or by another one.
 
-    Until then numba, which takes longer to import than many a model to fit, is left alone.
+    Until then numba, which takes longer to import than many a model to fit, is left alone. What
+    other loops call is compiled for them alone: without the part that takes Python's objects
+    apart, a quarter of all, and without a file, as it becomes a part of theirs.
 
     Parameters
     ----------
@@ -39,10 +42,21 @@ class Loop:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._function, self._options = function, options
         self._dispatcher: Any = None
+        self._inner: Any = None
         update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:
         return (self._dispatcher or self._prepared())(*args)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What another loop calls."""
+        with _lock:
+            if self._inner is None:
+                bare = {"cache": False, "no_cpython_wrapper": True}
+                self._inner = _dispatcher(self._function, {**self._options, **bare})
+                _generalise(self._inner)
+            return self._inner._numba_type_
 
     def __getattr__(self, name: str) -> Any:
         """What numba and those who look at its functions ask for."""
@@ -54,19 +68,38 @@ class Loop:
         with _lock:
             if self._dispatcher is None:
                 self._dispatcher = _dispatcher(self._function, self._options)
+                _prepared.append(self)
             return self._dispatcher
+
+
+def folders() -> set[str]:
+    """Where the code of the loops that have been called is kept, if anywhere."""
+    places = (getattr(loop._dispatcher._cache, "cache_path", None) for loop in _prepared)
+    return {place for place in places if place is not None}
 
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numba
 
     _listen()
+    options = {**options, "no_cfunc_wrapper": True}  # nobody passes loops to C
     try:
         return numba.njit(**options)(function)
     except RuntimeError as error:
         if not options.get("cache") or "no locator available" not in str(error):
             raise
     return numba.njit(**{**options, "cache": False})(function)
+
+
+def _generalise(dispatcher: Any) -> None:
+    """Compile a function once for all integers: numba does so for each constant that it gets."""
+    from numba import types
+
+    unliteral = types.unliteral
+    exact = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda args, kws: exact(
+        tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
+    )
 
 
 _ear: Any = None

@@ -1,4 +1,4 @@
-"""The command ``mercer``: fit, predict, test, explain."""
+"""The command ``mercer``: fit, predict, test, explain, warm-up."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ COMMANDS = {
     "predict": "predict the target for the rows of a table",
     "test": "test whether two tables differ, or whether columns are independent",
     "explain": "say why an expression is a kernel, and what follows",
+    "warm-up": "compile all loops ahead of time, so that first answers are quick",
 }
 _EXAMPLES = """\
 examples:
@@ -84,7 +85,7 @@ def _parser(given: list[str]) -> ArgumentParser:
         sub = commands.add_parser(name, help=words, description=f"{words.capitalize()}.")
         sub.add_argument("--debug", action="store_true", default=SUPPRESS, help=SUPPRESS)
         if name == meant:
-            module = import_module(f"mercer.cli.{name}")
+            module = import_module(f"mercer.cli.{name.replace('-', '_')}")
             module.add_arguments(sub)
             sub.set_defaults(run=module.run)
     return parser

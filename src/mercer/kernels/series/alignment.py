@@ -43,13 +43,14 @@ def _aligned(
     same_channels(X, Y)
     left, right = arrays(X), arrays(Y)
     width, out = 0 if band is None else int(band), np.empty(len(i))
+    least = True if minimum else None  # what is None is not compiled
 
     def job(part: slice) -> None:
         rows, cols = i[part], j[part]
         sizes = X.size[rows].max(), Y.size[cols].max()
         room = alignment_space(*sizes, X.channels, width, minimum, slopes is not None)
         into = out[part], None if slopes is None else slopes[part], room, np.zeros(4), _MOST
-        while alignments(*left, *right, rows, cols, width, minimum, *into) < len(rows):
+        while alignments(*left, *right, rows, cols, width, least, *into) < len(rows):
             go_on()
 
     on_all_cores(job, cells(X, Y, i, j))

@@ -71,10 +71,12 @@ def _log_sum(x, x_room, m, y, y_room, n, channels, band, weights, diagonals, slo
         slope_before, slope_last = slopes[begin % 3], slopes[(begin + 1) % 3]
         slope_new = slopes[(begin + 2) % 3]
     if begin == 0:
-        diagonals[:, : m + WIDTH + 2] = 0.0
+        for i in range(m + WIDTH + 2):
+            before[i] = last[i] = new[i] = 0.0
         before[0] = ldexp(1.0, MIDDLE)  # the empty alignment
         if slopes is not None:
-            slopes[:, : m + WIDTH + 2] = 0.0
+            for i in range(m + WIDTH + 2):
+                slope_before[i] = slope_last[i] = slope_new[i] = 0.0
         state[1], state[2] = -MIDDLE, before[0]
     power, top_before = int(state[1]), state[2]
     state[0] = 0.0
@@ -138,10 +140,14 @@ def distant(x, x_start, x_size, y, y_start, y_size, rows, cols, band):
 
     It takes ten times as long, but nothing is too small for it.
     """
-    out, above = np.empty(rows.size), np.empty(y_size.max() + 1)
+    longest = 0
+    for b in range(y_size.size):
+        longest = max(longest, y_size[b])
+    out, above = np.empty(rows.size), np.empty(longest + 1)
     for p in range(rows.size):
         a, m, b, n = x_start[rows[p]], x_size[rows[p]], y_start[cols[p]], y_size[cols[p]]
-        above[: n + 1] = -inf
+        for j in range(n + 1):
+            above[j] = -inf
         above[0] = 0.0
         for i in range(m):
             corner, left = above[0], -inf
@@ -173,7 +179,8 @@ def _smallest(x, x_room, m, y, y_room, n, channels, band, diagonals, state, left
     begin = int(state[0])
     before, last, new = diagonals[begin % 3], diagonals[(begin + 1) % 3], diagonals[(begin + 2) % 3]
     if begin == 0:
-        diagonals[:, : m + WIDTH + 2] = inf
+        for i in range(m + WIDTH + 2):
+            before[i] = last[i] = new[i] = inf
         before[0] = 0.0
     state[0] = 0.0
     for s in range(begin, m + n - 1):
@@ -212,9 +219,9 @@ def alignments(
     x, x_start, x_size, y, y_start, y_size, rows, cols, band, minimum, out, slopes,
     room, state, most,
 ):  # fmt: skip
-    """For pairs of series the log of the sum over alignments, or the ``minimum``, into ``out``.
+    """For pairs of series the log of the sum over alignments into ``out``.
 
-    ``band`` is 0 for all alignments. ``slopes`` is None, or an array that is filled with the
+    Or the minimum, where ``minimum`` is not None. ``band`` is 0 for all alignments. ``slopes`` is None, or an array that is filled with the
     derivatives of the logarithms along that of the lengthscale. Pairs with the same first series
     should follow each other. A pair with more than ``most`` cells takes several calls: ``state``,
     zeros at first, tells the next one where to go on, and the result is the number of pairs done.
@@ -232,8 +239,8 @@ def alignments(
         width = band if band > 0 else m + n
         slope = 0.0
         if abs(m - n) >= width:
-            out[p] = inf if minimum else -inf
-        elif minimum:
+            out[p] = -inf if minimum is None else inf
+        elif minimum is not None:
             out[p] = _smallest(
                 left, x_room, m, right, y_room, n, channels, width, diagonals,
                 state, most,

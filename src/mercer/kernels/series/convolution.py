@@ -135,18 +135,23 @@ class DilatedConvolution(Explicit):
 
     def _quantiles(self, P: Ragged) -> np.ndarray:
         """Thresholds: quantiles of the convolution of one series each, at levels spread evenly."""
-        from .convolution_loops import quantiles
+        from .convolution_loops import convolved
 
         plan, added, order = self._plan()
         out = np.empty(plan[-1][1].stop)
         levels = np.arange(1, len(out) + 1) * _GOLDEN % 1
         examples = np.random.default_rng([self.seed, 1]).random(len(added)) * len(P)
         for number, (step, place) in enumerate(plan):
-            some = slice(number * len(TRIPLES), (number + 1) * len(TRIPLES))
-            out[place] = quantiles(
-                P.values, P.start, P.size, examples[some].astype(np.int64), TRIPLES,
-                added[some], order[some], step, number % 2, levels[place],
-            )  # fmt: skip
+            count = (place.stop - place.start) // len(TRIPLES)
+            for k, triple in enumerate(TRIPLES):
+                at = number * len(TRIPLES) + k
+                p, first = int(examples[at]), place.start + k * count
+                values = convolved(
+                    P.values, P.start[p], P.size[p], triple, order[at, : added[at]], step,
+                    (k + number) % 2 == 1,
+                )  # fmt: skip
+                some = slice(first, first + count)
+                out[some] = np.quantile(values, levels[some])
         return out
 
     # ---- features ------------------------------------------------------------------------

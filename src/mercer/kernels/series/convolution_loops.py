@@ -15,11 +15,11 @@ from ..._compiled import njit
 def _spread(values, start, size, step, pad, base):
     """Each channel with 4 h zeros at either end, and minus the sum of nine points around t."""
     for c in range(values.shape[1]):
-        pad[c, : 4 * step] = 0.0
-        pad[c, 4 * step + size : 8 * step + size] = 0.0
+        for t in range(4 * step):
+            pad[c, t] = pad[c, 4 * step + size + t] = 0.0
         for t in range(size):
             pad[c, 4 * step + t] = values[start + t, c]
-        base[c, :size] = 0.0
+            base[c, t] = 0.0
         for j in range(9):
             for t in range(size):
                 base[c, t] -= pad[c, t + j * step]
@@ -29,7 +29,8 @@ def _spread(values, start, size, step, pad, base):
 def _convolve(pad, base, size, step, triple, channels, line):
     """The sum over some channels of one convolution."""
     a, b, c = triple[0] * step, triple[1] * step, triple[2] * step
-    line[:size] = 0.0
+    for t in range(size):
+        line[t] = 0.0
     for channel in channels:
         points, rest = pad[channel], base[channel]
         for t in range(size):
@@ -51,7 +52,9 @@ def shares(values, start, size, triples, added, order, step, parity, thresholds,
     Convolution k adds up the channels order[k, :added[k]]; those of one parity stop short of the
     ends. Thresholds are those of the first convolution, then of the second, ...
     """
-    count, longest = thresholds.size // len(triples), size.max()
+    count, longest = thresholds.size // len(triples), 0
+    for p in range(size.size):
+        longest = max(longest, size[p])
     pad = np.empty((values.shape[1], longest + 8 * step))
     base, line = np.empty((values.shape[1], longest)), np.empty(longest)
     for p in range(start.size):
@@ -67,20 +70,11 @@ def shares(values, start, size, triples, added, order, step, parity, thresholds,
 
 
 @njit(cache=True, nogil=True)
-def quantiles(values, start, size, examples, triples, added, order, step, parity, levels):
-    """Quantiles, at given levels, of each convolution of one series of its own."""
-    out, count, longest = np.empty(levels.size), levels.size // len(triples), size.max()
-    pad = np.empty((values.shape[1], longest + 8 * step))
-    base, line = np.empty((values.shape[1], longest)), np.empty(longest)
-    for k in range(len(triples)):
-        p = examples[k]
-        _spread(values, start[p], size[p], step, pad, base)
-        _convolve(pad, base, size[p], step, triples[k], order[k, : added[k]], line)
-        low, high = _inside(size[p], step, (k + parity) % 2 == 1)
-        sizes = np.sort(line[low:high])
-        for f in range(k * count, (k + 1) * count):
-            place = levels[f] * (sizes.size - 1)
-            before = int(place)
-            after = min(before + 1, sizes.size - 1)
-            out[f] = sizes[before] + (place - before) * (sizes[after] - sizes[before])
-    return out
+def convolved(values, start, size, triple, channels, step, shortened):
+    """One convolution of one series, at the times that count."""
+    pad = np.empty((values.shape[1], size + 8 * step))
+    base, line = np.empty((values.shape[1], size)), np.empty(size)
+    _spread(values, start, size, step, pad, base)
+    _convolve(pad, base, size, step, triple, channels, line)
+    low, high = _inside(size, step, shortened)
+    return line[low:high]

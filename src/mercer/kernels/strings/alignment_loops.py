@@ -42,7 +42,7 @@ def room(n_most, m_most, width, every, sloped):
     strip = np.empty((kinds, width * WIDTH))
     edge = np.empty((kinds, n_most * WIDTH))  # Z, M + X and Y of the column before, likewise
     powers = np.empty((n_most // every + 1, WIDTH), np.int64)
-    return s, t, strip, edge, powers, np.zeros((2, WIDTH)), np.zeros(WIDTH, np.int64)
+    return s, t, strip, edge, powers, np.empty((2, WIDTH)), np.empty(WIDTH, np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -52,9 +52,13 @@ def begin(x, x_ends, y, y_ends, rows, cols, first, unknown, arrays):
     n, m = longest(x_ends, rows, first), longest(y_ends, cols, first)
     spread(x, x_ends, rows, first, n, NO_ROW if unknown < 0 else unknown, s)
     spread(y, y_ends, cols, first, m, NO_COLUMN if unknown < 0 else unknown, t)
-    edge[:, : n * WIDTH] = 0.0
-    edge[0, : n * WIDTH] = 1.0
-    powers[:], sums[:], held[:] = 0, 0.0, 0
+    for c in range(n * WIDTH):
+        for kind in range(edge.shape[0]):
+            edge[kind, c] = 1.0 if kind == 0 else 0.0
+    for lane in range(WIDTH):
+        sums[0, lane], sums[1, lane], held[lane] = 0.0, 0.0, 0
+        for block in range(powers.shape[0]):
+            powers[block, lane] = 0
     return n, m
 
 
@@ -77,7 +81,7 @@ def _rescale(strip, size, own, edge, first, last, powers):
 
     The factors by which numbers of the strip have changed, and those for numbers of the edge.
     """
-    factors, tops = np.ones((2, WIDTH)), np.empty((2, WIDTH))
+    factors, tops = np.empty((2, WIDTH)), np.empty((2, WIDTH))
     Z, column = strip[2], edge[0]
     top, ahead = equal(0.0), equal(0.0)
     for c in range(0, size, WIDTH):
@@ -87,6 +91,7 @@ def _rescale(strip, size, own, edge, first, last, powers):
     store(tops[0], 0, top)
     store(tops[1], 0, ahead)
     for lane in range(WIDTH):
+        factors[0, lane] = factors[1, lane] = 1.0
         wanted = max(_fitting(tops[0, lane], own[lane]), _fitting(tops[1, lane], powers[lane]))
         if wanted != powers[lane]:
             factors[1, lane] = power(powers[lane] - wanted)
@@ -134,7 +139,7 @@ def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weight
     M, X, Z = strip[0], strip[1], strip[2]
     agreeing, differing = equal(same), equal(other)
     opened, extended = equal(opening), equal(extension)
-    new, units = np.zeros((2, WIDTH)), np.empty(WIDTH)
+    new, units = np.empty((2, WIDTH)), np.empty(WIDTH)
     own = np.empty(WIDTH, np.int64)
     if D_weights is not None:
         D_same, D_other, D_opening, D_extension = D_weights
@@ -143,8 +148,12 @@ def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weight
         DM, DX, DZ = strip[3], strip[4], strip[5]
     for left in range(first, last, width):
         size = min(width, last - left) * WIDTH
-        strip[:], own[:] = 0.0, 0
-        Z[:] = 1.0
+        for c in range(width * WIDTH):
+            for kind in range(strip.shape[0]):
+                strip[kind, c] = 0.0
+            Z[c] = 1.0
+        for lane in range(WIDTH):
+            own[lane] = 0
         corner, D_corner = equal(1.0), equal(0.0)  # Z of the row above, before the strip
         for block in range(0, n, every):
             end = min(block + every, n) * WIDTH

@@ -68,7 +68,12 @@ def _walk(
     With ``store`` the second sample is empty, and the values of the first are filled in.
     """
     depth = bx.shape[1] if branch > 0 else 0
-    first, i, i_end, j, j_end = np.zeros((5, depth + 1), np.int64)
+    first, i, i_end = (
+        np.empty(depth + 1, np.int64),
+        np.empty(depth + 1, np.int64),
+        np.empty(depth + 1, np.int64),
+    )
+    j, j_end = np.empty(depth + 1, np.int64), np.empty(depth + 1, np.int64)
     leaf, below = np.empty(depth + 1), np.empty(depth + 1)
     level = 0
     first[0], i[0], i_end[0], j[0], j_end[0], below[0] = i0, i0, i1, j0, j1, 0.0

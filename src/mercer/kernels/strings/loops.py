@@ -86,7 +86,9 @@ def _numbered(codes, others):
     while (1 << bits) < 2 * others.size:
         bits += 1
     shift, last = np.uint64(64 - bits), (1 << bits) - 1
-    known, numbers = np.empty(1 << bits, np.int64), np.full(1 << bits, -1, np.int64)
+    known, numbers = np.empty(1 << bits, np.int64), np.empty(1 << bits, np.int64)
+    for place in range(numbers.size):
+        numbers[place] = -1
     count = 0
     for w in range(others.size):
         slot = np.int64((np.uint64(others[w]) * _SPREAD) >> shift)
@@ -122,34 +124,42 @@ def add_agreements(
             values = min(values * letters, direct + 1)
         if values > direct:
             values = _numbered(codes, other_codes)
-        first = np.zeros(values + 1, np.int32)
+        first, free = np.empty(values + 1, np.int32), np.empty(values, np.int32)
+        for v in range(values + 1):
+            first[v] = 0
         for w in range(other_starts.size):
             first[other_codes[w] + 1] += 1
         for v in range(values):
+            free[v] = first[v]
             first[v + 1] += first[v]
-        free = first[:-1].copy()
         for j in range(other_ends.size - 1):
             for w in range(other_ends[j], other_ends[j + 1]):
                 holders[free[other_codes[w]]] = j
                 free[other_codes[w]] += 1
         for i in range(ends.size - 1):
-            line = out[i]
             for w in range(ends[i], ends[i + 1]):
                 if codes[w] >= 0:
                     for q in range(first[codes[w]], first[codes[w] + 1]):
-                        line[holders[q]] += weights[p]
+                        out[i, holders[q]] += weights[p]
 
 
 @njit(cache=True, nogil=True)
 def own_agreements(digits, starts, ends, letters, kept, lengths, weights):
     """The same sums for each sample with itself."""
-    codes, total = np.empty(starts.size, np.int64), np.zeros(ends.size - 1)
+    codes, times = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
+    out = np.empty(ends.size - 1)
+    for i in range(out.size):
+        out[i] = 0.0
     for p in range(lengths.size):
         _values(digits, starts, letters, kept[p, : lengths[p]], codes)
-        _, times, distinct = count_codes(codes, np.diff(ends))
-        first = 0
-        for i in range(total.size):
-            for t in range(first, first + distinct[i]):
-                total[i] += weights[p] * times[t] * times[t]
-            first += distinct[i]
-    return total
+        for v in range(_numbered(codes[:0], codes)):
+            times[v] = 0
+        for i in range(out.size):
+            squares = 0  # the sum of the squares of times
+            for w in range(ends[i], ends[i + 1]):
+                squares += 2 * times[codes[w]] + 1
+                times[codes[w]] += 1
+            for w in range(ends[i], ends[i + 1]):
+                times[codes[w]] = 0
+            out[i] += weights[p] * squares
+    return out

@@ -94,14 +94,16 @@ def fill_gapped(s, t, n, first, last, decay, arrays, D_arrays):
     """
     H, corner, carried, total = arrays
     length = H.shape[0]
-    hit, fade, one = np.zeros(STRIP * WIDTH), equal(decay), equal(1.0)
+    hit, fade, one = np.empty(STRIP * WIDTH), equal(decay), equal(1.0)
     if D_arrays is not None:
         DH, D_corner, D_carried, D_sums = D_arrays
     for left in range(first, last, STRIP):
         size = min(STRIP, last - left) * WIDTH
-        H[:] = 0.0
-        if D_arrays is not None:
-            DH[:] = 0.0
+        for l in range(length):
+            for c in range(H.shape[1]):
+                H[l, c] = 0.0
+                if D_arrays is not None:
+                    DH[l, c] = 0.0
         for i in range(0, n * WIDTH, WIDTH):
             for l in range(length - 1):  # H of the row above, before it is overwritten
                 edge, row = corner[l], H[l]
@@ -170,7 +172,11 @@ def finish_gapped(first, factors, arrays, D_arrays, out):
 def clear(arrays, n):
     """Put the arrays of tables of n rows back to where they were before the first column."""
     _, corner, carried, total = arrays
-    corner[:, : n * WIDTH], carried[:, : n * WIDTH], total[:] = 0.0, 0.0, 0.0
+    for l in range(corner.shape[0]):
+        for c in range(n * WIDTH):
+            corner[l, c] = carried[l, c] = 0.0
+        for lane in range(l * WIDTH, (l + 1) * WIDTH):
+            total[lane] = 0.0
 
 
 @njit(cache=True, nogil=True)

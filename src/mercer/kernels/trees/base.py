@@ -23,6 +23,7 @@ from .kind import TREES
 _CELLS = 5e6  # steps of one compiled call: a fraction of a second, also where memory is new
 _UNCHECKED = 1e8  # bytes that a table may take in any case
 _SLOWER = 10  # so much longer take wide numbers
+_FLAGS = ((True, None), (None, None), (None, True))  # of :func:`.loops.pairs`, by kind
 
 
 @dataclass(eq=False, repr=False)
@@ -89,7 +90,7 @@ class NodePairs(TreeKernel, WidePaired):
     @property
     @abstractmethod
     def kind(self) -> int:
-        """The number of the recursion in :func:`.tree_loops.pairs`."""
+        """The recursion: 0 for subset trees, 1 for rigid matching, 2 for elastic matching."""
 
     def found(
         self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, sloped: bool = False
@@ -184,8 +185,8 @@ class NodePairs(TreeKernel, WidePaired):
         out: np.ndarray = np.zeros(len(i), type(numbers[0]))
         room = self._room(X, Y, i, j, type(numbers[0]), wide=False)
         pairs(
-            self.kind, self._visited(X), X.start, X.size, self._visited(Y), Y.start, Y.size, i, j,
-            *numbers, room, out,
+            *_FLAGS[self.kind], self._visited(X), X.start, X.size, self._visited(Y), Y.start,
+            Y.size, i, j, *numbers, room, out,
         )  # fmt: skip
         return out
 
@@ -204,6 +205,7 @@ class NodePairs(TreeKernel, WidePaired):
         left, right = self._visited(X), self._visited(Y)
         begin(left, right, at, room)
         most = int(_CELLS / _SLOWER if wide else _CELLS)
-        while not add(self.kind, left, right, at, *numbers, room, total, nodes, most):
+        flags = _FLAGS[self.kind]
+        while not add(*flags, left, right, at, *numbers, room, total, nodes, most):
             go_on()
         return total

@@ -14,7 +14,7 @@ from ...data import Data, Rows, is_frame
 from ...exceptions import DomainError
 from ...features.sparse import stable_codes
 from ..strings.sequences import is_missing
-from .loops import heights, subtree_codes, tuple_codes
+from .loops import node_codes
 
 _TOKENS = re.compile(r"\(|\)|[^\s()]+")
 _MOST_NODES = 1_000_000  # of one tree, so that unfolding a graph ends
@@ -120,15 +120,20 @@ def forest(X: Data, name: str) -> Forest:
     below = np.array(children, dtype=np.int64)
     tree = np.repeat(np.arange(len(size)), size)
     origin = np.repeat(start, size)
-    production = tuple_codes(label, first, count, below, origin)
-    complete, internal = subtree_codes(label, first, count, below, origin)
+    production, complete, internal = node_codes(label, first, count, below, origin)
     nodes = Nodes(label, production, complete, internal, first, count, below)
     orders = [np.lexsort((code, tree)) for code in (label, production)]
     visited = [
         Visited(label, first, count, below, order - origin, code[order])
         for order, code in zip(orders, (label, production), strict=True)
     ]
-    return Forest(nodes, visited[0], visited[1], start, size, heights(count, start, size))
+    return Forest(nodes, visited[0], visited[1], start, size, _heights(count, start))
+
+
+def _heights(arity: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """For each tree, how many nodes wait for their parents at most, as nodes come one by one."""
+    waiting = np.concatenate([[0], np.cumsum(1 - arity)[:-1]])
+    return np.maximum.reduceat(waiting, start) - waiting[start] + 1
 
 
 def spelled(x: Any) -> list[tuple[str, list[int]]]:

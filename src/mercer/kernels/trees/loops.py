@@ -24,30 +24,25 @@ def _mix(z):
 
 
 @njit(cache=True, nogil=True)
-def tuple_codes(label, first, count, children, origin):
-    """A code of (label, labels of the children) for every node; leaves get a code of their own."""
-    codes = np.empty(label.size, np.int64)
-    for v in range(label.size):
-        z = _mix(np.uint64(label[v]) ^ _mix(np.uint64(count[v])))
-        for k in range(first[v], first[v] + count[v]):
-            z = _mix(z ^ np.uint64(label[origin[v] + children[k]]))
-        codes[v] = np.int64(z >> np.uint64(2))
-    return codes
+def node_codes(label, first, count, children, origin):
+    """Codes of every node, and how many nodes below and including it have children.
 
-
-@njit(cache=True, nogil=True)
-def subtree_codes(label, first, count, children, origin):
-    """A code of the whole tree below every node, and how many nodes of it have children."""
-    codes, internal = np.empty(label.size, np.int64), np.zeros(label.size, np.int64)
+    The first code is that of (label, labels of the children), where leaves have one of their own;
+    the second is that of the whole tree below.
+    """
+    production, complete = np.empty(label.size, np.int64), np.empty(label.size, np.int64)
+    internal = np.empty(label.size, np.int64)
     for v in range(label.size):
-        z = _mix(np.uint64(label[v]) ^ _mix(np.uint64(count[v])))
+        y = z = _mix(np.uint64(label[v]) ^ _mix(np.uint64(count[v])))
         internal[v] = count[v] > 0
         for k in range(first[v], first[v] + count[v]):
             w = origin[v] + children[k]
-            z = _mix(z ^ np.uint64(codes[w]))
+            y = _mix(y ^ np.uint64(label[w]))
+            z = _mix(z ^ np.uint64(complete[w]))
             internal[v] += internal[w]
-        codes[v] = np.int64(z >> np.uint64(7))
-    return codes, internal
+        production[v] = np.int64(y >> np.uint64(2))
+        complete[v] = np.int64(z >> np.uint64(7))
+    return production, complete, internal
 
 
 @njit(cache=True, nogil=True)
@@ -65,20 +60,21 @@ def _partners(codes_x, order_x, codes_y, low, high):
 
 
 @njit(cache=True, nogil=True)
-def pairs(kind, X, start_x, size_x, Y, start_y, size_y, i, j, decay, span, room, out):
+def pairs(subset, elastic, X, start_x, size_x, Y, start_y, size_y, i, j, decay, span, room, out):
     """Fill in the kernel values of pairs of trees, given by their numbers.
 
-    ``kind`` is 0 for subset trees, 1 for partial trees and rigid matching, and 2 for elastic
-    matching. The values are polynomials in decay and span: with a complex one of them, ``out`` is
-    complex.
+    By ``subset`` trees or by ``elastic`` matching, unless they are None; if both are, by partial
+    trees and rigid matching. (What is None is not even compiled.) The values are polynomials in
+    decay and span: with a complex one of them, ``out`` is complex.
     """
-    total, nodes = out[:1].copy(), out[:0]
+    total, nodes = np.empty(1, out.dtype), out[:0]
     for t in range(i.size):
         at = start_x[i[t]], size_x[i[t]], start_y[j[t]], size_y[j[t]]
         total[0] = 0.0
         begin(X, Y, at, room)
-        add(kind, X, Y, at, decay, span, room, (total,), (nodes,), 2**62)
-        end(kind, Y, at, room)
+        add(subset, elastic, X, Y, at, decay, span, room, (total,), (nodes,), 2**62)
+        if elastic is None:  # which overwrites all that it looks at
+            end(Y, at, room)
         out[t] = total[0]
 
 
@@ -88,36 +84,21 @@ def begin(X, Y, at, room):
     a, p, b, q = at
     low, high, state = room[4], room[5], room[6]
     _partners(X.codes[a : a + p], X.order[a : a + p], Y.codes[b : b + q], low, high)
-    state[:] = 0
-    state[1] = -1
+    state[0], state[1], state[2], state[3] = 0, -1, 0, 0
 
 
 @njit(cache=True, nogil=True)
-def end(kind, Y, at, room):
-    """Put the table back to zeros. (Elastic matching overwrites all that it looks at.)"""
+def end(Y, at, room):
+    """Put the table back to zeros."""
     _, p, b, _ = at
     table, low, high = room[0], room[4], room[5]
-    if kind == 2:
-        return
     for v in range(p):
         for t in range(low[v], high[v]):
             table[0][v, Y.order[b + t]] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def heights(arity, start, size):
-    """For each tree, how many nodes wait for their parents at most, as nodes come one by one."""
-    out = np.zeros(start.size, np.int64)
-    for t in range(start.size):
-        waiting = 0
-        for v in range(start[t], start[t] + size[t]):
-            out[t] = max(out[t], waiting + 1)
-            waiting += 1 - arity[v]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def add(kind, X, Y, at, decay, span, room, total, nodes, most):
+def add(subset, elastic, X, Y, at, decay, span, room, total, nodes, most):
     """Add C(v, w) over the nodes v of a tree and w of another, up to ``most`` steps; is that all?
 
     The next call goes on where this one stops: ``state`` holds the node v, which of its partners
@@ -136,8 +117,10 @@ def add(kind, X, Y, at, decay, span, room, total, nodes, most):
         m, label = X.arity[a + v], X.label[a + v]
         slot = state[3] - m
         if t < 0:
-            t, found = 0 if kind == 2 else low[v], zero
-        if kind == 0:
+            t, found = 0, zero
+            if elastic is None:
+                t = low[v]
+        if subset is not None:
             for place in range(t, high[v] if m > 0 else t):  # leaves have no fragments
                 w = Y.order[b + place]
                 value = _subset(X, a, v, Y, b, w, factor, one, table)
@@ -145,7 +128,7 @@ def add(kind, X, Y, at, decay, span, room, total, nodes, most):
                 found = plus(found, value)
             done += m * (1 + high[v] - low[v])
             t = limit = high[v]
-        elif kind == 1:
+        elif elastic is None:
             limit = high[v]
             while t < limit and done <= most:
                 w = Y.order[b + t]

@@ -1,0 +1,102 @@
+"""``mercer warm-up``: all compiled loops ahead of time, for containers and impatient people."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._compiled import folders
+from ..progress import progress
+
+_STRINGS = ["ACGTACGTAC", "TTGACGTACA", "ACGGGTACCA", "TACGTACGTT"]
+_TREES = ["(S (NP dogs) (VP bark))", "(S (NP (D a) (N cat)) (VP sleeps))", "(S (NP x) (VP y))"]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What ``mercer warm-up`` understands."""
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def run(args: Namespace) -> None:
+    """Compile everything, and say where it is kept."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about problems as small as these
+        for _, job in progress(_jobs(), not args.quiet, "compiling"):
+            job()
+    kept = [path for folder in folders() for path in Path(folder).glob("*.nb[ci]")]
+    if not kept:
+        raise ValueError(
+            "there is no place where compiled loops can be kept; set NUMBA_CACHE_DIR to a folder "
+            "that can be written to, now and whenever mercer is used."
+        )
+    size = sum(path.stat().st_size for path in kept) / 1e6
+    print(f"compiled loops ({size:.0f} MB) are kept in {os.path.commonpath(folders())}")
+
+
+def _jobs() -> list[tuple[str, Callable[[], Any]]]:
+    """Small problems that call all loops, with the types that they usually get."""
+    import mercer as m
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y, two, three = X[:, 0], X[:, 0] > 0, np.digitize(X[:, 0], [-0.5, 0.5])
+    series = [rng.standard_normal((t, 2)) for t in (9, 12, 15, 10)]
+    bits = (X > 0).astype(float)
+    jobs: list[tuple[str, Callable[[], Any]]] = []
+
+    def job(function: Callable[..., Any], *args: Any) -> None:
+        jobs.append((str(function), lambda: function(*args)))
+
+    def both(kernel: m.Kernel, data: Any) -> None:
+        """Values, a diagonal, and slopes where there are some."""
+
+        def call() -> None:
+            own = kernel.resolve(data)
+            own(data)
+            own.normalize()(data[:3], data)
+            P = own.prepare(data)
+            if len(own.theta):
+                own.grad_theta(P, P, np.ones((len(data), len(data))))
+
+        jobs.append((str(kernel), call))
+
+    for machine in (m.SVC(), m.SVC(kernel="linear"), m.NuSVC()):
+        job(machine.fit, X, two)
+        job(machine.fit, X.astype(np.float32), two)
+        job(machine.fit, X, three)
+        job(machine.fit, bits, two)
+    for machine in (m.SVR(), m.NuSVR(), m.KernelQuantileRegressor()):
+        job(machine.fit, X, y)
+    large = rng.standard_normal((3000, 3))  # beyond what is solved in double precision, or at once
+    noisy = large[:, 0] + rng.standard_normal(3000)
+    job(m.SVC().fit, large, noisy > 0)
+    job(m.SVC(kernel="linear").fit, large, noisy > 0)
+    job(m.SVC().fit, large[:900], np.digitize(noisy[:900], [-0.5, 0.5]))
+    job(m.SVC().fit, (large[:900] > 0).astype(float), noisy[:900] > 0)
+    job(m.OneClassSVM().fit, X)
+    job(m.SVC(kernel=m.Spectrum(2)).fit, _STRINGS, [0, 0, 1, 1])
+    long = ["".join(rng.choice(list("ACGT"), 80)) for _ in range(60)]
+    both(m.Spectrum(8), long)
+    both(m.Mismatch(8, 1), long)
+    for kernel in (
+        m.Spectrum(3), m.BlendedSpectrum(3), m.Mismatch(4, 1), m.GappyKmer(), m.WeightedDegree(),
+        m.Subsequence(), m.BlendedSubsequence(), m.AllSubsequences(), m.LocalAlignment(),
+        m.ContextTree(), m.TfIdf(m.Words()),
+    ):  # fmt: skip
+        both(kernel, _STRINGS)
+    for kernel in (
+        m.GlobalAlignment(), m.GlobalAlignment(band=5), m.DynamicTimeWarping(), m.Signature(),
+        m.PairHMM(), m.SoftSubsequence(), m.DilatedConvolution(size=84),
+    ):  # fmt: skip
+        both(kernel, series)
+    for kernel in (m.Subtree(), m.SubsetTree(), m.PartialTree(), m.ElasticTree()):
+        both(kernel, _TREES)
+    job(m.two_sample_test, X[:30], X[30:])
+    job(m.independence_test, X[:, :1], X[:, 1:])
+    return jobs

@@ -151,7 +151,7 @@ class DilatedConvolution(Explicit):
                     (k + number) % 2 == 1,
                 )  # fmt: skip
                 some = slice(first, first + count)
-                out[some] = np.quantile(values, levels[some])
+                out[some] = _at_levels(np.sort(values), levels[some])
         return out
 
     # ---- features ------------------------------------------------------------------------
@@ -225,3 +225,11 @@ def _units(P: Ragged) -> np.ndarray:
     low, centre, high = np.percentile(points, [25, 50, 75], axis=0)
     unit = np.where(high > low, high - low, np.ptp(points, axis=0))
     return np.stack([centre, np.where(unit > 0, unit, 1.0)])
+
+
+def _at_levels(ordered: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Quantiles of numbers in order; :func:`numpy.quantile` takes ten times as long for a few."""
+    place = levels * (len(ordered) - 1)
+    before = place.astype(np.int64)
+    after = np.minimum(before + 1, len(ordered) - 1)
+    return ordered[before] + (place - before) * (ordered[after] - ordered[before])

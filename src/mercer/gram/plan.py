@@ -149,13 +149,7 @@ class Plan(Params):
                 f"LowRankGram: asked for by rank={self.rank!r}: K is approximated by {size}, from "
                 f"landmarks that pivoted Cholesky chooses."
             )
-        n = length(P)
-        first = take(P, slice(0, 1))
-        dtype = np.result_type(kernel.pairwise(first, first))
-        nbytes = n * n * dtype.itemsize
-        size = f"{n} x {n}"
         count = kernel.n_features(P)
-        stored = f"{size} {dtype} takes {memory_words(nbytes)}"
         if self.storage == "lowrank" and count is None:
             raise ValueError(
                 f'storage="lowrank", but {kernel!r} has no finite feature map; give the plan a '
@@ -164,8 +158,16 @@ class Plan(Params):
         if self.storage != "auto":
             chosen = STORAGE[self.storage] if isinstance(self.storage, str) else self.storage
             return chosen, f"{chosen.__name__}: asked for by storage={show(self.storage)}."
-        room = min(budget, max(nbytes, _SMALL))
         finite = count is not None and kernel.features_pay(P)
+        if budget == np.inf and not finite:
+            return DenseGram, "DenseGram: small enough to be stored without asking for memory."
+        n = length(P)
+        first = take(P, slice(0, 1))
+        dtype = np.result_type(kernel.pairwise(first, first))
+        nbytes = n * n * dtype.itemsize
+        size = f"{n} x {n}"
+        stored = f"{size} {dtype} takes {memory_words(nbytes)}"
+        room = min(budget, max(nbytes, _SMALL))
         if finite and (2 * (count or 0) <= n or _sparse_bytes(kernel, P) <= room):
             return LowRankGram, (
                 f"LowRankGram: the kernel has a finite feature map, so K = Phi Phi' and {size} "

@@ -222,10 +222,10 @@ def alignments(
     """For pairs of series the log of the sum over alignments into ``out``.
 
     Or the minimum, where ``minimum`` is not None. ``band`` is 0 for all alignments. ``slopes`` is
-    None, or an array that is filled with the
-    derivatives of the logarithms along that of the lengthscale. Pairs with the same first series
-    should follow each other. A pair with more than ``most`` cells takes several calls: ``state``,
-    zeros at first, tells the next one where to go on, and the result is the number of pairs done.
+    None, or an array that is filled with the derivatives of the logarithms along that of the
+    lengthscale. Pairs with the same first series should follow each other. A pair with more than
+    ``most`` cells takes several calls: ``state``, zeros at first, tells the next one where to go
+    on, and the result is the number of pairs done.
     """
     left, right, diagonals, tangents, weights = room
     channels, x_room = x.shape[1], diagonals.shape[1]

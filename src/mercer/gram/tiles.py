@@ -34,6 +34,8 @@ __all__ = [
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
 _AT_ONCE = 2.5  # arrays of the size of a tile that a thread has while it computes one
+_ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
+_CHEAP = 150  # rows of a tile that takes no longer than handing it out
 _GROUPS = 16  # independent accumulators of a symmetric product
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, a product does not use symmetry
 
@@ -192,8 +194,12 @@ def _multiply_symmetric(
 
 
 def _tile_size(n: int, m: int) -> int:
-    """At most TILE; smaller when the matrix is, so that every core has a few tiles."""
-    return max(32, min(TILE, int(np.sqrt(n * m / 16))))
+    """At most TILE; smaller when the matrix is, so that each of 16 cores has a few tiles.
+
+    Those of matrices so small that they are computed in a moment are a sixteenth of all.
+    """
+    size = np.sqrt(n * m)
+    return max(32, min(TILE, int(max(size / _ALONG, min(_CHEAP, size / 4)))))
 
 
 def slices(n: int, size: int) -> list[slice]:

@@ -22,9 +22,11 @@ def settle(cls: Any, base: Any) -> None:
     for name in ("tiles", "diag"):
         if _depth(cls, "pairwise") < _depth(cls, name):
             setattr(cls, name, getattr(base, name))
-    if min(_depth(cls, "pairwise"), _depth(cls, "tiles")) < _depth(cls, "features"):
+    blocks = min(_depth(cls, "pairwise"), _depth(cls, "tiles"))
+    if blocks < _depth(cls, "features"):
         for name in ("features", "n_features", "features_pay"):
-            setattr(cls, name, getattr(base, name))
+            if blocks < _depth(cls, name):
+                setattr(cls, name, getattr(base, name))
     if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
         cls.formula = base.formula
 

@@ -50,7 +50,8 @@ class Plan(Params):
         megabytes or so, for tiles and vectors, are needed in any case. By default half of what is
         free now.
     workers : int, optional
-        The number of threads; by default all cores this process may use.
+        The number of threads; by default all cores this process may use. Factorisations of large
+        matrices use the threads of LAPACK, which are set elsewhere (``OPENBLAS_NUM_THREADS``).
     storage : {"auto", "dense", "tiled", "lowrank"} or subclass of Gram
         ``"auto"`` uses features where the kernel has few of them, stores K where it fits the
         memory, and computes it tile by tile otherwise. A class of your own is called as

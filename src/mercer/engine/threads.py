@@ -24,7 +24,7 @@ from .limits import limits, most_workers, within
 
 _NAME = "mercer-tiles"
 _LARGE = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
-_SMALL = 500  # rows of matrices up to which threads of BLAS wait for each other most of the time
+_SMALL = 250  # rows of matrices up to which threads of BLAS wait for each other most of the time
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _here = threading.local()
 

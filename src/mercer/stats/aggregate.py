@@ -103,7 +103,7 @@ def column_units(Z: np.ndarray) -> Any:
     """The spread of each column (interquartile range or standard deviation); one as a number."""
     low, high = np.quantile(Z, [0.25, 0.75], axis=0)
     spread = (high - low) / _IQR
-    largest = np.abs(Z).max(axis=0)
+    largest = np.abs(Z).max(axis=0).astype(np.float64)
     far = (largest > _SQUARABLE) | (largest < 1 / _SQUARABLE)  # squares overflow, or vanish
     size = np.where(far & (largest > 0), largest, 1.0)
     spread = np.where(spread > 0, spread, size * (Z / size).std(axis=0, dtype=np.float64))

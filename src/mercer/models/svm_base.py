@@ -102,6 +102,7 @@ class SupportVectorMachine(BaseEstimator):
         plan = self.plan or _TILED
         gram: Any = plan.gram(kernel, X)
         self.kernel_ = getattr(gram, "kernel", kernel)
+        self._psd = self.kernel_.properties.psd  # once, for all pairs of classes
         storage = "auto" if self.plan is None else plan.storage
         storage = storage if plan.rank is None else "lowrank"
         K = training_rows(gram, X, self._precision(), order, storage)
@@ -147,9 +148,8 @@ class SupportVectorMachine(BaseEstimator):
 
         Looked at on some of them: negative eigenvalues of a part of K are proof.
         """
-        psd = self.kernel_.properties.psd
-        if psd or psd.no:
-            return psd.no
+        if self._psd or self._psd.no:
+            return self._psd.no
         support = np.flatnonzero(beta)
         some = np.unique(support[np.linspace(0, len(support) - 1, _EIGENVALUES).astype(int)])
         part = np.asarray(K.block(some, some), dtype=np.float64)

@@ -315,7 +315,7 @@ def _grid_scores(
     def fold(m: int) -> None:
         train, test = folds[m]
         own = clone(machine)
-        own.kernel_ = machine.kernel_
+        own.kernel_, own._psd = machine.kernel_, machine._psd
         inside = weights * np.bincount(train, minlength=len(codes))
         present = np.unique(codes[inside > 0])
         own.classes_ = machine.classes_[present]

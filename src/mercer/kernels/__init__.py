@@ -5,6 +5,9 @@ from __future__ import annotations
 from .._lazy import lazy
 
 FLAT = {
+    "approximate.fourier": "RandomFourier",
+    "approximate.rules": "Approximated Landmarks",
+    "approximate.sketch": "Hashing TensorSketch",
     "base": "Kernel",
     "algebra.anchored": "Centered Through",
     "algebra.conditioned": "Conditioned",
@@ -53,5 +56,6 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra calculus distributions given labels notation pairs series strings trees vectors",
+    rooms="algebra approximate calculus distributions given labels notation pairs series strings"
+    " trees vectors",
 )

@@ -17,7 +17,7 @@ from ..rkhs.function import RKHSFunction
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:
     """The operator of a few samples that stand for all, as features, as that of all was."""
-    return kernel.gram(X, (plan or Plan()).replace(storage="lowrank", rank=None))
+    return kernel.gram(X, (plan or Plan()).exact().replace(storage="lowrank"))
 
 
 class KeepsSamples:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
+from ..kernels.approximate.rules import Approximated
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_gamma, as_kernel
 from ..ownership import owned
@@ -227,8 +228,8 @@ class KernelPCA(PrincipalSubspace):
         if first:
             self._forget()
             kernel = self._make_kernel(X)
-            if not isinstance(kernel, Nystrom):
-                kernel = Nystrom(kernel, rank=self._landmark_plan().rank)
+            if not isinstance(kernel, Nystrom | Approximated):
+                kernel = self._landmark_plan().through(kernel)
             self.kernel_ = kernel.resolve(X)
             self.n_samples_seen_ = 0
         P = self.kernel_.prepare(X)
@@ -355,7 +356,7 @@ class KernelPCA(PrincipalSubspace):
         """The plan with a rank, for "nystrom" and for streams."""
         plan = self._plan()
         enough = max(_LANDMARKS, 10 * (self.n_components or 0))
-        return plan if plan.rank is not None else plan.replace(rank=enough)
+        return plan if plan.few is not None else plan.replace(rank=enough)
 
     def _forget(self) -> None:
         """Nothing of an earlier fit or stream is left."""

@@ -164,7 +164,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _inverse_gram(self) -> Any:
         kernel = self.kernel_.kernel if isinstance(self.kernel_, Nystrom) else self.kernel_
-        return kernel.gram(self.X_transformed_fit_, self._plan().replace(rank=None))
+        return kernel.gram(self.X_transformed_fit_, self._plan().exact())
 
 
 def in_precision_of(X: Data, values: np.ndarray) -> np.ndarray:

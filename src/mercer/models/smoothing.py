@@ -31,7 +31,7 @@ class SplineModel(SemiparametricModel):
 
     def _fit(self, X: np.ndarray, y: Any, sample_weight: Any) -> Self:
         m, d, plan = self.order, X.shape[1], self.plan
-        if plan is not None and (plan.rank is not None or plan.storage not in ("auto", "dense")):
+        if plan is not None and (plan.few is not None or plan.storage not in ("auto", "dense")):
             raise ValueError(
                 "the matrix of a spline, which is positive definite only beside its polynomials, "
                 'is stored and has no features; give the plan no rank, and storage="auto".'

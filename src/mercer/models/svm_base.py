@@ -104,7 +104,7 @@ class SupportVectorMachine(BaseEstimator):
         self.kernel_ = getattr(gram, "kernel", kernel)
         self._psd = self.kernel_.properties.psd  # once, for all pairs of classes
         storage = "auto" if self.plan is None else plan.storage
-        storage = storage if plan.rank is None else "lowrank"
+        storage = storage if plan.few is None else "lowrank"
         K = training_rows(gram, X, self._precision(), order, storage)
         K.limit = plan.limit
         if self.kernel == "precomputed":

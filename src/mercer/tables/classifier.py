@@ -199,7 +199,7 @@ class TableClassifier(Classifier, TableModel):
         finalists = list(others.values())[:_FINALISTS]
         plan = self._plan(len(table))
         chosen, self.cv_accuracy_ = self._ridge(trials[0], plan), trials[0].accuracy
-        approximate = plan is not None and plan.rank is not None
+        approximate = plan is not None and plan.few is not None
         if len(self.classes_) <= _MOST_CLASSES and not approximate:
             self.n_finalists_ = len(finalists)
             search = SVCCV(

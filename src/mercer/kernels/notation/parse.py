@@ -18,12 +18,13 @@ from typing import Any
 from ...exceptions import NotAKernelError
 from ...params import Params
 from ..algebra.power import Power
+from ..approximate.rules import FeatureRule
 from ..base import Kernel
 
 _LONGEST = 300_000  # characters: some thousand lengthscales
 _DEEPEST = 100  # brackets within brackets
 _MOST_TERMS = 200  # in one sum or product: the kernel nests as deeply
-_METHODS = ("normalize", "center", "given", "on", "through")
+_METHODS = ("approximate", "normalize", "center", "given", "on", "through")
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -222,10 +223,14 @@ def _shipped(name: str) -> Any:
 
 
 def _usable(found: Any) -> bool:
-    """A concrete kernel, and not one of the base classes that share code between ours."""
+    """A concrete kernel, or rule for features, and not a base class that shares code of ours."""
     import mercer
 
-    concrete = isinstance(found, type) and issubclass(found, Kernel) and not isabstract(found)
+    concrete = (
+        isinstance(found, type)
+        and issubclass(found, Kernel | FeatureRule)
+        and not isabstract(found)
+    )
     internal = found.__module__.startswith("mercer.") and found.__name__ not in mercer.__all__
     return concrete and not internal
 

@@ -14,10 +14,18 @@ from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
 
+_ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
+
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:
     """The operator of a few samples that stand for all, as features, as that of all was."""
     return kernel.gram(X, (plan or Plan()).exact().replace(storage="lowrank"))
+
+
+def unseen(kernel: Kernel, X: Data, seen: np.ndarray) -> np.ndarray:
+    """k(x, x) less the part of it that features of the training samples have; rounding is 0."""
+    prior = kernel.diag(kernel.prepare(X)).astype(np.float64)
+    return np.where(prior - seen > _ROUNDING * prior, prior - seen, 0.0)
 
 
 class KeepsSamples:

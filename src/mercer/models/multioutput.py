@@ -23,7 +23,7 @@ from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
 from ..solvers.output import learn_output
 from .common import Regressor, all_or_nothing, check_data
-from .kept import few_gram
+from .kept import few_gram, unseen
 from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
@@ -259,7 +259,8 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
         (K, B), s = self.gram_.kronecker[0], np.asarray(self._spectrum)
         values = np.asarray(K.cross(X) @ self._axes, dtype=np.float64)
         spectrum = KroneckerSpectrum(np.eye(len(s)), s, B)
-        prior = np.outer(np.sum(values**2, axis=1), np.diag(B))
+        own = np.sum(values**2, axis=1)
+        prior = np.outer(own + unseen(self.kernel_.scalar, X, own), np.diag(B))
         explained = spectrum.explained_variance(values * np.sqrt(s), float(self.alpha))
         variance = np.maximum(prior - explained, 0)
         return variance[:, 0] if self.dual_coef_.ndim == 1 else variance

@@ -20,7 +20,7 @@ from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
 from .common import Regressor, all_or_nothing, check_data
-from .kept import KeepsSamples
+from .kept import KeepsSamples, unseen
 
 SOLVERS = ("auto", *auto.SOLVERS)
 
@@ -216,7 +216,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         X = check_data(self, X, self.kernel, reset=False)
         cross = self.gram_.cross(X)
         if not self._has_all:
-            return self._variance_in_features(cross)
+            return self._variance_in_features(X, cross)
         alphas, noise = self._noise_diagonals()
         prior = self.kernel_.diag(self.kernel_.prepare(X)).astype(float)
         columns = []
@@ -303,13 +303,17 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         """One alpha for all columns of a variance, or one for each."""
         return alphas if self.dual_coef_.ndim == 2 and np.ptp(alphas) else alphas[:1]
 
-    def _variance_in_features(self, cross: Any) -> np.ndarray:
-        """sum_j a / (s_j + a) g_j(x)^2, by eigenvalues and eigenvectors of Phi' W Phi."""
+    def _variance_in_features(self, X: Data, cross: Any) -> np.ndarray:
+        """sum_j a / (s_j + a) g_j(x)^2, by eigenvalues and eigenvectors of Phi' W Phi.
+
+        What phi(x) has beside the features of the training samples stays as uncertain as it was.
+        """
         alphas, s = self._different(np.asarray(self._noise)), np.asarray(self._spectrum)[:, None]
         total = s + alphas
         share = np.divide(alphas, total, where=total > 0, out=np.ones_like(total))
         values = np.asarray(cross @ self._axes, dtype=np.float64)
-        variance = np.square(values) @ share
+        squares = np.square(values, out=values)
+        variance = squares @ share + unseen(self.kernel_, X, squares.sum(axis=1))[:, None]
         return variance[:, 0] if len(alphas) == 1 else variance
 
     def _noise_diagonals(self) -> tuple[np.ndarray, Any]:

@@ -222,15 +222,11 @@ def _shipped(name: str) -> Any:
     return getattr(mercer, name) if name in mercer.__all__ else None
 
 
-def _usable(found: Any) -> bool:
+def _usable(found: Any, among: Any = Kernel | FeatureRule) -> bool:
     """A concrete kernel, or rule for features, and not a base class that shares code of ours."""
     import mercer
 
-    concrete = (
-        isinstance(found, type)
-        and issubclass(found, Kernel | FeatureRule)
-        and not isabstract(found)
-    )
+    concrete = isinstance(found, type) and issubclass(found, among) and not isabstract(found)
     internal = found.__module__.startswith("mercer.") and found.__name__ not in mercer.__all__
     return concrete and not internal
 
@@ -238,8 +234,10 @@ def _usable(found: Any) -> bool:
 def _known() -> list[str]:
     import mercer
 
-    ours = [name for name in mercer.__all__ if name[0].isupper() and _usable(_shipped(name))]
-    theirs = [name for name, found in Params.registry.items() if _usable(found)]
+    ours = [
+        name for name in mercer.__all__ if name[0].isupper() and _usable(_shipped(name), Kernel)
+    ]
+    theirs = [name for name, found in Params.registry.items() if _usable(found, Kernel)]
     return sorted({*ours, *theirs})
 
 

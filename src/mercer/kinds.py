@@ -18,6 +18,8 @@ _SHIPPED = {  # folders of kernels, and the kind that each of them is about
     "series": "series",
     "trees": "trees",
     "distributions": "bags",
+    "rankings": "rankings",
+    "fuzzy": "fuzzy",
     "vectors": "vectors",
 }
 _KINDS: dict[str, Kind] = {}

@@ -1,0 +1,174 @@
+r"""What rankings say of each pair of items: who comes first, as a number s in [-1, 1].
+
+It is 1 if the first item of the pair comes before the second, -1 if it comes after, 0 if they are
+tied. Everything here is about inner products :math:`\sum_{i < j} s_{ij} s'_{ij}`. If all s are
+whole numbers, they are counted: with bits p for s = 1 and q for s = -1, a pair of rankings differs
+in d_p, d_q and d_m bits of p, of q and of p | q, and
+
+.. math:: \sum s s' = \tfrac12 (\|s\|^2 + \|s'\|^2 + d_m) - d_p - d_q .
+
+Merge sort takes longer, at any number of items (128: 15 ns for all pairs of items by bits, 4,000 ns
+by sorting), as it cannot know which way the next comparison goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...data import Data, Rows
+from ..vectors.bits import look_up, pack
+from .orders import read, standings
+
+_HELD = 128  # items up to which bits are kept: 1 kB for each ranking, twice
+_TOGETHER = 2**15  # pairs of items whose bits are made at a time
+_PRODUCTS = 2**12  # pairs of items whose signs are numbers, and multiplied at a time
+
+
+class Rankings:
+    """Rankings, prepared; parts of it are rankings again.
+
+    Parameters
+    ----------
+    places : array of shape (n, m)
+        How many items come before each item, in single precision; NaN for items not ranked.
+    norms : array of shape (n,)
+        The squared norm of each vector of signs.
+    leans : array of shape (n, m), or None
+        What is expected of an item and one that is not ranked: the chance that it comes after it,
+        less the chance that it comes before. None if that is not asked for.
+    before, after : arrays of uint32, or None
+        The signs as bits: s = 1, and s = -1.
+    """
+
+    def __init__(
+        self,
+        places: np.ndarray,
+        norms: np.ndarray,
+        leans: np.ndarray | None = None,
+        before: np.ndarray | None = None,
+        after: np.ndarray | None = None,
+    ) -> None:
+        self.places, self.norms, self.leans = places, norms, leans
+        self.before, self.after = before, after
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, rows: Rows) -> Rankings:
+        parts = (self.places, self.norms, self.leans, self.before, self.after)
+        return Rankings(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs of items."""
+        m = self.places.shape[1]
+        return m * (m - 1) // 2
+
+    @property
+    def whole(self) -> bool:
+        """Are all signs whole numbers?"""
+        return self.leans is None or not np.isnan(self.places).any()
+
+
+def compared(X: Data, owner: str, missing: str) -> Rankings:
+    """Raw data as rankings; ``missing`` says what pairs with an item that is not ranked count."""
+    ranks = read(X, owner)
+    first, last = standings(ranks)
+    ranked = np.sum(~np.isnan(ranks), axis=1)
+    norms = np.nansum(ranked[:, None] - last, axis=1)  # of each item, those that come after it
+    leans = None
+    if missing == "average":
+        leans = np.nan_to_num((first + last - ranked[:, None]) / (ranked[:, None] + 1))
+        norms = norms + (ranks.shape[1] - ranked) * np.sum(leans**2, axis=1)
+    places = first.astype(np.float32)
+    if ranks.shape[1] > _HELD:
+        return Rankings(places, norms, leans)
+    ((before, after),) = _planes(places, ranks.shape[1] ** 2)
+    return Rankings(places, norms, leans, before, after)
+
+
+def same_items(X: np.ndarray, Y: np.ndarray) -> None:
+    """Refuse rankings of different numbers of items, given by their places."""
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"X has rankings of {X.shape[1]} items, the other sample has rankings of {Y.shape[1]}."
+        )
+
+
+def agreements(X: Rankings, Y: Rankings) -> np.ndarray:
+    """[sum_{i<j} s_ij s'_ij] for all pairs of rankings."""
+    if not (X.whole and Y.whole):
+        out = np.zeros((len(X), len(Y)))
+        for s, t in zip(_signs(X), _signs(Y), strict=True):
+            out += s @ t.T
+        return out
+    strict = min(X.norms.min(), Y.norms.min()) == X.pairs
+    out = np.add.outer(X.norms, Y.norms)
+    out /= 2
+    for (p, q), (r, s) in zip(_bits(X), _bits(Y), strict=True):
+        count = np.arange(32.0 * p.shape[1] + 1)
+        if strict:
+            out -= look_up(2 * count, p, r)
+        else:
+            out += look_up(count / 2, p | q, r | s)
+            out -= look_up(count, p, r)
+            out -= look_up(count, q, s)
+    return out
+
+
+def signs(X: Rankings) -> np.ndarray:
+    """The vectors s, one column for each pair i < j of items: (0, 1), (0, 2), ..., (1, 2), ..."""
+    i, j = np.triu_indices(X.places.shape[1], 1)
+    first, second = (X.places[:, k] for k in (i, j))
+    if X.leans is None:
+        return _sign(first, second)
+    return _sign(first, second, X.leans[:, i], X.leans[:, j])
+
+
+def _sign(a: np.ndarray, b: np.ndarray, *leans: np.ndarray) -> np.ndarray:
+    """s for items at places a and b; comparisons with NaN are false."""
+    s = np.subtract(a < b, a > b, dtype=np.float64)
+    if leans:
+        s += np.isnan(a) * leans[1]
+        s -= np.isnan(b) * leans[0]
+    return s
+
+
+# ---- all pairs of items, a few at a time ---------------------------------------------------------
+def shifts(m: int, together: int) -> Iterator[list[tuple[int, int]]]:
+    """Pairs of items as (d, w): item i and item i + d modulo m, for i < w; some d at a time."""
+    step = max(1, together // m)
+    for low in range(1, m // 2 + 1, step):
+        some = range(low, min(low + step, m // 2 + 1))
+        yield [(d, m if 2 * d < m else m // 2) for d in some]
+
+
+def paired(A: np.ndarray, together: int) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
+    """Columns of A, beside the columns of the items that they are paired with."""
+    twice = np.concatenate([A, A[:, : A.shape[1] // 2]], axis=1)
+    for some in shifts(A.shape[1], together):
+        yield [(twice[:, :w], twice[:, d : d + w]) for d, w in some]
+
+
+def _bits(X: Rankings) -> Any:
+    """Those for s = 1 and s = -1, as they are kept or made a few at a time."""
+    if X.before is not None:
+        return [(X.before, X.after)]
+    return _planes(X.places, _TOGETHER)
+
+
+def _planes(places: np.ndarray, together: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for some in paired(places, together):
+        before = np.concatenate([a < b for a, b in some], axis=1)
+        after = np.concatenate([a > b for a, b in some], axis=1)
+        yield pack(before, True), pack(after, True)
+
+
+def _signs(X: Rankings) -> Iterator[np.ndarray]:
+    assert X.leans is not None
+    for some, leans in zip(paired(X.places, _PRODUCTS), paired(X.leans, _PRODUCTS), strict=True):
+        parts = [_sign(a, b, *by) for (a, b), by in zip(some, leans, strict=True)]
+        yield np.concatenate(parts, axis=1)

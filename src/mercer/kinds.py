@@ -18,9 +18,9 @@ _SHIPPED = {  # folders of kernels, and the kind that each of them is about
     "series": "series",
     "trees": "trees",
     "distributions": "bags",
+    "vectors": "vectors",
     "rankings": "rankings",
     "fuzzy": "fuzzy",
-    "vectors": "vectors",
 }
 _KINDS: dict[str, Kind] = {}
 

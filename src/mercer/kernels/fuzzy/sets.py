@@ -71,7 +71,7 @@ def read(X: Data, owner: str) -> tuple[Data, np.ndarray, np.ndarray]:
     for place, one in enumerate(X):
         if not isinstance(one, tuple | list) or len(one) != 2 or not hasattr(one[0], "__len__"):
             raise DomainError(f"{wanted}, but sample {place} is not; fuzzy_set makes one.")
-        points, degrees = support(*one, f"{owner}, sample {place}")
+        points, degrees = support(one[0], one[1], f"{owner}, sample {place}")
         if len(degrees) == 0:
             raise DomainError(
                 f"{owner}: sample {place} is empty; a fuzzy set needs a point of membership > 0."

@@ -53,7 +53,7 @@ def rankings_from_orders(
     if rest not in ("last", "missing"):
         raise ValueError(f'rest must be "last" or "missing", got {rest!r}.')
     whole = isinstance(items, Integral)
-    known = list(range(int(items))) if isinstance(items, Integral) else list(items)
+    known: list[Any] = list(range(items) if whole else items)  # type: ignore[arg-type]
     column = {item: j for j, item in enumerate(known)}
     if len(column) < len(known):
         raise ValueError("items must differ from each other, but some of them are the same.")

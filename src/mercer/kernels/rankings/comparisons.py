@@ -14,7 +14,6 @@ by sorting), as it cannot know which way the next comparison goes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,8 @@ from ..vectors.bits import look_up, pack
 from .orders import read, standings
 
 _HELD = 128  # items up to which bits are kept: 1 kB for each ranking, twice
-_TOGETHER = 2**15  # pairs of items whose bits are made at a time
+_ROOM = 2**28  # bytes of bits that are kept while one matrix is computed
+_TOGETHER = 2**15  # pairs of items whose bits are made, and compared, at a time
 _PRODUCTS = 2**12  # pairs of items whose signs are numbers, and multiplied at a time
 
 
@@ -61,6 +61,13 @@ class Rankings:
         parts = (self.places, self.norms, self.leans, self.before, self.after)
         return Rankings(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
 
+    def packed(self) -> Rankings:
+        """These rankings with their bits, if there is room for them."""
+        if self.before is not None or not self.whole or len(self) * self.pairs / 4 > _ROOM:
+            return self
+        before, after = (np.concatenate(list(_bits(self, s)), axis=1) for s in (1, -1))
+        return Rankings(self.places, self.norms, self.leans, before, after)
+
     @property
     def pairs(self) -> int:
         """The number of pairs of items."""
@@ -84,10 +91,8 @@ def compared(X: Data, owner: str, missing: str) -> Rankings:
         leans = np.nan_to_num((first + last - ranked[:, None]) / (ranked[:, None] + 1))
         norms = norms + (ranks.shape[1] - ranked) * np.sum(leans**2, axis=1)
     places = first.astype(np.float32)
-    if ranks.shape[1] > _HELD:
-        return Rankings(places, norms, leans)
-    ((before, after),) = _planes(places, ranks.shape[1] ** 2)
-    return Rankings(places, norms, leans, before, after)
+    found = Rankings(places, norms, leans)
+    return found.packed() if ranks.shape[1] <= _HELD else found
 
 
 def same_items(X: np.ndarray, Y: np.ndarray) -> None:
@@ -96,6 +101,13 @@ def same_items(X: np.ndarray, Y: np.ndarray) -> None:
         raise ValueError(
             f"X has rankings of {X.shape[1]} items, the other sample has rankings of {Y.shape[1]}."
         )
+
+
+def packed(X: Rankings, Y: Rankings) -> tuple[Rankings, Rankings]:
+    """Rankings of the same items, both with their bits if there is room."""
+    same_items(X.places, Y.places)
+    left = X.packed()
+    return left, left if Y is X else Y.packed()
 
 
 def agreements(X: Rankings, Y: Rankings) -> np.ndarray:
@@ -108,14 +120,15 @@ def agreements(X: Rankings, Y: Rankings) -> np.ndarray:
     strict = min(X.norms.min(), Y.norms.min()) == X.pairs
     out = np.add.outer(X.norms, Y.norms)
     out /= 2
-    for (p, q), (r, s) in zip(_bits(X), _bits(Y), strict=True):
-        count = np.arange(32.0 * p.shape[1] + 1)
-        if strict:
+    count = np.arange(_TOGETHER + X.places.shape[1] + 32.0)
+    if strict:
+        for p, r in zip(_bits(X, 1), _bits(Y, 1), strict=True):
             out -= look_up(2 * count, p, r)
-        else:
-            out += look_up(count / 2, p | q, r | s)
-            out -= look_up(count, p, r)
-            out -= look_up(count, q, s)
+        return out
+    for p, q, r, s in zip(*(_bits(Z, sign) for Z in (X, Y) for sign in (1, -1)), strict=True):
+        out += look_up(count / 2, p | q, r | s)
+        out -= look_up(count, p, r)
+        out -= look_up(count, q, s)
     return out
 
 
@@ -153,18 +166,23 @@ def paired(A: np.ndarray, together: int) -> Iterator[list[tuple[np.ndarray, np.n
         yield [(twice[:, :w], twice[:, d : d + w]) for d, w in some]
 
 
-def _bits(X: Rankings) -> Any:
-    """Those for s = 1 and s = -1, as they are kept or made a few at a time."""
-    if X.before is not None:
-        return [(X.before, X.after)]
-    return _planes(X.places, _TOGETHER)
-
-
-def _planes(places: np.ndarray, together: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for some in paired(places, together):
-        before = np.concatenate([a < b for a, b in some], axis=1)
-        after = np.concatenate([a > b for a, b in some], axis=1)
-        yield pack(before, True), pack(after, True)
+def _bits(X: Rankings, sign: int) -> Iterator[np.ndarray]:
+    """Where s is 1, or where it is -1, some pairs of items at a time."""
+    kept = X.before if sign > 0 else X.after
+    compare = np.less if sign > 0 else np.greater
+    start, n = 0, len(X)
+    for some in paired(X.places, _TOGETHER):
+        width = sum(a.shape[1] for a, _ in some)
+        if kept is not None:
+            end = start + -(-width // 32)
+            yield kept[:, start:end]
+            start = end
+            continue
+        flags, at = np.empty((n, width), bool), 0
+        for a, b in some:
+            compare(a, b, out=flags[:, at : at + a.shape[1]])
+            at += a.shape[1]
+        yield pack(flags, True)
 
 
 def _signs(X: Rankings) -> Iterator[np.ndarray]:

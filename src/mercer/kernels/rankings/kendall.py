@@ -14,7 +14,7 @@ from ..base import Kernel, Tile, weigh
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..overrides import by_tiles
-from .comparisons import Rankings, agreements, compared, same_items, signs
+from .comparisons import Rankings, agreements, compared, packed, same_items, signs
 from .kind import RANKINGS
 
 _MEDIAN_OF = 500  # rankings
@@ -69,8 +69,8 @@ class Kendall(Kernel):
         return by_tiles(self, Kendall, X, Y)
 
     def tiles(self, X: Rankings, Y: Rankings) -> Tile:
-        same_items(X.places, Y.places)
-        return lambda rows, cols: agreements(X[rows], Y[cols]) / X.pairs
+        left, right = packed(X, Y)
+        return lambda rows, cols: agreements(left[rows], right[cols]) / X.pairs
 
     def diag(self, X: Rankings) -> np.ndarray:
         return X.norms / X.pairs
@@ -160,10 +160,10 @@ class Mallows(Kernel):
         return by_tiles(self, Mallows, X, Y)
 
     def tiles(self, X: Rankings, Y: Rankings) -> Tile:
-        same_items(X.places, Y.places)
+        left, right = packed(X, Y)
 
         def tile(rows: Any, cols: Any) -> np.ndarray:
-            D = _disagreements(X[rows], Y[cols])
+            D = _disagreements(left[rows], right[cols])
             D *= -self.decay
             return np.exp(D, out=D)
 

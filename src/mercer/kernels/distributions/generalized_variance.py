@@ -18,16 +18,16 @@ from ...data import Data, Zipped
 from ...exceptions import DomainError
 from ...params import positive
 from ..calculus import properties as prop
-from ..pairs.base import Paired, weighted_pairs
+from ..pairs.base import on_all_cores
+from ..pairs.logarithms import LogPaired
 from ..vectors.base import check_widths
-from .bags import Bags
 from .embeddings import OnBags
 
 _MOST = 128  # features up to which a bag is its mean and its covariance
 
 
 @dataclass(eq=False, repr=False)
-class SemigroupVariance(OnBags, Paired):
+class SemigroupVariance(OnBags, LogPaired):
     r"""The inverse generalised variance of two bags together, in the feature space of a kernel.
 
     .. math:: k(P, Q) = \det\left(I + \tfrac1\eta\,
@@ -63,11 +63,11 @@ class SemigroupVariance(OnBags, Paired):
     because = "det(A + B)^(-1/2) of matrices of moments, which add: an integral of exponentials"
 
     def prepare(self, X: Data) -> Zipped:
-        """Bags, with their means and covariances if features are few, else their Gram matrices."""
+        """Bags, and their means and covariances if features are few."""
         bags = self._prepared(X)
         count = self.kernel.n_features(bags.points)
         if count is None or count > _MOST:
-            return Zipped(bags, self._grams(bags))
+            return Zipped(bags)
         phi: Any = self.kernel.features(bags.points)
         phi = np.asarray(phi.toarray() if sp.issparse(phi) else phi, dtype=np.float64)
         parts = [phi[a : a + n] for a, n in zip(bags.start, bags.size, strict=True)]
@@ -75,23 +75,61 @@ class SemigroupVariance(OnBags, Paired):
         centred = [part - mean for part, mean in zip(parts, means, strict=True)]
         return Zipped(bags, means, np.array([part.T @ part / len(part) for part in centred]))
 
-    def _grams(self, bags: Bags) -> list[np.ndarray]:
-        points = map(bags.bag, range(len(bags)))
-        return [np.asarray(self.kernel.pairwise(P, P), dtype=np.float64) for P in points]
-
     def sizes(self, X: Zipped) -> np.ndarray:
         bags, *moments = X.parts
-        few = len(moments) == 2
-        return np.full(len(X), moments[0].shape[1] ** 1.5) if few else bags.size**1.5
+        return np.full(len(X), moments[0].shape[1] ** 1.5) if moments else bags.size**1.5
 
     def pairs(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        if len(X.parts) == 3:
-            return np.exp(-0.5 * np.linalg.slogdet(self._of_features(X, Y, i, j))[1])
-        logs = np.empty(len(i))
+        return np.exp(self.logs(X, Y, i, j))
+
+    def slopes(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return self.log_slopes(X, Y, i, j) * self.pairs(X, Y, i, j)[:, None]
+
+    def logs(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return self._in_pieces(self._logs, np.empty(len(i)), X, Y, i, j)
+
+    def log_slopes(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return self._in_pieces(self._slopes, np.empty((len(i), len(self.theta))), X, Y, i, j)
+
+    def _in_pieces(
+        self, values: Any, out: np.ndarray, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray
+    ) -> np.ndarray:
+        def job(part: slice) -> None:
+            out[part] = values(X, Y, i[part], j[part])
+
+        on_all_cores(job, self.sizes(X)[i] * self.sizes(Y)[j])
+        return out
+
+    def _logs(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        if len(X.parts) > 1:
+            return -0.5 * np.linalg.slogdet(self._of_features(X, Y, i, j))[1]
+        found = np.empty(len(i))
         for place, (a, b) in enumerate(zip(i, j, strict=True)):
-            A, _ = self._of_points(X, Y, a, b)
-            logs[place] = np.log(np.diagonal(self._factor(A))).sum()
-        return np.exp(-logs)
+            A, _ = self._of_points(X.parts[0].bag(a), Y.parts[0].bag(b))
+            found[place] = -np.log(np.diagonal(self._factor(A))).sum()
+        return found
+
+    def _slopes(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """By d log det A = tr(A^-1 dA)."""
+        if len(X.parts) > 1 and len(self.theta) == 1:
+            A = self._of_features(X, Y, i, j)
+            return (A.shape[1] - np.trace(np.linalg.inv(A), axis1=1, axis2=2))[:, None] / 2
+        found = np.empty((len(i), len(self.theta)))
+        for place, (a, b) in enumerate(zip(i, j, strict=True)):
+            P, Q = X.parts[0].bag(a), Y.parts[0].bag(b)
+            A, share = self._of_points(P, Q)
+            V = np.linalg.inv(A)
+            found[place, -1] = (len(V) - np.trace(V)) / 2
+            if len(self.theta) > 1:
+                root = np.sqrt(share / self.eta)
+                V *= root * root[:, None] / -2
+                V -= np.outer(share, V.sum(axis=0))  # as the kernel was centred
+                V -= np.outer(V.sum(axis=1), share)
+                n = X.parts[0].size[a]
+                found[place, :-1] = self.kernel.grad_theta(P, P, V[:n, :n])
+                found[place, :-1] += self.kernel.grad_theta(Q, Q, V[n:, n:])
+                found[place, :-1] += self.kernel.grad_theta(P, Q, 2 * V[:n, n:])
+        return found
 
     def _of_features(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """I + Sigma / eta for pairs of bags, from means and covariances."""
@@ -104,12 +142,12 @@ class SemigroupVariance(OnBags, Paired):
         A /= self.eta
         return A + np.eye(A.shape[1])
 
-    def _of_points(self, X: Zipped, Y: Zipped, i: int, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """A matrix of the same determinant from kernel values, and the shares of all points."""
-        (P, left), (Q, right) = X.parts, Y.parts
-        between = self.kernel.pairwise(P.bag(i), Q.bag(j))
-        K = np.block([[left[i], between], [between.T, right[j]]])
-        share = np.repeat([0.5 / P.size[i], 0.5 / Q.size[j]], [P.size[i], Q.size[j]])
+    def _of_points(self, P: Data, Q: Data) -> tuple[np.ndarray, np.ndarray]:
+        """A matrix of the same determinant for the points of two bags, and the shares of these."""
+        left, between, right = (self.kernel.pairwise(*both) for both in ((P, P), (P, Q), (Q, Q)))
+        K = np.block([[left, between], [between.T, right]]).astype(np.float64, copy=False)
+        n, m = between.shape
+        share = np.repeat([0.5 / n, 0.5 / m], [n, m])
         mean = K @ share
         K -= mean + mean[:, None] - share @ mean
         root = np.sqrt(share / self.eta)
@@ -125,42 +163,6 @@ class SemigroupVariance(OnBags, Paired):
                 f"{self!r}: a covariance has an eigenvalue below -eta; either the kernel on points "
                 f"is not positive definite, or eta is below its rounding: take a larger one."
             ) from None
-
-    def slopes(self, X: Zipped, Y: Zipped, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """d log k / d log eta of pairs of bags, from their features."""
-        A = self._of_features(X, Y, i, j)
-        return (A.shape[1] - np.trace(np.linalg.inv(A), axis1=1, axis2=2)) / 2
-
-    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
-        """By d log det A = tr(A^-1 dA), pair by pair."""
-        i, j, weights = weighted_pairs(W, X is Y)
-        weights = weights * self._cut(self.pairs, X, Y, i, j)
-        few, inner = len(X.parts) == 3, np.zeros(len(self.kernel.theta))
-        if few and not len(inner):
-            return np.array([weights @ self._cut(self.slopes, X, Y, i, j)])
-        if few:
-            X, Y = (Zipped(Z.parts[0], self._grams(Z.parts[0])) for Z in (X, Y))
-        (P, left), (Q, right) = X.parts, Y.parts
-        own, other = ([np.zeros_like(K) for K in grams] for grams in (left, right))
-        slope = 0.0
-        for a, b, w in zip(i, j, weights, strict=True):
-            A, share = self._of_points(X, Y, a, b)
-            A = np.linalg.inv(A)
-            slope += w * (len(A) - np.trace(A)) / 2
-            if not len(inner):
-                continue
-            root = np.sqrt(share / self.eta)
-            A *= root * root[:, None] * (-w / 2)
-            A -= np.outer(share, A.sum(axis=0))  # as the kernel was centred
-            A -= np.outer(A.sum(axis=1), share)
-            n = P.size[a]
-            own[a] += A[:n, :n]
-            other[b] += A[n:, n:]
-            inner += self.kernel.grad_theta(P.bag(a), Q.bag(b), 2 * A[:n, n:])
-        for bags, weight in ((P, own), (Q, other)):
-            for at, V in enumerate(weight if len(inner) else ()):
-                inner += self.kernel.grad_theta(bags.bag(at), bags.bag(at), V)
-        return np.append(inner, slope)
 
     @property
     def properties(self) -> prop.Properties:

@@ -83,26 +83,37 @@ class SemigroupEntropy(Kernel):
         return by_tiles(self, SemigroupEntropy, X, Y)
 
     def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
-        check_widths(X, Y)
+        logs = self.log_tiles(X, Y)
 
         def tile(rows: Any, cols: Any) -> np.ndarray:
-            H = _mixed_entropies(X[rows], Y[cols])
-            H *= -self.decay
-            return np.exp(H, out=H)
+            L = logs(rows, cols)
+            return np.exp(L, out=L)
 
         return tile
 
     def diag(self, X: np.ndarray) -> np.ndarray:
-        return np.exp(-self.decay * _entropies(X))
+        return np.exp(self.log_diag(X))
+
+    def log_tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
+        check_widths(X, Y)
+        return lambda rows, cols: -self.decay * _mixed_entropies(X[rows], Y[cols])
+
+    def log_diag(self, X: np.ndarray) -> np.ndarray:
+        return -self.decay * _entropies(X)
 
     def grad_theta(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
-        check_widths(X, Y)
-        H = self.decay * _mixed_entropies(X, Y)
-        return weigh(W, [-H * np.exp(-H)])
+        L = self.log_tiles(X, Y)(slice(None), slice(None))
+        return weigh(W, [L * np.exp(L)])
 
     def grad_theta_diag(self, X: np.ndarray, w: np.ndarray) -> np.ndarray:
-        H = self.decay * _entropies(X)
-        return weigh(w, [-H * np.exp(-H)])
+        L = self.log_diag(X)
+        return weigh(w, [L * np.exp(L)])
+
+    def grad_log_theta(self, X: np.ndarray, Y: np.ndarray, W: np.ndarray) -> np.ndarray:
+        return weigh(W, [self.log_tiles(X, Y)(slice(None), slice(None))])
+
+    def grad_log_theta_diag(self, X: np.ndarray, w: np.ndarray) -> np.ndarray:
+        return weigh(w, [self.log_diag(X)])
 
     @property
     def domain(self) -> Domain:

@@ -24,6 +24,7 @@ from .orders import read, standings
 _HELD = 128  # items up to which bits are kept: 1 kB for each ranking, twice
 _ROOM = 2**28  # bytes of bits that are kept while one matrix is computed
 _TOGETHER = 2**15  # pairs of items whose bits are made, and compared, at a time
+_ROWS = 256  # of features that are made at a time
 _PRODUCTS = 2**12  # pairs of items whose signs are numbers, and multiplied at a time
 
 
@@ -135,10 +136,12 @@ def agreements(X: Rankings, Y: Rankings) -> np.ndarray:
 def signs(X: Rankings) -> np.ndarray:
     """The vectors s, one column for each pair i < j of items: (0, 1), (0, 2), ..., (1, 2), ..."""
     i, j = np.triu_indices(X.places.shape[1], 1)
-    first, second = (X.places[:, k] for k in (i, j))
-    if X.leans is None:
-        return _sign(first, second)
-    return _sign(first, second, X.leans[:, i], X.leans[:, j])
+    out = np.empty((len(X), X.pairs))
+    for start in range(0, len(X), _ROWS):
+        part = X[start : start + _ROWS]
+        leans = () if part.leans is None else (part.leans[:, i], part.leans[:, j])
+        out[start : start + _ROWS] = _sign(part.places[:, i], part.places[:, j], *leans)
+    return out
 
 
 def _sign(a: np.ndarray, b: np.ndarray, *leans: np.ndarray) -> np.ndarray:
@@ -175,7 +178,7 @@ def _bits(X: Rankings, sign: int) -> Iterator[np.ndarray]:
         width = sum(a.shape[1] for a, _ in some)
         if kept is not None:
             end = start + -(-width // 32)
-            yield kept[:, start:end]
+            yield np.ascontiguousarray(kept[:, start:end])
             start = end
             continue
         flags, at = np.empty((n, width), bool), 0

@@ -76,7 +76,9 @@ class Kendall(Kernel):
         return X.norms / X.pairs
 
     def features(self, X: Rankings) -> np.ndarray:
-        return signs(X) / np.sqrt(X.pairs)
+        phi = signs(X)
+        phi /= np.sqrt(X.pairs)
+        return phi
 
     def n_features(self, X: Rankings) -> int:
         return X.pairs

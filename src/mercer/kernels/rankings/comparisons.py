@@ -19,6 +19,7 @@ import numpy as np
 
 from ...data import Data, Rows
 from ..vectors.bits import look_up, pack
+from .base import same_items
 from .orders import read, standings
 
 _HELD = 128  # items up to which bits are kept: 1 kB for each ranking, twice
@@ -94,14 +95,6 @@ def compared(X: Data, owner: str, missing: str) -> Rankings:
     places = first.astype(np.float32)
     found = Rankings(places, norms, leans)
     return found.packed() if ranks.shape[1] <= _HELD else found
-
-
-def same_items(X: np.ndarray, Y: np.ndarray) -> None:
-    """Refuse rankings of different numbers of items, given by their places."""
-    if X.shape[1] != Y.shape[1]:
-        raise ValueError(
-            f"X has rankings of {X.shape[1]} items, the other sample has rankings of {Y.shape[1]}."
-        )
 
 
 def packed(X: Rankings, Y: Rankings) -> tuple[Rankings, Rankings]:

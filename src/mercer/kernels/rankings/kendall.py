@@ -10,18 +10,17 @@ import numpy as np
 from ...data import Data, length, take
 from ...exceptions import UnresolvedError
 from ...params import one_of, positive
-from ..base import Kernel, Tile, weigh
+from ..base import Tile, weigh
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..overrides import by_tiles
-from .comparisons import Rankings, agreements, compared, packed, same_items, signs
-from .kind import RANKINGS
+from .base import RankingKernel, same_items
+from .comparisons import Rankings, agreements, compared, packed, signs
 
 _MEDIAN_OF = 500  # rankings
 
 
 @dataclass(eq=False, repr=False)
-class Kendall(Kernel):
+class Kendall(RankingKernel):
     r"""The Kendall kernel on rankings: pairs in the same order, less pairs in opposite order.
 
     .. math:: k(x, y) = \frac{n_{\mathrm{con}}(x, y) - n_{\mathrm{dis}}(x, y)}{\binom m2}
@@ -40,10 +39,10 @@ class Kendall(Kernel):
     missing : {"neutral", "average"}
         What is known of an item that is not ranked: nothing, as of a tie (``"neutral"``), or that
         it has some place in a ranking of all items, any of them with the same chance
-        (``"average"``). Then s_ij is the mean over all rankings of all items that agree with x; an
-        item behind the best of k is ahead of an unknown one with chance k / (k + 1). For lists of
-        the best k, whose other items are behind these, let
-        :func:`~mercer.rankings_from_orders` make them tied for the last place; the mean is 0 then.
+        (``"average"``). Then s_ij is the mean over all rankings of all items that agree with x:
+        the best of k ranked items is ahead of any other one with chance k / (k + 1). In lists of
+        the best k, the others are behind these; :func:`~mercer.rankings_from_orders` makes them
+        tied for the last place.
 
     Examples
     --------
@@ -84,10 +83,6 @@ class Kendall(Kernel):
         return X.pairs
 
     @property
-    def domain(self) -> Domain:
-        return RANKINGS
-
-    @property
     def properties(self) -> prop.Properties:
         opposite = "a ranking and its reverse have opposite features"
         return self._stated(
@@ -100,7 +95,7 @@ class Kendall(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class Mallows(Kernel):
+class Mallows(RankingKernel):
     r"""The Mallows kernel on rankings: it falls with each pair of items in opposite order.
 
     .. math:: k(x, y) = e^{-\lambda\, n_{\mathrm{dis}}(x, y)}, \qquad
@@ -181,10 +176,6 @@ class Mallows(Kernel):
 
     def grad_theta_diag(self, X: Rankings, w: np.ndarray) -> np.ndarray:
         return np.zeros(1)
-
-    @property
-    def domain(self) -> Domain:
-        return RANKINGS
 
     @property
     def properties(self) -> prop.Properties:

@@ -11,13 +11,12 @@ import numpy as np
 from ...data import Data, Zipped
 from ...exceptions import DomainError
 from ...params import one_of, parameter
-from ..base import Kernel, Tile
+from ..base import Tile
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..overrides import by_tiles
 from ..pairs.base import Paired
-from .comparisons import paired, same_items
-from .kind import RANKINGS
+from .base import RankingKernel, same_items
+from .comparisons import paired
 from .loops import top_heavy
 from .orders import read, standings
 
@@ -29,21 +28,36 @@ _NAMED = {
 
 
 def _check_weights(value: Any) -> str | None:
-    wanted = 'one of "hyperbolic", "logarithmic", or numbers >= 0, not all zero: one for each place'
+    wanted = (
+        'one of "hyperbolic", "logarithmic", or numbers >= 0, one for each place, and at least two '
+        "of them positive"
+    )
     if isinstance(value, str):
         return None if value in _NAMED else wanted
     try:
         weights = np.asarray(value)
     except ValueError:
         return wanted
-    fine = weights.ndim == 1 and weights.dtype.kind in "biuf"
-    return None if fine and np.all(np.isfinite(weights)) and np.all(weights >= 0) and (
-        np.count_nonzero(weights) > 1
-    ) else wanted  # fmt: skip
+    if weights.ndim != 1 or weights.dtype.kind not in "biuf" or np.sum(weights > 0) < 2:
+        return wanted
+    return None if np.all(np.isfinite(weights) & (weights >= 0)) else wanted
 
 
 @dataclass(eq=False, repr=False)
-class WeightedKendall(Kernel):
+class Concordance(RankingKernel):
+    """What is known of kernels that count pairs of items in the same order."""
+
+    @property
+    def properties(self) -> prop.Properties:
+        return self._stated(
+            bounded=prop.yes("k(x, x) <= 1, with equality if there are no ties"),
+            finite_dim=prop.yes("features are pairs of items, and rankings finitely many"),
+            positive_diag=prop.no("k(x, x) = 0 where all items are tied"),
+        )
+
+
+@dataclass(eq=False, repr=False)
+class WeightedKendall(Concordance):
     r"""Pairs of items in the same order, those near the top of both rankings with more weight.
 
     .. math:: k(x, y) = \frac1c \sum_{i \ne j} U(x_i, x_j)\, U(y_i, y_j)\,
@@ -147,17 +161,9 @@ class WeightedKendall(Kernel):
             return float((two**2 - np.sum(u**4)) / 2)
         return float((len(u) - 2) * two + one**2)
 
-    @property
-    def domain(self) -> Domain:
-        return RANKINGS
-
-    @property
-    def properties(self) -> prop.Properties:
-        return _of_pairs(self)
-
 
 @dataclass(eq=False, repr=False)
-class AverageKendall(Paired):
+class AverageKendall(Concordance, Paired):
     r"""Pairs of items in the same order, counted among the best 2, the best 3, ..., and all.
 
     .. math:: k(x, y) = \frac1c \sum_{l=2}^m \#\{(i, j) : x_i < x_j \le l,\ y_i < y_j \le l\}
@@ -196,19 +202,3 @@ class AverageKendall(Paired):
 
     def sizes(self, X: Zipped) -> np.ndarray:
         return np.full(len(X), X.parts[0].shape[1])
-
-    @property
-    def domain(self) -> Domain:
-        return RANKINGS
-
-    @property
-    def properties(self) -> prop.Properties:
-        return _of_pairs(self)
-
-
-def _of_pairs(kernel: Kernel) -> prop.Properties:
-    return kernel._stated(
-        bounded=prop.yes("k(x, x) <= 1, with equality if there are no ties"),
-        finite_dim=prop.yes("features are pairs of items, and there are finitely many rankings"),
-        positive_diag=prop.no("k(x, x) = 0 where all items are tied"),
-    )

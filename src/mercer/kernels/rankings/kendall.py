@@ -183,7 +183,8 @@ class Mallows(RankingKernel):
         strict = prop.yes(
             "the Gaussian kernel of R^d, at the signs of pairs, which tell rankings apart"
         )
-        return self._stated(bounded=one, positive_diag=one, strictly_pd=strict)
+        few = prop.yes("so many items have finitely many rankings")
+        return self._stated(bounded=one, positive_diag=one, strictly_pd=strict, finite_dim=few)
 
 
 def _disagreements(X: Rankings, Y: Rankings) -> np.ndarray:

@@ -50,7 +50,7 @@ class Concordance(RankingKernel):
     @property
     def properties(self) -> prop.Properties:
         return self._stated(
-            bounded=prop.yes("k(x, x) <= 1, with equality if there are no ties"),
+            bounded=prop.yes("k(x, x) <= 1, with equality for rankings of all items without ties"),
             finite_dim=prop.yes("features are pairs of items, and rankings finitely many"),
             positive_diag=prop.no("k(x, x) = 0 where all items are tied"),
         )

@@ -42,7 +42,7 @@ class Rankings:
         What is expected of an item and one that is not ranked: the chance that it comes after it,
         less the chance that it comes before. None if that is not asked for.
     before, after : arrays of uint32, or None
-        The signs as bits: s = 1, and s = -1.
+        The signs as bits: s = 1, and s = -1. Where they are not kept they are made when needed.
     """
 
     def __init__(
@@ -65,16 +65,23 @@ class Rankings:
 
     def packed(self) -> Rankings:
         """These rankings with their bits, if there is room for them."""
-        if self.before is not None or not self.whole or len(self) * self.pairs / 4 > _ROOM:
+        sides = (1,) if self.strict else (1, -1)
+        room = len(sides) * len(self) * self.pairs / 8 <= _ROOM
+        if self.before is not None or not self.whole or not room:
             return self
-        before, after = (np.concatenate(list(_bits(self, s)), axis=1) for s in (1, -1))
-        return Rankings(self.places, self.norms, self.leans, before, after)
+        planes = [np.concatenate(list(_bits(self, sign)), axis=1) for sign in sides]
+        return Rankings(self.places, self.norms, self.leans, *planes)
 
     @property
     def pairs(self) -> int:
         """The number of pairs of items."""
         m = self.places.shape[1]
         return m * (m - 1) // 2
+
+    @property
+    def strict(self) -> bool:
+        """Are all pairs in order?"""
+        return bool(self.norms.min(initial=self.pairs) == self.pairs)
 
     @property
     def whole(self) -> bool:
@@ -111,11 +118,10 @@ def agreements(X: Rankings, Y: Rankings) -> np.ndarray:
         for s, t in zip(_signs(X), _signs(Y), strict=True):
             out += s @ t.T
         return out
-    strict = min(X.norms.min(), Y.norms.min()) == X.pairs
     out = np.add.outer(X.norms, Y.norms)
     out /= 2
     count = np.arange(_TOGETHER + X.places.shape[1] + 32.0)
-    if strict:
+    if X.strict and Y.strict:
         for p, r in zip(_bits(X, 1), _bits(Y, 1), strict=True):
             out -= look_up(2 * count, p, r)
         return out

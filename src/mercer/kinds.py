@@ -19,6 +19,8 @@ _SHIPPED = {  # folders of kernels, and the kind that each of them is about
     "trees": "trees",
     "distributions": "bags",
     "vectors": "vectors",
+    "rankings": "rankings",
+    "fuzzy": "fuzzy",
 }
 _KINDS: dict[str, Kind] = {}
 

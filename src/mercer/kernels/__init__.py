@@ -20,10 +20,17 @@ FLAT = {
     "algebra.tfidf": "TfIdf",
     "algebra.transforms": "Limit On Pullback Restricted",
     "distributions.embeddings": "EmbeddingGaussian MeanEmbedding",
+    "distributions.generalized_variance": "SemigroupVariance",
+    "distributions.semigroup": "SemigroupEntropy",
+    "fuzzy.cross_product": "CrossProduct",
+    "fuzzy.sets": "fuzzy_set",
     "given.custom": "Custom",
     "given.precomputed": "Precomputed",
     "labels.categorical": "Categorical",
     "notation.parse": "parse",
+    "rankings.kendall": "Kendall Mallows",
+    "rankings.orders": "rankings_from_orders",
+    "rankings.weighted": "AverageKendall WeightedKendall",
     "series.alignment": "DynamicTimeWarping GlobalAlignment",
     "series.convolution": "DilatedConvolution",
     "series.matching": "PairHMM SoftSubsequence",
@@ -56,6 +63,6 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra approximate calculus distributions given labels notation pairs series strings"
-    " trees vectors",
+    rooms="algebra approximate calculus distributions fuzzy given labels notation pairs rankings"
+    " series strings trees vectors",
 )

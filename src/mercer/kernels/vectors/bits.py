@@ -57,8 +57,8 @@ class DifferingBits:
     def __init__(self, X: Any, Y: Any, values: tuple[float, float], weight: float) -> None:
         low, high = values
         self.unit = max(weight * min(high - low, _FAR) ** 2, -_FAR)
-        self.left = _pack(X, high)
-        self.right = self.left if Y is X else _pack(Y, high)
+        self.left = pack(X, high)
+        self.right = self.left if Y is X else pack(Y, high)
         self._table = np.exp(self.unit * np.arange(X.shape[1] + 1))
 
     def exp(self, rows: Any, cols: Any) -> np.ndarray:
@@ -94,7 +94,7 @@ def _some_values(entries: np.ndarray) -> set[float]:
     return {float(low), float(high), *others[:1].tolist()}
 
 
-def _pack(X: Any, high: float) -> np.ndarray:
+def pack(X: Any, high: float) -> np.ndarray:
     """One bit for each entry: is it the higher value?"""
     n, d = X.shape
     packed = np.zeros((n, -(-d // _WORD) * (_WORD // 8)), np.uint8)
@@ -106,7 +106,7 @@ def _pack(X: Any, high: float) -> np.ndarray:
 
 
 @intrinsic
-def _ones(typing, word):
+def ones(typing, word):
     """How many bits of a word are set."""
 
     def generate(context, builder, signature, args):
@@ -122,7 +122,7 @@ def differing(row, columns, count):
     for w in range(row.size):
         word, others = row[w], columns[w]
         for j in range(count.size):
-            count[j] += _ones(np.uint32(word ^ others[j]))
+            count[j] += ones(np.uint32(word ^ others[j]))
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ FLAT = {
     "algebra.transforms": "Limit On Pullback Restricted",
     "distributions.embeddings": "EmbeddingGaussian MeanEmbedding",
     "distributions.generalized_variance": "SemigroupVariance",
-    "distributions.semigroup": "SemigroupEntropy",
+    "distributions.semigroup": "Semigroup SemigroupEntropy",
     "fuzzy.cross_product": "CrossProduct",
     "fuzzy.sets": "fuzzy_set",
     "given.custom": "Custom",

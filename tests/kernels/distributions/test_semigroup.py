@@ -20,6 +20,7 @@ from mercer import (
     Laplacian,
     Linear,
     Polynomial,
+    Semigroup,
     SemigroupEntropy,
     SemigroupVariance,
     Spectrum,
@@ -181,3 +182,10 @@ def test_use(rng, tmp_path):
     table = pd.DataFrame({"bag": X, "age": rng.normal(size=40)})
     k = SemigroupVariance(Linear())
     assert k.on("bag")(table) == pytest.approx(k(X))
+
+
+def test_by_name():
+    assert Semigroup(decay=2.0) == SemigroupEntropy(decay=2.0)
+    assert Semigroup("variance", kernel=Linear()) == SemigroupVariance(Linear())
+    with pytest.raises(ValueError, match='"entropy" or "variance"'):
+        Semigroup("mean")

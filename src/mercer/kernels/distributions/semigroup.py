@@ -129,6 +129,32 @@ class SemigroupEntropy(Kernel):
         )
 
 
+def Semigroup(function: str = "entropy", **parameters: Any) -> Kernel:
+    """A semigroup kernel k(P, Q) = phi(P + Q), by the name of the function phi.
+
+    Parameters
+    ----------
+    function : {"entropy", "variance"}
+        :class:`SemigroupEntropy`, on histograms, or :class:`SemigroupVariance`, on bags of points.
+    **parameters
+        Those of the class.
+
+    Examples
+    --------
+    >>> from mercer import Gaussian, Semigroup
+    >>> Semigroup("entropy", decay=2.0)
+    SemigroupEntropy(decay=2.0)
+    >>> Semigroup("variance", kernel=Gaussian(), eta=0.1)
+    SemigroupVariance(kernel=Gaussian(), eta=0.1)
+    """
+    from .generalized_variance import SemigroupVariance
+
+    known: dict[str, type[Kernel]] = {"entropy": SemigroupEntropy, "variance": SemigroupVariance}
+    if function not in known:
+        raise ValueError(f'function must be "entropy" or "variance", got {function!r}.')
+    return known[function](**parameters)
+
+
 def _entropies(P: np.ndarray) -> np.ndarray:
     """-sum_i p_i log p_i of each row, with 0 log 0 = 0."""
     return -np.einsum("ij,ij->i", P, np.log(np.where(P > 0, P, 1)), dtype=np.float64)

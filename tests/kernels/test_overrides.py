@@ -1,9 +1,11 @@
 """Subclasses of kernels with a method of their own: the others follow."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from mercer import Gaussian, KernelRidge, Laplacian, Linear
+from mercer import Gaussian, KernelRidge, Laplacian, Linear, Plan
 from mercer.kernels.base import Kernel
 
 
@@ -94,3 +96,26 @@ def test_what_a_class_does_not_touch_stays():
 
     assert Doubled.tiles is Kernel.tiles
     assert Doubled.formula is Kernel.formula
+
+
+def test_counts_are_kernel_values_like_others(rng):
+    @dataclass(eq=False, repr=False)
+    class Overlap(Kernel):
+        def pairwise(self, X, Y):
+            return np.array([[len(x & y) for y in Y] for x in X])
+
+    class Real(Overlap):
+        def pairwise(self, X, Y):
+            return super().pairwise(X, Y).astype(float)
+
+    sets = [{int(i) for i in rng.choice(12, 4)} for _ in range(30)]
+    y = np.array([len(s) for s in sets]) + 0.5
+    assert Overlap().pairwise(sets, sets).dtype == np.float64
+    for plan in (None, Plan(storage="tiled"), Plan(rank=5)):
+        found, wanted = (
+            KernelRidge(0.1, kernel=k, plan=plan, random_state=0).fit(sets, y).predict(sets)
+            for k in (Overlap(), Real())
+        )
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal((0.5 * Overlap() + 1)(sets), (0.5 * Real() + 1)(sets))
+    np.testing.assert_array_equal(Overlap().normalize()(sets), Real().normalize()(sets))

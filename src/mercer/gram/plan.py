@@ -32,7 +32,7 @@ def _memory(value: Any) -> str | None:
 
 
 def _workers(value: Any) -> str | None:
-    count = isinstance(value, Integral) and not isinstance(value, bool) and value > 0
+    count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
     return None if value is None or count else "None or an integer >= 1"
 
 

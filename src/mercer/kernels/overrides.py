@@ -11,6 +11,7 @@ import numpy as np
 from ..data import length
 
 _VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statement about
+_OF_VALUES = ("grad_input", "grad_theta", "grad_theta_diag", "log_tiles", "log_diag")
 _REAL = (np.float32, np.float64)
 
 
@@ -18,10 +19,10 @@ def settle(cls: Any, base: Any) -> None:
     """Give a new class the defaults of ``base`` where what it inherits is not about its values.
 
     ``tiles`` and ``diag`` of a parent are not those of a class with its own ``pairwise``, its
-    features not those of a class with its own blocks, and its formula not that of a class with any
-    values of its own. A class whose values are those of its parent, and only faster, says so by
-    stating them again: ``features = Parent.features``. Values of its own ``pairwise`` are floating
-    point numbers, even if they are counts.
+    features, gradients and logarithms not those of a class with its own blocks, and its formula not
+    that of a class with any values of its own. A class whose values are those of its parent, and
+    only faster, says so by stating them again: ``features = Parent.features``. Values of its own
+    ``pairwise`` are floating point numbers, even if they are counts.
     """
     if "pairwise" in vars(cls):
         cls.pairwise = _in_floats(cls.pairwise)
@@ -33,6 +34,9 @@ def settle(cls: Any, base: Any) -> None:
         for name in ("features", "n_features", "features_pay"):
             if blocks < _depth(cls, name):
                 setattr(cls, name, getattr(base, name))
+    for name in _OF_VALUES:
+        if blocks < _depth(cls, name):
+            setattr(cls, name, getattr(base, name))
     if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
         cls.formula = base.formula
 

@@ -275,6 +275,8 @@ class Laplacian(Radial):
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return matern_slope(R2, 0.5)
 
+    grad_input, grad_theta_diag = Radial.grad_input, Radial.grad_theta_diag
+
     def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         if self.p == 2:
             return super().grad_theta(X, Y, W)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from inspect import isabstract
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,11 @@ def _memory(value: Any) -> str | None:
         return None if value is None or parse_memory(value) > 0 else "a positive amount of memory"
     except (TypeError, ValueError):
         return 'a number of bytes or a string like "2 GB"'
+
+
+def _workers(value: Any) -> str | None:
+    count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+    return None if value is None or count else "None or an integer >= 1"
 
 
 def _storage(value: Any) -> str | None:
@@ -82,10 +88,7 @@ class Plan(Params):
     """
 
     memory: float | str | None = parameter(None, check=_memory)
-    workers: int | None = parameter(
-        None,
-        check=lambda w: None if w is None or (isinstance(w, int) and w > 0) else "None or >= 1",
-    )
+    workers: int | None = parameter(None, check=_workers)
     storage: str | type[Gram] = parameter("auto", check=_storage)
     device: str = one_of("cpu", "cpu")
     rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))

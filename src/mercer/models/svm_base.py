@@ -151,6 +151,8 @@ class SupportVectorMachine(BaseEstimator):
         if self._psd or self._psd.no:
             return self._psd.no
         support = np.flatnonzero(beta)
+        if not len(support):  # f is a constant, and no value of k plays a part
+            return False
         some = np.unique(support[np.linspace(0, len(support) - 1, _EIGENVALUES).astype(int)])
         part = np.asarray(K.block(some, some), dtype=np.float64)
         values = np.linalg.eigvalsh((part + part.T) / 2)

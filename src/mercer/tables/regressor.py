@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from ..engine.threads import one_blas_thread
 from ..exceptions import MercerWarning
 from ..frames import pandas
 from ..gram.plan import Plan
@@ -341,10 +342,6 @@ class TableRegressor(Regressor, TableModel):
         return pandas().DataFrame({"prediction": mean, "std": std})
 
 
-@contextmanager
-def few_threads(n: int) -> Iterator[None]:
-    """BLAS on one thread for small matrices: more of them mostly wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1 if n <= 2000 else None, user_api="blas"):
-        yield
+def few_threads(n: int) -> Any:
+    """A context with BLAS on one thread for small matrices: more mostly wait for each other."""
+    return one_blas_thread() if n <= 2000 else nullcontext()

@@ -283,6 +283,8 @@ class Laplacian(Radial):
         """For p = 2: frequencies of the Matérn kernel of order 1/2."""
         return 1 / np.sqrt(rng.chisquare(1, m))
 
+    grad_input, grad_theta_diag = Radial.grad_input, Radial.grad_theta_diag
+
     def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         if self.p == 2:
             return super().grad_theta(X, Y, W)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -30,6 +31,7 @@ _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, 
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     r"""The conditional mean embedding: ridge regression from X into the space of a kernel on Y.
 
@@ -90,6 +92,12 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     as regressors*, ICML 2012.
     """
 
+    kernel_x: Any = None
+    kernel_y: Any = None
+    _: KW_ONLY
+    alpha: Any = "auto"
+    plan: Plan | None = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_x_",
         "kernel_y_",
@@ -103,19 +111,6 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel_x: Any = None,
-        kernel_y: Any = None,
-        *,
-        alpha: Any = "auto",
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel_x = kernel_x
-        self.kernel_y = kernel_y
-        self.alpha = alpha
-        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -28,6 +29,7 @@ METHODS = ("auto", "jackknife+", "cv+", "split")
 _ENTRIES = 2**22  # of the array (new samples) x (training samples) that is held at a time
 
 
+@dataclass(eq=False, repr=False)
 class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     r"""Prediction intervals for any regressor, by how wrong it is on samples it has not seen.
 
@@ -105,6 +107,14 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     Statistics 2021.
     """
 
+    estimator: Any
+    _: KW_ONLY
+    method: str = "auto"
+    level: float = 0.9
+    cv: Any = 10
+    calibration_size: float = 0.25
+    random_state: Any = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "estimator_",
         "estimators_",
@@ -115,23 +125,6 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        method: str = "auto",
-        level: float = 0.9,
-        cv: Any = 10,
-        calibration_size: float = 0.25,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.level = level
-        self.cv = cv
-        self.calibration_size = calibration_size
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

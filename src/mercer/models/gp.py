@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observati
 _NONE = np.zeros(1)
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
     r"""Gaussian process regression.
 
@@ -104,6 +106,16 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapters 2 and 5.
     """
 
+    kernel: Any = None
+    _: KW_ONLY
+    alpha: Any = None
+    optimizer: str | None = "lbfgs"
+    fixed: tuple[str, ...] = ()
+    n_restarts_optimizer: int = 0
+    normalize_y: bool = True
+    random_state: Any = None
+    plan: Plan | None = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
         "alpha_",
@@ -117,27 +129,6 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        alpha: Any = None,
-        optimizer: str | None = "lbfgs",
-        fixed: tuple[str, ...] = (),
-        n_restarts_optimizer: int = 0,
-        normalize_y: bool = True,
-        random_state: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.optimizer = optimizer
-        self.fixed = fixed
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -54,6 +54,7 @@ class Latent:
         return mean, np.maximum(variance, 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcessClassifier(Classifier, BaseEstimator):
     r"""Gaussian process classification.
 
@@ -108,6 +109,14 @@ class GaussianProcessClassifier(Classifier, BaseEstimator):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 3.
     """
 
+    kernel: Any = None
+    _: KW_ONLY
+    optimizer: str | None = "lbfgs"
+    fixed: tuple[str, ...] = ()
+    n_restarts_optimizer: int = 0
+    random_state: Any = None
+    plan: Plan | None = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "classes_",
         "kernels_",
@@ -117,23 +126,6 @@ class GaussianProcessClassifier(Classifier, BaseEstimator):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        optimizer: str | None = "lbfgs",
-        fixed: tuple[str, ...] = (),
-        n_restarts_optimizer: int = 0,
-        random_state: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.optimizer = optimizer
-        self.fixed = fixed
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.random_state = random_state
-        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from .common import Classifier, all_or_nothing, check_weights
 from .machine import RepresenterMachine, best_class
 
 
+@dataclass(eq=False, repr=False)
 class KernelLogisticRegression(Classifier, RepresenterMachine):
     r"""Kernel logistic regression.
 
@@ -78,26 +80,16 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     Zhu & Hastie, *Kernel logistic regression and the import vector machine*, 2005.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "classes_")
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int | None = None
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "classes_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

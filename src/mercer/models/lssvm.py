@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,8 +21,17 @@ from .kept import KeepsSamples
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
 
+@dataclass(eq=False, repr=False)
 class LeastSquaresMachine(KeepsSamples, BaseEstimator):
     """The linear system both machines solve: (K + W^-1 / C) a + b = y, sum a = 0."""
+
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    C: float = 1.0
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    plan: Plan | None = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
@@ -32,23 +42,6 @@ class LeastSquaresMachine(KeepsSamples, BaseEstimator):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        C: float = 1.0,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        plan: Plan | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,6 +128,7 @@ class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
         return self._values(X)
 
 
+@dataclass(eq=False, repr=False)
 class LSSVC(Classifier, LeastSquaresMachine):
     r"""Least-squares support vector classifier: :class:`LSSVR` on labels ±1, one per class.
 
@@ -166,21 +160,10 @@ class LSSVC(Classifier, LeastSquaresMachine):
     Suykens & Vandewalle, *Least squares support vector machine classifiers*, 1999.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*LeastSquaresMachine.saved_state, "classes_")
+    _: KW_ONLY
+    class_weight: Any = None
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        C: float = 1.0,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        class_weight: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        super().__init__(C=C, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, plan=plan)
-        self.class_weight = class_weight
+    saved_state: ClassVar[tuple[str, ...]] = (*LeastSquaresMachine.saved_state, "classes_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -164,6 +164,7 @@ def _on_labels(machine: Any) -> bool:
     return as_loss(machine.loss).targets in ("sign", "classes")
 
 
+@dataclass(eq=False, repr=False)
 class KernelMachine(RepresenterMachine):
     r"""Learning with any loss and the norm of an RKHS.
 
@@ -237,28 +238,17 @@ class KernelMachine(RepresenterMachine):
     Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "loss_", "classes_")
+    kernel: Any = "rbf"
+    loss: Any = "squared"
+    alpha: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    solver: str = "auto"
+    tol: float = 1e-5
+    max_iter: int | None = None
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        loss: Any = "squared",
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-5,
-        max_iter: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "loss_", "classes_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

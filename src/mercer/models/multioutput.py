@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -29,6 +29,7 @@ from .ridge import _seed
 _BLOCK = 1024  # new samples at a time, in variances
 
 
+@dataclass(eq=False, repr=False)
 class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
     r"""Kernel ridge regression in the space of an operator-valued kernel.
 
@@ -116,6 +117,19 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
     Bonilla, Chai & Williams, *Multi-task Gaussian process prediction*, NIPS 2007.
     """
 
+    alpha: Any = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    output: Any = "identity"
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    tol: float = 1e-8
+    max_iter: int = 1000
+    plan: Plan | None = None
+    random_state: Any = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
         "output_",
@@ -130,33 +144,6 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        kernel: Any = "linear",
-        output: Any = "identity",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        plan: Plan | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.output = output
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -28,6 +28,7 @@ _LANDMARKS = 500
 SOLVERS = ("auto", "dense", "arpack", "randomized", "krylov", "nystrom")
 
 
+@dataclass(eq=False, repr=False)
 class KernelPCA(PrincipalSubspace):
     r"""Kernel principal component analysis.
 
@@ -129,6 +130,25 @@ class KernelPCA(PrincipalSubspace):
     Schölkopf, Smola & Müller, *Nonlinear component analysis as a kernel eigenvalue problem*, 1998.
     """
 
+    n_components: int | None = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    eigen_solver: str = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: Any = "auto"
+    remove_zero_eig: bool = False
+    random_state: Any = None
+    copy_X: bool = True
+    n_jobs: int | None = None
+    plan: Plan | None = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
         "X_fit_",
@@ -144,50 +164,6 @@ class KernelPCA(PrincipalSubspace):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    gram_: Any
-    solution_: Any
-    _stream: tuple[Any, ...]
-    _affine: tuple[Any, ...]
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        alpha: float = 1.0,
-        fit_inverse_transform: bool = False,
-        eigen_solver: str = "auto",
-        tol: float = 0,
-        max_iter: int | None = None,
-        iterated_power: Any = "auto",
-        remove_zero_eig: bool = False,
-        random_state: Any = None,
-        copy_X: bool = True,
-        n_jobs: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
-        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

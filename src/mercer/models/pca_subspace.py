@@ -31,7 +31,11 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     X_fit_: Data
     subspace_: Subspace
     eigenvalues_: np.ndarray
+    gram_: Any
+    solution_: Any
     _totals: tuple[float, float]
+    _stream: tuple[Any, ...]
+    _affine: tuple[Any, ...]
 
     @abstractmethod
     def _plan(self) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from .common import Regressor, all_or_nothing, check_weights, without_masks
 from .machine import RepresenterMachine
 
 
+@dataclass(eq=False, repr=False)
 class KernelQuantileRegressor(Regressor, RepresenterMachine):
     r"""Quantiles of y given x, by the pinball loss.
 
@@ -93,26 +95,16 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
     Fernández-Val & Galichon, *Quantile and probability curves without crossing*, 2010.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "crossings_")
+    quantiles: Any = 0.5
+    _: KW_ONLY
+    alpha: float = 1.0
+    kernel: Any = "rbf"
+    fit_intercept: bool = True
+    tol: float = 1e-4
+    max_iter: int | None = None
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        quantiles: Any = 0.5,
-        *,
-        alpha: float = 1.0,
-        kernel: Any = "rbf",
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.quantiles = quantiles
-        self.alpha = alpha
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "crossings_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

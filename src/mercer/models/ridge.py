@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +25,7 @@ from .kept import KeepsSamples
 SOLVERS = ("auto", *auto.SOLVERS)
 
 
+@dataclass(eq=False, repr=False)
 class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     r"""Kernel ridge regression.
 
@@ -90,6 +91,18 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     Saunders, Gammerman & Vovk, *Ridge regression learning algorithm in dual variables*, ICML 1998.
     """
 
+    alpha: Any = 1
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    solver: str | Solver = "auto"
+    tol: float = 1e-8
+    plan: Plan | None = None
+    random_state: Any = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
         "X_fit_",
@@ -101,31 +114,6 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         "n_features_in_",
         "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        alpha: Any = 1,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        solver: str | Solver = "auto",
-        tol: float = 1e-8,
-        plan: Plan | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.solver = solver
-        self.tol = tol
-        self.plan = plan
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -95,6 +96,7 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
         self._held_out = flat(smoother.leave_one_out())
 
 
+@dataclass(eq=False, repr=False)
 class SemiparametricRidge(SemiparametricModel):
     r"""Kernel ridge regression beside functions that are not penalised.
 
@@ -141,28 +143,17 @@ class SemiparametricRidge(SemiparametricModel):
     Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001.
     """
 
-    saved_state = (*SemiparametricModel.saved_state, "kernel_", "X_fit_")
+    kernel: Any = "rbf"
+    basis: str | Callable[[Any], Any] = "constant"
+    alpha: Any = 1.0
+    _: KW_ONLY
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        basis: str | Callable[[Any], Any] = "constant",
-        alpha: Any = 1.0,
-        *,
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.basis = basis
-        self.alpha = alpha
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.plan = plan
+    saved_state = (*SemiparametricModel.saved_state, "kernel_", "X_fit_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

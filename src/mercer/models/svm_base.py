@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,8 +37,21 @@ _LEAST = 1e7  # bytes that are needed in any case
 _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
 
 
+@dataclass(eq=False, repr=False)
 class SupportVectorMachine(BaseEstimator):
     """Parameters, data and dual solver of all support vector machines."""
+
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    shrinking: bool = True
+    cache_size: Any = 200
+    verbose: bool = False
+    max_iter: int = -1
+    plan: Plan | None = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernel_",
@@ -59,19 +73,6 @@ class SupportVectorMachine(BaseEstimator):
         "what is found is a stationary point of the dual, without a duality gap"
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
-
-    # set by the constructors of subclasses, with scikit-learn's names
-    kernel: Any
-    gamma: Any
-    degree: int
-    coef0: float
-    tol: float
-    shrinking: bool
-    cache_size: Any
-    verbose: bool
-    max_iter: int
-    plan: Plan | None
-    _how: str  # what was done with K in training, in words
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,6 +109,7 @@ class SupportVectorMachine(BaseEstimator):
         K.limit = plan.limit
         if self.kernel == "precomputed":
             K.how = "as it was given"
+        # what was done with K in training, in words
         self._how = f"trained on {len(K)} samples: K of {K.dtype}, {K.how}"
         if K.matrix is None:
             smallest = 2.0 * SMALLEST * K.dtype.itemsize * len(K)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -49,8 +49,16 @@ def _has_probabilities(machine: Any) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class VectorClassifier(Classifier, SupportVectorMachine):
     """What the two classifiers share: one problem per pair of classes, and voting."""
+
+    _: KW_ONLY
+    probability: bool = False
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SupportVectorMachine.saved_state,
@@ -60,13 +68,6 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     )
 
     _pairs = True
-
-    class_weight: Any
-    decision_function_shape: str
-    break_ties: bool
-    probability: bool
-    _calibration: Calibration  # if probability=True
-    random_state: Any
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -43,6 +44,7 @@ class Trial(NamedTuple):
         return self.accuracy, self.minus_error
 
 
+@dataclass(eq=False, repr=False)
 class TableClassifier(Classifier, TableModel):
     """A classifier on a table: the kernel, and the machine on it, are chosen by validation.
 
@@ -90,33 +92,20 @@ class TableClassifier(Classifier, TableModel):
     True
     """
 
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    alphas: Any = ALPHAS
+    Cs: Any = CS
+    cv: int = 5
+    roles: dict[str, str] | None = None
+    styles: dict[str, str] | None = None
+    plan: Any = None
+    rank: Any = "auto"
+    random_state: int = 0
+    verbose: bool = False
+
     saved_state: ClassVar[tuple[str, ...]] = (*TableModel.saved_state, "classes_", "machine_")
     detail: ClassVar[str] = "--proba"
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        alphas: Any = ALPHAS,
-        Cs: Any = CS,
-        cv: int = 5,
-        roles: dict[str, str] | None = None,
-        styles: dict[str, str] | None = None,
-        plan: Any = None,
-        rank: Any = "auto",
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.alphas = alphas
-        self.Cs = Cs
-        self.cv = cv
-        self.roles = roles
-        self.styles = styles
-        self.plan = plan
-        self.rank = rank
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Table, y: Any) -> Self:
         """Choose a kernel and a machine, and fit them to the rows of X with the labels y."""

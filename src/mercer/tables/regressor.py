@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -106,6 +106,7 @@ def exact(kernel: Kernel) -> Kernel:
     return kernel.kernel if isinstance(kernel, Nystrom) else kernel
 
 
+@dataclass(eq=False, repr=False)
 class TableRegressor(Regressor, TableModel):
     """Kernel ridge regression on a table, its kernel chosen from what the columns are.
 
@@ -164,6 +165,17 @@ class TableRegressor(Regressor, TableModel):
     True
     """
 
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    alphas: Any = ALPHAS
+    cv: int | None = 5
+    roles: dict[str, str] | None = None
+    styles: dict[str, str] | None = None
+    plan: Any = None
+    rank: Any = "auto"
+    random_state: int = 0
+    verbose: bool = False
+
     saved_state: ClassVar[tuple[str, ...]] = (
         *TableModel.saved_state,
         "ridge_",
@@ -171,29 +183,6 @@ class TableRegressor(Regressor, TableModel):
         "variance_",
     )
     detail: ClassVar[str] = "--std"
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        alphas: Any = ALPHAS,
-        cv: int | None = 5,
-        roles: dict[str, str] | None = None,
-        styles: dict[str, str] | None = None,
-        plan: Any = None,
-        rank: Any = "auto",
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.alphas = alphas
-        self.cv = cv
-        self.roles = roles
-        self.styles = styles
-        self.plan = plan
-        self.rank = rank
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Table, y: Any) -> Self:
         """Choose a kernel and alpha, and fit them to the rows of X with the targets y."""

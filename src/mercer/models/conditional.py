@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
 from ..gram.plan import LEAN, Plan
@@ -25,7 +25,7 @@ from ..solvers.auto import choose, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.pivoted import pivoted_cholesky
-from .common import Regressor, all_or_nothing, check_data, on_vectors
+from .common import Regressor, all_or_nothing, check_data, check_targets, check_weights, on_vectors
 
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
@@ -122,9 +122,8 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     def fit(self, X: Data, y: Data, sample_weight: Any = None) -> Self:
         """Fit the embedding to samples X and outputs y, each of any kind."""
         X = check_data(self, X, _given(self.kernel_x), reset=True)
-        Y = owned(self._check_outputs(y), y)
-        check_consistent_length(X, Y)
-        self._sample_weight = _check_weights(sample_weight, length(X))
+        Y = owned(self._check_outputs(X, y), y)
+        self._sample_weight = check_weights(sample_weight, np.empty(length(X)))
         self.X_fit_, self.Y_fit_ = X, Y
         self.kernel_x_ = as_kernel(_given(self.kernel_x), X).resolve(X)
         self.kernel_y_ = as_kernel(_given(self.kernel_y), _columns(Y)).resolve(Y)
@@ -211,14 +210,11 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         return np.array(found)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _check_outputs(self, y: Data) -> Data:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        if not self._numeric():
+    def _check_outputs(self, X: Data, y: Data) -> Data:
+        if not self._numeric() and y is not None:
+            check_consistent_length(X, y)
             return y
-        return check_array(y, ensure_2d=False, dtype=(np.float64, np.float32), input_name="y")
+        return check_targets(self, X, y, (np.float64, np.float32))
 
     def _numeric(self) -> bool:
         """Does the kernel take outputs to be vectors, or numbers?"""
@@ -283,12 +279,3 @@ def _given(kernel: Any) -> Any:
 def _columns(Y: Data) -> Data:
     """Numbers as vectors of one entry, where a kernel given by name counts features."""
     return Y[:, None] if isinstance(Y, np.ndarray) and Y.ndim == 1 else Y
-
-
-def _check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, np.empty(n), dtype=np.float64)
-    if np.any(weights < 0) or not np.any(weights > 0):
-        raise ValueError("sample_weight must be >= 0, and not all zero.")
-    return None if np.all(weights == 1) else owned(weights, sample_weight)

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.base import MultiOutputMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length
@@ -23,7 +23,15 @@ from ..search.outcome import Tuning
 from ..solvers import criteria
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.weight_space import Factor, factors_of
-from .common import Regressor, all_or_nothing, check_data, check_number, covariance
+from .common import (
+    KernelEstimator,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_number,
+    check_targets,
+    covariance,
+)
 from .gp_evidence import evidences, joint_evidence, near
 from .gp_parts import ProcessPart, draw, summands
 from .gp_posterior import NewSamples, exact, is_approximate, make_gram, search_rows
@@ -33,7 +41,7 @@ _NONE = np.zeros(1)
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
+class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
     r"""Gaussian process regression.
 
     .. math:: y_i = f(x_i) + e_i, \quad f \sim GP(0, k), \quad e_i \sim N(0, \alpha)
@@ -130,30 +138,18 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
         "feature_names_in_",
     )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @all_or_nothing
     def fit(self, X: Data, y: Any) -> Self:
         """Choose the hyper-parameters, then condition on the data."""
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
         X = check_data(self, X, covariance(self.kernel), reset=True)
-        if y is None:
-            raise ValueError(
-                "GaussianProcessRegressor requires y to be passed, but the target y is None."
-            )
-        y = check_array(
-            y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y"
-        )
+        y = check_targets(self, X, y, ensure_all_finite="allow-nan")
         if np.isnan(y).any():
             raise ValueError(
                 "Input y contains NaN: drop these rows, or take MultiOutputKernelRidge, which "
                 "allows for missing entries of several outputs."
             )
-        check_consistent_length(X, y)
         if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
             raise ValueError("y is so large that its square is no number; divide it by a constant.")
         self._y_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])

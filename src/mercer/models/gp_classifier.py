@@ -7,10 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.base import Gram
@@ -19,7 +17,14 @@ from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..search.descent import rows_of, search
 from ..solvers.laplace import Mode, laplace_evidence, mode_of
-from .common import Classifier, all_or_nothing, check_data, covariance
+from .common import (
+    Classifier,
+    KernelEstimator,
+    all_or_nothing,
+    check_data,
+    check_labels,
+    covariance,
+)
 from .gp_posterior import NewSamples, exact, make_gram, search_rows
 
 _MATRICES = 5  # of all samples that are there at once in a step of the search
@@ -55,7 +60,7 @@ class Latent:
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcessClassifier(Classifier, BaseEstimator):
+class GaussianProcessClassifier(Classifier, KernelEstimator):
     r"""Gaussian process classification.
 
     .. math:: P(y = 1 \mid x) = \sigma(f(x)), \quad f \sim GP(0, k)
@@ -127,29 +132,13 @@ class GaussianProcessClassifier(Classifier, BaseEstimator):
         "feature_names_in_",
     )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @all_or_nothing
     def fit(self, X: Data, y: Any) -> Self:
         """Choose the hyper-parameters of each problem, then find its mode."""
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
         X = check_data(self, X, covariance(self.kernel), reset=True)
-        if y is None:
-            raise ValueError(
-                "GaussianProcessClassifier requires y to be passed, but the target y is None."
-            )
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
-        check_classification_targets(y)
-        check_consistent_length(X, y)
-        self.classes_, self._codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(self.classes_)} class"
-            )
+        _, self._codes = check_labels(self, X, y)
         self.X_train_ = X
         kernel = as_kernel(covariance(self.kernel), X).resolve(X)
         rng = check_random_state(self.random_state)

@@ -12,7 +12,7 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
-from .common import Classifier, all_or_nothing, check_weights
+from .common import Classifier, all_or_nothing
 from .machine import RepresenterMachine, best_class
 
 
@@ -94,7 +94,8 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights."""
-        X, self._targets, self._weights = self._check_labels(X, y, sample_weight)
+        checked = self._check_labels(X, y, sample_weight, self.class_weight)
+        X, self._targets, self._weights = checked
         loss, targets = self._likelihood()
         self._make_gram(X, loss)
         self._keep([self._solve(loss, targets, self._weights)])
@@ -139,14 +140,6 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
         """The mean of -log p(y_i | x_i) by the model of all others, weighted as in the fit."""
         logs = _log_probabilities(self.leave_one_out())
         return -float(np.average(logs[np.arange(len(logs)), self._targets], weights=self._weights))
-
-    def _check_labels(
-        self, X: Data, y: Any, sample_weight: Any
-    ) -> tuple[Data, np.ndarray, np.ndarray | None]:
-        """X, codes of the classes, and weights."""
-        X, y = self._check_fit(X, y, "classes")
-        weights = check_weights(sample_weight, y, self.class_weight)
-        return X, self._check_classes(y, weights), weights
 
     def _likelihood(self) -> tuple[Loss, np.ndarray]:
         """The loss, and the labels in its form."""

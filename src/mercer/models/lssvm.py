@@ -6,23 +6,30 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.base import MultiOutputMixin
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..kernels.notation.named import as_kernel
 from ..solvers.auto import solve_ridge
-from .common import Classifier, Regressor, all_or_nothing, check_data, check_number, check_weights
+from .common import (
+    Classifier,
+    KernelEstimator,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_labels,
+    check_number,
+    check_targets,
+    check_weights,
+)
 from .kept import KeepsSamples
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
 
 @dataclass(eq=False, repr=False)
-class LeastSquaresMachine(KeepsSamples, BaseEstimator):
+class LeastSquaresMachine(KeepsSamples, KernelEstimator):
     """The linear system both machines solve: (K + W^-1 / C) a + b = y, sum a = 0."""
 
     kernel: Any = "rbf"
@@ -43,16 +50,9 @@ class LeastSquaresMachine(KeepsSamples, BaseEstimator):
         "feature_names_in_",
     )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def _make_gram(self, X: Data) -> Any:
         check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
-        kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        return kernel.gram(X, self.plan)
+        return self._as_kernel(X).gram(X, self.plan)
 
     def _fit(self, X: Data, Y: np.ndarray, weights: np.ndarray | None) -> None:
         """One system for all columns of Y: the intercept comes from one more right-hand side."""
@@ -117,10 +117,7 @@ class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
 
     def _check_fit(self, X: Data, y: Any, sample_weight: Any) -> _Problem:
         X = check_data(self, X, self.kernel, reset=True)
-        if y is None:
-            raise ValueError("LSSVR requires y to be passed, but the target y is None.")
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(X, y)
+        y = check_targets(self, X, y)
         return X, y.reshape(len(y), -1), check_weights(sample_weight, y)
 
     def predict(self, X: Data) -> np.ndarray:
@@ -174,15 +171,8 @@ class LSSVC(Classifier, LeastSquaresMachine):
     def _check_fit(self, X: Data, y: Any, sample_weight: Any) -> _Problem:
         """Labels as ±1: one column for two classes, else one for each class against the rest."""
         X = check_data(self, X, self.kernel, reset=True)
-        if y is None:
-            raise ValueError("LSSVC requires y to be passed, but the target y is None.")
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
-        check_classification_targets(y)
-        check_consistent_length(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        y, codes = check_labels(self, X, y)
         k = len(self.classes_)
-        if k < 2:
-            raise ValueError(f"The number of classes has to be greater than one; got {k} class")
         weights = check_weights(sample_weight, y, self.class_weight)
         positive = np.arange(1, 2) if k == 2 else np.arange(k)
         return X, np.where(codes[:, None] == positive, 1.0, -1.0), weights

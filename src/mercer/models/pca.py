@@ -8,17 +8,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight
 
 from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..kernels.notation.named import as_gamma, as_kernel
+from ..kernels.notation.named import as_gamma
 from ..ownership import owned
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
-from .common import all_or_nothing, check_data
+from .common import all_or_nothing, check_data, check_weights
 from .kept import few_gram
 from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
 from .pca_subspace import PrincipalSubspace, in_precision_of
@@ -168,7 +167,6 @@ class KernelPCA(PrincipalSubspace):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.fit_inverse_transform
-        tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -199,7 +197,7 @@ class KernelPCA(PrincipalSubspace):
         self._check_parameters()
         first = not hasattr(self, "_stream")
         X = check_data(self, X, self.kernel, reset=first)
-        weights = self._check_weights(X, sample_weight)
+        weights = check_weights(sample_weight, np.empty(length(X)))
         if first:
             self._forget()
             kernel = self._make_kernel(X)
@@ -221,7 +219,7 @@ class KernelPCA(PrincipalSubspace):
         """Everything; returns the coordinates of the training samples."""
         self._check_parameters()
         X = check_data(self, X, self.kernel, reset=True, keep=bool(self.copy_X))
-        weights = self._check_weights(X, sample_weight)
+        weights = check_weights(sample_weight, np.empty(length(X)))
         self._forget()
         plan = self._landmark_plan() if self.eigen_solver == "nystrom" else self._plan()
         self.X_fit_, self.n_samples_seen_ = X, length(X)
@@ -299,26 +297,11 @@ class KernelPCA(PrincipalSubspace):
         if self.tol < 0 or self.alpha < 0:
             raise ValueError(f"tol and alpha must be >= 0, got {self.tol!r} and {self.alpha!r}.")
 
-    def _check_weights(self, X: Data, sample_weight: Any) -> np.ndarray | None:
-        if sample_weight is None:
-            return None
-        weights = _check_sample_weight(sample_weight, np.empty(length(X)), dtype=np.float64)
-        if np.any(weights < 0) or not np.any(weights > 0):
-            raise ValueError("sample_weight must be >= 0, and not all zero.")
-        return None if np.all(weights == 1) else weights
-
     def _make_kernel(self, X: Data) -> Kernel:
         gamma = self.gamma
         if isinstance(self.kernel, str):
             gamma = self.gamma_ = as_gamma(gamma, self.kernel, X)
-        return as_kernel(
-            self.kernel,
-            X,
-            gamma=gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        return self._as_kernel(X, gamma=gamma)
 
     def _plan(self) -> Plan:
         jobs = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else None

@@ -110,7 +110,7 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
         quantiles = self._check_quantiles()
-        X, y = self._check_fit(X, y, "real")
+        X, y = self._check_fit(X, y)
         weights = check_weights(sample_weight, y)
         losses = [Quantile(float(q)) for q in quantiles]
         self._make_gram(X, losses[0])

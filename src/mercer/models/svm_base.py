@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
@@ -19,14 +18,13 @@ from ..gram.rows import RowGram
 from ..gram.tiles import on_pool, run, slices
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import is_negative
-from ..kernels.notation.named import as_kernel
 from ..ownership import owned
 from ..progress import ticker
 from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.coordinate import warm_start
 from ..solvers.smo import solve_box
 from ..solvers.working_set import SMALLEST
-from .common import check_data, check_number, on_vectors
+from .common import KernelEstimator, check_data, check_number, on_vectors
 from .svm_report import DualReport
 from .svm_rows import training_rows
 
@@ -38,7 +36,7 @@ _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked
 
 
 @dataclass(eq=False, repr=False)
-class SupportVectorMachine(BaseEstimator):
+class SupportVectorMachine(KernelEstimator):
     """Parameters, data and dual solver of all support vector machines."""
 
     kernel: Any = "rbf"
@@ -74,12 +72,6 @@ class SupportVectorMachine(BaseEstimator):
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def _check_X(self, X: Data) -> Data:
         check_number("tol", self.tol, "> 0 and finite", lambda tol: 0 < tol < np.inf)
         check_number(
@@ -99,7 +91,7 @@ class SupportVectorMachine(BaseEstimator):
 
     def _blocks(self, X: Data, order: np.ndarray | None = None) -> RowGram:
         """Fix the kernel, and prepare its matrix for the samples in this order."""
-        kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        kernel = self._as_kernel(X)
         plan = self.plan or _TILED
         gram: Any = plan.gram(kernel, X)
         self.kernel_ = getattr(gram, "kernel", kernel)

@@ -6,13 +6,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from ..data import Data
 from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, multiplier
-from .common import Regressor, all_or_nothing, check_number, check_weights
+from .common import Regressor, all_or_nothing, check_number, check_targets, check_weights
 from .svm_base import SupportVectorMachine, fill_up
 from .svm_report import DualReport, report_of
 
@@ -31,15 +30,8 @@ class VectorRegressor(Regressor, SupportVectorMachine):
         """Fit to samples X, targets y and weights."""
         check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
         self._check_parameters()
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
         X = self._check_X(X)
-        y = column_or_1d(
-            check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True
-        )
-        check_consistent_length(X, y)
+        y = column_or_1d(check_targets(self, X, y), warn=True)
         C = np.full(len(y), float(self.C))
         if (weights := check_weights(sample_weight, y)) is not None:
             C *= weights

@@ -348,5 +348,5 @@ class Signature(SeriesKernel):
         elif self.kernel is None and not self.basepoint:
             blind = "a path that begins elsewhere has the same increments"
         if blind:
-            facts |= dict.fromkeys(("strictly_pd", "universal", "characteristic"), prop.no(blind))
+            facts |= prop.blind(blind)
         return self._stated(**facts)

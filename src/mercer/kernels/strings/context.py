@@ -220,9 +220,7 @@ class ContextTree(Kernel):
             alike = "'ab' and 'ba' have the same features"
         return self._stated(
             bounded=prop.yes("k(x, x) <= 1: likelihoods are at most 1"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=prop.yes("likelihoods are positive"),
         )
 

@@ -13,7 +13,7 @@ from ..gram.plan import Plan
 from ..solvers.canonical import CanonicalProblem
 from .cca import KernelCCA, KernelView
 from .common import all_or_nothing
-from .grid import GridSearch, Setting
+from .grid import CHOSEN, GridSearch, Setting
 from .multiview import as_views, correlate, mean_correlation
 
 
@@ -68,13 +68,7 @@ class KernelCCACV(GridSearch, KernelCCA):
     1993.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        *KernelCCA.saved_state,
-        "regularization_",
-        "best_params_",
-        "best_score_",
-        "cv_results_",
-    )
+    saved_state: ClassVar[tuple[str, ...]] = (*KernelCCA.saved_state, *CHOSEN, "regularization_")
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,8 @@ from ..kernels.indefinite import warn_if_indefinite
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
+
+SEEN = ("n_features_in_", "feature_names_in_")  # what scikit-learn remembers of X
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,6 +79,7 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
 class KernelEstimator(BaseEstimator):
     """scikit-learn's base, for estimators with a ``kernel`` on samples of any kind."""
 
+    saved_state: ClassVar[tuple[str, ...]] = SEEN
     kernel: Any
 
     def __sklearn_tags__(self) -> Any:

@@ -25,7 +25,15 @@ from ..solvers.auto import choose, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.pivoted import pivoted_cholesky
-from .common import Regressor, all_or_nothing, check_data, check_targets, check_weights, on_vectors
+from .common import (
+    SEEN,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_targets,
+    check_weights,
+    on_vectors,
+)
 
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
@@ -99,6 +107,7 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     plan: Plan | None = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
+        *SEEN,
         "kernel_x_",
         "kernel_y_",
         "X_fit_",
@@ -108,8 +117,6 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         "loo_",
         "dual_coef_",
         "_sample_weight",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     def __sklearn_tags__(self) -> Any:

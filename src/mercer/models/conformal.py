@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from ..data import Data
 from ..solvers.cholesky import NotPositiveDefiniteError
-from .common import Regressor, all_or_nothing, check_data, check_targets, check_weights
+from .common import SEEN, Regressor, all_or_nothing, check_data, check_targets, check_weights
 from .ridge import KernelRidge
 
 METHODS = ("auto", "jackknife+", "cv+", "split")
@@ -115,14 +115,13 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     random_state: Any = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
+        *SEEN,
         "estimator_",
         "estimators_",
         "residuals_",
         "method_",
         "_fold",
         "_trained",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     def __sklearn_tags__(self) -> Any:

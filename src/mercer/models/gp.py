@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -24,6 +24,7 @@ from ..solvers import criteria
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.weight_space import Factor, factors_of
 from .common import (
+    SEEN,
     KernelEstimator,
     Regressor,
     all_or_nothing,
@@ -124,7 +125,8 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
     random_state: Any = None
     plan: Plan | None = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (
+    saved_state = (
+        *SEEN,
         "kernel_",
         "alpha_",
         "log_marginal_likelihood_value_",
@@ -134,8 +136,6 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
         "_noise",
         "_y_mean",
         "_y_scale",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     @all_or_nothing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
@@ -18,6 +18,7 @@ from ..kernels.notation.named import as_kernel
 from ..search.descent import rows_of, search
 from ..solvers.laplace import Mode, laplace_evidence, mode_of
 from .common import (
+    SEEN,
     Classifier,
     KernelEstimator,
     all_or_nothing,
@@ -122,14 +123,13 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
     random_state: Any = None
     plan: Plan | None = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (
+    saved_state = (
+        *SEEN,
         "classes_",
         "kernels_",
         "X_train_",
         "_codes",
         "log_marginal_likelihood_value_",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     @all_or_nothing

@@ -16,6 +16,7 @@ from sklearn.model_selection import (
 from ..progress import progress
 
 Setting = dict[str, Any]
+CHOSEN = ("best_params_", "best_score_", "cv_results_")  # what a search leaves behind
 
 
 class GridSearch:

@@ -13,6 +13,9 @@ from ..gram.span import Span
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
+from .common import SEEN
+
+KEPT = ("kernel_", "X_fit_", "dual_coef_", "n_samples_seen_", *SEEN)  # what they save, at least
 
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -89,7 +89,7 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     max_iter: int | None = None
     plan: Plan | None = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "classes_")
+    saved_state = (*RepresenterMachine.saved_state, "classes_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

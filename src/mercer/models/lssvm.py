@@ -23,7 +23,7 @@ from .common import (
     check_targets,
     check_weights,
 )
-from .kept import KeepsSamples
+from .kept import KEPT, KeepsSamples
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
@@ -40,15 +40,7 @@ class LeastSquaresMachine(KeepsSamples, KernelEstimator):
     coef0: float = 0.0
     plan: Plan | None = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
-        "intercept_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "intercept_")
 
     def _make_gram(self, X: Data) -> Any:
         check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)

@@ -30,21 +30,16 @@ from .common import (
     check_weights,
     without_masks,
 )
-from .kept import KeepsSamples
+from .kept import KEPT, KeepsSamples
 
 
 class RepresenterMachine(KeepsSamples, KernelEstimator):
     """What estimators share whose solution is f = sum_i c_i k(x_i, .) + b."""
 
     saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
+        *KEPT,
         "intercept_",
         "n_iter_",
-        "n_features_in_",
-        "feature_names_in_",
         "_targets",
         "_weights",
     )
@@ -240,7 +235,7 @@ class KernelMachine(RepresenterMachine):
     max_iter: int | None = None
     plan: Plan | None = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "loss_", "classes_")
+    saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
@@ -28,7 +28,7 @@ from .common import (
     check_targets,
     check_weights,
 )
-from .kept import few_gram
+from .kept import KEPT, few_gram
 from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
@@ -135,20 +135,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelEstimator):
     plan: Plan | None = None
     random_state: Any = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "output_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
-        "_axes",
-        "_spectrum",
-        "_weights",
-        "_observed",
-        "n_iter_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    saved_state = (*KEPT, "output_", "_axes", "_spectrum", "_weights", "_observed", "n_iter_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -61,7 +61,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     _: KW_ONLY
     nu: float = 0.5
 
-    saved_state: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.saved_state, "offset_")
+    saved_state = (*SupportVectorMachine.saved_state, "offset_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -17,7 +17,7 @@ from ..kernels.notation.named import as_gamma
 from ..ownership import owned
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
-from .common import all_or_nothing, check_data, check_weights
+from .common import SEEN, all_or_nothing, check_data, check_weights
 from .kept import few_gram
 from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
 from .pca_subspace import PrincipalSubspace, in_precision_of
@@ -148,7 +148,8 @@ class KernelPCA(PrincipalSubspace):
     n_jobs: int | None = None
     plan: Plan | None = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (
+    saved_state = (
+        *SEEN,
         "kernel_",
         "X_fit_",
         "eigenvalues_",
@@ -160,8 +161,6 @@ class KernelPCA(PrincipalSubspace):
         "_affine",
         "_totals",
         "_stream",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     def __sklearn_tags__(self) -> Any:
@@ -319,7 +318,7 @@ class KernelPCA(PrincipalSubspace):
     def _forget(self) -> None:
         """Nothing of an earlier fit or stream is left."""
         for name in (*self.saved_state, "gram_", "solution_", "subspace_", "_inverse"):
-            if name not in ("n_features_in_", "feature_names_in_"):
+            if name not in SEEN:
                 self.__dict__.pop(name, None)
 
     def _place(self) -> None:

@@ -19,7 +19,7 @@ from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
 from .common import Regressor, all_or_nothing
-from .kept import KeepsSamples
+from .kept import KEPT, KeepsSamples
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty
 _WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales that are tried, in median distances
@@ -107,16 +107,11 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     plan: Plan | None = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
+        *KEPT,
         "alpha_",
         "leave_one_out_error_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
         "mean_",
         "_flat",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     @all_or_nothing

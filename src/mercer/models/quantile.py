@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import d2_pinball_score
@@ -104,7 +104,7 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
     max_iter: int | None = None
     plan: Plan | None = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "crossings_")
+    saved_state = (*RepresenterMachine.saved_state, "crossings_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

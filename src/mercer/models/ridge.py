@@ -23,7 +23,7 @@ from .common import (
     check_targets,
     check_weights,
 )
-from .kept import KeepsSamples
+from .kept import KEPT, KeepsSamples
 
 SOLVERS = ("auto", *auto.SOLVERS)
 
@@ -106,17 +106,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelEstimator):
     plan: Plan | None = None
     random_state: Any = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
-        "_noise",
-        "_axes",
-        "_spectrum",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

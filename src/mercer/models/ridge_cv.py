@@ -19,7 +19,7 @@ from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
 from .common import Regressor, all_or_nothing
-from .grid import GridSearch, Setting
+from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
@@ -107,14 +107,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     solver: ClassVar[str] = "auto"  # type: ignore[misc]  # of the final fit
     tol: ClassVar[float] = 1e-8  # type: ignore[misc]
 
-    saved_state = (
-        *KernelRidge.saved_state,
-        "alpha_",
-        "best_params_",
-        "best_score_",
-        "test_score_",
-        "cv_results_",
-    )
+    saved_state = (*KernelRidge.saved_state, *CHOSEN, "alpha_", "test_score_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelRidgeCV:

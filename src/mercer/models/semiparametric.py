@@ -17,6 +17,7 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..solvers.semiparametric import SemiparametricProblem
 from .common import (
+    SEEN,
     KernelEstimator,
     Regressor,
     all_or_nothing,
@@ -31,7 +32,7 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *("coef_", "null_coef_", "alpha_", "alphas_", "gcv_", "loo_", "degrees_of_freedom_"),
-        *("penalty_", "_held_out", "n_features_in_", "feature_names_in_"),
+        *("penalty_", "_held_out", *SEEN),
     )
     alpha: Any
 

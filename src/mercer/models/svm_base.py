@@ -24,7 +24,7 @@ from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.coordinate import warm_start
 from ..solvers.smo import solve_box
 from ..solvers.working_set import SMALLEST
-from .common import KernelEstimator, check_data, check_number, on_vectors
+from .common import SEEN, KernelEstimator, check_data, check_number, on_vectors
 from .svm_report import DualReport
 from .svm_rows import training_rows
 
@@ -52,6 +52,7 @@ class SupportVectorMachine(KernelEstimator):
     plan: Plan | None = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
+        *SEEN,
         "kernel_",
         "support_",
         "support_vectors_",
@@ -63,8 +64,6 @@ class SupportVectorMachine(KernelEstimator):
         "reports_",
         "shape_fit_",
         "_how",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     if_indefinite: ClassVar[str] = (

@@ -20,7 +20,7 @@ from ..exceptions import ConvergenceWarning
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, run
 from .common import all_or_nothing
-from .grid import GridSearch, Setting
+from .grid import CHOSEN, GridSearch, Setting
 from .svm import SVC
 from .svm_base import sum_groups
 from .svm_pairs import PairFit
@@ -96,14 +96,7 @@ class SVCCV(GridSearch, SVC):
     test_size: float = 0.2
     C: ClassVar[Any] = property(attrgetter("C_"), doc="The C of the fitted machine.")  # type: ignore[misc]
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        *SVC.saved_state,
-        "C_",
-        "best_params_",
-        "best_score_",
-        "test_score_",
-        "cv_results_",
-    )
+    saved_state = (*SVC.saved_state, *CHOSEN, "C_", "test_score_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:

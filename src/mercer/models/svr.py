@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
@@ -145,7 +145,7 @@ class NuSVR(VectorRegressor):
     _: KW_ONLY
     nu: float = 0.5
 
-    saved_state: ClassVar[tuple[str, ...]] = (*VectorRegressor.saved_state, "epsilon_")
+    saved_state = (*VectorRegressor.saved_state, "epsilon_")
 
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)

@@ -19,7 +19,7 @@ from ..frames import pandas
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..models.common import Regressor
+from ..models.common import SEEN, Regressor
 from ..models.ridge import KernelRidge
 from ..models.ridge_cv import KernelRidgeCV
 from ..search.outcome import readable
@@ -43,12 +43,7 @@ class TableModel(BaseEstimator):
     ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "roles_",
-        "styles_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    saved_state: ClassVar[tuple[str, ...]] = (*SEEN, "roles_", "styles_")
     detail: ClassVar[str]
     roles: dict[str, str] | None
     styles: dict[str, str] | None

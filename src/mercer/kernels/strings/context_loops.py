@@ -12,6 +12,7 @@ and dL has digamma functions in place of the logarithms of gamma functions.
 from __future__ import annotations
 
 from math import exp, inf, lgamma, log, log1p
+from typing import Any
 
 import numpy as np
 
@@ -138,8 +139,8 @@ def _walk(
     )
     j, j_end = np.empty(depth + 1, np.int64), np.empty(depth + 1, np.int64)
     leaf, below = np.empty(depth + 1), np.empty(depth + 1)
-    d_leaf = None if out is None else np.zeros((depth + 1, 3))
-    d_below = None if out is None else np.zeros((depth + 1, 3))
+    d_leaf: Any = None if out is None else np.zeros((depth + 1, 3))
+    d_below: Any = None if out is None else np.zeros((depth + 1, 3))
     level = 0
     first[0], i[0], i_end[0], j[0], j_end[0], below[0] = i0, i0, i1, j0, j1, 0.0
     leaf[0] = _leaf(x, i0, i1, wx, y, j0, j1, wy, letters, prior, counts, d_leaf, 0)

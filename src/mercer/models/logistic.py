@@ -94,8 +94,7 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights."""
-        checked = self._check_labels(X, y, sample_weight, self.class_weight)
-        X, self._targets, self._weights = checked
+        X, self._targets, self._weights = self._check_labels(X, y, sample_weight)
         loss, targets = self._likelihood()
         self._make_gram(X, loss)
         self._keep([self._solve(loss, targets, self._weights)])

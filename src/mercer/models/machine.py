@@ -76,12 +76,12 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         return X, column_or_1d(check_targets(self, X, y), warn=True)
 
     def _check_labels(
-        self, X: Data, y: Any, sample_weight: Any, class_weight: Any = None
+        self, X: Data, y: Any, sample_weight: Any
     ) -> tuple[Data, np.ndarray, np.ndarray | None]:
         """Samples, codes of the classes, and weights."""
         X = self._check_X(X)
         y, codes = check_labels(self, X, y)
-        weights = check_weights(sample_weight, y, class_weight)
+        weights = check_weights(sample_weight, y, getattr(self, "class_weight", None))
         check_class_weights(self.classes_, codes, weights)
         return X, codes, weights
 

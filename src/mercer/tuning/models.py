@@ -251,10 +251,7 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
         rng=check_random_state(wish.random_state),
     )  # fmt: skip
-    model.set_params(kernel=found.kernel, C=1 / found.alpha).fit(X, y, wish.sample_weight)
-    found.warn()
-    model.tuning_ = found
-    return model
+    return _fitted(model, found, X, y, wish, C=1 / found.alpha)
 
 
 def _squared(
@@ -348,8 +345,9 @@ def _process(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     ).fit(X, y)
 
 
-def _fitted(model: Any, found: Tuning, X: Data, y: Any, wish: _Wish) -> Any:
-    model.set_params(kernel=found.kernel, alpha=found.alpha).fit(X, y, wish.sample_weight)
+def _fitted(model: Any, found: Tuning, X: Data, y: Any, wish: _Wish, **penalty: float) -> Any:
+    penalty = penalty or {"alpha": found.alpha}
+    model.set_params(kernel=found.kernel, **penalty).fit(X, y, wish.sample_weight)
     found.warn()
     model.tuning_ = found
     return model

@@ -360,7 +360,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
         if known and noise.shape[1] > 1:
             options = {"scale": np.zeros(n), "matrices": 2 * noise.shape[1] + 2}
             problem = np.hstack([Y, noise]), 1.0, joint_evidence
-        rng, plan = check_random_state(self.random_state), self.plan or Plan()
+        rng = check_random_state(self.random_state)
         some = search_rows(n, self.plan, rng)
         if some is not None:
             X, options["scale"] = rows_of(kernel, X, some), options["scale"][some]
@@ -374,8 +374,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
             rng=rng,
             least=_LEAST_NOISE * spread / unit,
             unit=unit,
-            limit=plan.limit,
-            workers=plan.workers,
+            plan=self.plan,
             **options,
         )
         found.warn()

@@ -188,7 +188,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
     ) -> Kernel:
         if self.optimizer is None or not len(kernel.theta):
             return kernel
-        some, plan = search_rows(len(labels), self.plan, rng), self.plan or Plan()
+        some = search_rows(len(labels), self.plan, rng)
         if some is not None:
             rare = np.flatnonzero(~np.isin(labels, labels[some]))
             some = np.sort(np.append(some[1:], rare[:1])) if len(rare) else some
@@ -201,8 +201,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
             laplace_evidence,
             scale=np.zeros(len(labels)),
             matrices=_MATRICES,
-            limit=plan.limit,
-            workers=plan.workers,
+            plan=self.plan,
             fixed=(*self.fixed, "alpha"),
             n_restarts=self.n_restarts_optimizer,
             rng=rng,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from inspect import signature
 from numbers import Real
@@ -93,6 +94,17 @@ class KernelEstimator(BaseEstimator):
         names = ("gamma", "degree", "coef0", "kernel_params")
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return as_kernel(self.kernel, X, **given | known)
+
+
+@dataclass(eq=False, repr=False)
+class KernelByName(KernelEstimator):
+    """An estimator whose kernel may be a name, with parameters as in scikit-learn's KernelRidge."""
+
+    _: KW_ONLY
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
 
 
 def covariance(kernel: Any) -> Any:

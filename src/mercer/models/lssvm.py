@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.plan import Plan
@@ -55,11 +54,6 @@ class LeastSquaresMachine(KeepsSamples, KernelEstimator):
         self.intercept_ = A.sum(axis=0) / one.sum()
         coef, span = A - one * self.intercept_, self._keep_samples(gram, X)
         self.dual_coef_ = coef if span is None else span.express(coef)
-
-    def _values(self, X: Data) -> np.ndarray:
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
-        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
 
 
 class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):

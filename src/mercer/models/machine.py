@@ -141,11 +141,6 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
             'storage="dense") without a rank',
         )
 
-    def _values(self, X: Data) -> np.ndarray:
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
-        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
-
 
 def _on_labels(machine: Any) -> bool:
     return as_loss(machine.loss).targets in ("sign", "classes")

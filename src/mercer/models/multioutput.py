@@ -21,7 +21,7 @@ from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
 from ..solvers.output import learn_output
 from .common import (
-    KernelEstimator,
+    KernelByName,
     Regressor,
     all_or_nothing,
     check_data,
@@ -35,7 +35,7 @@ _BLOCK = 1024  # new samples at a time, in variances
 
 
 @dataclass(eq=False, repr=False)
-class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelEstimator):
+class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     r"""Kernel ridge regression in the space of an operator-valued kernel.
 
     .. math:: \min_{f \in H_K} \sum_i w_i \|y_i - f(x_i)\|^2 + \alpha \|f\|^2
@@ -126,10 +126,6 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelEstimator):
     _: KW_ONLY
     kernel: Any = "linear"
     output: Any = "identity"
-    gamma: float | None = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     tol: float = 1e-8
     max_iter: int = 1000
     plan: Plan | None = None

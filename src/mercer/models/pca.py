@@ -132,10 +132,6 @@ class KernelPCA(PrincipalSubspace):
     n_components: int | None = None
     _: KW_ONLY
     kernel: Any = "linear"
-    gamma: float | None = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     alpha: float = 1.0
     fit_inverse_transform: bool = False
     eigen_solver: str = "auto"

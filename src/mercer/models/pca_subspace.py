@@ -17,11 +17,11 @@ from ..rkhs.function import RKHSFunction
 from ..rkhs.preimages import preimage
 from ..rkhs.subspace import Subspace
 from ..solvers.auto import solve_ridge
-from .common import KernelEstimator, check_data
+from .common import KernelByName, check_data
 from .preimage import lengthened
 
 
-class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelByName):
     """The span of principal components; a subclass finds them."""
 
     kernel: Any

@@ -16,7 +16,7 @@ from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
 from .common import (
-    KernelEstimator,
+    KernelByName,
     Regressor,
     all_or_nothing,
     check_data,
@@ -29,7 +29,7 @@ SOLVERS = ("auto", *auto.SOLVERS)
 
 
 @dataclass(eq=False, repr=False)
-class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelEstimator):
+class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
     r"""Kernel ridge regression.
 
     .. math:: \min_{f \in H_k} \sum_i w_i (y_i - f(x_i))^2 + \alpha \|f\|^2
@@ -97,10 +97,6 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelEstimator):
     alpha: Any = 1
     _: KW_ONLY
     kernel: Any = "linear"
-    gamma: float | None = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     solver: str | Solver = "auto"
     tol: float = 1e-8
     plan: Plan | None = None

@@ -18,7 +18,7 @@ from ..gram.plan import Plan
 from ..solvers.semiparametric import SemiparametricProblem
 from .common import (
     SEEN,
-    KernelEstimator,
+    KernelByName,
     Regressor,
     all_or_nothing,
     check_data,
@@ -93,7 +93,7 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class SemiparametricRidge(KernelEstimator, SemiparametricModel):
+class SemiparametricRidge(KernelByName, SemiparametricModel):
     r"""Kernel ridge regression beside functions that are not penalised.
 
     .. math:: \min_{h \in H_k,\, d} \sum_i w_i \Big(y_i - h(x_i) - \sum_j d_j p_j(x_i)\Big)^2
@@ -143,10 +143,6 @@ class SemiparametricRidge(KernelEstimator, SemiparametricModel):
     basis: str | Callable[[Any], Any] = "constant"
     alpha: Any = 1.0
     _: KW_ONLY
-    gamma: float | None = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     plan: Plan | None = None
 
     saved_state = (*SemiparametricModel.saved_state, "kernel_", "X_fit_")

@@ -19,7 +19,7 @@ from ..models.svm_cv import SVCCV
 from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
 from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .regressor import ALPHAS, SEARCH_ROWS, TableModel, exact, few_threads
+from .regressor import SEARCH_ROWS, TableModel, exact, few_threads
 from .ridge import RidgeClassifier, class_ranks, stratified
 from .roles import Table
 
@@ -92,17 +92,8 @@ class TableClassifier(Classifier, TableModel):
     True
     """
 
-    kernel: Kernel | None = None
     _: KW_ONLY
-    alphas: Any = ALPHAS
     Cs: Any = CS
-    cv: int = 5
-    roles: dict[str, str] | None = None
-    styles: dict[str, str] | None = None
-    plan: Any = None
-    rank: Any = "auto"
-    random_state: int = 0
-    verbose: bool = False
 
     saved_state: ClassVar[tuple[str, ...]] = (*TableModel.saved_state, "classes_", "machine_")
     detail: ClassVar[str] = "--proba"
@@ -169,7 +160,7 @@ class TableClassifier(Classifier, TableModel):
 
     def _choose(self, table: Table, sample: Table, codes: np.ndarray) -> tuple[Any, Any]:
         """The best machine, and the best linear one, not yet fitted."""
-        folds = stratified(codes, self.cv, self.random_state)
+        folds = stratified(codes, self.cv or 0, self.random_state)
         self.n_folds_, self.n_finalists_ = len(folds), 0
         linear = linear_kernel(table, self.roles_)
         given = self.kernel is not None

@@ -37,6 +37,7 @@ _LEARNED_ROWS = 900  # lengthscales of single columns are learned on at most thi
 _LEARNED_COLUMNS = 40  # and for no more columns than this
 
 
+@dataclass(eq=False, repr=False)
 class TableModel(BaseEstimator):
     """What models of tables share: they find out what columns are, and leave out what is missing.
 
@@ -45,11 +46,17 @@ class TableModel(BaseEstimator):
 
     saved_state: ClassVar[tuple[str, ...]] = (*SEEN, "roles_", "styles_")
     detail: ClassVar[str]
-    roles: dict[str, str] | None
-    styles: dict[str, str] | None
-    plan: Any
-    rank: Any
-    verbose: bool
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    alphas: Any = ALPHAS
+    cv: int | None = 5
+    roles: dict[str, str] | None = None
+    styles: dict[str, str] | None = None
+    plan: Any = None
+    rank: Any = "auto"
+    random_state: int = 0
+    verbose: bool = False
 
     def _read(self, X: Table) -> Table:
         """The columns that can be used, of complete rows."""
@@ -101,7 +108,6 @@ def exact(kernel: Kernel) -> Kernel:
     return kernel.kernel if isinstance(kernel, Nystrom) else kernel
 
 
-@dataclass(eq=False, repr=False)
 class TableRegressor(Regressor, TableModel):
     """Kernel ridge regression on a table, its kernel chosen from what the columns are.
 
@@ -159,17 +165,6 @@ class TableRegressor(Regressor, TableModel):
     >>> model.score(table, y) > 0.99
     True
     """
-
-    kernel: Kernel | None = None
-    _: KW_ONLY
-    alphas: Any = ALPHAS
-    cv: int | None = 5
-    roles: dict[str, str] | None = None
-    styles: dict[str, str] | None = None
-    plan: Any = None
-    rank: Any = "auto"
-    random_state: int = 0
-    verbose: bool = False
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *TableModel.saved_state,

@@ -127,7 +127,9 @@ class KernelCCACV(GridSearch, KernelCCA):
 
         self._search(self._grid(), [{"regularization": _plain(r)} for r in candidates], score)
         self.regularization_ = self.best_params_["regularization"]
-        return self._refit(found, sample_weight)
+        final = self._plain(KernelCCA(), self.best_params_, "regularization")
+        self._take_over(final.fit(found, sample_weight=sample_weight))
+        return self
 
     def _held_out(
         self,
@@ -146,16 +148,6 @@ class KernelCCACV(GridSearch, KernelCCA):
                 R = correlate([view.evaluate(coef, test) for view, coef in pairs])
                 scores[c, f] = mean_correlation(R).mean()
         return scores
-
-    def _refit(self, views: list[Data], sample_weight: Any) -> Self:
-        shared = ("n_components", "kernels", "form", "rank", "plan", "random_state")
-        given = {name: clone(getattr(self, name), safe=False) for name in shared}
-        final = KernelCCA(**given).set_params(**clone(self.best_params_, safe=False))
-        final.fit(views, sample_weight=sample_weight)
-        for name, value in vars(final).items():
-            if name.endswith("_") or name == "_columns":
-                setattr(self, name, value)
-        return self
 
 
 def _plain(regularization: np.ndarray) -> Any:

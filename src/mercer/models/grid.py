@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import (
     GroupShuffleSplit,
     ParameterGrid,
@@ -67,6 +68,17 @@ class GridSearch:
         }
         best = int(np.nanargmax(mean))
         self.best_params_, self.best_score_ = tried[best], float(mean[best])
+
+    def _plain(self, model: Any, setting: Setting, *without: str) -> Any:
+        """A model of the plain class, with parameters of this one, and those of a setting."""
+        names = [name for name in model.get_params(deep=False) if name not in without]
+        given = {name: clone(getattr(self, name), safe=False) for name in names}
+        return model.set_params(**given).set_params(**clone(setting, safe=False))
+
+    def _take_over(self, fitted: Any) -> None:
+        """What a fitted model has found becomes this one's."""
+        params = fitted.get_params(deep=False)
+        vars(self).update({k: value for k, value in vars(fitted).items() if k not in params})
 
     def _parts(
         self, n: int, groups: Any, classes: np.ndarray | None = None

@@ -23,10 +23,6 @@ from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
-_FITTED = (  # what the final fit leaves behind
-    "dual_coef_", "X_fit_", "n_samples_seen_", "kernel_", "gram_", "solution_", "_noise", "_axes",
-    "_spectrum",
-)  # fmt: skip
 
 
 @dataclass(eq=False, repr=False)
@@ -160,8 +156,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         final = self._chosen()
         final._keeps_all = self._keeps_all
         final.fit(X, y, sample_weight)
-        for name in _FITTED:
-            setattr(self, name, getattr(final, name))
+        self._take_over(final)
         return self
 
     def plot(self, ax: Any = None) -> Any:
@@ -201,9 +196,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
 
     def _chosen(self) -> KernelRidge:
         """A model with the best setting, not fitted."""
-        names = ("kernel", "gamma", "degree", "coef0", "kernel_params", "plan")
-        given = {name: clone(getattr(self, name), safe=False) for name in names}
-        return KernelRidge(**given).set_params(**clone(self.best_params_, safe=False))
+        return self._plain(KernelRidge(), self.best_params_, "alpha", "random_state")
 
 
 class _HeldOut(Regressor, BaseEstimator):

@@ -149,9 +149,7 @@ class SVCCV(GridSearch, SVC):
             right = tested.predict(take(X, outside)) == y[outside]
             self.test_score_ = _mean(right, counts[outside])
         chosen.set_params(probability=self.probability).fit(X, y, raw)
-        for name, value in vars(chosen).items():
-            if name not in chosen.get_params(deep=False):
-                setattr(self, name, value)
+        self._take_over(chosen)
         self.C_ = chosen.C
         return self
 
@@ -176,10 +174,7 @@ class SVCCV(GridSearch, SVC):
         return settings
 
     def _machine(self, setting: dict[str, Any]) -> SVC:
-        names = SVC().get_params(deep=False)
-        given = {name: clone(getattr(self, name), safe=False) for name in names if name != "C"}
-        given |= {"probability": False, "verbose": False}
-        machine = SVC(**given).set_params(**clone(setting, safe=False))
+        machine = self._plain(SVC(), setting, "C", "probability", "verbose")
         machine.classes_ = self.classes_
         return machine
 

@@ -312,9 +312,6 @@ class KernelCCA(MultiViewModel):
         self.left_out_ = np.array([part.left_out for part in parts])
         return self
 
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: nothing but the saved state is needed."""
-
 
 def n_columns(rank: Any, n: int) -> int:
     """The most columns of a factor; n where nothing is to be approximated."""

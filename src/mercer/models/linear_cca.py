@@ -203,9 +203,6 @@ class CCA(MultiViewModel):
             _loadings(C[part, part], coef) for part, coef in zip(parts, coefs, strict=True)
         ]
 
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: nothing but the saved state is needed."""
-
 
 def _covariance(arrays: list[np.ndarray], means: list[np.ndarray], p: np.ndarray) -> np.ndarray:
     """The weighted covariance matrix of all columns of all views, a strip of rows at a time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length
 from ..gram.base import Gram
@@ -13,6 +14,9 @@ from ..gram.span import Span
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
+from .common import SEEN, check_data
+
+KEPT = ("kernel_", "X_fit_", "dual_coef_", "n_samples_seen_", *SEEN)  # what they save, at least
 
 _ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
@@ -37,7 +41,10 @@ class KeepsSamples:
 
     _keeps_all = False  # set on a model by whoever asks it for what only all samples can tell
 
+    kernel: Any
     plan: Plan | None
+    dual_coef_: np.ndarray
+    intercept_: Any
     kernel_: Kernel
     X_fit_: Data
     gram_: Any
@@ -71,6 +78,12 @@ class KeepsSamples:
         if not hasattr(self, "n_samples_seen_"):  # a file that had all samples, always
             self.n_samples_seen_ = length(self.X_fit_)
         self.gram_ = self.kernel_.gram(self.X_fit_, self.plan) if self._has_all else self._few()
+
+    def _values(self, X: Data) -> np.ndarray:
+        """f(x) + b for every sample of X."""
+        check_is_fitted(self)
+        X = check_data(self, X, self.kernel, reset=False)
+        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
 
     def _function(self, coef: np.ndarray) -> RKHSFunction:
         """sum_i c_i k(x_i, .): of k itself where the samples are its landmarks."""

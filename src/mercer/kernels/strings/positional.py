@@ -85,8 +85,6 @@ class WeightedDegree(Substrings):
         )
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
-            strictly_pd=prop.no(far),
-            universal=prop.no(far),
-            characteristic=prop.no(far),
+            **prop.blind(far),
             positive_diag=prop.no("k(x, x) = 0 for the empty string"),
         )

@@ -59,9 +59,7 @@ class TreeKernel(Kernel):
         alike = f"{zero}, whatever its label"
         return self._stated(
             bounded=_growing,
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=prop.no(zero),
         )
 

@@ -17,7 +17,7 @@ from ..algebra.transforms import Transform
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_features
-from ..formula import Formula, Term
+from ..formula import Term
 
 _PROBE = 500  # samples on which sizes of terms, and errors, are judged
 
@@ -210,21 +210,6 @@ class Approximated(Transform):
 
     def features_pay(self, X: Zipped) -> bool:
         return True
-
-    def formula(self, X: Data) -> Formula | None:
-        return None
-
-    def log_tiles(self, X: Data, Y: Data) -> Tile | None:
-        return None
-
-    def log_diag(self, X: Data) -> np.ndarray | None:
-        return None
-
-    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        return Kernel.grad_theta(self, X, Y, W)
-
-    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
-        return Kernel.grad_theta_diag(self, X, w)
 
     def error(self, X: Data) -> float:
         """How far the Gram matrix is from that of k, on 500 samples of X at most.

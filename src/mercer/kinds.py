@@ -17,6 +17,7 @@ _SHIPPED = {  # folders of kernels, and the kind that each of them is about
     "labels": "labels",
     "series": "series",
     "trees": "trees",
+    "graphs": "graphs",
     "distributions": "bags",
     "vectors": "vectors",
 }
@@ -135,6 +136,14 @@ def kind_of(name: str) -> Kind:
             f"no kind of data is called {name!r}; register it, with mercer.kernels.register_kind."
         )
     return _KINDS[name]
+
+
+def needed(package: str, what: str) -> Any:
+    """A package that the program which wrote a file had too."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise ImportError(f"this file holds {what} of {package}: install it.") from None
 
 
 def hints() -> str:

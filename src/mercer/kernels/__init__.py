@@ -19,6 +19,7 @@ FLAT = {
     "distributions.embeddings": "EmbeddingGaussian MeanEmbedding",
     "given.custom": "Custom",
     "given.precomputed": "Precomputed",
+    "graphs.graph": "Graph",
     "labels.categorical": "Categorical",
     "notation.parse": "parse",
     "series.alignment": "DynamicTimeWarping GlobalAlignment",
@@ -53,5 +54,6 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra calculus distributions given labels notation pairs series strings trees vectors",
+    rooms="algebra calculus distributions given graphs labels notation pairs series strings trees "
+    "vectors",
 )

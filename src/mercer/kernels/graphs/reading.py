@@ -36,8 +36,8 @@ from .graph import Graph
 
 _ATTRIBUTES = ("attributes", "attr", "x")
 _FORMS = (
-    "a mercer.Graph, a networkx or igraph graph, an adjacency matrix, or a tuple (adjacency or list "
-    "of edges, labels of nodes, labels of edges)"
+    "a mercer.Graph, a networkx or igraph graph, an adjacency matrix, or a tuple (adjacency or "
+    "list of edges, labels of nodes, labels of edges)"
 )
 
 

@@ -21,7 +21,7 @@ from .refinement import colours
 
 @dataclass(eq=False, repr=False)
 class WLAlignment(Kernel):
-    r"""The graph alignment kernel: edges that two graphs share when nodes that look alike are aligned.
+    r"""The graph alignment kernel: edges that two graphs share once nodes that look alike are one.
 
     .. math:: k(x, y) = \sum_{i=0}^{h} \sum_{a, b} \sqrt{\rho_{ab}^i(x)\, \rho_{ab}^i(y)}\,
               \min\{\#_a^i(x), \#_a^i(y)\}\, \min\{\#_b^i(x), \#_b^i(y)\}
@@ -84,7 +84,7 @@ class WLAlignment(Kernel):
             codes.append(as_code(mix(ends ^ marks)))
             a, b = count[one], count[other]
             pairs = a * b - np.where(state[one] == state[other], a, 0)
-            numbers.append(np.stack([1 / pairs, a, b], axis=1))
+            numbers.append(np.stack([pairs, a, b], axis=1))
         return _merged(np.tile(graph[u], len(codes)), codes, numbers, len(X))
 
     def pairwise(self, X: Lists, Y: Lists) -> np.ndarray:
@@ -135,6 +135,6 @@ def _merged(graph: np.ndarray, codes: list, numbers: list, n: int) -> Lists:
     first = np.flatnonzero(new)
     arcs = np.diff(np.append(first, len(code)))
     number = number[first]
-    number[:, 0] = np.sqrt(number[:, 0] * arcs)
+    number[:, 0] = np.sqrt(arcs / number[:, 0])
     size = np.bincount(graph[first], minlength=n)
     return Lists(code[first], number, np.cumsum(size) - size, size)

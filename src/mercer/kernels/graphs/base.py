@@ -22,6 +22,7 @@ _MANY = 1_000_000  # codes from which on compiled code pays
 _TOGETHER = 100_000  # units of work, such as arcs, of one piece: its arrays stay in cache
 
 Result = TypeVar("Result")
+Gains = Callable[[np.ndarray], np.ndarray]  # from columns to what each of them adds
 
 
 @dataclass(eq=False, repr=False)
@@ -35,6 +36,10 @@ class CountedParts(Explicit):
     @abstractmethod
     def codes(self, X: Graphs) -> tuple[np.ndarray, np.ndarray]:
         """Columns for what the graphs are made of, one graph after the other, and how many each."""
+
+    @abstractmethod
+    def shares(self, X: Graphs, gains: Gains) -> np.ndarray:
+        """What each node of stacked graphs adds to a function, from what columns add to it."""
 
     def work(self, X: Graphs) -> np.ndarray:
         """About how many codes each graph has."""

@@ -201,7 +201,8 @@ def as_labels(labels: Any) -> np.ndarray:
         return labels.astype(np.int64)
     if isinstance(labels, str | bytes) or not isinstance(labels, Sequence | np.ndarray):
         raise DomainError(f"labels must be a list or an array, got a {type(labels).__name__}.")
-    found = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    listed = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    found = [x.item() if isinstance(x, np.generic) else x for x in listed]
     if all(type(x) is int for x in found) and all(-(2**63) <= x < 2**63 for x in found):
         return np.array(found, dtype=np.int64)
     out = np.empty(len(found), dtype=object)

@@ -15,7 +15,7 @@ import numpy as np
 from ..strings.codes import as_code, mix
 from .container import Graphs
 
-_OUT, _IN = np.uint64(3), np.uint64(5)  # odd: multiplied by them, no bit of a hash is lost
+_EITHER, _OUT, _IN = map(np.uint64, (3, 5, 7))  # odd: times them, no bit of a hash is lost
 
 
 def colours(X: Graphs, iterations: int) -> Iterator[np.ndarray]:
@@ -29,8 +29,9 @@ def colours(X: Graphs, iterations: int) -> Iterator[np.ndarray]:
     yield state
     marks = mix(np.zeros(1, np.uint64) if flat.edge_labels is None else flat.edge_labels)
     arriving = _arriving(X)
+    leaving = np.repeat(np.where(X.directed, _OUT, _EITHER), X.size)
     for _ in range(iterations):
-        around = _OUT * _sums(mix(state[flat.indices] ^ marks), flat.indptr)
+        around = leaving * _sums(mix(state[flat.indices] ^ marks), flat.indptr)
         if arriving is not None:
             arcs, sources, indptr = arriving
             seen = state[sources] ^ (marks if len(marks) == 1 else marks[arcs])

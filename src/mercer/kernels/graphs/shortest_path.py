@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,12 +13,12 @@ from ...exceptions import DomainError
 from ...params import one_of
 from ..calculus import properties as prop
 from ..strings.codes import Part, as_code, from_arrays, mix, tally
-from .base import CountedParts, in_pieces, stacked_rows
+from .base import CountedParts, Gains, in_pieces, stacked_rows
 from .container import Graphs, graphs
 
 _PAIRS = 2_000_000  # of nodes that one compiled call looks at: hundredths of a second
 _MANY = 1_000_000  # codes from which on compiled code pays
-_DIGITS = 10  # to which lengths of paths are compared
+_BITS = 34  # to which lengths of paths are compared: ten digits
 
 
 @dataclass(eq=False, repr=False)
@@ -70,8 +71,13 @@ class ShortestPath(CountedParts):
         return X.size * X.size + X.arcs
 
     def codes(self, X: Graphs) -> tuple[np.ndarray, np.ndarray]:
-        states, counts = self._states(X, 0, int(X.size.sum()))
-        return as_code(states), counts
+        codes, counts = self._paths(X, 0, int(X.size.sum()))
+        return codes, _by_graph(X, 0, counts)
+
+    def shares(self, X: Graphs, gains: Gains) -> np.ndarray:
+        codes, counts = self._paths(X, 0, int(X.size.sum()))
+        node = np.repeat(np.arange(len(counts)), counts)
+        return np.bincount(node, weights=gains(codes), minlength=len(counts))
 
     def counts(self, X: Graphs) -> sp.csr_matrix:
         work = self.work(X)
@@ -86,26 +92,25 @@ class ShortestPath(CountedParts):
         cuts = np.flatnonzero(np.diff(reached // _PAIRS)) + 1
         edges = [0, *cuts.tolist(), len(reached)]
         found = []
-        for first, stop in zip(edges[:-1], edges[1:], strict=True):
+        for first, stop in pairwise(edges):
             go_on()
-            states, counts = self._states(X, first, stop)
-            part = Part(as_code(states), counts, counts[:0], ())
+            codes, counts = self._paths(X, first, stop)
+            part = Part(codes, _by_graph(X, first, counts), counts[:0], ())
             found.append(tally([part], len(X), compiled=compiled))
         return found[0] if len(found) == 1 else _added(found)
 
-    def _states(self, X: Graphs, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """What pairs look like whose first node is in a range, and their number for each graph."""
-        from .path_loops import path_states
-
+    def _paths(self, X: Graphs, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns of the paths from some nodes, one node after the other, and how many each has."""
         graph = np.repeat(np.arange(len(X)), X.size)
         marks = mix(X.flat.labels if self.labels else np.zeros_like(X.flat.labels))
         if self.weighted:
             return self._lengths(X, graph, marks, first, stop)
+        from .path_loops import path_states
+
         begin = np.stack([X.start[graph], (X.start + X.size)[graph]])
         states = np.empty(int(X.size[graph[first:stop]].sum()), np.uint64)
         counts = path_states(first, stop, begin, X.flat.indptr, X.flat.indices, marks, states)
-        own = np.bincount(graph[first:stop], weights=counts, minlength=len(X)).astype(np.int64)
-        return states[: int(counts.sum())], own
+        return as_code(states[: int(counts.sum())]), counts
 
     def _lengths(
         self, X: Graphs, graph: np.ndarray, marks: np.ndarray, first: int, stop: int
@@ -113,7 +118,7 @@ class ShortestPath(CountedParts):
         """The same of paths whose edges have lengths."""
         from scipy.sparse.csgraph import dijkstra
 
-        states, own = [], np.zeros(len(X), np.int64)
+        states, counts = [np.zeros(0, np.uint64)], np.zeros(stop - first, np.int64)
         for g in np.unique(graph[first:stop]).tolist():
             low, high = int(X.start[g]), int(X.start[g] + X.size[g])
             sources = np.arange(max(first, low), min(stop, high)) - low
@@ -124,8 +129,8 @@ class ShortestPath(CountedParts):
             there = _rounded(lengths[u, v]).view(np.uint64)
             seen = marks[low:high]
             states.append(mix(mix(seen[sources[u]] + there) + np.uint64(3) * seen[v]))
-            own[g] = len(u)
-        return np.concatenate(states) if states else np.zeros(0, np.uint64), own
+            counts[sources + low - first] = finite.sum(axis=1)
+        return as_code(np.concatenate(states)), counts
 
     @property
     def properties(self) -> prop.Properties:
@@ -135,10 +140,16 @@ class ShortestPath(CountedParts):
         )
 
 
+def _by_graph(X: Graphs, first: int, counts: np.ndarray) -> np.ndarray:
+    """Sums over the nodes of each graph, of numbers for the nodes from ``first`` on."""
+    graph = np.repeat(np.arange(len(X)), X.size)[first : first + len(counts)]
+    return np.bincount(graph, weights=counts, minlength=len(X)).astype(np.int64)
+
+
 def _rounded(lengths: np.ndarray) -> np.ndarray:
-    """Positive numbers to so many digits, so that sums in another order are the same."""
-    unit = 10.0 ** (np.floor(np.log10(lengths)) + 1 - _DIGITS)
-    return np.rint(lengths / unit) * unit
+    """Positive numbers to so many bits, so that sums in another order are the same."""
+    mantissas, exponents = np.frexp(lengths)
+    return np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS)
 
 
 def _check_weights(X: Graphs) -> None:

@@ -11,7 +11,7 @@ from ...params import integer
 from ..calculus import properties as prop
 from ..strings.codes import as_code, from_arrays, mix
 from ..strings.sequences import counted
-from .base import CountedParts
+from .base import CountedParts, Gains
 from .container import Graphs
 from .refinement import colour_codes
 
@@ -75,6 +75,9 @@ class WeisfeilerLehman(Coloured):
 
     because = "an inner product of explicit features: the counts of all colours of nodes"
 
+    def shares(self, X: Graphs, gains: Gains) -> np.ndarray:
+        return gains(colour_codes(X, self.iterations)).sum(axis=1)
+
 
 @dataclass(eq=False, repr=False)
 class WLOptimalAssignment(Coloured):
@@ -83,9 +86,9 @@ class WLOptimalAssignment(Coloured):
     .. math:: k(x, y) = \max_{B} \sum_{(u, v) \in B} \sum_{i=0}^{h} [c_i(u) = c_i(v)]
               = \sum_{i=0}^{h} \sum_{c} \min\{\#_c^i(x), \#_c^i(y)\}
 
-    over all one-to-one matchings B of the nodes of the smaller graph with some of the other. Colours
-    c_i and their counts are those of :class:`WeisfeilerLehman`; since each colour refines those
-    before, the best matching is found colour by colour, which gives the sum on the right.
+    over all one-to-one matchings B of the nodes of the smaller graph with some of the other.
+    Colours c_i and their counts are those of :class:`WeisfeilerLehman`; since each colour refines
+    those before, the best matching is found colour by colour, which gives the sum on the right.
 
     A count m is the sum of m indicators "at least 1", "at least 2", ..., and min(m, n) the inner
     product of those of m and n. So features are explicit and sparse here, too.
@@ -114,8 +117,26 @@ class WLOptimalAssignment(Coloured):
 
     def counts(self, X: Graphs) -> sp.csr_matrix:
         phi = super().counts(X)
-        times = phi.data.astype(np.int64)
-        rank = counted(times).astype(np.uint64)
-        columns = as_code(mix(np.repeat(phi.indices, times).astype(np.uint64) ^ mix(rank)))
+        columns, times = _ranked(phi.indices, phi.data)
         ends = np.concatenate([[0], np.cumsum(times)])[phi.indptr]
         return from_arrays(np.ones(len(columns)), columns, ends, len(X))
+
+    def shares(self, X: Graphs, gains: Gains) -> np.ndarray:
+        """Nodes of one colour share what the indicators of their number add."""
+        out = np.zeros(len(X.flat.labels))
+        for i in range(len(X)):
+            own = slice(X.start[i], X.start[i] + X.size[i])
+            for codes in colour_codes(X[i : i + 1].stacked(), self.iterations).T:
+                distinct, which, times = np.unique(codes, return_inverse=True, return_counts=True)
+                columns, _ = _ranked(distinct, times)
+                colour = np.repeat(np.arange(len(distinct)), times)
+                sums = np.bincount(colour, weights=gains(columns), minlength=len(distinct))
+                out[own] += (sums / times)[which]
+        return out
+
+
+def _ranked(codes: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns for "at least once", "at least twice", ... of each code, and how many of them."""
+    times = times.astype(np.int64)
+    rank = counted(times).astype(np.uint64)
+    return as_code(mix(np.repeat(codes, times).astype(np.uint64) ^ mix(rank))), times

@@ -8,11 +8,14 @@ what there is besides: one line per node, edge or graph.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
+from warnings import catch_warnings, simplefilter
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -22,6 +25,7 @@ from ..kernels.graphs.graph import Graph, twice
 
 _DEFLATED = 1032  # bytes that one byte of an archive can stand for, at most
 _PARSED = 4  # bytes of memory for a byte of text: a digit and a comma are a number
+_DAMAGED = (ValueError, OverflowError, EOFError, NotImplementedError, BadZipFile, zlib.error)
 _REQUIRED = ("A", "graph_indicator")
 
 
@@ -188,11 +192,12 @@ class _Source:
 
     def numbers(self, part: str, kind: type, columns: int | None = None) -> np.ndarray:
         """A file as an array of one row per line."""
-        with self._open(part) as file:
-            try:
-                found = np.loadtxt(file, dtype=kind, delimiter=",", ndmin=2, comments=None)
-            except (ValueError, OverflowError, zipfile.BadZipFile, EOFError) as error:
-                raise self.error(part, str(error).rstrip(".")) from None
+        try:
+            with self._open(part) as file, catch_warnings():
+                simplefilter("ignore", UserWarning)  # of files without lines
+                found: np.ndarray = np.loadtxt(file, kind, None, ",", ndmin=2)
+        except _DAMAGED as error:
+            raise self.error(part, str(error).rstrip(".")) from None
         if not found.size:
             found = np.zeros((0, columns or 1), kind)
         if columns is not None and found.shape[1] != columns:

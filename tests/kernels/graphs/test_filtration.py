@@ -28,11 +28,7 @@ def sizes(graph, how):
     """Weights of edges; parallel ones do not occur here."""
     if how == "given":
         return np.ones(graph.n_edges) if graph.weights is None else graph.weights
-    ends = graph.edges.ravel()
-    loops = graph.edges[graph.edges[:, 0] == graph.edges[:, 1], 0]
-    degree = np.bincount(ends, minlength=graph.n_nodes) - np.bincount(
-        loops, minlength=graph.n_nodes
-    )
+    degree = np.bincount(graph.edges.ravel(), minlength=graph.n_nodes)
     return degree[graph.edges].sum(axis=1)
 
 

@@ -187,9 +187,9 @@ def _codes(parts: list[np.ndarray | None], counts: np.ndarray, name: str) -> np.
     there = np.array([part is not None for part in parts])
     whole = np.array([part is not None and part.dtype != object for part in parts])
     for chosen in (whole, there & ~whole):
-        some = [part for part, is_chosen in zip(parts, chosen, strict=True) if is_chosen]
+        some: list[Any] = [part for part, one in zip(parts, chosen, strict=True) if one]
         if some:
-            labels = np.concatenate(some)
+            labels: np.ndarray = np.concatenate(some)
             codes[np.repeat(chosen, counts)] = (
                 integer_codes(labels) if labels.dtype != object else _hashed(labels.tolist(), name)
             )

@@ -25,7 +25,7 @@ from .refinement import colour_codes
 def _thresholds(value: Any) -> str | None:
     wanted = "a number of levels >= 1, or numbers in descending order"
     if isinstance(value, Integral):
-        return None if not isinstance(value, bool) and value >= 1 else wanted
+        return None if not isinstance(value, bool) and int(value) >= 1 else wanted
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -45,7 +45,8 @@ class Lists:
     def sums(self, values: np.ndarray) -> np.ndarray:
         """The sum over the codes of each sample, of values for all codes in the arrays."""
         row = np.repeat(np.arange(len(self)), self.size)
-        return np.bincount(row, weights=values[self.places], minlength=len(self))
+        sums = np.bincount(row, weights=values[self.places], minlength=len(self))
+        return sums.astype(np.float64)  # also where there are none
 
 
 def join(parts: list[Lists]) -> Lists:

@@ -26,6 +26,12 @@ FLAT = {
     "fuzzy.sets": "fuzzy_set",
     "given.custom": "Custom",
     "given.precomputed": "Precomputed",
+    "graphs.alignment": "WLAlignment",
+    "graphs.filtration": "GraphFiltration",
+    "graphs.graph": "Graph",
+    "graphs.graphlets": "Graphlet",
+    "graphs.shortest_path": "ShortestPath",
+    "graphs.weisfeiler_lehman": "WLOptimalAssignment WeisfeilerLehman",
     "labels.categorical": "Categorical",
     "notation.parse": "parse",
     "rankings.kendall": "Kendall Mallows",
@@ -63,6 +69,6 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra approximate calculus distributions fuzzy given labels notation pairs rankings"
-    " series strings trees vectors",
+    rooms="algebra approximate calculus distributions fuzzy given graphs labels notation pairs"
+    " rankings series strings trees vectors",
 )

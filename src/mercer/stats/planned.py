@@ -136,7 +136,7 @@ class PlannedBank(Bank):
         self.n, self.kernels, self.families = length(X), list(kernels), []
         self.scale = np.ones(len(self.kernels))
         if plan.storage == "dense":
-            what = f"{len(self)} kernel matrices of {self.n} samples"
+            what = f"storing {len(self)} kernel matrices of {self.n} samples"
             require_memory(8.0 * len(self) * self.n**2, what, plan.limit)
         self.order = np.arange(self.n) if order is None else order
         self.grams: list[Gram] = [plan.gram(kernel, X) for kernel in self.kernels]

@@ -20,6 +20,7 @@ FLAT = {
     "given.custom": "Custom",
     "given.precomputed": "Precomputed",
     "graphs.graph": "Graph",
+    "graphs.nodes": "Diffusion PStep RegularizedLaplacian",
     "labels.categorical": "Categorical",
     "notation.parse": "parse",
     "series.alignment": "DynamicTimeWarping GlobalAlignment",

@@ -105,10 +105,10 @@ def test_against_functions_of_matrices(rng, monkeypatch, small, normalized):
     assert np.linalg.eigvalsh(L)[-1] <= most
     I = np.eye(30)
     cases = [
-        (Diffusion(A, normalized, beta=0.8), scipy.linalg.expm(-0.8 * L)),
-        (RegularizedLaplacian(A, normalized, sigma=2.0), np.linalg.inv(I + 4 * L)),
-        (PStep(A, normalized, p=3), np.linalg.matrix_power(most * I - L, 3)),
-        (PStep(A, normalized, p=1, a=50.0), 50 * I - L),
+        (Diffusion(A, 0.8, normalized), scipy.linalg.expm(-0.8 * L)),
+        (RegularizedLaplacian(A, 2.0, normalized), np.linalg.inv(I + 4 * L)),
+        (PStep(A, 3, normalized=normalized), np.linalg.matrix_power(most * I - L, 3)),
+        (PStep(A, 1, 50.0, normalized), 50 * I - L),
     ]
     rows, cols = [3, 3, 17, 29, 0], [5, 3, 29]
     for kernel, wanted in cases:

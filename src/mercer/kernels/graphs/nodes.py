@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,7 +50,8 @@ class NodeKernel(Kernel):
     """
 
     graph: Any = parameter()
-    normalized: bool = one_of(False, False, True)
+    if TYPE_CHECKING:  # a field, which comes after those of the kernels themselves
+        normalized: bool
 
     @abstractmethod
     def function(self, eigenvalues: np.ndarray, upper: float) -> np.ndarray:
@@ -158,10 +159,10 @@ class Diffusion(NodeKernel):
     ----------
     graph : Graph, networkx or igraph graph, adjacency matrix, or tuple
         The graph, without directions, with weights >= 0.
-    normalized : bool
-        Take the Laplacian D^-1/2 (D - A) D^-1/2 instead.
     beta : float
         The time; the farther nodes are similar, the larger it is.
+    normalized : bool
+        Take the Laplacian D^-1/2 (D - A) D^-1/2 instead.
 
     Notes
     -----
@@ -183,6 +184,7 @@ class Diffusion(NodeKernel):
     """
 
     beta: float = positive(1.0)
+    normalized: bool = one_of(False, False, True)
     because = "exp(-beta L), the exponential of a symmetric matrix"
 
     def function(self, eigenvalues: np.ndarray, upper: float) -> np.ndarray:
@@ -209,10 +211,10 @@ class RegularizedLaplacian(NodeKernel):
     ----------
     graph : Graph, networkx or igraph graph, adjacency matrix, or tuple
         The graph, without directions, with weights >= 0.
-    normalized : bool
-        Take the Laplacian D^-1/2 (D - A) D^-1/2 instead of D - A.
     sigma : float
         How much a difference along an edge counts.
+    normalized : bool
+        Take the Laplacian D^-1/2 (D - A) D^-1/2 instead of D - A.
 
     Examples
     --------
@@ -229,6 +231,7 @@ class RegularizedLaplacian(NodeKernel):
     """
 
     sigma: float = positive(1.0)
+    normalized: bool = one_of(False, False, True)
     because = "the inverse of I + sigma^2 L, which is positive definite"
 
     def function(self, eigenvalues: np.ndarray, upper: float) -> np.ndarray:
@@ -255,13 +258,13 @@ class PStep(NodeKernel):
     ----------
     graph : Graph, networkx or igraph graph, adjacency matrix, or tuple
         The graph, without directions, with weights >= 0.
-    normalized : bool
-        Take the Laplacian D^-1/2 (D - A) D^-1/2 (by default), or D - A.
     p : int
         The number of steps.
     a : float, optional
         A number that no eigenvalue of L exceeds. By default 2 for the normalised Laplacian; else
         the largest sum of the degrees of two neighbours, which is the least that is allowed.
+    normalized : bool
+        Take the Laplacian D^-1/2 (D - A) D^-1/2 (by default), or D - A.
 
     Examples
     --------
@@ -278,11 +281,11 @@ class PStep(NodeKernel):
     Smola & Kondor, *Kernels and regularization on graphs*, COLT 2003.
     """
 
-    normalized: bool = one_of(True, False, True)
     p: int = integer(2, low=1)
     a: float | None = parameter(
         None, check=lambda a: None if a is None else positive().metadata["check"](a)
     )
+    normalized: bool = one_of(True, False, True)
     because = "a power of a I - L, which has no negative eigenvalue"
 
     def _checked(self, laplacian: Laplacian) -> Laplacian:

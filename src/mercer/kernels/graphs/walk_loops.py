@@ -14,6 +14,7 @@ from ..._compiled import njit
 P, Q, TURN, ROOT, U = range(5)  # rows of what is known of nodes
 START, SIZE, ONE_WAY = range(3)  # and of graphs
 _LAG = 32  # steps after which the growth of walks is looked at
+_SUMS = {"reassoc", "nsz", "contract"}  # sums may be added up in any order
 _FEW = 1e-16  # of a sum: what is left out of it
 
 
@@ -33,7 +34,7 @@ def _copy(x, y, a, b):
         y[v] = x[v]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def _inner(x, y, n):
     total = 0.0
     for k in range(n):
@@ -228,7 +229,7 @@ def _begin(X, Y, at, values, place, symmetric, state, ranges, V, scalars):
     scalars[2], scalars[3] = 0.0, 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def _apply(X, Y, at, table, ranges, V, source):
     """V[5] = left * (sum over steps in both graphs of right * x), for x in another row of V."""
     a, p, b, q = at
@@ -239,28 +240,33 @@ def _apply(X, Y, at, table, ranges, V, source):
         y[k] = 0.0
     for v in range(p):
         k, end = X.indptr[a + v], X.indptr[a + v + 1]
-        while k < end and lo[v] < hi[v]:
+        here = y[off[v] + lo[v] : off[v] + hi[v]]
+        while k < end and here.size:
             mark = X.marks[k]
             for c in range(q):
                 row[c] = 0.0
             while k < end and X.marks[k] == mark:
                 w, weight = X.indices[k] - a, X.weights[k]
-                for c in range(lo[w], hi[w]):
-                    row[c] += weight * z[off[w] + c]
+                there = row[lo[w] : hi[w]]
+                walks = z[off[w] + lo[w] : off[w] + hi[w]]
+                for c in range(walks.size):
+                    there[c] += weight * walks[c]
                 k += 1
-            for c in range(lo[v], hi[v]):
-                total = 0.0
-                for l in range(Y.indptr[b + c], Y.indptr[b + c + 1]):
+            l = Y.indptr[b + lo[v]]
+            for c in range(here.size):
+                total, last = 0.0, Y.indptr[b + lo[v] + c + 1]
+                while l < last:
                     if table.size:
                         total += table[mark, Y.marks[l]] * Y.weights[l] * row[Y.indices[l] - b]
                     elif Y.marks[l] == mark:
                         total += Y.weights[l] * row[Y.indices[l] - b]
-                y[off[v] + c] += total
+                    l += 1
+                here[c] += total
     for k in range(off[p]):
         y[k] *= V[6, k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def _conjugate(X, Y, at, table, rule, gain, quick, state, ranges, V, scalars):
     """One iteration of conjugate gradients for (I - decay S) x = b; is it done?
 

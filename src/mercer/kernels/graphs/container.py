@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from ...data import Data, Rows
 from ...exceptions import DomainError
 from ...features.labels import integer_codes, label_codes
+from ..strings.sequences import counted
 from .graph import Graph
 from .reading import read
 
@@ -63,15 +65,64 @@ class Graphs:
         """The number of arcs of each graph."""
         return self.flat.indptr[self.start + self.size] - self.flat.indptr[self.start]
 
+    def stacked(self) -> Graphs:
+        """The same graphs with arrays of their own nodes only, one graph after the other."""
+        size, start = self.size, np.cumsum(self.size) - self.size
+        flat, first = self.flat, int(self.start[0]) if len(self) else 0
+        if np.array_equal(self.start - first, start):
+            nodes: Any = slice(first, first + int(size.sum()))
+            low, high = int(flat.indptr[nodes.start]), int(flat.indptr[nodes.stop])
+            arcs: Any = slice(low, high)
+            indptr = flat.indptr[nodes.start : nodes.stop + 1] - low
+            indices = flat.indices[arcs] - first
+        else:
+            nodes = np.repeat(self.start, size) + counted(size)
+            leaving = flat.indptr[nodes + 1] - flat.indptr[nodes]
+            arcs = np.repeat(flat.indptr[nodes], leaving) + counted(leaving)
+            indptr = np.concatenate([[0], np.cumsum(leaving)])
+            indices = flat.indices[arcs] + np.repeat(start - self.start, self.arcs)
+        marks, numbers = flat.edge_labels, flat.attributes
+        own = Flat(
+            indptr,
+            indices,
+            flat.weights[arcs],
+            flat.labels[nodes],
+            None if marks is None else marks[arcs],
+            None if numbers is None else numbers[nodes],
+        )
+        return Graphs(own, start, size, self.directed)
+
+    def pieces(self, work: np.ndarray, most: float) -> list[Graphs]:
+        """Consecutive graphs, stacked, so that their work adds up to about ``most`` each."""
+        if not len(self):
+            return []
+        before = np.cumsum(work, dtype=np.float64) - work
+        cuts = np.flatnonzero(np.diff(before // most)) + 1
+        edges = [0, *cuts.tolist(), len(self)]
+        return [self[a:b].stacked() for a, b in pairwise(edges)]
+
     def adjacency(self, i: int) -> sp.csr_array:
         """The weights of the arcs of one graph, as a matrix; of parallel ones, their sum."""
+        matrix = self._arcs(i)
+        matrix.sum_duplicates()
+        return matrix
+
+    def shortest(self, i: int) -> sp.csr_array:
+        """The same, of parallel arcs the smallest."""
+        matrix = self._arcs(i)
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        order = np.lexsort((matrix.data, matrix.indices, rows))
+        keys = rows[order] * matrix.shape[0] + matrix.indices[order]
+        first = order[np.flatnonzero(np.diff(keys, prepend=-1))]
+        ends = rows[first], matrix.indices[first]
+        return sp.csr_array((matrix.data[first], ends), shape=matrix.shape)
+
+    def _arcs(self, i: int) -> sp.csr_array:
         low, n = int(self.start[i]), int(self.size[i])
         indptr = self.flat.indptr[low : low + n + 1]
         arcs = slice(int(indptr[0]), int(indptr[-1]))
         parts = self.flat.weights[arcs], self.flat.indices[arcs] - low, indptr - indptr[0]
-        matrix = sp.csr_array(parts, shape=(n, n))
-        matrix.sum_duplicates()
-        return matrix
+        return sp.csr_array(parts, shape=(n, n))
 
 
 def graphs(X: Data, name: str) -> Graphs:
@@ -136,9 +187,9 @@ def _codes(parts: list[np.ndarray | None], counts: np.ndarray, name: str) -> np.
     there = np.array([part is not None for part in parts])
     whole = np.array([part is not None and part.dtype != object for part in parts])
     for chosen in (whole, there & ~whole):
-        some = [part for part, is_chosen in zip(parts, chosen, strict=True) if is_chosen]
+        some: list[Any] = [part for part, one in zip(parts, chosen, strict=True) if one]
         if some:
-            labels = np.concatenate(some)
+            labels: np.ndarray = np.concatenate(some)
             codes[np.repeat(chosen, counts)] = (
                 integer_codes(labels) if labels.dtype != object else _hashed(labels.tolist(), name)
             )

@@ -48,6 +48,7 @@ class Graph:
 
     __slots__ = ("_nodes", "directed", *_PARTS)
 
+    _nodes: int
     edges: np.ndarray
     labels: np.ndarray | None
     attributes: np.ndarray | None
@@ -123,7 +124,7 @@ class Graph:
         Entries that are not 0 are edges (of a sparse matrix, all that are stored). If the matrix is
         not symmetric, they are directed. ``edge_labels`` is a matrix, too.
         """
-        A = adjacency.tocoo() if sp.issparse(adjacency) else np.asarray(adjacency)
+        A: Any = adjacency.tocoo() if sp.issparse(adjacency) else np.asarray(adjacency)
         if A.ndim != 2 or A.shape[0] != A.shape[1]:
             raise DomainError(f"an adjacency matrix is square, got shape {A.shape}.")
         if A.dtype.kind not in "biuf":
@@ -201,7 +202,8 @@ def as_labels(labels: Any) -> np.ndarray:
         return labels.astype(np.int64)
     if isinstance(labels, str | bytes) or not isinstance(labels, Sequence | np.ndarray):
         raise DomainError(f"labels must be a list or an array, got a {type(labels).__name__}.")
-    found = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    listed = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    found = [x.item() if isinstance(x, np.generic) else x for x in listed]
     if all(type(x) is int for x in found) and all(-(2**63) <= x < 2**63 for x in found):
         return np.array(found, dtype=np.int64)
     out = np.empty(len(found), dtype=object)

@@ -36,8 +36,8 @@ from .graph import Graph
 
 _ATTRIBUTES = ("attributes", "attr", "x")
 _FORMS = (
-    "a mercer.Graph, a networkx or igraph graph, an adjacency matrix, or a tuple (adjacency or list "
-    "of edges, labels of nodes, labels of edges)"
+    "a mercer.Graph, a networkx or igraph graph, an adjacency matrix, or a tuple (adjacency or "
+    "list of edges, labels of nodes, labels of edges)"
 )
 
 
@@ -92,9 +92,8 @@ def as_graph(x: Any) -> Graph:
 
 # ---- tuples ----------------------------------------------------------------------------------
 def _of_tuple(structure: Any, labels: Any = None, edge_labels: Any = None) -> Graph:
-    count = labels if isinstance(labels, Integral) else len(labels) if labels is not None else None
-    if isinstance(labels, Integral):
-        labels = None
+    count = None if labels is None else len(labels) if hasattr(labels, "__len__") else int(labels)
+    labels = labels if hasattr(labels, "__len__") else None
     if _is_matrix(structure, count):
         matrix = structure if sp.issparse(structure) else np.asarray(structure)
         if isinstance(labels, dict):

@@ -25,6 +25,7 @@ FLAT = {
     "graphs.graphlets": "Graphlet",
     "graphs.marginalized": "MarginalizedGraph",
     "graphs.nodes": "Diffusion PStep RegularizedLaplacian",
+    "graphs.propagation": "NeighborhoodHash Propagation",
     "graphs.shortest_path": "ShortestPath",
     "graphs.walks": "RandomWalk",
     "graphs.weisfeiler_lehman": "WLOptimalAssignment WeisfeilerLehman",

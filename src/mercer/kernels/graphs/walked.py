@@ -105,14 +105,17 @@ class Steps(NamedTuple):
 def checked(X: Data, name: str) -> tuple[list[Graph], Graphs]:
     """Graphs whose weights are none below 0."""
     found = read(X, name)
-    packed = pack(found, name)
+    return found, nonnegative(pack(found, name), name)
+
+
+def nonnegative(packed: Graphs, name: str) -> Graphs:
+    """The same graphs, whose weights must be none below 0."""
     weights = packed.flat.weights
     if len(weights) and weights.min() < 0:
-        bad = int(
-            np.argmin([g.weights.min(initial=0) if g.weights is not None else 0 for g in found])
-        )
+        node = sources(packed)[int(np.argmin(weights))]
+        bad = int(np.searchsorted(packed.start, node, side="right")) - 1
         raise DomainError(f"{name}: graph {bad} has edges of negative weight; all must be >= 0.")
-    return found, packed
+    return packed
 
 
 def plain_steps(packed: Graphs) -> Steps:

@@ -23,6 +23,7 @@ FLAT = {
     "graphs.filtration": "GraphFiltration",
     "graphs.graph": "Graph",
     "graphs.graphlets": "Graphlet",
+    "graphs.laplacian": "MultiscaleLaplacian",
     "graphs.marginalized": "MarginalizedGraph",
     "graphs.nodes": "Diffusion PStep RegularizedLaplacian",
     "graphs.propagation": "NeighborhoodHash Propagation",

@@ -25,6 +25,7 @@ FLAT = {
     "graphs.graphlets": "Graphlet",
     "graphs.laplacian": "MultiscaleLaplacian",
     "graphs.marginalized": "MarginalizedGraph",
+    "graphs.nested": "NestedGraph",
     "graphs.nodes": "Diffusion PStep RegularizedLaplacian",
     "graphs.propagation": "NeighborhoodHash Propagation",
     "graphs.shortest_path": "ShortestPath",

@@ -1,4 +1,4 @@
-"""The multiscale Laplacian kernel: graphs compared by balls around nodes, within balls, within balls."""
+"""The multiscale Laplacian kernel: graphs compared by balls around nodes, and balls in these."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _cholesky(B, m):
 
 @njit(cache=True, nogil=True)
 def factorise(S, at, count, A, K, eta, gamma, room):
-    """Fill in the factors Q and the constants c of balls, from a graph and a kernel on its nodes."""
+    """Fill in the factors Q and constants c of balls, from a graph and a kernel on its nodes."""
     B = room[0]
     for ball in range(at, at + count):
         low, m = S.ends[ball], S.ends[ball + 1] - S.ends[ball]

@@ -13,8 +13,8 @@ from ...params import fraction, parameter
 from ..base import Kernel
 from ..calculus import properties as prop
 from .container import Graphs
-from .walked import Steps, Walks, checked, sources
-from .walks import ALIKE, Rule, WalkKernel, matched
+from .walked import Rule, Steps, Walks, checked, sources
+from .walks import ALIKE, WalkKernel, matched
 
 
 @dataclass(eq=False, repr=False)
@@ -25,7 +25,7 @@ class MarginalizedGraph(WalkKernel):
 
     A walk h begins at a node chosen uniformly. At each node it ends with the probability ``stop``,
     and else goes on along an edge, chosen in proportion to the weights; at a node that no edge
-    leaves it ends for sure. Two walks of the same length are compared node by node and edge by edge,
+    leaves it ends for sure. Two walks of the same length are compared node by node, edge by edge,
 
     .. math:: \kappa(h, h') = \kappa(v_0, v'_0)
               \prod_{t=1}^{l} \kappa_e(e_t, e'_t)\, \kappa(v_t, v'_t)
@@ -90,9 +90,9 @@ class MarginalizedGraph(WalkKernel):
 
     def _endless(self, place: int, walks: Walks) -> DomainError:
         return DomainError(
-            f"MarginalizedGraph: with stop={self.stop:g} the sum over walks on graph {place} is not "
-            f"finite, since its nodes and edges have values of their kernels above 1; normalise "
-            f"these kernels (node.normalize()), or raise stop."
+            f"MarginalizedGraph: with stop={self.stop:g} the sum over walks on graph {place} is "
+            f"not finite, since its nodes and edges have values of their kernels above 1; "
+            f"normalise these kernels (node.normalize()), or raise stop."
         )
 
     @property

@@ -43,8 +43,9 @@ class NestedGraph(Kernel):
               P_l(v) = \frac{d_l(v)}{\sum_{w \in G_l} d_l(w)}
 
     with degrees d_l in G_l (sums of weights). Two graphs are compared by their traces: by the
-    global alignment kernel, normalised, over all ways to stretch one trace to the other ("aligned");
-    or layer by layer with the reproducing kernel of the Sobolev space H^1 ("reproducing"),
+    global alignment kernel, normalised, over all ways to stretch one trace to the other
+    ("aligned"); or layer by layer with the reproducing kernel of the Sobolev space H^1
+    ("reproducing"),
 
     .. math:: k(x, y) = \frac12 \sum_{l=1}^{m} \exp\Big(-\frac{|h_l(x) - h_l(y)|}{s}\Big),
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import log
 
-import numpy as np
-
 from ..._compiled import njit
 
 _CLOSE = 1e-9  # entropies nearer to each other than this are the same

@@ -51,7 +51,7 @@ class NodeKernel(Kernel):
 
     graph: Any = parameter()
     if TYPE_CHECKING:  # a field, which comes after those of the kernels themselves
-        normalized: bool
+        normalized: bool = False
 
     @abstractmethod
     def function(self, eigenvalues: np.ndarray, upper: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Kernels that pass on what is known of nodes to their neighbours, and count nodes that look alike."""
+"""Kernels that pass on what is known of nodes to neighbours, and count nodes that look alike."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Propagation(CountedParts):
 
     .. math:: h_t(p) = \lfloor (\langle g_t, s(p) \rangle + b_t) / w \rfloor
 
-    with s(p) = p and Cauchy numbers g_t for the total variation, s(p) = p and normal numbers for the
-    Euclidean distance, and s(p) = sqrt(p) and normal numbers for the Hellinger distance. They are
-    hashes of the seed, t and the label, or the column: the same for all data, so that the features
-    of a graph depend on nothing else.
+    with s(p) = p and Cauchy numbers g_t for the total variation, s(p) = p and normal numbers for
+    the Euclidean distance, and s(p) = sqrt(p) and normal numbers for the Hellinger distance. They
+    are hashes of the seed, t and the label, or the column: the same for all data, so that the
+    features of a graph depend on nothing else.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _uniform(bits: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class NeighborhoodHash(Kernel):
-    r"""The neighbourhood hash kernel: which share of hashed neighbourhoods two graphs have in common.
+    r"""The neighbourhood hash kernel: the share of hashed neighbourhoods that two graphs share.
 
     .. math:: k(x, y) = \frac1R \sum_{r=1}^{R} \frac{c_r}{|x| + |y| - c_r}, \qquad
               c_r = \sum_{l} \min\{\#_l^r(x), \#_l^r(y)\}
@@ -170,9 +170,9 @@ class NeighborhoodHash(Kernel):
     .. math:: l'(v) = \mathrm{rot}_1(l(v)) \oplus \bigoplus_{w \in N(v)} l(w)
 
     by rotations and "exclusive or" of bits. Two neighbours with the same label cancel in that; if
-    labels are ``counted``, a label that o neighbours have adds rot_o(l xor o) instead. Nodes without
-    labels all have the same; labels of edges, weights and attributes are not looked at, and edges
-    with a direction are followed in it.
+    labels are ``counted``, a label that o neighbours have adds rot_o(l xor o) instead. Nodes
+    without labels all have the same; labels of edges, weights and attributes are not looked at,
+    and edges with a direction are followed in it.
 
     Parameters
     ----------

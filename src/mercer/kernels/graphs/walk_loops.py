@@ -149,8 +149,8 @@ def pairs(
     ``state`` holds the pair that is next, how many iterations are done for it, whether it is in a
     second round, for its slope, and whether the system is symmetric and has signs; the next call
     goes on there. Returns whether all pairs are done. A pair that does not come to an end has the
-    value NaN. (``series`` is None if all systems are known to be symmetric; what is None is not even
-    compiled.)
+    value NaN. (``series`` is None if all systems are known to be symmetric; what is None is not
+    even compiled.)
     """
     done = 0
     while state[0] < i.size:

@@ -92,6 +92,17 @@ class Walks:
         return take(self.nodes, slice(first, first + int(self.arrays.size[i])))
 
 
+class Rule(NamedTuple):
+    """How walks are weighed, for compiled loops."""
+
+    decay: float
+    series: bool  # no closed form: the sum is added up
+    exponential: bool
+    steps: int  # -1 for walks of any length
+    turn: float  # dlog decay / dtheta
+    even: bool  # walks start and end with the same weights
+
+
 class Steps(NamedTuple):
     """How walks go on a graph: weights of arcs, and of nodes where walks start and end."""
 
@@ -167,7 +178,7 @@ def walked(
     return Walks(arrays, bounds, points, ends)
 
 
-# ---- what kernels on nodes and edges compare -------------------------------------------------------
+# ---- what kernels on nodes and edges compare -----------------------------------------------------
 def of_nodes(found: list[Graph], packed: Graphs, kernel: Kernel, name: str) -> Data:
     """The attributes of all nodes, or their labels, whichever the kernel is about."""
     if kernel.domain.whole.facts.numeric:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, length, take
+from ...data import Data, take
 from ...engine.memory import require_memory
 from ...exceptions import DomainError
 from ...features.inverted import products
@@ -25,29 +25,17 @@ from ..calculus.domains import Domain
 from ..pairs.base import Paired
 from .graph import Graph
 from .kind import GRAPHS
-from .walk_loops import ONE_WAY, U, moments, pairs
-from .walked import Steps, Walks, checked, of_edges, of_nodes, plain_steps, walked
+from .walk_counts import LONGEST, walk_counts
+from .walk_loops import ONE_WAY, pairs
+from .walked import Rule, Steps, Walks, checked, of_edges, of_nodes, plain_steps, walked
 
 _OPERATIONS = 5e7  # of one compiled call
-_TERMS = 512  # numbers of walks that are computed at once
-_LONGEST = 2**14  # the most of them
 
 
 def matched(value: Any) -> str | None:
     """What a kernel on nodes or edges must be; None if this is one."""
     fine = value is None or value == "labels" if not isinstance(value, Kernel) else True
     return None if fine else 'None, "labels" or a kernel'
-
-
-class Rule(NamedTuple):
-    """How walks are weighed, for compiled loops."""
-
-    decay: float
-    series: bool  # no closed form: the sum is added up
-    exponential: bool
-    steps: int  # -1 for walks of any length
-    turn: float  # dlog decay / dtheta
-    even: bool  # walks start and end with the same weights
 
 
 @dataclass(eq=False, repr=False)
@@ -140,7 +128,7 @@ class WalkKernel(Paired):
     def _values(
         self, X: Walks, Y: Walks, i: np.ndarray, j: np.ndarray, places: np.ndarray, total: int
     ) -> np.ndarray:
-        """The kernel on nodes, for all pairs of nodes of pairs of graphs; empty if there is none."""
+        """The kernel on nodes, for all pairs of nodes of these pairs of graphs; empty if none."""
         if not isinstance(self.node, Kernel) or X.nodes is None or Y.nodes is None:
             return np.empty(0)
         values, A, B = np.empty(total), X.arrays, Y.arrays
@@ -162,8 +150,8 @@ class WalkKernel(Paired):
 
 
 ALIKE = (
-    "a cycle of six nodes and two cycles of three, with the same marks on all nodes and edges, have "
-    "the same walks"
+    "a circle of six nodes and two circles of three, with the same marks on all nodes and edges, "
+    "have the same walks"
 )
 
 
@@ -248,39 +236,7 @@ class RandomWalk(WalkKernel):
     def prepare(self, X: Data) -> Any:
         found, packed = checked(X, "RandomWalk")
         walks = self._walks(found, packed, plain_steps(packed))
-        return self._counted(walks) if self.plain else walks
-
-    def _counted(self, walks: Walks) -> sp.csr_matrix:
-        """The numbers of walks of all lengths, times the roots of their weights, as features."""
-        from ...gram.tiles import run
-
-        A, rule, count = walks.arrays, self.rule(), len(walks)
-        room, norm = np.ones((2, A.nodes.shape[1])), np.zeros(count)
-        most = _LONGEST if rule.steps < 0 else rule.steps + 1
-        going, parts = np.arange(count), []
-        for k in range(0, most, _TERMS):
-            phi, found = np.zeros((len(going), min(_TERMS, most - k))), np.zeros(len(going), int)
-
-            def job(part: slice, k: int = k, phi: Any = phi, found: Any = found) -> None:
-                rows = going[part]
-                state = A.start[rows], A.size[rows], A.radius[rows], A.nodes[U], np.sqrt(self.decay)
-                norms = norm[rows]
-                moments(
-                    walks.bounds, *state, rule.exponential, k, room, norms, phi[part], found[part]
-                )
-                norm[rows] = norms
-
-            run(job, [slice(a, a + 64) for a in range(0, len(going), 64)])
-            parts += [(going, k, phi, np.minimum(found, phi.shape[1]))]
-            going = going[found > phi.shape[1]]
-            if not len(going):
-                break
-        if len(going) and rule.steps < 0:
-            raise DomainError(
-                f"RandomWalk: decay={self.decay:g} is so close to 1 / rho^2 for graph {going[0]} that "
-                f"walks of more than {_LONGEST} steps count; lower it by 1 per cent."
-            )
-        return _stacked(parts, count)
+        return walk_counts(walks, self.rule()) if self.plain else walks
 
     def _endless(self, place: int, walks: Walks) -> DomainError:
         n = int(walks.arrays.size[place])
@@ -320,7 +276,7 @@ class RandomWalk(WalkKernel):
         return X if self.plain else None
 
     def n_features(self, X: Any) -> int | None:
-        return _LONGEST if self.plain else None
+        return LONGEST if self.plain else None
 
     def grad_theta(self, X: Any, Y: Any, W: np.ndarray) -> np.ndarray:
         if not self.plain:
@@ -338,20 +294,3 @@ class RandomWalk(WalkKernel):
             characteristic=prop.no(ALIKE),
             positive_diag=prop.no("k(x, x) = 0 for the graph without nodes"),
         )
-
-
-def _stacked(parts: list, count: int) -> sp.csr_matrix:
-    """Features from blocks of columns (rows, first column, values, how many of each row)."""
-    rows, cols, data = [], [], []
-    for which, first, phi, found in parts:
-        there = np.arange(phi.shape[1]) < found[:, None]
-        at, col = np.nonzero(there)
-        rows.append(which[at])
-        cols.append(col + first)
-        data.append(phi[there])
-    row = np.concatenate(rows)
-    order = np.argsort(row, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=count))])
-    return sp.csr_matrix(
-        (np.concatenate(data)[order], np.concatenate(cols)[order], ends), shape=(count, _LONGEST)
-    )

@@ -8,19 +8,16 @@ import numpy as np
 
 from ...data import Data
 from ...params import integer
-from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..strings.codes import as_code, mix
-from .base import in_pieces
+from .base import GraphKernel, in_pieces
 from .container import Graphs, graphs
-from .kind import GRAPHS
 from .lists import Lists, add_shared, join
 from .refinement import colours
 
 
 @dataclass(eq=False, repr=False)
-class WLAlignment(Kernel):
+class WLAlignment(GraphKernel):
     r"""The graph alignment kernel: edges that two graphs share once nodes that look alike are one.
 
     .. math:: k(x, y) = \sum_{i=0}^{h} \sum_{a, b} \sqrt{\rho_{ab}^i(x)\, \rho_{ab}^i(y)}\,
@@ -99,19 +96,9 @@ class WLAlignment(Kernel):
         return X.sums(s**2 * a * b)
 
     @property
-    def domain(self) -> Domain:
-        return GRAPHS
-
-    @property
     def properties(self) -> prop.Properties:
         alike = "graphs without edges all have k(x, y) = 0, whatever their nodes"
-        return self._stated(
-            bounded=prop.no("k(x, x) grows with the number of edges of x"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
-            positive_diag=prop.no("k(x, x) = 0 for graphs without edges"),
-        )
+        return self._growing("graphs without edges", alike)
 
 
 def _alike(graph: np.ndarray, state: np.ndarray) -> np.ndarray:

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data
+from ..base import Kernel
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
-from ..strings.codes import Part, from_arrays, tally
+from ..strings.codes import stacked
 from ..vectors.explicit import Explicit
 from .container import Graphs, graphs
 from .kind import GRAPHS
@@ -26,7 +27,27 @@ Gains = Callable[[np.ndarray], np.ndarray]  # from columns to what each of them 
 
 
 @dataclass(eq=False, repr=False)
-class CountedParts(Explicit):
+class GraphKernel(Kernel):
+    """A kernel on graphs."""
+
+    @property
+    def domain(self) -> Domain:
+        return GRAPHS
+
+    def _growing(self, empty: str, alike: str = "", **facts: Any) -> prop.Properties:
+        """The properties of counts: 0 for some graphs and, perhaps, the same for others."""
+        if alike:
+            names = ("strictly_pd", "universal", "characteristic")
+            facts |= dict.fromkeys(names, prop.no(alike))
+        return self._stated(
+            bounded=prop.no("k(x, x) grows with the size of x"),
+            positive_diag=prop.no(f"k(x, x) = 0 for {empty}"),
+            **facts,
+        )
+
+
+@dataclass(eq=False, repr=False)
+class CountedParts(GraphKernel, Explicit):
     """Counts of what a graph is made of; prepared samples are the features.
 
     Samples are :class:`~mercer.Graph`, graphs of networkx or igraph, adjacency matrices, or tuples
@@ -34,8 +55,8 @@ class CountedParts(Explicit):
     """
 
     @abstractmethod
-    def codes(self, X: Graphs) -> tuple[np.ndarray, np.ndarray]:
-        """Columns for what the graphs are made of, one graph after the other, and how many each."""
+    def tallied(self, X: Graphs, compiled: bool) -> sp.csr_matrix:
+        """The features of stacked graphs; in compiled code, where there are many."""
 
     @abstractmethod
     def shares(self, X: Graphs, gains: Gains) -> np.ndarray:
@@ -52,26 +73,7 @@ class CountedParts(Explicit):
         """The features of graphs."""
         work = self.work(X)
         compiled = float(work.sum()) > _MANY
-
-        def count(piece: Graphs) -> sp.csr_matrix:
-            codes, counts = self.codes(piece)
-            return tally([Part(codes, counts, counts[:0], ())], len(piece), compiled=compiled)
-
-        return stacked_rows(in_pieces(count, X, work))
-
-    @property
-    def domain(self) -> Domain:
-        return GRAPHS
-
-    def _growing(self, alike: str, empty: str = "the empty graph") -> prop.Properties:
-        """The properties of counts, in which two graphs that differ are alike."""
-        return self._stated(
-            bounded=prop.no("k(x, x) grows with the number of nodes of x"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
-            positive_diag=prop.no(f"k(x, x) = 0 for {empty}"),
-        )
+        return stacked(in_pieces(lambda piece: self.tallied(piece, compiled), X, work))
 
 
 def in_pieces(job: Callable[[Graphs], Result], X: Graphs, work: np.ndarray) -> list[Result]:
@@ -86,16 +88,3 @@ def in_pieces(job: Callable[[Graphs], Result], X: Graphs, work: np.ndarray) -> l
 
     run(one, range(len(parts)))
     return found
-
-
-def stacked_rows(found: list[sp.csr_matrix]) -> sp.csr_matrix:
-    """Features of the pieces of a data set as those of the whole."""
-    if len(found) == 1:
-        return found[0]
-    ends = [np.zeros(1, np.int64), *(np.diff(phi.indptr) for phi in found)]
-    return from_arrays(
-        np.concatenate([phi.data for phi in found]),
-        np.concatenate([phi.indices for phi in found]),
-        np.cumsum(np.concatenate(ends)),
-        sum(phi.shape[0] for phi in found),
-    )

@@ -12,12 +12,10 @@ import numpy as np
 from ...data import Data
 from ...exceptions import UnresolvedError
 from ...params import integer, one_of, parameter, positive
-from ..base import Kernel, weigh
+from ..base import weigh
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
-from .base import in_pieces
+from .base import GraphKernel, in_pieces
 from .container import Graphs, graphs
-from .kind import GRAPHS
 from .lists import Lists, add_shared, join
 from .refinement import colour_codes
 
@@ -35,7 +33,7 @@ def _thresholds(value: Any) -> str | None:
 
 
 @dataclass(eq=False, repr=False)
-class GraphFiltration(Kernel):
+class GraphFiltration(GraphKernel):
     r"""The graph filtration kernel: which colours nodes have, as edges are added by their weights.
 
     .. math:: k(x, y) = \sum_{c} m_c(x)\, m_c(y)\, e^{-\gamma W(f_c(x), f_c(y))}
@@ -168,15 +166,8 @@ class GraphFiltration(Kernel):
         return np.zeros(1)
 
     @property
-    def domain(self) -> Domain:
-        return GRAPHS
-
-    @property
     def properties(self) -> prop.Properties:
-        return self._stated(
-            bounded=prop.no("k(x, x) grows with the number of nodes of x"),
-            positive_diag=prop.no("k(x, x) = 0 for the empty graph"),
-        )
+        return self._growing("the empty graph")
 
 
 def _part(X: Graphs, kept: np.ndarray) -> Graphs:

@@ -124,7 +124,7 @@ class Graph:
         Entries that are not 0 are edges (of a sparse matrix, all that are stored). If the matrix is
         not symmetric, they are directed. ``edge_labels`` is a matrix, too.
         """
-        A: Any = adjacency.tocoo() if sp.issparse(adjacency) else np.asarray(adjacency)
+        A: Any = adjacency.tocoo(copy=True) if sp.issparse(adjacency) else np.asarray(adjacency)
         if A.ndim != 2 or A.shape[0] != A.shape[1]:
             raise DomainError(f"an adjacency matrix is square, got shape {A.shape}.")
         if A.dtype.kind not in "biuf":

@@ -14,12 +14,10 @@ from ...data import Data
 from ...exceptions import DomainError
 from ...params import one_of, parameter
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..strings.codes import mix
 from ..vectors.explicit import Explicit
-from .base import in_pieces
+from .base import GraphKernel, in_pieces
 from .container import Graphs, graphs
-from .kind import GRAPHS
 
 _STEPS = 20_000_000  # of one compiled call: about a tenth of a second
 _DRAWS = 200_000  # of one compiled call
@@ -32,7 +30,7 @@ def _samples(value: Any) -> str | None:
 
 
 @dataclass(eq=False, repr=False)
-class Graphlet(Explicit):
+class Graphlet(GraphKernel, Explicit):
     r"""The graphlet kernel: how often each connected graph of a few nodes occurs in two graphs.
 
     .. math:: k(x, y) = \sum_{g} \#_g(x)\, \#_g(y)
@@ -148,16 +146,9 @@ class Graphlet(Explicit):
             )
 
     @property
-    def domain(self) -> Domain:
-        return GRAPHS
-
-    @property
     def properties(self) -> prop.Properties:
-        return self._stated(
-            bounded=prop.no("k(x, x) grows with the number of nodes of x"),
-            finite_dim=prop.yes(f"dimension {table_of(self.size)[1]}"),
-            positive_diag=prop.no(f"k(x, x) = 0 for graphs of fewer than {self.size} nodes"),
-        )
+        dimension = prop.yes(f"dimension {table_of(self.size)[1]}")
+        return self._growing(f"graphs of fewer than {self.size} nodes", finite_dim=dimension)
 
 
 @lru_cache(maxsize=3)

@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from ...data import Data, is_frame
 from ...exceptions import DomainError
 from ..strings.sequences import is_missing
-from .graph import Graph
+from .graph import Graph, as_labels
 
 _ATTRIBUTES = ("attributes", "attr", "x")
 _FORMS = (
@@ -92,8 +92,14 @@ def as_graph(x: Any) -> Graph:
 
 # ---- tuples ----------------------------------------------------------------------------------
 def _of_tuple(structure: Any, labels: Any = None, edge_labels: Any = None) -> Graph:
-    count = None if labels is None else len(labels) if hasattr(labels, "__len__") else int(labels)
-    labels = labels if hasattr(labels, "__len__") else None
+    count = None
+    if isinstance(labels, Integral):
+        count, labels = int(labels), None
+    elif isinstance(labels, dict):
+        count = len(labels)
+    elif labels is not None:
+        labels = as_labels(labels)
+        count = len(labels)
     if _is_matrix(structure, count):
         matrix = structure if sp.issparse(structure) else np.asarray(structure)
         if isinstance(labels, dict):

@@ -13,11 +13,10 @@ from ...exceptions import DomainError
 from ...params import one_of
 from ..calculus import properties as prop
 from ..strings.codes import Part, as_code, from_arrays, mix, tally
-from .base import CountedParts, Gains, in_pieces, stacked_rows
+from .base import CountedParts, Gains
 from .container import Graphs, graphs
 
 _PAIRS = 2_000_000  # of nodes that one compiled call looks at: hundredths of a second
-_MANY = 1_000_000  # codes from which on compiled code pays
 _BITS = 34  # to which lengths of paths are compared: ten digits
 
 
@@ -70,22 +69,13 @@ class ShortestPath(CountedParts):
     def work(self, X: Graphs) -> np.ndarray:
         return X.size * X.size + X.arcs
 
-    def codes(self, X: Graphs) -> tuple[np.ndarray, np.ndarray]:
-        codes, counts = self._paths(X, 0, int(X.size.sum()))
-        return codes, _by_graph(X, 0, counts)
-
     def shares(self, X: Graphs, gains: Gains) -> np.ndarray:
         codes, counts = self._paths(X, 0, int(X.size.sum()))
         node = np.repeat(np.arange(len(counts)), counts)
         return np.bincount(node, weights=gains(codes), minlength=len(counts))
 
-    def counts(self, X: Graphs) -> sp.csr_matrix:
-        work = self.work(X)
-        compiled = float(work.sum()) > _MANY
-        return stacked_rows(in_pieces(lambda part: self._counted(part, compiled), X, work))
-
-    def _counted(self, X: Graphs, compiled: bool) -> sp.csr_matrix:
-        """The features of a piece, from some of its nodes at a time."""
+    def tallied(self, X: Graphs, compiled: bool) -> sp.csr_matrix:
+        """From some of the nodes at a time."""
         from ...gram.tiles import go_on
 
         reached = np.cumsum(np.repeat(X.size, X.size), dtype=np.float64)
@@ -95,7 +85,7 @@ class ShortestPath(CountedParts):
         for first, stop in pairwise(edges):
             go_on()
             codes, counts = self._paths(X, first, stop)
-            part = Part(codes, _by_graph(X, first, counts), counts[:0], ())
+            part = Part(codes, _by_graph(X, first, counts), X.start, ())
             found.append(tally([part], len(X), compiled=compiled))
         return found[0] if len(found) == 1 else _added(found)
 
@@ -134,10 +124,8 @@ class ShortestPath(CountedParts):
 
     @property
     def properties(self) -> prop.Properties:
-        return self._growing(
-            "graphs without edges all have features 0, whatever their nodes",
-            "graphs without edges",
-        )
+        alike = "graphs without edges all have features 0, whatever their nodes"
+        return self._growing("graphs without edges", alike)
 
 
 def _by_graph(X: Graphs, first: int, counts: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ...params import integer
 from ..calculus import properties as prop
-from ..strings.codes import as_code, from_arrays, mix
+from ..strings.codes import Part, as_code, from_arrays, mix, tally
 from ..strings.sequences import counted
 from .base import CountedParts, Gains
 from .container import Graphs
@@ -22,8 +22,9 @@ class Coloured(CountedParts):
 
     iterations: int = integer(5)
 
-    def codes(self, X: Graphs) -> tuple[np.ndarray, np.ndarray]:
-        return colour_codes(X, self.iterations), X.size
+    def tallied(self, X: Graphs, compiled: bool) -> sp.csr_matrix:
+        part = Part(colour_codes(X, self.iterations), X.size, X.start, ())
+        return tally([part], len(X), compiled=compiled)
 
     def work(self, X: Graphs) -> np.ndarray:
         return (self.iterations + 1) * X.size + X.arcs
@@ -31,7 +32,8 @@ class Coloured(CountedParts):
     @property
     def properties(self) -> prop.Properties:
         return self._growing(
-            "a circle of six nodes and two circles of three have the same colours at all depths"
+            "the empty graph",
+            "a circle of six nodes and two circles of three have the same colours at all depths",
         )
 
 

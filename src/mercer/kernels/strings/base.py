@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ...data import Data
 from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
-from .codes import Part, from_arrays, tally
+from .codes import Part, stacked, tally
 from .kind import STRINGS
 from .sequences import Sequences, read
 
@@ -50,15 +50,7 @@ class Substrings(Explicit):
         found = self._in_chunks(
             sequences, lambda chunk: tally(self.parts(chunk), len(chunk), compiled=compiled)
         )
-        if len(found) == 1:
-            return found[0]
-        ends = [np.zeros(1, np.int64), *(np.diff(phi.indptr) for phi in found)]
-        return from_arrays(
-            np.concatenate([phi.data for phi in found]),
-            np.concatenate([phi.indices for phi in found]),
-            np.cumsum(np.concatenate(ends)),
-            len(sequences),
-        )
+        return stacked(found)
 
     def _in_chunks(self, sequences: Sequences, job: Callable[[Sequences], Any]) -> list:
         """The job done on pieces of the data, on all cores."""

@@ -145,6 +145,19 @@ def from_arrays(values: np.ndarray, columns: np.ndarray, ends: np.ndarray, n: in
     return matrix
 
 
+def stacked(found: list[sp.csr_matrix]) -> sp.csr_matrix:
+    """The features of pieces of a data set as those of the whole."""
+    if len(found) == 1:
+        return found[0]
+    ends = [np.zeros(1, np.int64), *(np.diff(phi.indptr) for phi in found)]
+    return from_arrays(
+        np.concatenate([phi.data for phi in found]),
+        np.concatenate([phi.indices for phi in found]),
+        np.cumsum(np.concatenate(ends)),
+        sum(phi.shape[0] for phi in found),
+    )
+
+
 def _count(part: Part, n: int, compiled: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The distinct codes of each sample, how often they occur, and how many there are."""
     per_window = part.codes.shape[1] if part.codes.ndim == 2 else 1

@@ -183,7 +183,7 @@ ELSEWHERE = tuple(  # tested with data of their own, beside their values
         "fuzzy",
         "distributions",
         "generative",
-    )  # fmt: skip
+    )
 )
 
 

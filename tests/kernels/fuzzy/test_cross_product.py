@@ -125,7 +125,7 @@ def test_points_of_membership_zero_do_not_count(X):
 
 
 def test_kinds(X):
-    check_kind("fuzzy", X, KERNELS[0])
+    check_kind("fuzzy_sets", X, KERNELS[0])
     assert str(KERNELS[0].domain) == "fuzzy sets of vectors in R^d"
     assert KERNELS[0].properties.characteristic.no
     assert KERNELS[2].properties.finite_dim

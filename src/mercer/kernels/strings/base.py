@@ -11,12 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data
-from ...features.inverted import products
-from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
-from .codes import COLUMNS, Part, from_arrays, tally
+from .codes import Part, from_arrays, tally
 from .kind import STRINGS
 from .sequences import Sequences, read
 
@@ -96,27 +94,3 @@ class Substrings(Explicit):
             "positive_diag": prop.no(f"k(x, x) = 0 for strings shorter than {span}"),
         }
         return self._stated(**(stated | facts))
-
-
-@dataclass(eq=False, repr=False)
-class Deferred(Substrings):
-    """Counts whose features are computed when they are asked for; prepared samples are sequences.
-
-    They may take much more memory than the sequences do, or have slopes.
-    """
-
-    def prepare(self, X: Data) -> Sequences:
-        return self.read(X)
-
-    def tiles(self, X: Sequences, Y: Sequences) -> Tile:
-        phi = self.features(X)
-        return products(phi, phi if Y is X else self.features(Y))
-
-    def diag(self, X: Sequences) -> np.ndarray:
-        return super().diag(self.features(X))
-
-    def features(self, X: Sequences) -> sp.csr_matrix:
-        return self.counts(X)
-
-    def n_features(self, X: Sequences) -> int:
-        return COLUMNS

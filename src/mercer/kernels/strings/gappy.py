@@ -14,13 +14,15 @@ from math import comb
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from ...data import Data
 from ...features.inverted import products
 from ...params import fraction, integer, parameter
-from ..base import weigh
+from ..base import Tile, weigh
 from ..calculus import properties as prop
-from .base import Deferred
-from .codes import Part, pattern_codes
+from .base import Substrings
+from .codes import COLUMNS, Part, pattern_codes
 from .inexact import GappyKmer
 from .passes import Pattern
 from .patterned import Patterned
@@ -33,7 +35,7 @@ def _optional_fraction(value: Any) -> str | None:
 
 
 @dataclass(eq=False, repr=False)
-class RestrictedGappy(Deferred):
+class RestrictedGappy(Substrings):
     r"""The restricted gappy kernel: subsequences of length k inside of windows of length g.
 
     .. math:: k(x, y) = \sum_{u \in A^k} \phi_u(x) \phi_u(y), \qquad
@@ -87,7 +89,24 @@ class RestrictedGappy(Deferred):
 
     @property
     def codes_per_window(self) -> int:
-        return comb(self.g, self.k)
+        return max(1, comb(self.g, self.k))
+
+    def prepare(self, X: Data) -> Sequences:
+        """Sequences: features are computed when they are asked for, since they have slopes."""
+        return self.read(X)
+
+    def features(self, X: Sequences) -> sp.csr_matrix:
+        return self.counts(X)
+
+    def n_features(self, X: Sequences) -> int:
+        return COLUMNS
+
+    def tiles(self, X: Sequences, Y: Sequences) -> Tile:
+        phi = self.features(X)
+        return products(phi, phi if Y is X else self.features(Y))
+
+    def diag(self, X: Sequences) -> np.ndarray:
+        return super().diag(self.features(X))
 
     def parts(self, sequences: Sequences) -> Iterator[Part]:
         return self._parts(sequences, 0)
@@ -112,7 +131,7 @@ class RestrictedGappy(Deferred):
             weights = gaps**order * float(self.decay) ** gaps
         yield Part(together, counts, starts, range(self.g), weights)
 
-    def _moved(self, X: Sequences) -> Any:
+    def _moved(self, X: Sequences) -> sp.csr_matrix:
         return self.counts(X, lambda chunk: self._parts(chunk, 1))
 
     def grad_theta(self, X: Sequences, Y: Sequences, W: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ def _joint(value: Any) -> str | None:
     if not square or not np.allclose(array, array.T, atol=1e-12) or not np.all(array >= 0):
         return wanted
     alone = array.sum(axis=1)
-    return None if np.isclose(alone.sum(), 1, atol=1e-6) and np.all(alone > 0) else wanted
+    return None if np.isclose(alone.sum(), 1, atol=1e-6) and np.all(alone > 1e-140) else wanted
 
 
 def _inside(default: float, low: float = 1e-9) -> Any:
@@ -67,7 +67,9 @@ class StringPairHMM(Tabled):
     own probabilities q. All k(x, y) add up to 1.
 
     Probabilities of long strings are tiny, so that ``k.normalize()`` is what models take; it works
-    from logarithms, at any length. That is :class:`.PairHMM` for series of numbers.
+    from logarithms, at any length. That is :class:`.PairHMM` for series of numbers. It is the
+    smaller for two strings the more certain the model is that letters are copied: with a small
+    ``mutation`` and ``opening`` most strings have nothing to do with each other.
 
     Parameters
     ----------
@@ -96,13 +98,13 @@ class StringPairHMM(Tabled):
     --------
     >>> from mercer import StringPairHMM
     >>> k = StringPairHMM(alphabet="ab")
-    >>> k(["", "a"]).round(6)  # 0.01 * 0.9^2; nothing but an insertion, of probability 0.05 / 2
-    array([[0.0081  , 0.000225],
-           [0.000225, 0.003093]])
+    >>> k(["", "a"]).round(6)  # 0.01 * 0.7^2; 0.01 * 0.7 times 0.3 * 0.5 for an insertion, of a
+    array([[0.0049  , 0.000525],
+           [0.000525, 0.000948]])
     >>> StringPairHMM().normalize()(["GATTACA", "GATACA", "CCCC"]).round(3)
-    array([[1.   , 0.183, 0.   ],
-           [0.183, 1.   , 0.001],
-           [0.   , 0.001, 1.   ]])
+    array([[1.   , 0.067, 0.   ],
+           [0.067, 1.   , 0.   ],
+           [0.   , 0.   , 1.   ]])
 
     References
     ----------
@@ -113,8 +115,8 @@ class StringPairHMM(Tabled):
 
     letters: Any = parameter("equal", check=_joint)
     alphabet: Alphabet | None = parameter(None, check=check_alphabet)
-    mutation: float = parameter(0.1, check=_mutation, bounds=(1e-3, 1.0), log=True)
-    opening: float = _inside(0.1)
+    mutation: float = parameter(0.5, check=_mutation, bounds=(1e-3, 1.0), log=True)
+    opening: float = _inside(0.3)
     extension: float = _inside(0.5)
     stop: float = _inside(0.01)
     because = (

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
+from ...data import Data
+from ...features.inverted import products
 from ..base import Tile
-from .base import Deferred
-from .codes import Part, pattern_codes
+from .base import Substrings
+from .codes import COLUMNS, Part, pattern_codes
 from .passes import LARGEST, Pattern, PatternSums, Windows, numbered, self_sums
 from .sequences import Sequences
 
@@ -18,11 +21,11 @@ _SMALL = 1e7  # bytes that features may take in any case
 
 
 @dataclass(eq=False, repr=False)
-class Patterned(Deferred):
-    """A sum over patterns of windows.
+class Patterned(Substrings):
+    """A sum over patterns of windows; prepared samples are sequences.
 
-    The kernel matrix is not made from the features, which pay where they take much less memory
-    than that matrix.
+    The features are computed when they are asked for, and the kernel matrix is not made from
+    them. They pay where they take much less memory than that matrix.
     """
 
     @property
@@ -38,11 +41,15 @@ class Patterned(Deferred):
         """Where the windows begin, and how many each sample holds."""
         return sequences.windows(self.span)
 
+    def prepare(self, X: Data) -> Sequences:
+        return self.read(X)
+
     def tiles(self, X: Sequences, Y: Sequences) -> Tile:
         left, right, letters = numbered(X, Y)
         patterns = self.patterns()
         if letters ** max(len(p.kept) for p in patterns) > LARGEST:
-            return super().tiles(X, Y)
+            phi = self.features(X)
+            return products(phi, phi if Y is X else self.features(Y))
         x = self._windows(X, left)
         y = x if Y is X else self._windows(Y, right)
         return PatternSums(x, y, letters, patterns).block
@@ -51,12 +58,18 @@ class Patterned(Deferred):
         digits, _, letters = numbered(X, X)
         patterns = self.patterns()
         if letters ** max(len(p.kept) for p in patterns) > LARGEST:
-            return super().diag(X)
+            return super().diag(self.features(X))
         return self_sums(self._windows(X, digits), letters, patterns)
 
     def _windows(self, sequences: Sequences, digits: np.ndarray) -> Windows:
         starts, counts = self.windows(sequences)
         return Windows(digits, starts, np.concatenate([[0], np.cumsum(counts)]))
+
+    def features(self, X: Sequences) -> sp.csr_matrix:
+        return self.counts(X)
+
+    def n_features(self, X: Sequences) -> int:
+        return COLUMNS
 
     def features_pay(self, X: Sequences) -> bool:
         nbytes = 16 * self.codes_per_window * len(X.symbols)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from mercer import (
+    SVC,
     GappyKmer,
+    GaussianProcessRegressor,
     Mismatch,
     RestrictedGappy,
     Spectrum,
@@ -16,11 +18,22 @@ from mercer import (
     Wildcard,
     kmer_weights,
     position_weights,
+    tune,
 )
-from mercer import SVC, GaussianProcessRegressor, tune
 from mercer.kernels.strings.substitution import AMINO_ACIDS, BLOSUM62, blosum62_joint
 
-DNA = ["GATTACA", "ATTAC", "TACATA", "GG", "", "GATTACAGATTACA", "CCCCCCCC", "TTTT", "A", "日本GATG日"]
+DNA = [
+    "GATTACA",
+    "ATTAC",
+    "TACATA",
+    "GG",
+    "",
+    "GATTACAGATTACA",
+    "CCCCCCCC",
+    "TTTT",
+    "A",
+    "日本GATG日",
+]
 
 
 def windows(x, span):
@@ -122,7 +135,12 @@ def test_what_windows_and_places_add(rng):
     """The weights of windows add up to the function, as for other kernels of substrings."""
     X = [x for x in strings(rng, "ACGT", 30) if len(x) > 6]
     y = np.arange(len(X)) % 2
-    for kernel in (RestrictedGappy(4, 3), RestrictedGappy(4, 3, 0.5), Wildcard(4, 1), Substitution(k=3)):
+    for kernel in (
+        RestrictedGappy(4, 3),
+        RestrictedGappy(4, 3, 0.5),
+        Wildcard(4, 1),
+        Substitution(k=3),
+    ):
         model = SVC(kernel=kernel).fit(X, y)
         f = model.decision_function(X[:3]) - model.intercept_
         for x, value in zip(X[:3], f, strict=True):

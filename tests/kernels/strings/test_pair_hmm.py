@@ -15,7 +15,9 @@ ROUGH = np.array([[0.4, 0.05, 0.1], [0.05, 0.1, 0.0], [0.1, 0.0, 0.2]])
 def model(kernel):
     """Joint probabilities of letters, with mutation, and those of single ones, by their names."""
     letters = kernel.alphabet
-    joint = np.eye(len(letters)) / len(letters) if isinstance(kernel.letters, str) else kernel.letters
+    joint = (
+        np.eye(len(letters)) / len(letters) if isinstance(kernel.letters, str) else kernel.letters
+    )
     alone = np.sum(joint, axis=0)
     mixed = (1 - kernel.mutation) * np.asarray(joint) + kernel.mutation * np.outer(alone, alone)
     p = {(a, b): mixed[i, j] for i, a in enumerate(letters) for j, b in enumerate(letters)}

@@ -37,7 +37,10 @@ KERNELS = [
     ElasticTree(decay=0.5, elastic=False),
     ElasticTree(decay=0.5),
 ]
-SIMILAR = {"labels": ["a", "d", "c"], "similarity": [[1.0, 0.2, 0.6], [0.2, 3.0, 0.0], [0.6, 0.0, 2.0]]}
+SIMILAR = {
+    "labels": ["a", "d", "c"],
+    "similarity": [[1.0, 0.2, 0.6], [0.2, 3.0, 0.0], [0.6, 0.0, 2.0]],
+}
 CHANGED = [
     ElasticTree(decay=0.5, mutation=0.3),
     ElasticTree(decay=0.4, elastic=False, mutation=1.0),

@@ -171,8 +171,9 @@ class LocalAlignment(Tabled):
     ) -> tuple[np.ndarray, np.ndarray]:
         """log k of pairs, and its derivatives along log(beta)."""
         weights, slopes_of = self._weights()
-        *shape, proven = self._strips(Y)
-        out, slopes = log_sums(X, Y, i, j, tuple(shape), weights, slopes_of if sloped else None)
+        width, every, proven = self._strips(Y)
+        moved = slopes_of if sloped else None
+        out, slopes = log_sums(X, Y, i, j, (width, every), weights, moved)
         for at in [] if proven else np.flatnonzero(~(out <= _UNSCALED)):
             found = self._wide(X, Y, i[at], j[at], sloped)
             out[at], slopes[at : at + 1] = found[0], found[1] if sloped else 0.0

@@ -80,7 +80,7 @@ def _gap_power(size, weights):
     _, _, opening, extension = weights
     if size == 0:
         return 0
-    return int(floor((log(opening) + (size - 1) * log(extension)) / log(SCALE)))
+    return floor((log(opening) + (size - 1) * log(extension)) / log(SCALE))
 
 
 @njit(cache=True, nogil=True)

@@ -44,8 +44,8 @@ class RestrictedGappy(Substrings):
     A window counts once for a subsequence, in however many ways that can be read in it. With a
     ``decay`` d every way counts, and less with gaps:
 
-    .. math:: \phi_u(x) = \sum_i \; \sum_{i \le i_1 < \dots < i_k < i+g,\; x_{i_1} \dots x_{i_k} = u}
-        d^{\, i_k - i_1 + 1 - k}
+    .. math:: \phi_u(x) = \sum_i \;
+        \sum_{i \le i_1 < \dots < i_k < i+g,\; x_{i_1} \dots x_{i_k} = u} d^{\, i_k - i_1 + 1 - k}
 
     which is :class:`.Subsequence` restricted to gaps that fit into a window. Unlike for
     :class:`.GappyKmer`, it makes no difference where the gaps are: ``A_TC`` matches ``AT_C``.

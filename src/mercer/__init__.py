@@ -16,8 +16,10 @@ from ._lazy import lazy
 
 __version__ = "0.1.0"
 
-_ROOMS = explain, gram, io, kernels, losses, models, readers, rkhs, solvers, stats, tuning
-_FLAT = {room.__name__.rpartition(".")[2]: " ".join(room.FLAT.values()) for room in _ROOMS}
+_FLAT = {
+    room.__name__.rpartition(".")[2]: " ".join(room.FLAT.values())
+    for room in (explain, gram, io, kernels, losses, models, readers, rkhs, solvers, stats, tuning)
+}
 
 __getattr__, _names, __all__ = lazy(__name__, _FLAT, rooms="exceptions params plots tables testing")
 __all__ += ["__version__"]

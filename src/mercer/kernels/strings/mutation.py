@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Data
-from ...params import integer, parameter, positive
+from ...params import integer, parameter, positive, square_matrix
 from ..calculus import properties as prop
 from .base import Substrings
 from .codes import Part
@@ -22,14 +22,9 @@ def _probabilities(value: Any) -> str | None:
     wanted = "'blosum62', or a square matrix whose rows are probabilities, >= 0 and with sum 1"
     if isinstance(value, str):
         return None if value == "blosum62" else wanted
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        return wanted
-    square = array.ndim == 2 and array.shape[0] == array.shape[1] and array.size > 0
-    if not square or not np.all(array >= 0) or not np.allclose(array.sum(axis=1), 1, atol=1e-6):
-        return wanted
-    return None
+    array = square_matrix(value)
+    fine = array is not None and np.all(array >= 0) and np.allclose(array.sum(axis=1), 1, atol=1e-6)
+    return None if fine else wanted
 
 
 @dataclass(eq=False, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data import Data
 from ...exceptions import DomainError, UnresolvedError
-from ...params import parameter
+from ...params import parameter, probability, square_matrix
 from ..calculus import properties as prop
 from .alignment import Weights, log_sums, strips
 from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, discover, places, read
@@ -24,12 +24,8 @@ def _joint(value: Any) -> str | None:
     wanted = "'equal', 'blosum62', or a symmetric matrix of probabilities, >= 0 and with sum 1"
     if isinstance(value, str):
         return None if value in ("equal", "blosum62") else wanted
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        return wanted
-    square = array.ndim == 2 and array.shape[0] == array.shape[1] and array.size > 0
-    if not square or not np.allclose(array, array.T, atol=1e-12) or not np.all(array >= 0):
+    array = square_matrix(value)
+    if array is None or not np.allclose(array, array.T, atol=1e-12) or not np.all(array >= 0):
         return wanted
     alone = array.sum(axis=1)
     return None if np.isclose(alone.sum(), 1, atol=1e-6) and np.all(alone > 1e-140) else wanted
@@ -44,11 +40,6 @@ def _inside(default: float, low: float = 1e-9) -> Any:
         return None if fine else f"a number between {low:g} and 1 - 1e-9"
 
     return parameter(default, check=check, bounds=(1e-3, 0.999), log=True)
-
-
-def _mutation(value: Any) -> str | None:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return None if number and 0 <= float(value) <= 1 else "a number in [0, 1]"
 
 
 @dataclass(eq=False, repr=False)
@@ -115,7 +106,7 @@ class StringPairHMM(Tabled):
 
     letters: Any = parameter("equal", check=_joint)
     alphabet: Alphabet | None = parameter(None, check=check_alphabet)
-    mutation: float = parameter(0.5, check=_mutation, bounds=(1e-3, 1.0), log=True)
+    mutation: float = probability(0.5)
     opening: float = _inside(0.3)
     extension: float = _inside(0.5)
     stop: float = _inside(0.01)

@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...data import Data
-from ...params import parameter
+from ...params import parameter, probability, square_matrix
 from ..calculus import properties as prop
 from ..pairs.logarithms import moved
 from .base import NodePairs, Numbers
 from .forest import Forest
-
-
-def _likelihood(value: Any) -> str | None:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return None if number and 0 <= float(value) <= 1 else "a number in [0, 1]"
 
 
 def _labels(value: Any) -> str | None:
@@ -34,14 +29,10 @@ def _similarity(value: Any) -> str | None:
     wanted = "None, or a symmetric matrix of numbers >= 0, with positive ones on its diagonal"
     if value is None:
         return None
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    array = square_matrix(value)
+    if array is None or not np.all(array >= 0) or not np.array_equal(array, array.T):
         return wanted
-    square = array.ndim == 2 and array.shape[0] == array.shape[1] and array.size > 0
-    if not square or not np.all(np.isfinite(array) & (array >= 0)):
-        return wanted
-    return None if np.array_equal(array, array.T) and np.all(np.diag(array) > 0) else wanted
+    return None if np.all(np.diag(array) > 0) else wanted
 
 
 @dataclass(eq=False, repr=False)
@@ -108,7 +99,7 @@ class ElasticTree(NodePairs):
     elastic: bool = parameter(
         True, check=lambda value: None if isinstance(value, bool) else "True or False"
     )
-    mutation: float = parameter(0.0, check=_likelihood, bounds=(1e-3, 1.0), log=True)
+    mutation: float = probability(0.0)
     labels: Sequence[str] | np.ndarray | None = parameter(None, check=_labels)
     similarity: Any = parameter(None, check=_similarity)
     because = "an inner product of features: the weighted counts of all embedded fragments"

@@ -87,7 +87,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
     for kernel in (
         m.Spectrum(3), m.BlendedSpectrum(3), m.Mismatch(4, 1), m.GappyKmer(), m.WeightedDegree(),
         m.Subsequence(), m.BlendedSubsequence(), m.AllSubsequences(), m.LocalAlignment(),
-        m.ContextTree(), m.TfIdf(m.Words()),
+        m.ContextTree(), m.TfIdf(m.Words()), m.RestrictedGappy(decay=0.5), m.StringPairHMM(),
     ):  # fmt: skip
         both(kernel, _STRINGS)
     for kernel in (

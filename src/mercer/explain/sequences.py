@@ -261,6 +261,7 @@ def _terms(f: RKHSFunction, column: Hashable) -> list[_Counted]:
 def _refusal(kernel: Kernel) -> TypeError:
     return TypeError(
         f"{kernel!r} is not made of kernels that count substrings or words (Spectrum, "
-        f"BlendedSpectrum, Mismatch, GappyKmer, WeightedDegree, Profile, Words) by sums, multiples "
-        f"and normalisation, so its functions are not sums over places."
+        f"BlendedSpectrum, Mismatch, GappyKmer, RestrictedGappy, Wildcard, Substitution, "
+        f"WeightedDegree, Profile, Words) by sums, multiples and normalisation, so its functions "
+        f"are not sums over places."
     )

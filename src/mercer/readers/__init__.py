@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from .._lazy import lazy
 
-FLAT = {"tu": "read_tu"}
+FLAT = {
+    "base": "Records",
+    "fasta": "read_fasta",
+    "trees": "read_trees",
+    "ts": "read_ts",
+    "tu": "read_tu",
+}
 
 __getattr__, __dir__, __all__ = lazy(__name__, FLAT)

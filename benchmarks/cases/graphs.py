@@ -27,7 +27,7 @@ def _molecules() -> list[Any]:
     path = folder() / _FILE
     if not path.exists():
         raise Unavailable(f"{_FILE} is not at hand (MERCER_DATA names the folder of the data)")
-    return read_tu(path).graphs
+    return read_tu(path).X
 
 
 def _made(n: int) -> list[Any]:

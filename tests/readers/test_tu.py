@@ -38,7 +38,7 @@ def test_a_folder(tmp_path):
     assert graphs[:2] == GRAPHS
     assert graphs[2].n_nodes == 0  # of the third, only the target is there
     assert y.tolist() == [1, -1, 3]
-    assert repr(found) == "GraphCollection(3 graphs, 3 classes)"
+    assert repr(found) == "Records(3 samples, 3 classes)"
 
 
 def test_an_archive(tmp_path):
@@ -59,24 +59,24 @@ def test_fewer_files(tmp_path):
     assert y.tolist() == [0.5, 1.5]
     (tmp_path / "SET_graph_attributes.txt").unlink()
     found = read_tu(tmp_path)
-    assert found.targets is None
-    assert repr(found) == "GraphCollection(2 graphs, no targets)"
+    assert found.y is None
+    assert repr(found) == "Records(2 samples)"
 
 
 def test_directions(tmp_path):
     """Edges once, or all twice, have none; some of them twice have one."""
     once = {"A": "1,2\n2,3\n", "graph_indicator": "1\n1\n1\n"}
-    assert not read_tu(write(tmp_path, once)).graphs[0].directed
-    assert read_tu(tmp_path, directed=True).graphs[0].directed
-    mixed = read_tu(write(tmp_path, {**once, "A": "1,2\n2,1\n2,3\n"})).graphs[0]
+    assert not read_tu(write(tmp_path, once)).X[0].directed
+    assert read_tu(tmp_path, directed=True).X[0].directed
+    mixed = read_tu(write(tmp_path, {**once, "A": "1,2\n2,1\n2,3\n"})).X[0]
     assert mixed == Graph([(0, 1), (1, 0), (1, 2)], directed=True)
     both = {**once, "A": "1,2\n2,1\n", "edge_attributes": "2.5\n2.5\n"}
-    assert read_tu(write(tmp_path, both)).graphs == [Graph([(0, 1)], nodes=3, weights=[2.5])]
+    assert [Graph([(0, 1)], nodes=3, weights=[2.5])] == read_tu(write(tmp_path, both)).X
 
 
 def test_several_labels(tmp_path):
     files = {"A": "", "graph_indicator": "1\n1\n", "node_labels": "1, 2\n3, 4\n"}
-    assert read_tu(write(tmp_path, files)).graphs[0].labels.tolist() == [(1, 2), (3, 4)]
+    assert read_tu(write(tmp_path, files)).X[0].labels.tolist() == [(1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize(

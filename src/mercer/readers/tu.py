@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 from zipfile import BadZipFile
 
@@ -22,6 +22,7 @@ import numpy as np
 from ..engine.memory import require_memory
 from ..exceptions import FileFormatError
 from ..kernels.graphs.graph import Graph, twice
+from .base import Records
 
 _DEFLATED = 1032  # bytes that one byte of an archive can stand for, at most
 _PARSED = 4  # bytes of memory for a byte of text: a digit and a comma are a number
@@ -29,30 +30,7 @@ _DAMAGED = (ValueError, OverflowError, EOFError, NotImplementedError, BadZipFile
 _REQUIRED = ("A", "graph_indicator")
 
 
-class GraphCollection(NamedTuple):
-    """Graphs with a target each.
-
-    Attributes
-    ----------
-    graphs : list of Graph
-        The graphs.
-    targets : ndarray or None
-        Class labels, integers; or the numbers of a regression. None if the files hold neither.
-    """
-
-    graphs: list[Graph]
-    targets: np.ndarray | None
-
-    def __repr__(self) -> str:
-        what = "no targets"
-        if self.targets is not None:
-            distinct = len(np.unique(self.targets))
-            is_class = self.targets.dtype.kind == "i"
-            what = f"{distinct} classes" if is_class else "real targets"
-        return f"GraphCollection({len(self.graphs)} graphs, {what})"
-
-
-def read_tu(path: str | Path, *, directed: bool | None = None) -> GraphCollection:
+def read_tu(path: str | Path, *, directed: bool | None = None) -> Records:
     r"""Graphs and targets of a collection in the format of the TU Dortmund sets.
 
     Parameters
@@ -66,8 +44,8 @@ def read_tu(path: str | Path, *, directed: bool | None = None) -> GraphCollectio
 
     Returns
     -------
-    GraphCollection
-        A named tuple of graphs and targets. Targets are class labels (``graph_labels``) or, where
+    Records
+        Graphs ``X`` and targets ``y``: ``graphs, y = read_tu(path)``. Targets are class labels (``graph_labels``) or, where
         there are none, numbers (``graph_attributes``). Labels of nodes and edges, and attributes of
         nodes, are those of the graphs; an attribute of edges is their weight if it is only one
         number. Nodes with several labels have a tuple of them.
@@ -131,7 +109,7 @@ def read_tu(path: str | Path, *, directed: bool | None = None) -> GraphCollectio
         parts = (arcs, lines), (labels, rows), (attributes, rows), (marks, lines), (weights, lines)
         own = [None if whole is None else whole[at] for whole, at in parts]
         graphs.append(Graph._trusted(rows.stop - rows.start, directed, *own))
-    return GraphCollection(graphs, targets)
+    return Records(graphs, targets)
 
 
 class _Source:

@@ -5,7 +5,7 @@ One kernel object, built by algebra, on any data, in every algorithm.
 The names that most programs need are here. Each is also in the package of its kind, beside those
 that extensions need: :mod:`mercer.kernels`, :mod:`mercer.gram`, :mod:`mercer.losses`,
 :mod:`mercer.solvers`, :mod:`mercer.rkhs`, :mod:`mercer.models`, :mod:`mercer.stats`,
-:mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.io`, :mod:`mercer.readers`; and only
+:mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.readers`, :mod:`mercer.io`; and only
 there, :mod:`mercer.plots`, :mod:`mercer.tables` and :mod:`mercer.testing`.
 """
 

@@ -45,10 +45,10 @@ def read_tu(path: str | Path, *, directed: bool | None = None) -> Records:
     Returns
     -------
     Records
-        Graphs ``X`` and targets ``y``: ``graphs, y = read_tu(path)``. Targets are class labels (``graph_labels``) or, where
-        there are none, numbers (``graph_attributes``). Labels of nodes and edges, and attributes of
-        nodes, are those of the graphs; an attribute of edges is their weight if it is only one
-        number. Nodes with several labels have a tuple of them.
+        Graphs ``X`` and targets ``y``: ``graphs, y = read_tu(path)``. Targets are class labels
+        (``graph_labels``) or, where there are none, numbers (``graph_attributes``). Labels of nodes
+        and edges, and attributes of nodes, are those of the graphs; an attribute of edges is their
+        weight if it is only one number. Nodes with several labels have a tuple of them.
 
     Examples
     --------

@@ -53,5 +53,5 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra calculus distributions given labels notation pairs series strings trees vectors",
+    rooms="algebra bags calculus distributions given labels notation pairs series sets strings trees vectors",
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,15 +10,11 @@ import scipy.sparse as sp
 
 from ...data import Data, is_frame, length
 from ...exceptions import DomainError
-from ...features.sparse import stable_codes
+from ...features.labels import COLUMNS, label_codes
 from ..base import Kernel
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from .kind import LABELS
-
-_WHOLE = 2**55  # whole numbers between -2^55 and 2^55 are their own code, moved to be >= 0
-_HASHED = 2**56  # the codes of all other labels lie in [2^56, 2^57)
-_COLUMNS = 2**57
 
 
 @dataclass(eq=False, repr=False)
@@ -45,7 +39,7 @@ class Categorical(Kernel):
 
     def prepare(self, X: Data) -> np.ndarray:
         labels, places = _distinct(_column(X))
-        return _codes(labels)[places]
+        return label_codes(labels, "Categorical")[places]
 
     def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         return (X[:, None] == Y[None, :]).astype(np.float64)
@@ -55,10 +49,10 @@ class Categorical(Kernel):
 
     def features(self, X: np.ndarray) -> sp.csr_matrix:
         n = len(X)
-        return sp.csr_matrix((np.ones(n), X, np.arange(n + 1)), shape=(n, _COLUMNS))
+        return sp.csr_matrix((np.ones(n), X, np.arange(n + 1)), shape=(n, COLUMNS))
 
     def n_features(self, X: np.ndarray) -> int:
-        return _COLUMNS
+        return COLUMNS
 
     @property
     def domain(self) -> Domain:
@@ -115,36 +109,3 @@ def _distinct(column: Data) -> tuple[list, np.ndarray]:
             "Categorical: labels must be hashable (strings, numbers, dates, ...)."
         ) from None
     return list(seen), places
-
-
-def _codes(labels: list) -> np.ndarray:
-    """An int64 code for each label, that depends on the label only."""
-    names = [_name(x) for x in labels]
-    codes = np.zeros(len(names), np.int64)
-    whole = np.array([isinstance(name, int) for name in names])
-    codes[whole] = [_WHOLE + name for name in names if isinstance(name, int)]
-    codes[~whole] = _HASHED + stable_codes((s for s in names if isinstance(s, str)), bits=56)
-    return codes
-
-
-def _name(x: Any) -> int | str:
-    """What tells a label apart: itself if a whole number, else a text with its kind in front."""
-    if x is None or type(x).__name__ == "NAType" or x != x:
-        return "missing"
-    if isinstance(x, str):
-        return "str:" + x
-    if isinstance(x, Real):
-        return _number(x)
-    kind = type(x)
-    printed = any("__repr__" in vars(c) for c in kind.__mro__[:-1])  # not as an address
-    if not printed or (isinstance(x, Collection) and not isinstance(x, bytes)):
-        raise DomainError(
-            f"Categorical: labels are strings, numbers, dates, ..., not of type {kind.__name__}."
-        )
-    return f"{kind.__qualname__}:{x!r}"
-
-
-def _number(x: Any) -> int | str:
-    if not isinstance(x, Integral) and not (np.isfinite(float(x)) and x == int(x)):
-        return f"number:{float(x)!r}"
-    return int(x) if abs(x) < _WHOLE else f"number:{int(x)}"

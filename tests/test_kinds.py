@@ -76,7 +76,7 @@ def X():
 
 def test_the_library_registers_its_own():
     names = [kind.name for kind in registered()]
-    assert names[:6] == ["strings", "labels", "series", "trees", "bags", "vectors"]
+    assert names[:7] == ["strings", "labels", "series", "trees", "sets", "bags", "vectors"]
     assert {"ball", "interval", "circle", "columns", "subset", "everything", "any"} <= set(names)
 
 

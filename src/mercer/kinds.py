@@ -17,6 +17,7 @@ _SHIPPED = {  # folders of kernels, and the kind that each of them is about
     "labels": "labels",
     "series": "series",
     "trees": "trees",
+    "sets": "sets",
     "distributions": "bags",
     "vectors": "vectors",
 }

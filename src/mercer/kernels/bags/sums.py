@@ -17,7 +17,8 @@ from ..algebra.constant import is_kernel
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
-from ..distributions.kind import bags
+from ..calculus.facts import UNKNOWN
+from ..distributions.kind import bags, bags_of
 from ..overrides import by_tiles
 from .stacked import Bags, bounds_of, groups, pieces, read, stack
 
@@ -90,7 +91,7 @@ class BagSums(OnBags):
         points, ends = X.stacked()
         if points is None:  # of whatever has points, too, only columns that occur there are read
             return sp.csr_matrix((len(X), COLUMNS))
-        phi: Any = self.kernel.features(points)
+        phi = self.point_features(points)
         if phi is None:
             return None
         shares = np.repeat(self.shares(X), X.size).astype(phi.dtype)
@@ -100,6 +101,10 @@ class BagSums(OnBags):
         columns = np.unique(phi.indices)  # of enormously many
         M = sums @ compress(phi, columns)
         return sp.csr_matrix((M.data, columns[M.indices], M.indptr), (len(X), phi.shape[1]))
+
+    def point_features(self, points: Data) -> Any | None:
+        """Those of the kernel on points."""
+        return self.kernel.features(points)
 
     def n_features(self, X: Bags) -> int | None:
         return COLUMNS if X.points is None else self.kernel.n_features(X.points)
@@ -133,6 +138,25 @@ class SetSum(BagSums):
 
     def shares(self, X: Bags) -> np.ndarray:
         return np.ones(len(X))
+
+    @property
+    def domain(self) -> Domain:
+        return bags_of(self.kernel.domain)
+
+    @property
+    def properties(self) -> prop.Properties:
+        p = self.kernel.properties
+        bounded, positive = UNKNOWN, UNKNOWN
+        if p.positive_diag or p.bounded.no:
+            bounded = prop.no("n copies of a point have n times its features")
+        if p.strictly_pd:
+            positive = prop.yes("features of distinct points are independent, so no sum is 0")
+        return self._derived(
+            bounded=bounded,
+            strictly_pd=prop.no("two bags put together have the sum of their features"),
+            finite_dim=prop.kept(p.finite_dim, "its functions are sums of those of k"),
+            positive_diag=positive,
+        )
 
 
 def pair_sums(kernel: Kernel, X: Bags, Y: Bags) -> Tile:

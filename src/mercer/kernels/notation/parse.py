@@ -118,6 +118,11 @@ class _Reader(ast.NodeVisitor):
     def visit_Tuple(self, node: ast.Tuple) -> tuple:
         return tuple(self.visit(item) for item in node.elts)
 
+    def visit_Dict(self, node: ast.Dict) -> dict:
+        if None in node.keys:
+            raise self.refuse(node, "** in a dict is not read")
+        return {self.visit(k): self.visit(v) for k, v in zip(node.keys, node.values) if k}
+
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id == "inf":
             return inf

@@ -57,8 +57,8 @@ class DifferingBits:
     def __init__(self, X: Any, Y: Any, values: tuple[float, float], weight: float) -> None:
         low, high = values
         self.unit = max(weight * min(high - low, _FAR) ** 2, -_FAR)
-        self.left = _pack(X, high)
-        self.right = self.left if Y is X else _pack(Y, high)
+        self.left = pack(X, high)
+        self.right = self.left if Y is X else pack(Y, high)
         self._table = np.exp(self.unit * np.arange(X.shape[1] + 1))
 
     def exp(self, rows: Any, cols: Any) -> np.ndarray:
@@ -94,7 +94,7 @@ def _some_values(entries: np.ndarray) -> set[float]:
     return {float(low), float(high), *others[:1].tolist()}
 
 
-def _pack(X: Any, high: float) -> np.ndarray:
+def pack(X: Any, high: float) -> np.ndarray:
     """One bit for each entry: is it the higher value?"""
     n, d = X.shape
     packed = np.zeros((n, -(-d // _WORD) * (_WORD // 8)), np.uint8)

@@ -94,7 +94,7 @@ def boxes(X: Iterable[Any], owner: str) -> Boxes:
     points = None
     if stacked:
         points = Zipped(*(np.array([box[side] for box in stacked]) for side in (0, 1)))
-    volumes = np.array([sum(float(np.prod(b - a)) for a, b in union) for union in unions])
+    volumes = np.array([np.sum([np.prod(b - a) for a, b in union]) for union in unions])
     bags = Bags(points, np.cumsum(size) - size, size)
     return Boxes(bags, volumes, widths[0] if widths else None)
 

@@ -79,7 +79,7 @@ CASES = [
         {"n": 3000},
         {"n": 300},
         {"n": 20},
-        time=Target("scipy", 1.0),
+        time=Target(speed=1.0),
         accuracy=Accuracy("error", 1e-12),
         rounds=3,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def load(name: str) -> tuple[Bags, np.ndarray]:
     """Bags of instances, and their labels."""
     data = np.load(data_file(f"sets/{name}.npz"))
     X, ends = data["X"].astype(np.float64), data["bag_ptr"]
-    return [X[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)], data["y"]
+    return [X[a:b] for a, b in pairwise(ends)], data["y"]
 
 
 def families(width: int) -> dict[str, dict[str, Kernel]]:
@@ -41,9 +42,7 @@ def families(width: int) -> dict[str, dict[str, Kernel]]:
     return {
         "MultiInstance(Gaussian(l)) by size": sums,
         "Minimax(Gaussian(√2 l))": ends,
-        "Minimax(Polynomial(p))": {
-            f"p = {p}": Minimax(Polynomial(p).normalize()) for p in DEGREES
-        },
+        "Minimax(Polynomial(p))": {f"p = {p}": Minimax(Polynomial(p).normalize()) for p in DEGREES},
         "MultiInstance, normalised, + Minimax": {
             name: sums[name].normalize() + ends[name] for name in scales
         },

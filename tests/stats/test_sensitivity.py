@@ -168,7 +168,9 @@ def test_inputs_of_any_kind(rng):
     found = sensitivity_indices(table, y.to_numpy(), n_permutations=99, n_bootstrap=0, rng=0)
     assert found.names == ["x", "colour"]
     assert found.first[1] > 0.9
-    assert quick(table, y.to_numpy(), kernels={"colour": Categorical()}).first == pytest.approx(found.first)
+    assert quick(table, y.to_numpy(), kernels={"colour": Categorical()}).first == pytest.approx(
+        found.first
+    )
     with_law = quick(table, y.to_numpy(), laws={"x": norm()})
     assert with_law.first == pytest.approx(found.first, abs=0.05)
     by_kernel = quick(table[["x"]], y.to_numpy(), kernels=Gaussian("median"))
@@ -182,7 +184,9 @@ def test_ties_are_centred(rng):
 
 def test_printing_files_and_pictures(X, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
-    found = sensitivity_indices(X, ishigami(X), n_permutations=19, n_bootstrap=20, rng=0, plan=Plan(workers=1))
+    found = sensitivity_indices(
+        X, ishigami(X), n_permutations=19, n_bootstrap=20, rng=0, plan=Plan(workers=1)
+    )
     head, columns, *rows = str(found).splitlines()
     assert head == "HSIC-ANOVA indices of 3 inputs, 95 % intervals, 19 permutations"
     assert columns.split() == ["input", "first", "p", "total", "p", "R2"]

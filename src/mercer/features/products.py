@@ -22,7 +22,7 @@ def khatri_rao(A: Any, B: Any) -> Any:
 
 
 def hashed_product(A: sp.csr_matrix, B: sp.csr_matrix) -> sp.csr_matrix:
-    """:func:`khatri_rao` of maps with enormously many columns, whose pairs are hashed to 57 bits."""
+    """:func:`khatri_rao` of maps with very many columns, whose pairs are hashed to 57 bits."""
     indptr, i, j = _pairs(A, B)
     columns = _mixed(_mixed(A.indices[i].astype(np.uint64)) ^ B.indices[j].astype(np.uint64))
     columns = (columns >> np.uint64(7)).astype(np.int64)

@@ -56,5 +56,6 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra bags calculus distributions given labels notation pairs series sets strings trees vectors",
+    rooms="algebra bags calculus distributions given labels notation pairs series sets strings "
+    "trees vectors",
 )

@@ -91,7 +91,9 @@ class SensitivityResult:
         shown = {head: column for head, column in cells.items() if column}
         widths = {head: max(len(head), *map(len, column)) for head, column in shown.items()}
         rows = [list(shown), *zip(*shown.values(), strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths.values(), strict=True)) for r in rows]
+        lines = [
+            "  ".join(c.ljust(w) for c, w in zip(r, widths.values(), strict=True)) for r in rows
+        ]
         title = f"HSIC-ANOVA indices of {len(self.names)} inputs"
         if self.first_interval is not None:
             title += f", {100 * self.confidence:g} % intervals"

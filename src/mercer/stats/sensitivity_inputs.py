@@ -32,7 +32,9 @@ def columns_of(inputs: Data) -> tuple[list[str], list[Data]]:
 
 def parts_of(values: Sequence[Data], kernels: Any, laws: Any, names: Sequence[str]) -> list[Part]:
     """For each input how its centred matrix is computed: whose mean over either argument is 0."""
-    given = [_each(entries, names, what) for entries, what in ((kernels, "kernels"), (laws, "laws"))]
+    given = [
+        _each(entries, names, what) for entries, what in ((kernels, "kernels"), (laws, "laws"))
+    ]
     require_memory(8.0 * _MATRICES * len(values[0]) ** 2, f"matrices of {len(values[0])} samples")
     return [_part(X, k, law, name) for X, k, law, name in zip(values, *given, names, strict=True)]
 

@@ -26,7 +26,9 @@ def test_sums_over_segments(rng):
     rows, cols = np.array([0, 3, 3, 7]), np.array([0, 1, 5])
     out = np.ones((3, 2))
     add_segments(block, rows, cols, out)
-    wanted = [[block[a:b, c:d].sum() for c, d in ((0, 1), (1, 5))] for a, b in ((0, 3), (3, 3), (3, 7))]
+    wanted = [
+        [block[a:b, c:d].sum() for c, d in ((0, 1), (1, 5))] for a, b in ((0, 3), (3, 3), (3, 7))
+    ]
     assert out - 1 == pytest.approx(np.array(wanted), abs=1e-5)
 
 

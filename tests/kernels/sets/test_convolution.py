@@ -67,13 +67,17 @@ def test_sums_over_all_decompositions(paths, texts):
 
 
 def test_kernels_that_are_convolutions(texts):
-    assert Convolution("neighbours", PARTS["neighbours"])(texts) == pytest.approx(Spectrum(2)(texts))
+    assert Convolution("neighbours", PARTS["neighbours"])(texts) == pytest.approx(
+        Spectrum(2)(texts)
+    )
     pairs = Convolution("pairs", PARTS["pairs"])(["abab", "ba"])
     assert pairs.tolist() == [[12.0, 1.0], [1.0, 1.0]]  # ab 3 times, aa, bb and ba once
     assert Convolution("items", LETTERS)(["aab", "ab"]).tolist() == [[5, 3], [3, 2]]
 
     def subsequences(x):
-        return [""] if not x else [x[0] + rest for rest in subsequences(x[1:])] + subsequences(x[1:])
+        return (
+            [""] if not x else [x[0] + rest for rest in subsequences(x[1:])] + subsequences(x[1:])
+        )
 
     whole = Convolution(subsequences, LETTERS)(["abc", "ab"])
     assert whole == pytest.approx(AllSubsequences()(["abc", "ab"]))
@@ -123,7 +127,9 @@ def test_text_and_files(tmp_path):
 
 def test_rows_of_tables():
     table = pd.DataFrame({"word": ["ab", "ba"], "n": [1, 2]})
-    by_row = Convolution(lambda row: [(letter, row["n"]) for letter in row["word"]], [LETTERS, Linear()])
+    by_row = Convolution(
+        lambda row: [(letter, row["n"]) for letter in row["word"]], [LETTERS, Linear()]
+    )
     assert by_row(table).tolist() == [[2, 4], [4, 8]]
     assert Convolution("items", LETTERS).on("word")(table).tolist() == [[2, 2], [2, 2]]
 

@@ -68,7 +68,9 @@ def test_sets_by_counting(measure, samples):
     def table(combine):
         return np.array([[sum(mu[x] for x in combine(a, b)) for b in X] for a in X])
 
-    inner, union, apart = (table(f) for f in (set.intersection, set.union, set.symmetric_difference))
+    inner, union, apart = (
+        table(f) for f in (set.intersection, set.union, set.symmetric_difference)
+    )
     assert Intersection(measure)(X) == pytest.approx(inner)
     share = np.divide(inner, union, out=np.ones_like(inner), where=union > 0)
     assert Jaccard(measure)(X) == pytest.approx(share)

@@ -67,7 +67,9 @@ def test_promises(k, bags):
 
 
 def test_promises_of_other_instances(rng):
-    texts = [["".join(rng.choice(list("ab"), 6)) for _ in range(rng.integers(1, 4))] for _ in "x" * 20]
+    texts = [
+        ["".join(rng.choice(list("ab"), 6)) for _ in range(rng.integers(1, 4))] for _ in "x" * 20
+    ]
     check_kind("bags", texts, MultiInstance(Spectrum(2), normalization="diagonal"))
     m = MultiInstance(Spectrum(2))
     low = m.gram(texts, Plan(storage="lowrank")).to_dense()

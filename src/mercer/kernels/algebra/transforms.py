@@ -13,7 +13,7 @@ from ...exceptions import DomainError
 from ...params import integer, parameter, positive, show
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, on_columns
+from ..calculus.domains import on_columns
 from ..calculus.transformed import of_pullback, of_restricted
 from ..formula import Formula, columns_step
 from .composed import Composed

@@ -121,7 +121,8 @@ class _Reader(ast.NodeVisitor):
     def visit_Dict(self, node: ast.Dict) -> dict:
         if None in node.keys:
             raise self.refuse(node, "** in a dict is not read")
-        return {self.visit(k): self.visit(v) for k, v in zip(node.keys, node.values) if k}
+        pairs = zip(node.keys, node.values, strict=True)
+        return {self.visit(key): self.visit(value) for key, value in pairs if key is not None}
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id == "inf":

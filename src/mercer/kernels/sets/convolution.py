@@ -72,7 +72,9 @@ def _factors(kernel: Kernel, X: Data) -> list[tuple[Kernel, Data]]:
 def _is_decomposition(value: Any) -> str | None:
     if callable(value) or (isinstance(value, str) and value in NAMED):
         return None
-    return f"a function from a sample to its decompositions, or one of {', '.join(map(repr, NAMED))}"
+    return (
+        f"a function from a sample to its decompositions, or one of {', '.join(map(repr, NAMED))}"
+    )
 
 
 @dataclass(eq=False, repr=False)

@@ -37,4 +37,3 @@ SETS = register_kind(
         ),
     )
 )
-

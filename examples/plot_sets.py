@@ -39,7 +39,7 @@ fig.colorbar(image, ax=ax, label="decision about a bag of one point")
 for bag, label in zip(bags[:60], y[:60], strict=True):
     ax.plot(*bag.T, "o-", ms=3, lw=0.5, color="k" if label else "0.6")
 ax.add_patch(plt.Circle((0.8, 0.5), 0.7, fill=False, ls="--", lw=1.5))
-ax.set(title="bags (joined points), black ones positive; dashed: the disc", aspect="equal")
+ax.set(title="bags; black ones are positive", aspect="equal")
 
 # %%
 # Which inputs shape a set?

@@ -89,11 +89,10 @@ class SensitivityResult:
             "R2": _numbers(self.r2),
         }
         shown = {head: column for head, column in cells.items() if column}
-        widths = {head: max(len(head), *map(len, column)) for head, column in shown.items()}
+        widths = [max(len(head), *map(len, column)) for head, column in shown.items()]
         rows = [list(shown), *zip(*shown.values(), strict=True)]
-        lines = [
-            "  ".join(c.ljust(w) for c, w in zip(r, widths.values(), strict=True)) for r in rows
-        ]
+        padded = [[c.ljust(w) for c, w in zip(row, widths, strict=True)] for row in rows]
+        lines = ["  ".join(row) for row in padded]
         title = f"HSIC-ANOVA indices of {len(self.names)} inputs"
         if self.first_interval is not None:
             title += f", {100 * self.confidence:g} % intervals"
@@ -237,27 +236,27 @@ def sensitivity_indices(
             pairs[a, b] = pairs[b, a] = share * against.hsic(parts[a]() * parts[b]())
     with np.errstate(invalid="ignore", divide="ignore"):
         r2 = first / np.sqrt(own * against.hsic(against.L))
-    ends = [None, None]
+    ends: list[Any] = [None, None]
     if n_bootstrap:
         tail = (1 - confidence) / 2
-        ends = [
-            _interval(index, found / whole_draws, tail)
-            for index, found in zip((share * first, share * total), draws, strict=True)
-        ]
+        indices = zip((share * first, share * total), draws, strict=True)
+        ends = [_interval(index, found / whole_draws, tail) for index, found in indices]
     return SensitivityResult(
-        names,
-        share * first,
-        share * total,
-        r2,
-        *(pvalues if n_permutations else (None, None)),
-        *ends,
-        pairs,
-        whole,
-        resolved,
-        n_permutations,
-        confidence,
-        notes,
-        f"kernel matrices of {n} samples, stored as arrays; {threads(plan)}",
+        names=names,
+        first=share * first,
+        total=share * total,
+        r2=r2,
+        first_pvalues=pvalues[0] if n_permutations else None,
+        total_pvalues=pvalues[1] if n_permutations else None,
+        first_interval=ends[0],
+        total_interval=ends[1],
+        interactions=pairs,
+        hsic=whole,
+        kernel=resolved,
+        n_permutations=n_permutations,
+        confidence=confidence,
+        notes=notes,
+        computation=f"kernel matrices of {n} samples, stored as arrays; {threads(plan)}",
     )
 
 
@@ -285,7 +284,7 @@ class _Output:
         identity = np.arange(self.n)[None, None]
         found = permuted_sums([fixed, moved], np.concatenate([identity, shuffled]))
         sums = found.pairs + found.own
-        rounding = 4 * np.finfo(np.float32).eps * float(np.linalg.norm(fixed * moved))
+        rounding = 4 * float(np.finfo(np.float32).eps) * float(np.linalg.norm(fixed * moved))
         return permutation_pvalue(float(sums[0]), sums[1:], rounding).pvalue
 
     def resampled(self, K: np.ndarray, weights: np.ndarray) -> np.ndarray:

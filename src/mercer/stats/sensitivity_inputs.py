@@ -1,4 +1,4 @@
-"""Inputs of a model, one kernel each, centred: what an analysis of variance by kernels is made of."""
+"""Inputs of a model, each with a centred kernel, for an analysis of variance by kernels."""
 
 from __future__ import annotations
 

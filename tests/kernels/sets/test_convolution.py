@@ -1,5 +1,7 @@
 """Convolutions against sums over all pairs of decompositions, one product at a time."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,7 +36,7 @@ PARTS = {
 
 
 def moves(path):
-    return [(a, b - a) for a, b in zip(path, path[1:], strict=False)]
+    return [(a, b - a) for a, b in pairwise(path)]
 
 
 @pytest.fixture
@@ -141,7 +143,7 @@ def test_what_is_known_of_them():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="decompose must be a function .* 'items'"):
+    with pytest.raises(ValueError, match=r"decompose must be a function .* 'items'"):
         Convolution("letters", LETTERS)
     with pytest.raises(ValueError, match="kernels must be a kernel for each part"):
         Convolution("splits", [LETTERS, "rbf"])

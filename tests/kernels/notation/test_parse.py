@@ -231,3 +231,11 @@ def test_hostile_text_is_refused_at_once(text):
     with pytest.raises(ValueError, match=r"parse|not a kernel|must be"):
         parse(text)
     assert time.perf_counter() - start < 5
+
+
+def test_dicts_are_values():
+    found = parse("Jaccard({'a': 1.0, 2: 0.5})")
+    assert found.measure == {"a": 1.0, 2: 0.5}
+    assert parse(repr(found)) == found
+    with pytest.raises(ValueError, match=r"\*\* in a dict"):
+        parse("Jaccard({**{}})")

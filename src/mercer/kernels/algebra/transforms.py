@@ -11,71 +11,24 @@ import numpy as np
 from ...data import Data, column_key, columns, length
 from ...exceptions import DomainError
 from ...params import integer, parameter, positive, show
-from ..base import Kernel, Tile
+from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, on_columns
+from ..calculus.domains import on_columns
 from ..calculus.transformed import of_pullback, of_restricted
 from ..formula import Formula, columns_step
+from .composed import Composed
 from .constant import is_kernel
 
 
 @dataclass(eq=False, repr=False)
-class Transform(Kernel):
+class Transform(Composed):
     """What all transforms share: one kernel inside, printed as a method call on it."""
 
     kernel: Kernel = parameter(check=is_kernel)
 
-    def prepare(self, X: Data) -> Data:
-        return self.kernel.prepare(X)
-
-    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
-        return self.kernel.pairwise(X, Y)
-
-    def tiles(self, X: Data, Y: Data) -> Tile:
-        return self.kernel.tiles(X, Y)
-
-    def diag(self, X: Data) -> np.ndarray:
-        return self.kernel.diag(X)
-
-    def formula(self, X: Data) -> Formula | None:
-        return self.kernel.formula(X)
-
-    def log_tiles(self, X: Data, Y: Data) -> Tile | None:
-        return self.kernel.log_tiles(X, Y)
-
-    def log_diag(self, X: Data) -> np.ndarray | None:
-        return self.kernel.log_diag(X)
-
-    def log_offsets(self, X: Data) -> np.ndarray:
-        return self.kernel.log_offsets(X)
-
-    def grad_log_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        return self.kernel.grad_log_theta(X, Y, W)
-
-    def grad_log_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
-        return self.kernel.grad_log_theta_diag(X, w)
-
-    def grad_log_offsets(self, X: Data, w: np.ndarray) -> np.ndarray:
-        return self.kernel.grad_log_offsets(X, w)
-
-    def features(self, X: Data) -> Any | None:
-        return self.kernel.features(X)
-
-    def n_features(self, X: Data) -> int | None:
-        return self.kernel.n_features(X)
-
-    def features_pay(self, X: Data) -> bool:
-        return self.kernel.features_pay(X)
-
-    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        return self.kernel.grad_theta(X, Y, W)
-
-    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
-        return self.kernel.grad_theta_diag(X, w)
-
     @property
-    def domain(self) -> Domain:
-        return self.properties.domain
+    def form(self) -> Kernel:
+        return self.kernel
 
     def _call(self, method: str, argument: Any = None) -> str:
         shown = "" if argument is None else show(argument)

@@ -11,10 +11,10 @@ from ...data import Data, Zipped
 from ...params import parameter
 from ..algebra.constant import is_kernel
 from ..algebra.sums import Product
+from ..bags.stacked import Bags
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
-from ..distributions.bags import Bags
 from ..distributions.embeddings import MeanEmbedding
 from ..overrides import by_tiles
 from .kind import fuzzy

@@ -119,6 +119,12 @@ class _Reader(ast.NodeVisitor):
     def visit_Tuple(self, node: ast.Tuple) -> tuple:
         return tuple(self.visit(item) for item in node.elts)
 
+    def visit_Dict(self, node: ast.Dict) -> dict:
+        if None in node.keys:
+            raise self.refuse(node, "** in a dict is not read")
+        pairs = zip(node.keys, node.values, strict=True)
+        return {self.visit(key): self.visit(value) for key, value in pairs if key is not None}
+
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id == "inf":
             return inf

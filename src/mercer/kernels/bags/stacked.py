@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, is_frame, length, take
+from ...data import Data, Rows, is_frame, join, length, take
 from ...exceptions import DomainError
+
+_BLOCK = 128  # points of small bags that are compared at once where only each with itself counts
 
 
 class Bags:
@@ -16,8 +20,9 @@ class Bags:
 
     Parameters
     ----------
-    points : data
-        The points of all bags, prepared by the kernel on points, one bag after the other.
+    points : data or None
+        The points of all bags, prepared by the kernel on points, one bag after the other; None if
+        there are none.
     start, size : arrays
         For each bag its first point and the number of its points.
     """
@@ -31,14 +36,12 @@ class Bags:
     def __getitem__(self, rows: Rows) -> Bags:
         return Bags(self.points, self.start[rows], self.size[rows])
 
-    def bag(self, i: int) -> Data:
-        """The points of one bag."""
-        return take(self.points, slice(self.start[i], self.start[i] + self.size[i]))
-
     def stacked(self) -> tuple[Data, np.ndarray]:
         """The points of these bags one after the other, and where each bag begins (and the end)."""
         ends = np.concatenate([[0], np.cumsum(self.size)])
         first, total = int(self.start[0]), int(ends[-1])
+        if self.points is None:
+            return None, ends
         if np.array_equal(self.start - first, ends[:-1]):
             return take(self.points, slice(first, first + total)), ends
         within = np.arange(total) - np.repeat(ends[:-1], self.size)
@@ -51,8 +54,7 @@ class Piece:
 
     points: slice
     bags: slice
-    starts: np.ndarray  # of each bag, counted from the first point of the piece
-    counts: np.ndarray  # points of each bag in the piece
+    edges: np.ndarray  # where each bag begins, and the end; from the first point of the piece
 
 
 def bounds_of(ends: np.ndarray, rows: slice) -> np.ndarray:
@@ -71,8 +73,23 @@ def pieces(bounds: np.ndarray) -> list[Piece]:
         a = int(np.searchsorted(bounds, low, side="right")) - 1
         b = int(np.searchsorted(bounds, high, side="left"))
         edges = np.clip(bounds[a : b + 1], low, high) - low
-        found.append(Piece(slice(low, high), slice(a, b), edges[:-1], np.diff(edges)))
+        found.append(Piece(slice(low, high), slice(a, b), edges))
     return found
+
+
+def stack(parts: Sequence[Data], prepare: Callable[[Data], Data]) -> Bags:
+    """Bags, some of them perhaps empty, as stacked points; all points are prepared at once."""
+    size = np.array([length(part) for part in parts], dtype=np.int64)
+    filled = [part for part, count in zip(parts, size, strict=True) if count]
+    points = prepare(join(*filled)) if filled else None
+    return Bags(points, np.cumsum(size) - size, size)
+
+
+def groups(size: np.ndarray) -> list[slice]:
+    """Consecutive bags, of about as many points together as are worth one block."""
+    ends = np.cumsum(size)
+    cuts = np.flatnonzero(np.diff((ends - 1) // _BLOCK)) + 1
+    return [slice(a, b) for a, b in pairwise([0, *cuts.tolist(), len(size)])]
 
 
 def read(X: Data, name: str) -> list[Data]:

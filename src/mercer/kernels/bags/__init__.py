@@ -1,0 +1,1 @@
+"""Samples that are collections of points: what sets and distributions share."""

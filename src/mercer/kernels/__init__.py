@@ -65,5 +65,6 @@ __getattr__, __dir__, __all__ = lazy(
         "calculus.domains": "Domain Kind Stored register_kind",
         "calculus.facts": "Fact Properties Smoothness",
     },
-    rooms="algebra calculus distributions generative given labels notation pairs series strings trees vectors",
+    rooms="algebra calculus distributions generative given labels notation pairs series strings "
+    "trees vectors",
 )

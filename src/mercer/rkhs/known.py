@@ -57,7 +57,7 @@ class KnownEmbedding:
     array([0.7071, 0.5507])
     >>> X = np.random.default_rng(0).normal(0.5, 1, (200, 1))
     >>> round(standard.distance(mean_embedding(k, X)), 2)
-    0.23
+    0.24
 
     References
     ----------
@@ -67,7 +67,7 @@ class KnownEmbedding:
 
     __array_ufunc__ = None
 
-    def __init__(self, kernel: Kernel, distribution: Any, tol: float = 1e-10) -> None:
+    def __init__(self, kernel: Kernel, distribution: Any, tol: float = 1e-8) -> None:
         if kernel.unresolved:
             raise UnresolvedError(
                 f"KnownEmbedding: {kernel.unresolved} of {kernel!r} depends on data; fix it first "
@@ -158,7 +158,9 @@ def _line(distribution: Any, mixture: NormalMixture | None) -> Any:
         if mixture is not None and len(mixture.weights) == 1:
             from scipy.stats import norm
 
-            return norm(float(np.ravel(mixture.means)[0]), float(np.sqrt(mixture.matrices[0, 0, 0])))
+            return norm(
+                float(np.ravel(mixture.means)[0]), float(np.sqrt(mixture.matrices[0, 0, 0]))
+            )
         raise TypeError(
             f"KnownEmbedding: distribution must be one of scipy.stats with its parameters, such as "
             f"norm(0, 1), a pair (mean, covariance) or a NormalMixture, got a "

@@ -39,7 +39,7 @@ class Measure(ABC):
 
 
 class Normals(Measure):
-    """A mixture of normal distributions: the kernel is a normal density itself, and adds to them."""
+    """A mixture of normal distributions; the kernel is like a density of one more of them."""
 
     def __init__(self, mixture: NormalMixture) -> None:
         self.weights = np.asarray(mixture.weights, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Distributions of one variable as a few weighted points, good enough for a kernel."""
+"""Distributions of one variable as weighted points, as many as a kernel needs."""
 
 from __future__ import annotations
 
@@ -11,60 +11,72 @@ from ..kernels.base import Kernel
 from .function import RKHSFunction
 
 _ORDER = 8  # nodes of a panel
-_MOST = 4000  # panels
+_MOST = 2000  # panels
 _LEAST = 1e-2  # of the tolerance that the smallest panel may use up
-_RULE = tuple(v / 2 for v in np.polynomial.legendre.leggauss(_ORDER))  # on (-1/2, 1/2)
-Panel = tuple[bool, float, float]  # from the upper end of u? from where on, how wide
+_ROUND = 1e-2  # panels with less than this share of the largest error wait for a later round
+_NODES, _WEIGHTS = (v / 2 for v in np.polynomial.legendre.leggauss(_ORDER))  # on (-1/2, 1/2)
 
 
 def embed(kernel: Kernel, distribution: Any, tol: float) -> tuple[RKHSFunction, float]:
     """The mean embedding by quadrature, and its estimated error.
 
     E f(Z) is the integral of f(q(u)) over 0 < u < 1, with the quantile function q. Panels of Gauss-
-    Legendre nodes are halved until that changes no value of the embedding, at the nodes themselves, by
-    more than their share of the tolerance. An interval of u has the mass of its length, whatever the
-    density does there: no tail and no pole is lost, only resolved more coarsely.
+    Legendre nodes are halved, the worst first, until that changes no value of the embedding, at the
+    nodes themselves, by more than their share of the tolerance. An interval of u has the mass of
+    its length, whatever the density does there: no tail and no pole is lost, only resolved more
+    coarsely.
     """
-    ahead: list[Panel] = [(False, 0.0, 0.5), (True, 0.0, 0.5)]
-    points: list[np.ndarray] = []
-    shares: list[np.ndarray] = []
-    error, open_ = 0.0, False
-    while ahead:
-        upper, start, width = ahead.pop()
-        halves = [(upper, start, width / 2), (upper, start + width / 2, width / 2)]
-        x, w = _nodes(distribution, (upper, start, width))
-        finer = [_nodes(distribution, half) for half in halves]
-        y, v = (np.concatenate(each) for each in zip(*finer, strict=True))
-        apart = _apart(kernel, x, w, y, v)
-        good = apart <= tol * max(width, _LEAST)
-        if good or len(points) + len(ahead) > _MOST:
-            points.append(y)
-            shares.append(v)
-            error += apart
-            open_ = open_ or not good
-        else:
-            ahead += halves
-    if open_:
+    start, width = np.zeros(2), np.full(2, 0.5)
+    upper = np.array([False, True])  # counted from u = 1 downwards
+    finer, apart = _halved(kernel, distribution, upper, start, width)
+    while True:
+        bad = apart > tol * np.maximum(width, _LEAST)
+        if not bad.any() or len(width) > _MOST:
+            break
+        split = bad & (apart >= _ROUND * apart.max())
+        half = width[split] / 2
+        new = (np.tile(upper[split], 2), np.append(start[split], start[split] + half))
+        found = _halved(kernel, distribution, *new, np.tile(half, 2))
+        kept = ~split
+        upper, start = (np.append(a[kept], b) for a, b in zip((upper, start), new, strict=True))
+        width = np.append(width[kept], np.tile(half, 2))
+        finer, apart = np.concatenate([finer[kept], found[0]]), np.append(apart[kept], found[1])
+    error = float(apart.sum())
+    if bad.any():
         warn(
-            f"KnownEmbedding: quadrature stopped at {_MOST} panels with an error of about "
+            f"KnownEmbedding: quadrature stopped at {len(width)} panels with an error of at most "
             f"{error:.1g}; tol={tol:g} was asked for.",
             NumericalWarning,
         )
-    x, w = np.concatenate(points), np.concatenate(shares)
-    return RKHSFunction(kernel, x[:, None], w), error
+    weights = np.tile(_WEIGHTS, 2) * width[:, None] / 2
+    return RKHSFunction(kernel, finer.reshape(-1, 1), weights.ravel()), error
 
 
-def _nodes(distribution: Any, panel: Panel) -> tuple[np.ndarray, np.ndarray]:
-    upper, start, width = panel
-    nodes, weights = _RULE
-    u = start + width * (nodes + 0.5)
-    x = np.asarray(distribution.isf(u) if upper else distribution.ppf(u), dtype=np.float64)
+def _halved(
+    kernel: Kernel, distribution: Any, upper: np.ndarray, start: np.ndarray, width: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes of both halves of panels, and by how much they change what the panels add."""
+    whole = _nodes(distribution, upper, start, width)
+    halves = [_nodes(distribution, upper, start + h * width / 2, width / 2) for h in (0, 1)]
+    finer = np.concatenate(halves, axis=1)
+    each = zip(whole, finer, width, strict=True)
+    return finer, np.array([_apart(kernel, *panel) for panel in each])
+
+
+def _nodes(
+    distribution: Any, upper: np.ndarray, start: np.ndarray, width: np.ndarray
+) -> np.ndarray:
+    """Quantiles, a row per panel."""
+    u = start[:, None] + width[:, None] * (_NODES + 0.5)
+    x = np.empty(u.shape)
+    x[~upper], x[upper] = distribution.ppf(u[~upper]), distribution.isf(u[upper])
     if not np.all(np.isfinite(x)):
         raise ValueError("KnownEmbedding: the distribution has quantiles that are not finite.")
-    return x, width * weights
+    return x
 
 
-def _apart(kernel: Kernel, x: np.ndarray, w: np.ndarray, y: np.ndarray, v: np.ndarray) -> float:
-    """By how much two rules differ, at the nodes of both."""
+def _apart(kernel: Kernel, x: np.ndarray, y: np.ndarray, width: float) -> float:
+    """By how much two rules for one panel differ, at the nodes of both."""
     Z = kernel.prepare(np.concatenate([x, y])[:, None])
-    return float(np.abs(kernel.pairwise(Z, Z) @ np.concatenate([w, -v])).max())
+    difference = width * np.concatenate([_WEIGHTS, -_WEIGHTS / 2, -_WEIGHTS / 2])
+    return float(np.abs(kernel.pairwise(Z, Z) @ difference).max())

@@ -303,7 +303,11 @@ def as_negative(psi: Any) -> Negative:
 def is_negative(value: Any) -> str | None:
     """What psi must be, for a field of a kernel; None if this is one."""
     fine = isinstance(value, Negative) or (callable(value) and not isinstance(value, Kernel | type))
-    return None if fine else (
-        "a negative definite function, such as HilbertianMetric() or SquaredMetric(kernel), or a "
-        "function of two samples"
+    return (
+        None
+        if fine
+        else (
+            "a negative definite function, such as HilbertianMetric() or SquaredMetric(kernel), or "
+            "a function of two samples"
+        )
     )

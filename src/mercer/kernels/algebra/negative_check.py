@@ -56,8 +56,8 @@ def is_negative_definite(psi: Any, X: Data | None = None, rtol: float | None = N
               \lambda_{\max}(H D H) \le 0
 
     A numerical test can refute it, never prove it. Where it holds, exp(-t psi) is a kernel
-    (:class:`mercer.Schoenberg`), and D is a matrix of squared Euclidean distances if its diagonal is
-    0.
+    (:class:`mercer.Schoenberg`), and D is a matrix of squared Euclidean distances if its diagonal
+    is 0.
 
     Parameters
     ----------

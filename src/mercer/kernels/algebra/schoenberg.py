@@ -56,8 +56,8 @@ class Schoenberg(OfNegative):
 
     .. math:: k(x, y) = \exp(-t\, \psi(x, y))
 
-    positive definite for every t > 0 if and only if psi is negative definite. With a squared distance
-    psi this is the Gaussian kernel of the Hilbert space in which psi is measured.
+    positive definite for every t > 0 if and only if psi is negative definite. With a squared
+    distance psi this is the Gaussian kernel of the Hilbert space in which psi is measured.
 
     Parameters
     ----------

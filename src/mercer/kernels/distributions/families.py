@@ -1,6 +1,7 @@
 """Families of distributions whose products have integrals in closed form: prepared samples.
 
-Each is a sequence of distributions; ``logs`` gives log of the integral of p^rho q^rho for all pairs.
+Each is a sequence of distributions; ``logs`` gives log of the integral of p^rho q^rho for all
+pairs.
 """
 
 from __future__ import annotations

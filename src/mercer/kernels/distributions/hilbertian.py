@@ -59,9 +59,9 @@ class HilbertianMetric(Negative):
         M_\gamma(x, y) = \left( \frac{x^\gamma + y^\gamma}2 \right)^{1/\gamma}
 
     with alpha >= 1 and beta in [1/2, alpha] or beta <= -1; power means are maximum and minimum for
-    infinite exponents, and for alpha = beta the limit is meant. Two distributions have d^2 = 2 if and
-    only if no bin holds both. For beta > 0 this is as defined by Hein and Bousquet; for beta < 0
-    theirs is smaller by the factor 2^(1/beta) / (2^(1/alpha) - 2^(1/beta)), 1/3 for chi^2.
+    infinite exponents, and for alpha = beta the limit is meant. Two distributions have d^2 = 2 if
+    and only if no bin holds both. For beta > 0 this is as defined by Hein and Bousquet; for beta <
+    0 theirs is smaller by the factor 2^(1/beta) / (2^(1/alpha) - 2^(1/beta)), 1/3 for chi^2.
 
     =====================  ===========  ================================  =========================
     ``from_name``          alpha, beta  d^2                               ``Induced`` kernel
@@ -72,13 +72,14 @@ class HilbertianMetric(Negative):
     ``"total variation"``  inf, 1       sum abs(p - q)                    sum min(p, q)
     =====================  ===========  ================================  =========================
 
-    Samples are rows of numbers >= 0, dense or sparse; they need not sum to 1. Kernels are made of it:
-    ``Schoenberg(metric, t)`` is exp(-t d^2), ``Induced(metric)`` the one whose distance it is.
+    Samples are rows of numbers >= 0, dense or sparse; they need not sum to 1. Kernels are made of
+    it: ``Schoenberg(metric, t)`` is exp(-t d^2), ``Induced(metric)`` the one whose distance it is.
 
     Parameters
     ----------
     alpha, beta : float
-        The exponents. Those of the table are as fast as they can be, others need four powers per bin.
+        The exponents. Those of the table are as fast as they can be, others need four powers per
+        bin.
 
     Examples
     --------
@@ -121,8 +122,8 @@ class HilbertianMetric(Negative):
     def tiles(self, X: Any, Y: Any) -> Tile:
         check_widths(X, Y)
         if (self.alpha, self.beta) == _NAMES["hellinger"]:
-            roots = [Z.sqrt() if sp.issparse(Z) else np.sqrt(Z) for Z in (X, Y)]
-            return SquaredDistances(*roots, exact=True)
+            A, B = (Z.sqrt() if sp.issparse(Z) else np.sqrt(Z) for Z in (X, Y))
+            return SquaredDistances(A, B, exact=True)
         bins = self._bins()
         if sp.issparse(X):
             return lambda rows, cols: _sparse(bins, X[rows], Y[cols])
@@ -173,7 +174,7 @@ def _dense(bins: Bins, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def _sparse(bins: Bins, X: Any, Y: Any) -> np.ndarray:
-    """In bins that x does not fill, d^2 is the content of y: all of it, less what lies in others."""
+    """In bins that x does not fill, d^2 is the content of y: its mass less that in others."""
     from ...gram.tiles import go_on
 
     out = np.empty((X.shape[0], Y.shape[0]), X.dtype)

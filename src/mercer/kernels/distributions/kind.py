@@ -6,9 +6,7 @@ from ..calculus.domains import Domain, Kind, register_kind
 from .stored import STORED
 
 register_kind(
-    Kind(
-        "bags", "distributions", hint="MeanEmbedding(Gaussian())", infinite=True, stored=STORED
-    )
+    Kind("bags", "distributions", hint="MeanEmbedding(Gaussian())", infinite=True, stored=STORED)
 )
 HISTOGRAMS = register_kind(
     Kind(

@@ -48,8 +48,8 @@ class NormalMixture(Params):
 
     .. math:: p(x) = \sum_k w_k\, \mathcal{N}(x;\ \mu_k, \Sigma_k)
 
-    A sample of data for :class:`mercer.ProbabilityProduct`, a model for :class:`mercer.Fisher`, and a
-    distribution whose mean embedding is known (:class:`mercer.KnownEmbedding`).
+    A sample of data for :class:`mercer.ProbabilityProduct`, a model for :class:`mercer.Fisher`, and
+    a distribution whose mean embedding is known (:class:`mercer.KnownEmbedding`).
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class NormalMixture(Params):
         V = self.read(X, owner)
         R, w = self.posterior(V), np.asarray(self.weights, dtype=np.float64)
         means, G = normal_scores(V, R, np.asarray(self.means, dtype=np.float64), self.factors)
-        n, m = R.shape
+        n = len(R)
         if self.covariance_type == "tied":
             G = G.sum(axis=1, keepdims=True)
         if self.covariance_type in ("full", "tied"):
@@ -179,7 +179,7 @@ class NormalMixture(Params):
 
 def dense(X: Data, owner: str) -> np.ndarray:
     """Vectors as an array in double precision."""
-    V = as_vectors(X, owner)
+    V: Any = as_vectors(X, owner)
     return np.asarray(V.toarray() if sp.issparse(V) else V, dtype=np.float64)
 
 
@@ -262,4 +262,3 @@ def fitted(bag: Any, ridge: float) -> NormalMixture:
     size = np.trace(S) / len(S)
     S = S + ridge * (size if size > 0 else 1.0) * np.eye(len(S))
     return _one(V.mean(axis=0), S)
-

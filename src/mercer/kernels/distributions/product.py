@@ -20,22 +20,22 @@ class ProbabilityProduct(Kernel):
 
     .. math:: k(p, q) = \int p(x)^\rho\, q(x)^\rho\, dx
 
-    For rho = 1/2 it is the Bhattacharyya coefficient, 1 for p = q; for rho = 1 the expectation of one
-    distribution under the other.
+    For rho = 1/2 it is the Bhattacharyya coefficient, 1 for p = q; for rho = 1 the expectation of
+    one distribution under the other.
 
     ================================================  ============================================
     samples                                           k
     ================================================  ============================================
-    rows of numbers >= 0 (histograms, multinomials)   sum_i (p_i q_i)^rho
-    rows of probabilities, ``family="bernoulli"``     prod_i (p_i q_i)^rho + ((1 - p_i)(1 - q_i))^rho
-    normal distributions                              closed form, any rho
-    bags of points, (m, d) arrays                     that of normal distributions fitted to them
-    mixtures of normal distributions                  sums over pairs of components, rho = 1
-    hidden Markov models                              sums over pairs of paths, see below
-    ================================================  ============================================
+    rows of numbers >= 0 (histograms, multinomials)   sum_i (p_i q_i)^rho rows of probabilities,
+    ``family="bernoulli"``     prod_i (p_i q_i)^rho + ((1 - p_i)(1 - q_i))^rho normal distributions
+    closed form, any rho bags of points, (m, d) arrays                     that of normal
+    distributions fitted to them mixtures of normal distributions                  sums over pairs
+    of components, rho = 1 hidden Markov models                              sums over pairs of
+    paths, see below ================================================
+    ============================================
 
-    A normal distribution is ``scipy.stats.norm(...)`` or ``multivariate_normal(...)``, a pair (mean,
-    covariance), or a :class:`mercer.NormalMixture`; a mixture is one of these, or a fitted
+    A normal distribution is ``scipy.stats.norm(...)`` or ``multivariate_normal(...)``, a pair
+    (mean, covariance), or a :class:`mercer.NormalMixture`; a mixture is one of these, or a fitted
     ``GaussianMixture`` of scikit-learn. Hidden Markov models are :class:`mercer.DiscreteHMM`,
     :class:`mercer.GaussianHMM`, or those of hmmlearn, and stand for distributions of sequences of
     ``length`` observations. For them the power is taken of emissions alone,

@@ -73,8 +73,8 @@ class DiscreteHMM(HMM):
             at = int(np.argmax(codes < 0))
             sample = int(np.searchsorted(found.ends, at, side="right")) - 1
             raise DomainError(
-                f"{owner}: sample {sample} holds a symbol that is not in the alphabet of the model, "
-                f"{self.alphabet!r}."
+                f"{owner}: sample {sample} holds a symbol that is not in the alphabet of the "
+                f"model, {self.alphabet!r}."
             )
         return Observed(codes, found.ends)
 
@@ -103,7 +103,12 @@ class DiscreteHMM(HMM):
         return {"emission": (counts - expected).reshape(n, S * D)}
 
     def refitted(
-        self, x: Observed, states: np.ndarray, start: np.ndarray, transition: np.ndarray, extra: float
+        self,
+        x: Observed,
+        states: np.ndarray,
+        start: np.ndarray,
+        transition: np.ndarray,
+        extra: float,
     ) -> Self:
         counts = np.full((len(self.alphabet), self.n_states), extra)
         np.add.at(counts, x.values, states)

@@ -21,9 +21,13 @@ _RULES = ("diagonal", "empirical", "identity")
 
 def _is_model(value: Any) -> str | None:
     fine = as_model(value) is not None or callable(value)
-    return None if fine else (
-        "a fitted model (GaussianMixture, NormalMixture, DiscreteHMM, GaussianHMM, MultinomialModel, or "
-        "one of hmmlearn), or a function from a data set to its scores"
+    return (
+        None
+        if fine
+        else (
+            "a fitted model (GaussianMixture, NormalMixture, DiscreteHMM, GaussianHMM, "
+            "MultinomialModel, or one of hmmlearn), or a function from a data set to its scores"
+        )
     )
 
 
@@ -65,17 +69,17 @@ class Fisher(Explicit):
     =======================================  ====================  ================================
 
     Probabilities are moved by their logits, and covariances by their entries, in the shape that
-    scikit-learn holds them in. ``MeanEmbedding(Fisher(model))`` compares bags of points, as the Fisher
-    vectors of images do.
+    scikit-learn holds them in. ``MeanEmbedding(Fisher(model))`` compares bags of points, as the
+    Fisher vectors of images do.
 
     Parameters
     ----------
     model : model or callable
         A fitted model as listed, or a function from a data set to an (n, p) array of scores.
     information : {"diagonal", "empirical", "identity"} or array
-        The matrix I: the mean of U U' over the training data, or the diagonal of it, or none. Directions
-        in which the training data do not vary are left out. An array of shape (p, p) or (p,) is used
-        as it is; that is what the first two become when the kernel is resolved.
+        The matrix I: the mean of U U' over the training data, or the diagonal of it, or none.
+        Directions in which the training data do not vary are left out. An array of shape (p, p) or
+        (p,) is used as it is; that is what the first two become when the kernel is resolved.
     parts : list of str, optional
         The parameters to take derivatives by; by default all.
 

@@ -90,7 +90,10 @@ class GaussianHMM(HMM):
         return np.stack(each, axis=1)
 
     def log_products(self, other: Any, rho: float) -> np.ndarray:
-        if not isinstance(other, GaussianHMM) or np.shape(self.means)[1:] != np.shape(other.means)[1:]:
+        if (
+            not isinstance(other, GaussianHMM)
+            or np.shape(self.means)[1:] != np.shape(other.means)[1:]
+        ):
             raise DomainError("hidden Markov models can only be compared if they emit the same.")
         sides = []
         for model in (self, other):
@@ -114,7 +117,12 @@ class GaussianHMM(HMM):
         return {"means": x.sums(by_mean).reshape(n, -1), "covariances": spread.reshape(n, -1)}
 
     def refitted(
-        self, x: Observed, states: np.ndarray, start: np.ndarray, transition: np.ndarray, extra: float
+        self,
+        x: Observed,
+        states: np.ndarray,
+        start: np.ndarray,
+        transition: np.ndarray,
+        extra: float,
     ) -> Self:
         mass = states.sum(axis=0) + np.finfo(float).tiny
         means = states.T @ x.values / mass[:, None]

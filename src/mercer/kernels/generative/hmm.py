@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -40,7 +41,7 @@ class Observed(NamedTuple):
         most = max(1, _TOGETHER // numbers)
         marks = np.arange(most, self.ends[-1], most)
         cuts = np.unique([0, *np.searchsorted(self.ends, marks), len(self.ends) - 1])
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+        for a, b in pairwise(cuts):
             lo, hi = self.ends[a], self.ends[b]
             yield slice(a, b), Observed(self.values[lo:hi], self.ends[a : b + 1] - lo)
 
@@ -54,7 +55,7 @@ class Observed(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """What is known of the hidden states: p(s_t), sums of p(s_t, s_t+1), these themselves, log p."""
+    """What is known of hidden states: p(s_t), sums of p(s_t, s_t+1), these themselves, log p."""
 
     states: np.ndarray
     steps: np.ndarray
@@ -101,12 +102,17 @@ class HMM(Params, ABC):
 
     @abstractmethod
     def refitted(
-        self, x: Observed, states: np.ndarray, start: np.ndarray, transition: np.ndarray, extra: float
+        self,
+        x: Observed,
+        states: np.ndarray,
+        start: np.ndarray,
+        transition: np.ndarray,
+        extra: float,
     ) -> Self:
         """The model with new chances, and emissions estimated with posteriors of the states."""
 
     def posterior(self, x: Observed, owner: str, pairs: bool = False) -> Posterior:
-        """By the scaled forward and backward recursions; refuses what the model cannot have made."""
+        """By scaled forward and backward recursions; refuses what the model cannot have made."""
         start, A = (np.ascontiguousarray(v, dtype=float) for v in (self.start, self.transition))
         S, n, T = len(start), len(x.ends) - 1, len(x.values)
         if A.shape != (S, S):

@@ -11,8 +11,8 @@ from ..._compiled import njit
 def forward_backward(start, A, logs, ends, gamma, xi, pairs, total):
     """Posteriors of states, and of successive ones; log-likelihoods, -inf for impossible sequences.
 
-    ``logs`` holds log p(x_t | s) of all sequences one after the other. ``xi`` gets sums over time for
-    each sequence, ``pairs`` the posteriors of (s_t, s_t+1) at every t, unless it is empty.
+    ``logs`` holds log p(x_t | s) of all sequences one after the other. ``xi`` gets sums over time
+    for each sequence, ``pairs`` the posteriors of (s_t, s_t+1) at every t, unless it is empty.
     """
     S = len(start)
     B = np.empty(logs.shape)

@@ -29,15 +29,15 @@ class Marginalized(Explicit):
     .. math:: k(x, y) = \sum_{h, g} p(h | x)\, p(g | y)\, \langle c(x, h), c(y, g) \rangle
 
     the expectation of an inner product of counts, over the hidden paths h and g of both sequences.
-    Of order 1, c counts how often a symbol comes from a state; of order 2, how often a pair of symbols
-    comes from a pair of successive states. Where symbols mean something else in another state (exon
-    and intron, speech and silence), counts without states mix the two.
+    Of order 1, c counts how often a symbol comes from a state; of order 2, how often a pair of
+    symbols comes from a pair of successive states. Where symbols mean something else in another
+    state (exon and intron, speech and silence), counts without states mix the two.
 
     In a series, a point x counts as (1, x): its features are posterior masses and first moments of
     every state; of order 2, products of the features of neighbours.
 
-    Counts grow with the length: add ``.normalize()``. (Divided by the length, as the authors do, they
-    are the same after that.)
+    Counts grow with the length: add ``.normalize()``. (Divided by the length, as the authors do,
+    they are the same after that.)
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Marginalized(Explicit):
             if self.order == 1:
                 found.append(_first(model, part, known.states))
             elif discrete:
-                found.append(_second_of_symbols(part, known.pairs, len(model.alphabet)))
+                found.append(_second_of_symbols(part, known.pairs, width // model.n_states))
             else:
                 found.append(_second(model, part, known.pairs))
         return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)

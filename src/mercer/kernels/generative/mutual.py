@@ -49,8 +49,10 @@ def _models(value: Any) -> str | None:
         and len(value) > 0
         and all(as_model(m) is not None or callable(m) for m in value)
     )
-    return None if fine else (
-        "a DirichletPrior, or a list of models, or of functions from a data set to log p(x)"
+    return (
+        None
+        if fine
+        else ("a DirichletPrior, or a list of models, or of functions from a data set to log p(x)")
     )
 
 
@@ -65,16 +67,16 @@ class MutualInformation(Kernel):
     .. math:: Q(x, y) = \int p(x|\theta)^\lambda\, p(y|\theta)^\lambda\, P(d\theta), \qquad
               k(x, y) = \frac{Q(x, y)}{\sqrt{Q(x, x)\, Q(y, y)}}
 
-    With I(x, y) = log Q(x, y) / (Q(x) Q(y)), what one sample tells about the other, this is exp(I(x,
-    y) - (I(x, x) + I(y, y)) / 2). P is a prior, a posterior, or anything between: a sum over
-    models with weights, from an ensemble that was fitted or sampled, or a conjugate prior, whose
-    integral is known,
+    With I(x, y) = log Q(x, y) / (Q(x) Q(y)), what one sample tells about the other, this is
+    exp(I(x, y) - (I(x, x) + I(y, y)) / 2). P is a prior, a posterior, or anything between: a sum
+    over models with weights, from an ensemble that was fitted or sampled, or a conjugate prior,
+    whose integral is known,
 
     .. math:: Q(x, y) = \frac{B(a + \lambda (x + y))}{B(a)}, \qquad
               B(a) = \frac{\prod_j \Gamma(a_j)}{\Gamma(\sum_j a_j)}
 
-    for rows of counts under multinomial models with ``DirichletPrior(a)``. All of it is computed with
-    logarithms, and 0 <= k <= 1 always.
+    for rows of counts under multinomial models with ``DirichletPrior(a)``. All of it is computed
+    with logarithms, and 0 <= k <= 1 always.
 
     Parameters
     ----------
@@ -118,7 +120,9 @@ class MutualInformation(Kernel):
         if isinstance(self.models, DirichletPrior):
             return self._counts(X)
         logs = np.stack([self._logs(m, i, X) for i, m in enumerate(self.models)], axis=1)
-        weights = np.full(logs.shape[1], 1 / logs.shape[1]) if self.weights is None else self.weights
+        weights = (
+            np.full(logs.shape[1], 1 / logs.shape[1]) if self.weights is None else self.weights
+        )
         if np.shape(weights) != (logs.shape[1],):
             raise ValueError(
                 f"MutualInformation: weights must hold one number per model, got "

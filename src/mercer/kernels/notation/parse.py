@@ -206,7 +206,7 @@ def _is_operand(value: Any) -> bool:
 
 
 def _class(name: str) -> type[Kernel]:
-    """The class of a name: a kernel of ours, or one that a program has defined; or a part of one."""
+    """The class of a name: a kernel, ours or one that a program has defined, or a part of one."""
     found = _shipped(name) or Params.registry.get(name)
     if found is not None and (_usable(found) or _is_part(found)):
         return found  # type: ignore[return-value]

@@ -21,7 +21,7 @@ from ..overrides import by_tiles
 from ..vectors.base import check_widths, inner_products
 from .models import as_model
 
-_NUMBERS = 2**16  # of an array that stays in cache
+_NUMBERS = 2**13  # of an array that stays in cache
 
 
 @dataclass(eq=False, repr=False)

@@ -107,15 +107,16 @@ class KnownEmbedding:
         assert self._measure is not None
         return self._measure.mean(self._measure.read(X), self._square)
 
-    def inner(self, other: Any) -> float:
-        """The inner product with another known embedding, or with a function of the space."""
+    def inner(self, other: Any) -> Any:
+        """The inner product with another known embedding, or with functions of the space."""
         require_same_space(self.kernel, other.kernel)
         if isinstance(other, RKHSFunction):
-            return float(np.asarray(other.coef).T @ self(other.points))
+            products = other.coef.T @ self(other.points)
+            return float(products) if products.ndim == 0 else products
         if other._sum is not None:
             return self.inner(other._sum)
         if self._sum is not None:
-            return float(other.inner(self._sum))
+            return other.inner(self._sum)
         assert self._measure is not None
         if self._measure.dimension != other._measure.dimension:
             raise ValueError(

@@ -14,7 +14,17 @@ _ORDER = 8  # nodes of a panel
 _MOST = 2000  # panels
 _LEAST = 1e-2  # of the tolerance that the smallest panel may use up
 _ROUND = 1e-2  # panels with less than this share of the largest error wait for a later round
-_NODES, _WEIGHTS = (v / 2 for v in np.polynomial.legendre.leggauss(_ORDER))  # on (-1/2, 1/2)
+_END = 1e-15  # instead of u = 0, where quantiles may be infinite
+
+
+def _lobatto(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on (-1, 1), the ends among the nodes."""
+    P = np.polynomial.legendre.Legendre.basis(n - 1)
+    nodes = np.concatenate([[-1.0], np.sort(P.deriv().roots().real), [1.0]])
+    return nodes, 2 / (n * (n - 1) * P(nodes) ** 2)
+
+
+_WHOLE, _HALF = np.polynomial.legendre.leggauss(_ORDER), _lobatto(_ORDER + 1)
 
 
 def embed(kernel: Kernel, distribution: Any, tol: float) -> tuple[RKHSFunction, float]:
@@ -22,9 +32,9 @@ def embed(kernel: Kernel, distribution: Any, tol: float) -> tuple[RKHSFunction, 
 
     E f(Z) is the integral of f(q(u)) over 0 < u < 1, with the quantile function q. Panels of Gauss-
     Legendre nodes are halved, the worst first, until that changes no value of the embedding, at the
-    nodes themselves, by more than their share of the tolerance. An interval of u has the mass of
-    its length, whatever the density does there: no tail and no pole is lost, only resolved more
-    coarsely.
+    nodes themselves, by more than their share of the tolerance. Halves have nodes at their ends,
+    where others would not see a jump of the quantiles. An interval of u has the mass of its length,
+    whatever the density does there: no tail and no pole is lost, only resolved more coarsely.
     """
     start, width = np.zeros(2), np.full(2, 0.5)
     upper = np.array([False, True])  # counted from u = 1 downwards
@@ -48,7 +58,7 @@ def embed(kernel: Kernel, distribution: Any, tol: float) -> tuple[RKHSFunction, 
             f"{error:.1g}; tol={tol:g} was asked for.",
             NumericalWarning,
         )
-    weights = np.tile(_WEIGHTS, 2) * width[:, None] / 2
+    weights = np.tile(_HALF[1], 2) * width[:, None] / 4
     return RKHSFunction(kernel, finer.reshape(-1, 1), weights.ravel()), error
 
 
@@ -56,18 +66,19 @@ def _halved(
     kernel: Kernel, distribution: Any, upper: np.ndarray, start: np.ndarray, width: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nodes of both halves of panels, and by how much they change what the panels add."""
-    whole = _nodes(distribution, upper, start, width)
-    halves = [_nodes(distribution, upper, start + h * width / 2, width / 2) for h in (0, 1)]
+    whole = _nodes(distribution, upper, start, width, _WHOLE[0])
+    half = width / 2
+    halves = [_nodes(distribution, upper, start + h * half, half, _HALF[0]) for h in (0, 1)]
     finer = np.concatenate(halves, axis=1)
     each = zip(whole, finer, width, strict=True)
     return finer, np.array([_apart(kernel, *panel) for panel in each])
 
 
 def _nodes(
-    distribution: Any, upper: np.ndarray, start: np.ndarray, width: np.ndarray
+    distribution: Any, upper: np.ndarray, start: np.ndarray, width: np.ndarray, nodes: np.ndarray
 ) -> np.ndarray:
     """Quantiles, a row per panel."""
-    u = start[:, None] + width[:, None] * (_NODES + 0.5)
+    u = np.maximum(start[:, None] + width[:, None] * (nodes + 1) / 2, _END)
     x = np.empty(u.shape)
     x[~upper], x[upper] = distribution.ppf(u[~upper]), distribution.isf(u[upper])
     if not np.all(np.isfinite(x)):
@@ -78,5 +89,5 @@ def _nodes(
 def _apart(kernel: Kernel, x: np.ndarray, y: np.ndarray, width: float) -> float:
     """By how much two rules for one panel differ, at the nodes of both."""
     Z = kernel.prepare(np.concatenate([x, y])[:, None])
-    difference = width * np.concatenate([_WEIGHTS, -_WEIGHTS / 2, -_WEIGHTS / 2])
+    difference = width * np.concatenate([_WHOLE[1] / 2, -_HALF[1] / 4, -_HALF[1] / 4])
     return float(np.abs(kernel.pairwise(Z, Z) @ difference).max())

@@ -205,14 +205,14 @@ def _taxicab(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def _jensen_shannon(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """x log2(2 x / s) + y log2(2 y / s) = x log2 x + y log2 y + s - s log2 s, with s = x + y."""
-    own = [Z.sum(axis=1) + np.einsum("ij,ij->i", Z, np.log2(Z + _TINY)) for Z in (X, Y)]
+    """x log(2 x / s) + y log(2 y / s) = x log 2x + y log 2y - s log s, with s = x + y."""
+    own = [np.einsum("ij,ij->i", Z, np.log(2 * Z + _TINY)) for Z in (X, Y)]
     out, work, total = np.add.outer(*own), np.empty_like(Y), np.empty_like(Y)
     for i, x in enumerate(X):
         np.add(Y, x + _TINY, out=total)
-        np.log2(total, out=work)
+        np.log(total, out=work)
         out[i] -= np.einsum("ij,ij->i", total, work)
-    return out
+    return out / np.log(2)
 
 
 def _general(X: np.ndarray, Y: np.ndarray, alpha: float, beta: float) -> np.ndarray:

@@ -97,6 +97,8 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         both(kernel, series)
     for kernel in (m.Subtree(), m.SubsetTree(), m.PartialTree(), m.ElasticTree()):
         both(kernel, _TREES)
+    both(m.ProbabilityProduct(), [X[i : i + 10] for i in range(0, 60, 10)])
+    both(m.Fisher(m.DiscreteHMM.fit(_STRINGS, 2)), _STRINGS)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.independence_test, X[:, :1], X[:, 1:])
     return jobs

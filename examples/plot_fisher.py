@@ -4,8 +4,8 @@ Fisher kernels: samples by how they would change a model
 
 A mixture of normal distributions is fitted to points without labels. The score of a point, the
 gradient of log p(x) by the parameters of the mixture, says how the model would have to move to fit
-that point better. The inner product of two scores is the Fisher kernel: a similarity that has learned
-the shape of the data before it sees any label.
+that point better. The inner product of two scores is the Fisher kernel: a similarity that has
+learned the shape of the data before it sees any label.
 """
 
 import matplotlib.pyplot as plt
@@ -21,34 +21,35 @@ from mercer import SVC, DiscreteHMM, Fisher, Gaussian, KernelPCA, Marginalized
 # colour for each component: which mean a point pulls at, and where to.
 
 rng = np.random.default_rng(0)
-shapes = [((0, 0), (1.6, 0.3)), ((3, 2), (0.4, 0.9)), ((0, 3), (0.5, 0.5))]
+shapes = [((0, 0), (2.0, 0.25)), ((0.5, 1.8), (2.0, 0.25)), ((6.5, 1), (0.3, 1.2))]
 X = np.concatenate([rng.normal(m, s, (120, 2)) for m, s in shapes])
 group = np.repeat([0, 1, 2], 120)
-mixture = GaussianMixture(3, random_state=0).fit(X)
+mixture = GaussianMixture(3, n_init=20, init_params="random_from_data", random_state=0).fit(X)
 
 few = X[rng.permutation(len(X))[:60]]
 pulls = Fisher(mixture, "identity", parts=["means"]).scores(few).reshape(len(few), 3, 2)
-fig, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
+fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
 ax.scatter(*X.T, s=6, color="0.8")
 for k in range(3):
     color = f"C{k}"
     strong = np.linalg.norm(pulls[:, k], axis=1) > 0.1
-    ax.quiver(*few[strong].T, *pulls[strong, k].T, color=color, angles="xy", scale=60, width=0.004)
+    ax.quiver(*few[strong].T, *pulls[strong, k].T, color=color, angles="xy", scale=70, width=0.004)
     ax.plot(*mixture.means_[k], "o", color=color, ms=10, mec="k")
 ax.set(title="scores by the means: where points pull at the model", aspect="equal")
 
 # %%
 # Few labels
 # ----------
-# The mixture was fitted to all points, only nine of them have a label. A Gaussian kernel has to guess
-# the shape of the groups from these; the Fisher kernel knows it.
+# The mixture was fitted to all points, only nine of them have a label. A Gaussian kernel has to
+# guess the shape of the groups from these. Derivatives by the weights of the components are the
+# probabilities that a point belongs to them, which the mixture knows without any label.
 
 known = np.concatenate([rng.choice(np.flatnonzero(group == g), 3, replace=False) for g in range(3)])
 kernels = {
     "Gaussian kernel": Gaussian("median"),
-    "Fisher kernel": Fisher(mixture).resolve(X).normalize(),
+    "Fisher kernel": Fisher(mixture, parts=["weights"]).resolve(X),
 }
-grid = np.stack(np.meshgrid(np.linspace(-5.5, 5.5, 150), np.linspace(-1.5, 5, 100)), axis=-1)
+grid = np.stack(np.meshgrid(np.linspace(-8, 8.5, 150), np.linspace(-2, 4, 100)), axis=-1)
 fig, panels = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
 for (name, kernel), ax in zip(kernels.items(), panels, strict=True):
     machine = SVC(kernel=kernel, C=10).fit(X[known], group[known])
@@ -62,10 +63,10 @@ for (name, kernel), ax in zip(kernels.items(), panels, strict=True):
 # %%
 # Sequences
 # ---------
-# The same works for anything that has a likelihood. A hidden Markov model of strings has learned that
-# letters come in blocks; strings with the same letters in random order change it in another direction.
-# Below, strings in the plane of their two largest principal components, by their scores and by
-# the counts of letters with the hidden states that they come from.
+# The same works for anything that has a likelihood. A hidden Markov model of strings has learned
+# that letters come in blocks; strings with the same letters in random order change it in another
+# direction. Below, strings in the plane of their two largest principal components, by their scores
+# and by the counts of letters with the hidden states that they come from.
 
 blocks = DiscreteHMM([0.5, 0.5], [[0.95, 0.05], [0.05, 0.95]], [[0.85, 0.15], [0.15, 0.85]], "ab")
 ordered = [blocks.sample(80, rng=i) for i in range(80)]

@@ -160,6 +160,9 @@ def test_models_of_hmmlearn():
     )
     value = as_hmm(normal).log_likelihood([np.ones((3, 2))])[0]
     assert value == pytest.approx(3 * multivariate_normal(np.zeros(2)).logpdf([1, 1]))
+    normal.covariance_type = "spherical"
+    normal.covars_, normal._covars_ = np.array([np.eye(2)] * 2), np.full((1, 2), 1.0)
+    assert as_hmm(normal).log_likelihood([np.ones((3, 2))])[0] == pytest.approx(value)
 
 
 def test_files(discrete, normal, tmp_path):

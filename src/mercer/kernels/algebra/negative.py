@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,18 +54,9 @@ class Negative(Params, ABC):
         """The point that induced kernels are taken from unless another is given, as data like X."""
         return None
 
-    def resolve(self, X: Data) -> Self:
-        """The function with parameters that depend on data as numbers."""
-        changes = {k: v.resolve(X) for k, v in self._items() if isinstance(v, Kernel)}
-        return self.replace(**changes) if changes else self
-
-    @property
-    def unresolved(self) -> str | None:
-        """The first parameter that still has to be computed from data."""
-        for name, value in self._items():
-            if isinstance(value, Kernel) and value.unresolved:
-                return f"{name}__{value.unresolved}"
-        return None
+    # parameters inside that depend on data become numbers as they do in kernels
+    resolve: ClassVar[Any] = Kernel.resolve
+    unresolved: ClassVar[Any] = Kernel.unresolved
 
     def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
         """sum_ij W[i, j] dpsi(x_i, y_j)/dtheta of *prepared* X and Y."""

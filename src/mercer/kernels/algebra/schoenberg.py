@@ -15,6 +15,7 @@ from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..overrides import by_tiles
+from ..vectors.distance_induced import induced
 from .negative import Negative, as_negative, is_negative
 
 _MEDIAN_SAMPLES = 500
@@ -214,16 +215,7 @@ class Induced(OfNegative):
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (P, a), (Q, b) = X.parts, Y.parts
         inner = self._psi.tiles(P, Q)
-
-        def tile(rows: Any, cols: Any) -> np.ndarray:
-            D = inner(rows, cols)
-            np.negative(D, out=D)
-            D += a[rows, None]
-            D += b[None, cols]
-            D /= 2
-            return D
-
-        return tile
+        return lambda rows, cols: induced(inner(rows, cols), a[rows], b[cols])
 
     def diag(self, X: Zipped) -> np.ndarray:
         P, a = X.parts

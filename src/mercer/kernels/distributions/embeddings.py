@@ -13,6 +13,7 @@ from ...exceptions import UnresolvedError
 from ...features.sparse import compress
 from ...params import parameter, positive
 from ..algebra.constant import is_kernel
+from ..algebra.negative import SquaredMetric
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
@@ -262,17 +263,7 @@ class EmbeddingGaussian(OnBags):
 
     def _squares(self, X: Zipped, Y: Zipped) -> Tile:
         """Squared distances of mean embeddings."""
-        (P, left), (Q, right) = X.parts, Y.parts
-        inner = self._means.tiles(P, Q)
-
-        def tile(rows: slice, cols: slice) -> np.ndarray:
-            D = inner(rows, cols)
-            D *= -2
-            D += left[rows, None]
-            D += right[None, cols]
-            return np.maximum(D, 0, out=D)
-
-        return tile
+        return SquaredMetric(self._means).tiles(X, Y)
 
     @property
     def properties(self) -> prop.Properties:

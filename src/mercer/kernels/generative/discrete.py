@@ -102,18 +102,12 @@ class DiscreteHMM(HMM):
         expected = np.asarray(self.emission) * x.sums(states)[:, :, None]
         return {"emission": (counts - expected).reshape(n, S * D)}
 
-    def refitted(
-        self,
-        x: Observed,
-        states: np.ndarray,
-        start: np.ndarray,
-        transition: np.ndarray,
-        extra: float,
-    ) -> Self:
+    def refitted(self, x: Observed, states: np.ndarray, chain: Any, extra: float) -> Self:
         counts = np.full((len(self.alphabet), self.n_states), extra)
         np.add.at(counts, x.values, states)
         counts += np.where(counts.sum(axis=0) > 0, 0, 1)  # a state that nothing comes from
         emission = counts.T / counts.sum(axis=0)[:, None]
+        start, transition = chain
         return type(self)(start, transition, emission, self.alphabet)
 
     @classmethod

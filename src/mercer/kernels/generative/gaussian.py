@@ -116,14 +116,7 @@ class GaussianHMM(HMM):
         spread = lower_entries(x.sums(by_matrix))
         return {"means": x.sums(by_mean).reshape(n, -1), "covariances": spread.reshape(n, -1)}
 
-    def refitted(
-        self,
-        x: Observed,
-        states: np.ndarray,
-        start: np.ndarray,
-        transition: np.ndarray,
-        extra: float,
-    ) -> Self:
+    def refitted(self, x: Observed, states: np.ndarray, chain: Any, extra: float) -> Self:
         mass = states.sum(axis=0) + np.finfo(float).tiny
         means = states.T @ x.values / mass[:, None]
         least = np.diag(x.values.var(axis=0)) * extra
@@ -132,6 +125,7 @@ class GaussianHMM(HMM):
         for k, m in enumerate(means):
             apart = x.values - m
             matrices.append((states[:, k, None] * apart).T @ apart / mass[k] + least)
+        start, transition = chain
         return type(self)(start, transition, means, np.array(matrices))
 
     @classmethod

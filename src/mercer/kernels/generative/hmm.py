@@ -101,15 +101,8 @@ class HMM(Params, ABC):
         """Derivatives of log p by the parameters of emissions, a row per sequence."""
 
     @abstractmethod
-    def refitted(
-        self,
-        x: Observed,
-        states: np.ndarray,
-        start: np.ndarray,
-        transition: np.ndarray,
-        extra: float,
-    ) -> Self:
-        """The model with new chances, and emissions estimated with posteriors of the states."""
+    def refitted(self, x: Observed, states: np.ndarray, chain: Any, extra: float) -> Self:
+        """The model of a chain (start, transition), with emissions from posteriors of states."""
 
     def posterior(self, x: Observed, owner: str, pairs: bool = False) -> Posterior:
         """By scaled forward and backward recursions; refuses what the model cannot have made."""

@@ -42,7 +42,7 @@ def fit(
         steps = known.steps.sum(axis=0) + smoothing
         steps += np.where(steps.sum(axis=1, keepdims=True) > 0, 0, 1)  # a state never left
         chances = (start / start.sum(), steps / steps.sum(axis=1, keepdims=True))
-        model = model.refitted(x, known.states, *chances, smoothing)
+        model = model.refitted(x, known.states, chances, smoothing)
     warn(
         f"{cls.__name__}.fit: log p still grows after max_iter={max_iter} rounds; raise max_iter, "
         f"or tol.",

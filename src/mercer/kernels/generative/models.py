@@ -91,8 +91,16 @@ def as_hmm(model: Any) -> HMM | None:
         E = np.asarray(model.emissionprob_)
         return DiscreteHMM(*chain, E, list(range(E.shape[1])))
     if hasattr(model, "means_") and hasattr(model, "covars_"):
-        return GaussianHMM(*chain, np.asarray(model.means_), np.asarray(model.covars_))
+        return GaussianHMM(*chain, np.asarray(model.means_), _matrices(model))
     return None
+
+
+def _matrices(model: Any) -> np.ndarray:
+    """Covariances of a model of hmmlearn, whose ``covars_`` repeats spherical ones too often."""
+    d = np.shape(model.means_)[1]
+    if getattr(model, "covariance_type", "full") != "spherical":
+        return np.asarray(model.covars_)
+    return np.asarray(model._covars_).reshape(-1, d)[:, :1, None] * np.eye(d)
 
 
 def as_model(model: Any) -> Any:

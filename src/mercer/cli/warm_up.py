@@ -104,6 +104,8 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         m.ShortestPath(), m.Graphlet(), m.Graphlet(samples=1), m.WLAlignment(), m.GraphFiltration(),
     ):  # fmt: skip
         both(kernel, graphs)
+    both(m.ProbabilityProduct(), [X[i : i + 10] for i in range(0, 60, 10)])
+    both(m.Fisher(m.DiscreteHMM.fit(_STRINGS, 2)), _STRINGS)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.independence_test, X[:, :1], X[:, 1:])
     return jobs

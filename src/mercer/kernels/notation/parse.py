@@ -213,9 +213,9 @@ def _is_operand(value: Any) -> bool:
 
 
 def _class(name: str) -> type[Kernel]:
-    """The kernel class of a name: ours first, then any that a program has defined."""
+    """The class of a name: a kernel, ours or one that a program has defined, or a part of one."""
     found = _shipped(name) or Params.registry.get(name)
-    if found is not None and _usable(found):
+    if found is not None and (_usable(found) or _is_part(found)):
         return found  # type: ignore[return-value]
     close = get_close_matches(name, _known(), n=1, cutoff=0.6)
     hint = f"; did you mean {close[0]}?" if close else "."
@@ -235,6 +235,15 @@ def _usable(found: Any, among: Any = Kernel | FeatureRule) -> bool:
     concrete = isinstance(found, type) and issubclass(found, among) and not isabstract(found)
     internal = found.__module__.startswith("mercer.") and found.__name__ not in mercer.__all__
     return concrete and not internal
+
+
+def _is_part(found: Any) -> bool:
+    """What kernels of ours are made of without being one: a metric, a model."""
+    import mercer
+
+    concrete = isinstance(found, type) and issubclass(found, Params) and not isabstract(found)
+    public = found.__name__ in mercer.__all__ and found.__module__.startswith("mercer.kernels.")
+    return concrete and public
 
 
 def _known() -> list[str]:

@@ -11,6 +11,7 @@ from ...data import Data, Zipped, length, take
 from ...exceptions import UnresolvedError
 from ..base import Kernel, Tile
 from ..overrides import by_tiles
+from .negative import SquaredMetric
 
 _MEDIAN_SAMPLES = 200
 
@@ -48,14 +49,13 @@ class MetricGaussian(Kernel):
                 f'{type(self).__name__}: lengthscale="{self.lengthscale}" depends on data; call '
                 f"kernel.resolve(X_train) first."
             )
-        P = self.space.prepare(X)
-        return Zipped(P, self.space.diag(P))
+        return self._squares.prepare(X)
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
         return by_tiles(self, MetricGaussian, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        distances = self._squares(X, Y)
+        distances = self._squares.tiles(X, Y)
 
         def tile(rows: slice, cols: slice) -> np.ndarray:
             D = distances(rows, cols)
@@ -68,25 +68,13 @@ class MetricGaussian(Kernel):
         return np.ones_like(X.parts[1])
 
     def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
-        (P, _), (Q, _), space = X.parts, Y.parts, self.space
-        D = self._squares(X, Y)(slice(0, len(X)), slice(0, len(Y)))
+        D = self._squares.tiles(X, Y)(slice(0, len(X)), slice(0, len(Y)))
         V = W * np.exp(-0.5 / self.lengthscale**2 * D) / self.lengthscale**2
-        own = space.grad_theta_diag(P, V.sum(axis=1)) + space.grad_theta_diag(Q, V.sum(axis=0))
-        return np.append(space.grad_theta(P, Q, V) - own / 2, np.vdot(V, D))
+        return np.append(self._squares.grad_theta(X, Y, -V / 2), np.vdot(V, D))
 
     def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
         return np.zeros(len(self.theta))
 
-    def _squares(self, X: Zipped, Y: Zipped) -> Tile:
-        """Squared distances."""
-        (P, left), (Q, right) = X.parts, Y.parts
-        inner = self.space.tiles(P, Q)
-
-        def tile(rows: slice, cols: slice) -> np.ndarray:
-            D = inner(rows, cols)
-            D *= -2
-            D += left[rows, None]
-            D += right[None, cols]
-            return np.maximum(D, 0, out=D)
-
-        return tile
+    @property
+    def _squares(self) -> SquaredMetric:
+        return SquaredMetric(self.space)

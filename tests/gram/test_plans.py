@@ -81,9 +81,11 @@ FUNCTIONS = {
     "nocco": lambda p: mercer.nocco(X, Y2, K, K, plan=p),
     "optimize_kernel": lambda p: mercer.optimize_kernel(X, Y2, [K], rng=0, plan=p).lengthscale,
     "ridge_path": lambda p: mercer.ridge_path(K, X, y, [0.1, 1.0], plan=p).dof,
-    "sensitivity_indices": lambda p: mercer.sensitivity_indices(
-        X, y, n_permutations=49, n_bootstrap=20, rng=0, plan=p
-    ).total_interval,
+    "sensitivity_indices": lambda p: (
+        mercer.sensitivity_indices(
+            X, y, n_permutations=49, n_bootstrap=20, rng=0, plan=p
+        ).total_interval
+    ),
     "two_sample_test": lambda p: mercer.two_sample_test(
         X, Y2, n_permutations=49, rng=0, bins=None, plan=p
     ),

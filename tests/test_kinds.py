@@ -32,7 +32,7 @@ def _interval(low, high):
 INTERVALS = Kind(
     "intervals",
     "bounded intervals of the line",
-    hint="Overlap()",
+    hint="SharedLength()",
     infinite=True,
     faithful=True,
     hashable=True,
@@ -48,7 +48,7 @@ INTERVALS = Kind(
 
 
 @dataclass(eq=False, repr=False)
-class Overlap(Kernel):
+class SharedLength(Kernel):
     """The length of the intersection."""
 
     because = "it is the inner product of indicator functions"
@@ -76,7 +76,8 @@ def X():
 
 def test_the_library_registers_its_own():
     names = [kind.name for kind in registered()]
-    assert names[:7] == ["strings", "labels", "series", "trees", "sets", "bags", "vectors"]
+    listed = ["strings", "labels", "series", "trees", "graphs", "sets", "bags", "vectors"]
+    assert names[:8] == listed
     assert {"ball", "interval", "circle", "columns", "subset", "everything", "any"} <= set(names)
 
 
@@ -102,14 +103,14 @@ def test_a_kind_of_ones_own(intervals, X):
     assert not intervals.discrete
     assert joint(intervals, STRINGS) == subset(ANY)
     assert joint(intervals, ANY) == subset(intervals)
-    assert "for intervals Overlap()" in hints()
-    check_kernel(Overlap(), X)
-    with pytest.raises(ValueError, match=r"of something else\. .*for intervals Overlap\(\)"):
+    assert "for intervals SharedLength()" in hints()
+    check_kernel(SharedLength(), X)
+    with pytest.raises(ValueError, match=r"of something else\. .*for intervals SharedLength\(\)"):
         Gaussian()(X)
 
 
 def test_samples_go_to_files_and_back(intervals, X, tmp_path):
-    model = KernelRidge(0.1, kernel=Overlap()).fit(X, np.arange(20.0))
+    model = KernelRidge(0.1, kernel=SharedLength()).fit(X, np.arange(20.0))
     save(model, tmp_path / "model")
     back = load(tmp_path / "model")
     assert back.X_fit_ == X
@@ -143,7 +144,7 @@ def test_tags_of_the_files_themselves_are_taken(X, tmp_path):
 
 def test_a_table_is_told_where_samples_are(intervals):
     with pytest.raises(ValueError, match=r"works on bounded intervals .* \.on\('column'\)"):
-        on_table(Overlap(), {"a": "number"})
+        on_table(SharedLength(), {"a": "number"})
 
 
 def test_registering_twice(intervals):

@@ -22,12 +22,14 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"search"},
     {"models", "stats"},
     {"explain", "tuning"},
-    {"io", "plots", "tables"},
+    {"io", "plots", "readers", "tables"},
     {"cli", "testing"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 ASKED = {"isinstance", "issubclass", "type"}
-PACKAGES = "explain gram io kernels losses models plots rkhs solvers stats tables testing tuning"
+PACKAGES = (
+    "explain gram io kernels losses models plots readers rkhs solvers stats tables testing tuning"
+)
 
 
 def imports(path):

@@ -17,9 +17,12 @@ _SHIPPED = {  # folders of kernels, and the kind that each of them is about
     "labels": "labels",
     "series": "series",
     "trees": "trees",
+    "graphs": "graphs",
     "sets": "sets",
     "distributions": "bags",
     "vectors": "vectors",
+    "rankings": "rankings",
+    "fuzzy": "fuzzy_sets",
 }
 _KINDS: dict[str, Kind] = {}
 
@@ -138,11 +141,23 @@ def kind_of(name: str) -> Kind:
     return _KINDS[name]
 
 
+def needed(package: str, what: str) -> Any:
+    """A package that the program which wrote a file had too."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise ImportError(f"this file holds {what} of {package}: install it.") from None
+
+
 def hints() -> str:
     """Which kernel for which kind, as a sentence."""
     known = [kind for kind in registered() if kind.hint]
     verbs = ["use "] + [""] * len(known)
-    each = [f"for {kind.name} {verb}{kind.hint}" for kind, verb in zip(known, verbs, strict=False)]
+    names = [kind.name.replace("_", " ") for kind in known]
+    each = [
+        f"for {name} {verb}{kind.hint}"
+        for name, kind, verb in zip(names, known, verbs, strict=False)
+    ]
     return f"F{', '.join(each)[1:]}."
 
 

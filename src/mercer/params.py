@@ -93,6 +93,25 @@ def fraction(default: Any = MISSING, *, tuned: bool = True) -> Any:
     return parameter(default, check=check, bounds=(1e-3, 1.0) if tuned else None, log=tuned)
 
 
+def probability(default: Any = MISSING) -> Any:
+    """A number in [0, 1]; in theta unless it is 0."""
+
+    def check(value: Any) -> str | None:
+        return None if _is_number(value) and 0 <= value <= 1 else "a number in [0, 1]"
+
+    return parameter(default, check=check, bounds=(1e-3, 1.0), log=True)
+
+
+def square_matrix(value: Any) -> np.ndarray | None:
+    """A value as a square matrix of finite numbers, or None if it is none."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    square = array.ndim == 2 and array.shape[0] == array.shape[1] and array.size > 0
+    return array if square and bool(np.all(np.isfinite(array))) else None
+
+
 def integer(default: Any = MISSING, *, low: int = 0) -> Any:
     """An integer >= ``low``."""
 

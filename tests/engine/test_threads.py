@@ -4,9 +4,10 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer.engine import threads
 
@@ -74,6 +75,34 @@ def test_blas_is_held_to_one_thread(workers):
     with threads.one_blas_thread(), threads.one_blas_thread():
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+def test_the_real_blas_obeys_every_thread():
+    """threadpoolctl listens to the first thread only, as long as it is alive, unless it is told."""
+
+    def blas_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        with ThreadPoolExecutor(1) as other:
+            enter, leave = threads._hold.__enter__, threads._hold.__exit__
+            for first, second in ((other.submit, _now), (_now, other.submit)):
+                first(enter).result()  # each comes first once, and leaves first
+                second(enter).result()
+                first(leave).result()
+                assert blas_threads() == {1}
+                second(leave).result()
+                assert blas_threads() == {2}
+        with threadpool_limits(1, user_api="blas"):  # others are listened to again
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def _now(function):
+    """A call in this thread, in the form of one in another."""
+    done = Future()
+    done.set_result(function())
+    return done
 
 
 def test_nested_runs_do_not_wait_for_each_other():

@@ -51,6 +51,7 @@ def test_memory_in_words(text, value):
         ({"memory": "lots"}, 'memory must be a number of bytes or a string like "2 GB"'),
         ({"memory": -1}, "memory must be"),
         ({"workers": 0}, "workers must be"),
+        ({"workers": True}, "workers must be None or an integer >= 1"),
         ({"storage": "cloud"}, "storage must be one of"),
         ({"storage": int}, "or a subclass of mercer.Gram that has a block"),
         ({"storage": Gram}, "or a subclass of mercer.Gram that has a block"),
@@ -59,6 +60,10 @@ def test_memory_in_words(text, value):
 def test_refuses_nonsense(bad, message):
     with pytest.raises(ValueError, match=message):
         Plan(**bad)
+
+
+def test_threads_may_be_counted_by_numpy():
+    assert Gaussian().gram(np.zeros((5, 1)), Plan(workers=np.int64(2))).workers == 2
 
 
 def test_lowrank_needs_features(X):

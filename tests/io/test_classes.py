@@ -55,6 +55,7 @@ RESULTS = {
     "FourierFunction": lambda: mercer.FourierFunction([1.0, 0.5j], 2.0),
     "FourierSpace": lambda: mercer.FourierSpace(mercer.Theta(lengthscale=0.5)),
     "FragmentWeight": lambda: mercer.FragmentWeight("(a b)", 0.5),
+    "Graph": lambda: mercer.Graph([(0, 1)], labels=["a", "b"]),
     "HSOperator": lambda: mercer.covariance(Gaussian(), X),
     "KmerWeight": lambda: mercer.kmer_weights(KernelRidge(kernel=Spectrum(2)).fit(WORDS, Y))[0],
     "NodeWeight": lambda: mercer.NodeWeight((0, 1), "a", 0.5),

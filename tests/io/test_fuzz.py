@@ -210,6 +210,24 @@ def forge_files(files, path, count, seed):
     return refused
 
 
+@pytest.mark.parametrize("name", ["dual_coef_", "intercept_"])
+def test_a_machine_on_a_matrix_that_was_given_has_all_functions(name, tmp_path):
+    model = mercer.SVC(kernel="precomputed").fit(X @ X.T, CODES)
+    setattr(model, name, getattr(model, name)[:-1])
+    save(model, tmp_path / "m")
+    with pytest.raises(FileFormatError, match="not as many as it says"):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("points", ["", [], [X]])
+def test_views_are_as_many_in_all_parts(points, tmp_path):
+    model = mercer.KernelCCA(kernels=Gaussian()).fit([X, X[:, :1]])
+    model.points_ = points
+    save(model, tmp_path / "m")
+    with pytest.raises(FileFormatError, match="one for each view"):
+        load(tmp_path / "m")
+
+
 def test_bytes_that_are_damaged(files, tmp_path):
     assert mutate_bytes(files, tmp_path / "m", 600, 0) > 500
 

@@ -1,9 +1,11 @@
 """Subclasses of kernels with a method of their own: the others follow."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from mercer import Gaussian, KernelRidge, Laplacian, Linear
+from mercer import Gaussian, GlobalAlignment, KernelRidge, Laplacian, Linear, Plan
 from mercer.kernels.base import Kernel
 
 
@@ -94,3 +96,55 @@ def test_what_a_class_does_not_touch_stays():
 
     assert Doubled.tiles is Kernel.tiles
     assert Doubled.formula is Kernel.formula
+
+
+def test_counts_are_kernel_values_like_others(rng):
+    @dataclass(eq=False, repr=False)
+    class Overlap(Kernel):
+        def pairwise(self, X, Y):
+            return np.array([[len(x & y) for y in Y] for x in X])
+
+    class Real(Overlap):
+        def pairwise(self, X, Y):
+            return super().pairwise(X, Y).astype(float)
+
+    sets = [{int(i) for i in rng.choice(12, 4)} for _ in range(30)]
+    y = np.array([len(s) for s in sets]) + 0.5
+    assert Overlap().pairwise(sets, sets).dtype == np.float64
+    for plan in (None, Plan(storage="tiled"), Plan(rank=5)):
+        found, wanted = (
+            KernelRidge(0.1, kernel=k, plan=plan, random_state=0).fit(sets, y).predict(sets)
+            for k in (Overlap(), Real())
+        )
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal((0.5 * Overlap() + 1)(sets), (0.5 * Real() + 1)(sets))
+    np.testing.assert_array_equal(Overlap().normalize()(sets), Real().normalize()(sets))
+
+
+@pytest.mark.parametrize("name", ["grad_theta", "grad_input"])
+def test_gradients_of_a_parent_are_not_those_of_other_values(name, rng):
+    class Cubed(Gaussian):
+        def pairwise(self, X, Y):
+            return super().pairwise(X, Y) ** 3
+
+    class Restated(Cubed):
+        def pairwise(self, X, Y):
+            return super().pairwise(X, Y)
+
+        grad_theta = Kernel.grad_theta
+
+    X = rng.standard_normal((6, 2))
+    for kernel in (Cubed(1.0), Restated(1.0)):
+        P = kernel.prepare(X)
+        with pytest.raises(NotImplementedError, match="has no gradient"):
+            getattr(kernel, name)(P, P, np.ones((6, 6)))
+
+
+def test_logarithms_of_a_parent_are_not_those_of_other_values(rng):
+    class Cubed(GlobalAlignment):
+        def pairwise(self, X, Y):
+            return super().pairwise(X, Y) ** 3
+
+    series = [rng.standard_normal((n, 1)) for n in (4, 5, 6)]
+    wanted = GlobalAlignment(1.0).normalize()(series) ** 3
+    np.testing.assert_allclose(Cubed(1.0).normalize()(series), wanted, rtol=1e-10)

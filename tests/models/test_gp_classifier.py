@@ -112,5 +112,5 @@ def test_plans_are_obeyed_or_refused(data):
     for optimizer in ("lbfgs", None):
         with pytest.raises(MemoryPlanError, match="the plan allows 10 kB"):
             GaussianProcessClassifier(optimizer=optimizer, plan=Plan(memory="10 kB")).fit(X, y)
-    with pytest.warns(DenseWarning, match="the factors of 80 samples needs all of K"):
+    with pytest.warns(DenseWarning, match="factorising K of 80 samples needs all of K"):
         GaussianProcessClassifier(optimizer=None, plan=Plan(storage="tiled")).fit(X, y)

@@ -23,10 +23,12 @@ from mercer import (
     KernelRidgeCV,
     LearnedPreImage,
     Linear,
+    Matern,
     MultiOutputKernelRidge,
     Nystrom,
     Plan,
     Polynomial,
+    RandomFourier,
     Spectrum,
     kmer_weights,
     load,
@@ -439,3 +441,35 @@ def test_files_that_cannot_be(X, rng, tmp_path):
     save(ConformalRegressor(KernelRidge(0.5)).fit(X[:40], y[:40]), path)
     with pytest.raises(FileFormatError, match="without the model inside"):
         load(rewritten(path, lambda state: state["estimator_"].update(state={})))
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_what_training_samples_do_not_have_stays_uncertain(outputs, rng):
+    """New strings with letters that no training sample has, as if all of K were stored."""
+    X = ["".join(rng.choice(list("ACG"), 20)) for _ in range(1200)]
+    y = np.array([[x.count("AC"), x.count("GG")][:outputs] for x in X], dtype=float)
+    model = KernelRidge if outputs == 1 else MultiOutputKernelRidge
+    few = model(0.5, kernel=Spectrum(2)).fit(X, y)
+    full = model(0.5, kernel=Spectrum(2), plan=Plan(storage="dense")).fit(X, y)
+    assert len(few.X_fit_) == 9
+    new = ["ACGTTTT", "ACGACG", "TTTT"]
+    assert np.allclose(few.posterior_variance(new), full.posterior_variance(new), rtol=1e-6)
+    assert np.all(few.posterior_variance(new)[[0, 2]] > 8)
+
+
+def test_features_that_nearly_depend_on_each_other(rng):
+    """Of 400 waves on a line, many are the same to rounding: coefficients would be enormous."""
+    X = rng.standard_normal((1500, 1))
+    y = np.sin(2 * X[:, 0])
+    model = KernelRidge(0.1, kernel=Matern(1.0).approximate(RandomFourier(400))).fit(X, y)
+    assert len(model.X_fit_) < 400
+    phi = model.kernel_.features(model.kernel_.prepare(X))
+    inverse = np.linalg.inv(phi.T @ phi + 0.1 * np.eye(phi.shape[1]))
+    h = np.einsum("ij,jk,ik->i", phi, inverse, phi)
+    f = phi @ (inverse @ (phi.T @ y))
+    assert np.allclose(model.predict(X), f, atol=1e-8)
+    assert np.allclose(model.leave_one_out(X, y), (f - h * y) / (1 - h), atol=1e-6)
+    new = 4 * rng.standard_normal((50, 1))
+    far = model.kernel_.features(model.kernel_.prepare(new))
+    wanted = 0.1 * np.einsum("ij,jk,ik->i", far, inverse, far)
+    assert np.allclose(model.posterior_variance(new), wanted, rtol=1e-5, atol=1e-6)

@@ -222,7 +222,7 @@ def test_bad_data(data):
     X, y, _ = data
     with pytest.raises(ValueError, match="number of classes"):
         KernelMachine(loss="hinge").fit(X, np.ones(80))
-    with pytest.raises(ValueError, match="all samples of class up have weight 0"):
+    with pytest.raises(ValueError, match="all samples of class 'up' have weight 0"):
         KernelMachine(loss="hinge").fit(X, data[2], (data[2] == "down").astype(float))
     with pytest.raises(ValueError, match="sample_weight must be >= 0"):
         KernelMachine().fit(X, y, -np.ones(80))

@@ -27,6 +27,15 @@ def test_svr_equals_scikit_learn(data, options):
     np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-2)
 
 
+def test_a_tube_around_all_targets_needs_no_support_vector(data):
+    """Also of a kernel of which nothing is known, as of a function."""
+    X, y = data
+    model = SVR(kernel=lambda a, b: float(np.exp(-np.sum((a - b) ** 2))), epsilon=100.0)
+    model.fit(X[:30], y[:30])
+    assert len(model.support_) == 0
+    assert np.ptp(model.predict(X[:5])) == 0
+
+
 def test_nu_svr_equals_scikit_learn_and_svr(data):
     X, y = data
     ours = NuSVR(nu=0.4, C=5.0, tol=1e-8).fit(X, y)

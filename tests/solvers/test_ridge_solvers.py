@@ -39,6 +39,17 @@ def test_every_solver_solves_the_normal_equations(problem, solver, storage, weig
     np.testing.assert_allclose(solution.coef, expected, rtol=1e-7, atol=1e-9)
 
 
+def test_conjugate_gradients_leave_out_samples_of_weight_zero(problem):
+    X, Y, weights = problem
+    weights[::3] = 0
+    gram = Gaussian().gram(X, Plan(storage="tiled"))
+    found = solve_ridge(gram, Y, 0.3, weights, tol=1e-12)
+    assert found.stats["method"] == "cg"
+    assert not found.coef[::3].any()
+    expected = reference(Gaussian()(X), Y, 0.3, weights)
+    np.testing.assert_allclose(found.coef, expected, rtol=1e-7, atol=1e-9)
+
+
 def test_optimality_of_the_objective(problem, rng):
     """The gradient of sum w (y - Kc)^2 + alpha c'Kc vanishes."""
     X, Y, weights = problem

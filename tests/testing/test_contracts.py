@@ -151,11 +151,6 @@ class WrongTiles(Base):
         return lambda rows, cols: X[rows] @ Y[cols].T
 
 
-class Integers(Base):
-    def pairwise(self, X, Y):
-        return np.ones((len(X), len(Y)), dtype=int)
-
-
 class NotANumber(Base):
     def pairwise(self, X, Y):
         return np.log(X @ Y.T - 100)
@@ -259,7 +254,6 @@ class ZeroDiagonal(Stated):
         (Mutating(), "X was modified"),
         (Caching(), "fresh array"),
         (WrongTiles(), "tiles"),
-        (Integers(), "floating point"),
         (NotANumber(), "NaN or infinity"),
         (Flat(), "shape"),
         (Converting(), "clone"),

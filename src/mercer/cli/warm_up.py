@@ -87,7 +87,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
     for kernel in (
         m.Spectrum(3), m.BlendedSpectrum(3), m.Mismatch(4, 1), m.GappyKmer(), m.WeightedDegree(),
         m.Subsequence(), m.BlendedSubsequence(), m.AllSubsequences(), m.LocalAlignment(),
-        m.ContextTree(), m.TfIdf(m.Words()),
+        m.ContextTree(), m.TfIdf(m.Words()), m.RestrictedGappy(decay=0.5), m.StringPairHMM(),
     ):  # fmt: skip
         both(kernel, _STRINGS)
     for kernel in (
@@ -97,6 +97,15 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         both(kernel, series)
     for kernel in (m.Subtree(), m.SubsetTree(), m.PartialTree(), m.ElasticTree()):
         both(kernel, _TREES)
+    for kernel in (m.Mallows(), m.AverageKendall()):
+        both(kernel, X)
+    graphs = [m.Graph([(i, i + 1) for i in range(n)]) for n in (7, 8, 9)]
+    for kernel in (
+        m.ShortestPath(), m.Graphlet(), m.Graphlet(samples=1), m.WLAlignment(), m.GraphFiltration(),
+    ):  # fmt: skip
+        both(kernel, graphs)
+    both(m.ProbabilityProduct(), [X[i : i + 10] for i in range(0, 60, 10)])
+    both(m.Fisher(m.DiscreteHMM.fit(_STRINGS, 2)), _STRINGS)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.independence_test, X[:, :1], X[:, 1:])
     return jobs

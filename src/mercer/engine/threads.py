@@ -13,9 +13,9 @@ import re
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -125,14 +125,16 @@ class _Hold:
     def __enter__(self) -> None:
         with self.lock:
             if self.limits is None:
-                self.limits = _blas().limit(limits=1, user_api="blas")
+                with _in_control():
+                    self.limits = _blas().limit(limits=1, user_api="blas")
             self.users += 1
 
     def __exit__(self, *error: object) -> None:
         with self.lock:
             self.users -= 1
             if not self.users and self.limits is not None:
-                self.limits.restore_original_limits()
+                with _in_control():
+                    self.limits.restore_original_limits()
                 self.limits = None
 
 
@@ -199,7 +201,24 @@ def _blas() -> Any:
     import scipy.linalg  # noqa: F401  (its BLAS has to be loaded to be held)
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """A context in which threadpoolctl does what this thread says.
+
+    From 3.8 on it does only what the first thread said that changed the setting, for as long as
+    that is alive; but whoever leaves last may be another one.
+    """
+    from threadpoolctl import OpenBLASController
+
+    give_up = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    give_up(force=True)
+    try:
+        yield
+    finally:
+        give_up(force=True)
 
 
 def _after_fork() -> None:

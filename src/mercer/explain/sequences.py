@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import Data, is_frame, length
-from ..kernels.algebra.tfidf import TfIdf
 from ..kernels.base import Kernel
 from ..kernels.strings.base import Substrings
 from ..kernels.strings.words import Words
 from ..rkhs.function import RKHSFunction
-from .terms import Term, by_column, function_of
+from .terms import Term, by_column, function_of, look_up
 
 
 class KmerWeight(NamedTuple):
@@ -157,13 +156,7 @@ class _Counted(Term):
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the features in use, sorted, and the weight of each."""
-        phi = self.counts()
-        values = phi.data * np.repeat(self.scaled, np.diff(phi.indptr))
-        columns, place = np.unique(phi.indices, return_inverse=True)
-        sums = np.bincount(place, weights=values, minlength=len(columns))
-        for idf in (k for k in self.outer if isinstance(k, TfIdf)):
-            sums = sums * idf.weigh(columns) ** 2
-        return columns, sums
+        return self.column_weights(self.counts())
 
     @abstractmethod
     def counts(self) -> Any:
@@ -190,14 +183,14 @@ class _Words(_Counted):
         X, scale = self.seen(X)
         words = [self.kernel.words(x) for x in X]
         codes = self.kernel.codes([word for of_one in words for word in of_one])
-        gains = _look_up(*self.weights(), codes)
+        gains = look_up(*self.weights(), codes)
         sizes = [len(of_one) for of_one in words]
         gains = gains * np.repeat(np.broadcast_to(np.exp(scale), len(words)), sizes)
         return np.split(gains, np.cumsum(sizes)[:-1])
 
     def windows(self) -> Iterator[tuple[str, None, float]]:
         known = sorted({word for x in self.points for word in self.kernel.words(x)})
-        gains = _look_up(*self.weights(), self.kernel.codes(known))
+        gains = look_up(*self.weights(), self.kernel.codes(known))
         for word, gain in zip(known, gains.tolist(), strict=True):
             yield word, None, gain
 
@@ -214,7 +207,7 @@ class _Windows(_Counted):
         """For each part of the features of X: where windows begin, what they add, places seen."""
         weights = self.weights()
         for part in self.kernel.parts(self.kernel.read(X)):
-            gains = part.weight * _look_up(*weights, part.codes)
+            gains = part.weight * look_up(*weights, part.codes)
             yield part.starts, gains.sum(axis=1) if gains.ndim == 2 else gains, part.seen
 
     def places(self, X: Data) -> list[np.ndarray]:
@@ -255,14 +248,6 @@ class _Windows(_Counted):
                     yield text, position, gain
 
 
-def _look_up(columns: np.ndarray, weights: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The weights of some codes; 0 for those that are none of the columns."""
-    if not len(columns):
-        return np.zeros(codes.shape)
-    at = np.minimum(np.searchsorted(columns, codes), len(columns) - 1)
-    return np.where(columns[at] == codes, weights[at], 0.0)
-
-
 def _terms(f: RKHSFunction, column: Hashable) -> list[_Counted]:
     """What f adds up over strings of a column: functions of kernels of substrings or words."""
     terms = by_column(f, column, lambda k: isinstance(k, Substrings | Words), "strings")
@@ -276,6 +261,7 @@ def _terms(f: RKHSFunction, column: Hashable) -> list[_Counted]:
 def _refusal(kernel: Kernel) -> TypeError:
     return TypeError(
         f"{kernel!r} is not made of kernels that count substrings or words (Spectrum, "
-        f"BlendedSpectrum, Mismatch, GappyKmer, WeightedDegree, Profile, Words) by sums, multiples "
-        f"and normalisation, so its functions are not sums over places."
+        f"BlendedSpectrum, Mismatch, GappyKmer, RestrictedGappy, Wildcard, Substitution, "
+        f"WeightedDegree, Profile, Words) by sums, multiples and normalisation, so its functions "
+        f"are not sums over places."
     )

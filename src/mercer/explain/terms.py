@@ -37,6 +37,15 @@ class Term:
         """The coefficients with the factors of normalisations."""
         return self.coef * np.exp(self.scale)
 
+    def column_weights(self, phi: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of the sparse features ``phi`` of the points, sorted, and their weights."""
+        values = phi.data * np.repeat(self.scaled, np.diff(phi.indptr))
+        columns, place = np.unique(phi.indices, return_inverse=True)
+        sums = np.bincount(place, weights=values, minlength=len(columns))
+        for idf in (k for k in self.outer if isinstance(k, TfIdf)):
+            sums = sums * idf.weigh(columns) ** 2
+        return columns, sums
+
     def seen(self, X: Data) -> tuple[Data, np.ndarray]:
         """What the kernel sees of samples, and log of the factors of normalisations around it."""
         scale = np.zeros(1)
@@ -93,6 +102,14 @@ def by_column(
         )
     chosen = good[column] if column is not None else next(iter(good.values()), [])
     return chosen if all(fits(term.kernel) for term in chosen) else []
+
+
+def look_up(columns: np.ndarray, weights: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The weights of some codes; 0 for those that are none of the columns."""
+    if not len(columns):
+        return np.zeros(codes.shape)
+    at = np.minimum(np.searchsorted(columns, codes), len(columns) - 1)
+    return np.where(columns[at] == codes, weights[at], 0.0)
 
 
 def _hashable(name: Any) -> Hashable:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
-from ..data import Data, is_frame
+from ..data import Data
 from ..kernels.base import Kernel
 from ..kernels.trees.base import TreeKernel
 from ..kernels.trees.forest import spelled
@@ -20,19 +20,19 @@ Fragment = tuple[Any, ...]  # a label and children, each a label or a fragment
 
 
 class NodeWeight(NamedTuple):
-    """What one node of a tree adds to the function of a model.
+    """What one node of a tree or graph adds to the function of a model.
 
     Attributes
     ----------
     label : str
-        The label of the node.
+        The label of the node; of a graph without labels, None.
     weight : float
-        What the fragments with this root add.
+        What the node adds: in a tree, the fragments of which it is the root.
     parent : int or None
-        The place of its parent in the list; None for the root.
+        The place of its parent in the list; None for the root, and in graphs.
     """
 
-    label: str
+    label: Any
     weight: float
     parent: int | None
 
@@ -50,61 +50,6 @@ class FragmentWeight(NamedTuple):
 
     text: str
     weight: float
-
-
-def node_weights(
-    model: Any, x: Any, *, output: int = 0, column: Hashable = None
-) -> list[NodeWeight]:
-    """How much each node of a tree adds to the decision of a model.
-
-    Parameters
-    ----------
-    model : estimator or RKHSFunction
-        A model whose kernel is a kernel on trees: normalised, multiplied by numbers, on a column of
-        a table, or added to other kernels.
-    x : tree, or table of one row
-        The tree in any form that the kernel takes, or the row of a table that holds it.
-    output : int
-        Which function of a model with several: of more than two classes, the pair of classes in
-        the order of ``decision_function_shape="ovo"``.
-    column : label, optional
-        The column of the tree, where kernels look at trees in several of them.
-
-    Returns
-    -------
-    list of NodeWeight
-        The nodes as they are read: the root first, each node before its children. The sum of the
-        weights is the decision minus the intercept, and minus what kernels add to it that do not
-        look at this tree.
-
-    Examples
-    --------
-    >>> from mercer import KernelRidge, SubsetTree, node_weights
-    >>> X = ["(S (N dogs) (V bark))", "(S (N cats) (V purr))", "(S (N dogs) (V purr))"]
-    >>> model = KernelRidge(0.1, kernel=SubsetTree()).fit(X, [1.0, -1.0, -1.0])
-    >>> nodes = node_weights(model, "(S (N cats) (V bark))")
-    >>> [(node.label, round(node.weight, 2)) for node in nodes]
-    [('S', 0.14), ('N', -0.08), ('cats', 0.0), ('V', 0.54), ('bark', 0.0)]
-    >>> round(sum(node.weight for node in nodes), 4)
-    0.6059
-    >>> model.predict(["(S (N cats) (V bark))"]).round(4)
-    array([0.6059])
-    """
-    X = x if is_frame(x) else [x]
-    terms = _terms(function_of(model, output), column)
-    trees, _ = terms[0].seen(X)
-    if len(trees) != 1:
-        raise ValueError(f"node_weights: x must be one tree, or one row of a table, got {len(X)}.")
-    weights = sum(_gains(term, X) for term in terms)
-    nodes = spelled(trees[0])
-    out: list[NodeWeight] = []
-    ahead: list[tuple[int, int | None]] = [(len(nodes) - 1, None)]
-    while ahead:
-        place, parent = ahead.pop()
-        label, children = nodes[place]
-        ahead += [(child, len(out)) for child in reversed(children)]
-        out.append(NodeWeight(label, float(weights[place]), parent))
-    return out
 
 
 def fragment_weights(
@@ -150,6 +95,20 @@ def fragment_weights(
             found[fragment] = found.get(fragment, 0.0) + weight
     best = sorted(found, key=lambda fragment: -abs(found[fragment]))[:n]
     return [FragmentWeight(_brackets(fragment), found[fragment]) for fragment in best]
+
+
+def tree_nodes(terms: list[Term], x: Any, X: Data) -> list[NodeWeight]:
+    """The nodes of a tree x, the root first, with what terms add to the function at X = [x]."""
+    weights = sum(_gains(term, X) for term in terms)
+    nodes = spelled(x)
+    out: list[NodeWeight] = []
+    ahead: list[tuple[int, int | None]] = [(len(nodes) - 1, None)]
+    while ahead:
+        place, parent = ahead.pop()
+        label, children = nodes[place]
+        ahead += [(child, len(out)) for child in reversed(children)]
+        out.append(NodeWeight(label, float(weights[place]), parent))
+    return out
 
 
 def _gains(term: Term, X: Data) -> Any:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from inspect import isabstract
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from ..data import Data, length, take
 from ..engine.memory import free_memory, memory_words, parse_memory
-from ..kernels.algebra.nystrom import Nystrom, choose_landmarks, is_rank
+from ..kernels.algebra.nystrom import Nystrom, is_rank
+from ..kernels.approximate.rules import Approximated, FeatureRule
 from ..kernels.base import Kernel
 from ..params import Params, one_of, parameter, show
 from .base import Gram
@@ -28,6 +30,11 @@ def _memory(value: Any) -> str | None:
         return None if value is None or parse_memory(value) > 0 else "a positive amount of memory"
     except (TypeError, ValueError):
         return 'a number of bytes or a string like "2 GB"'
+
+
+def _workers(value: Any) -> str | None:
+    count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+    return None if value is None or count else "None or an integer >= 1"
 
 
 def _storage(value: Any) -> str | None:
@@ -61,6 +68,9 @@ class Plan(Params):
         Replace a kernel with more features than this by its :class:`~mercer.Nystrom`
         approximation of that rank; a number below 1 is the share of the trace of K that may be
         lost instead. For ``storage`` "auto" or "lowrank".
+    features : RandomFourier, TensorSketch, Hashing or Landmarks, optional
+        Replace a kernel with more features than this rule gives by its approximation through
+        these, in place of ``rank``.
     device : {"cpu"}
         Where the computation runs.
 
@@ -78,13 +88,14 @@ class Plan(Params):
     """
 
     memory: float | str | None = parameter(None, check=_memory)
-    workers: int | None = parameter(
-        None,
-        check=lambda w: None if w is None or (isinstance(w, int) and w > 0) else "None or >= 1",
-    )
+    workers: int | None = parameter(None, check=_workers)
     storage: str | type[Gram] = parameter("auto", check=_storage)
     device: str = one_of("cpu", "cpu")
     rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))
+    features: FeatureRule | None = parameter(
+        None,
+        check=lambda f: None if f is None or isinstance(f, FeatureRule) else "a rule for features",
+    )
     _doubles = 0  # matrices beside which K has to have room
 
     @property
@@ -96,6 +107,15 @@ class Plan(Params):
     def limit(self) -> float:
         """Bytes beyond which solvers refuse: the budget, if memory was given."""
         return np.inf if self.memory is None else self.budget
+
+    @property
+    def few(self) -> float | None:
+        """How many features are asked for, at most; None if kernels are taken as they are."""
+        return self.rank if self.features is None else self.features.n
+
+    def exact(self) -> Self:
+        """The same plan, which approximates nothing."""
+        return self.replace(rank=None, features=None)
 
     def beside(self, doubles: int) -> Self:
         """The same plan for a solver that holds so many matrices of doubles at once, K included.
@@ -113,9 +133,8 @@ class Plan(Params):
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
         chosen: Any = self._choose(kernel, P, np.inf if small else self.budget)[0]
         if self._approximates(kernel, P):
-            landmarks = take(X, choose_landmarks(kernel, P, self.rank))
-            kernel = Nystrom(kernel, landmarks, self.rank)
-            P = kernel.extend(P)
+            few: Any = self.through(kernel).resolve(X)
+            kernel, P = few, few.extend(P)
         gram = chosen(kernel, P, workers=self.workers)
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
@@ -128,28 +147,40 @@ class Plan(Params):
         return self._choose(kernel, kernel.prepare(X), self.budget)[1]
 
     def _approximates(self, kernel: Kernel, P: Data) -> bool:
-        """Is a rank asked for that the kernel exceeds on these data?"""
-        if self.rank is None or isinstance(kernel, Nystrom):
+        """Are fewer features asked for than the kernel has on these data?"""
+        if self.rank is not None and self.features is not None:
+            raise ValueError("rank and features are two ways to say the same: give one of them.")
+        if self.few is None or isinstance(kernel, Nystrom | Approximated):
             return False
         count = kernel.n_features(P)
-        return count is None or count > self.rank >= 1
+        return count is None or count > self.few >= 1
+
+    def through(self, kernel: Kernel) -> Kernel:
+        """The approximation of a kernel that is asked for; it waits for data."""
+        if self.features is not None:
+            return self.features.approximate(kernel)
+        return Nystrom(kernel, rank=self.rank)
+
+    def _through(self) -> str:
+        """What K is approximated by, in words."""
+        if self.features is not None:
+            return f"K is approximated by {self.features.words()}"
+        size = f"at most {self.rank} features"
+        if self.rank < 1:
+            size = f"features that keep all but {self.rank:.2g} of its trace"
+        return f"K is approximated by {size}, from landmarks that pivoted Cholesky chooses"
 
     def _choose(self, kernel: Kernel, P: Data, budget: float) -> tuple[type[Gram], str]:
-        if self.rank is not None and self.storage not in ("auto", "lowrank"):
+        asked = (
+            f"rank={self.rank!r}" if self.features is None else f"features={show(self.features)}"
+        )
+        if self.few is not None and self.storage not in ("auto", "lowrank"):
             raise ValueError(
-                f"rank={self.rank!r} makes K a product of features, which "
+                f"{asked} makes K a product of features, which "
                 f'storage={show(self.storage)} excludes; use storage="lowrank".'
             )
         if self._approximates(kernel, P):
-            size = (
-                f"at most {self.rank} features"
-                if self.rank >= 1
-                else (f"features that keep all but {self.rank:.2g} of its trace")
-            )
-            return LowRankGram, (
-                f"LowRankGram: asked for by rank={self.rank!r}: K is approximated by {size}, from "
-                f"landmarks that pivoted Cholesky chooses."
-            )
+            return LowRankGram, f"LowRankGram: asked for by {asked}: {self._through()}."
         count = kernel.n_features(P)
         if self.storage == "lowrank" and count is None:
             raise ValueError(

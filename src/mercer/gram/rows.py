@@ -228,9 +228,9 @@ class RowGram(Gram):
 
 def _runs(index: np.ndarray) -> np.ndarray:
     """Start and end of the runs of consecutive numbers."""
-    starts = np.flatnonzero(np.diff(index, prepend=index[:1] - 2) != 1)
-    lengths = np.diff(starts, append=len(index))
-    return np.stack([index[starts], index[starts] + lengths], axis=1)
+    ends = np.append(np.flatnonzero(index[1:] - index[:-1] != 1), len(index) - 1)
+    starts = np.append(0, ends[:-1] + 1)
+    return np.column_stack([index[starts], index[ends] + 1])
 
 
 class FeatureRowGram(RowGram):

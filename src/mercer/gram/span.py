@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .stored import LowRankGram
 
 _STRIP = 4096  # samples whose features are used at a time
+_RESOLVED = 1e-8  # of the longest direction: shorter ones, and rounding divided by it, are small
 _SPARE = 256  # candidates beyond the number of samples that are looked for
 
 
@@ -72,7 +73,11 @@ class Span(ABC):
         """
         s, U = sla.eigh(moments, driver="evd", check_finite=False)
         s = np.where(s > len(s) * np.finfo(float).eps * s.max(), s, 0.0)
-        return s, self.combine(U)
+        return s, self._resolved(U)
+
+    def _resolved(self, weights: np.ndarray) -> np.ndarray:
+        """As :meth:`combine`, of unit vectors: values of the functions are not to be rounding."""
+        return self.combine(weights)
 
 
 class LandmarkSpan(Span):
@@ -105,6 +110,18 @@ class SampleSpan(Span):
         if not np.all(np.diagonal(R)):  # all features are zero
             return np.zeros((len(R), weights.shape[1]))
         return sla.solve_triangular(R, Q.T @ weights, check_finite=False)
+
+    def _resolved(self, weights: np.ndarray) -> np.ndarray:
+        """Without directions that features hardly have, for which coefficients would be huge."""
+        Q, R = self._factors
+        turn, T, pivots = sla.qr(R, pivoting=True, check_finite=False)
+        sizes = np.abs(np.diagonal(T))
+        rank = max(int(np.sum(sizes > _RESOLVED * sizes[0])), 1)
+        found = np.zeros((len(R), weights.shape[1]))
+        if sizes[0] > 0:
+            turned = (Q @ turn[:, :rank]).T @ weights
+            found[pivots[:rank]] = sla.solve_triangular(T[:rank, :rank], turned, check_finite=False)
+        return found
 
     @cached_property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:

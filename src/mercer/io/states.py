@@ -70,7 +70,12 @@ def check_state(model: Any) -> None:
             value = getattr(model, name, None)
             if value is None:
                 continue
-            parts = enumerate(value) if shape.startswith("each ") else [("", value)]
+            parts: list[Any] = [("", value)]
+            if shape.startswith("each "):
+                several = isinstance(value, list | tuple) and len(value) > 0
+                if not several or sizes.setdefault("each", len(value)) != len(value):
+                    raise Unreadable(f"holds a {kind} whose {name} are not one for each view.")
+                parts = list(enumerate(value))
             for view, part in parts:
                 letters = shape.removeprefix("each ").replace(".", str(view)).split()
                 if not _fits(name, part, letters, sizes):
@@ -116,6 +121,9 @@ def _check_counts(model: Any) -> None:
             known = bool(np.all((model.support_ >= 0) & (model.support_ < model.n_features_in_)))
         else:
             known = length(model.support_vectors_) == total
+        k = len(support) if hasattr(model, "classes_") else 2  # then there is one function
+        functions = len(model.dual_coef_) == k - 1 and len(model.intercept_) == k * (k - 1) // 2
+        known = known and functions and k == len(getattr(model, "classes_", (0, 1)))
         if np.min(support) < 0 or np.sum(support) != total or not known:
             raise Unreadable("holds a machine whose support vectors are not as many as it says.")
     codes = getattr(model, "_codes", None)

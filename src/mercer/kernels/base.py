@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..gram.base import Gram
     from ..gram.plan import Plan
     from ..rkhs.function import RKHSFunction
+    from .approximate.rules import FeatureRule
     from .formula import Formula
 
 Tile = Callable[[slice, slice], np.ndarray]
@@ -369,6 +370,10 @@ class Kernel(Params, ABC):
         from .algebra.anchored import Through
 
         return Through(self, points)
+
+    def approximate(self, features: FeatureRule) -> Kernel:
+        """This kernel through few features: random ones, sketches, hashed ones or landmarks."""
+        return features.approximate(self)
 
     def restrict(self, condition: Callable[[Data], np.ndarray]) -> Kernel:
         """This kernel on the samples that satisfy a condition; others are refused."""

@@ -23,8 +23,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from .vectors.base import squared_norms
 
 SQUARED, TAXICAB, INNER = "squared", "taxicab", "inner"
 _DIGITS = ".10g"  # to which directions of lengthscales have to agree
+_MOST_TERMS = 256  # of a sum of products
 
 Block = Any  # an array, or a number that stands for a constant one
 Dual = tuple[Block, Block]  # values, and derivatives
@@ -58,6 +59,9 @@ class Profile:
         Is g not a smooth function at 0, so that d has to be exact there?
     cusped : bool
         Is the slope infinite at 0?
+    spread : callable, optional
+        (rng, m) -> m draws of s, if g is a mixture E exp(-s^2 r^2 / 2) of Gaussians, where
+        weight r^2 = w d: then s times a standard normal vector is a random frequency of g.
     """
 
     name: str
@@ -67,6 +71,9 @@ class Profile:
     slope: Callable[[np.ndarray], np.ndarray] | None = field(default=None, compare=False)
     kinked: bool = False
     cusped: bool = False
+    spread: Callable[[np.random.Generator, int], np.ndarray] | None = field(
+        default=None, compare=False
+    )
 
     @classmethod
     def of(cls, kernel: Any, weight: float = 1.0, *without: str) -> Profile:
@@ -86,6 +93,7 @@ class Profile:
             kernel.slope,
             getattr(kernel, "kinked", False),
             getattr(kernel, "cusped", False),
+            kernel.spread if "spread" in vars(owner) else None,
         )
 
     def at(self, d: Any) -> np.ndarray:
@@ -94,6 +102,20 @@ class Profile:
 
 
 # ---- formulas ------------------------------------------------------------------------------
+class Term(NamedTuple):
+    """A product: a number, atoms, and factors f(x) f(y)."""
+
+    weight: float
+    atoms: tuple[Atom, ...] = ()
+    factors: tuple[np.ndarray, ...] = ()
+
+    def times(self, other: Term) -> Term:
+        """The product of two of them."""
+        return Term(
+            self.weight * other.weight, self.atoms + other.atoms, self.factors + other.factors
+        )
+
+
 class Formula(ABC):
     """k(x, y) on prepared samples x; the same tree, on other samples, gives the samples y."""
 
@@ -116,6 +138,10 @@ class Formula(ABC):
     @abstractmethod
     def dual(self, see: Callable[[Atom], Dual]) -> Dual:
         """Values and derivatives, from those of atoms, by the rules of calculus."""
+
+    @abstractmethod
+    def terms(self) -> list[Term]:
+        """The same function as a sum of products, multiplied out."""
 
     def nodes(self) -> Iterator[Formula]:
         """The whole tree, from left to right."""
@@ -231,6 +257,9 @@ class Atom(Formula):
     def dual(self, see: Callable[[Atom], Dual]) -> Dual:
         return see(self)
 
+    def terms(self) -> list[Term]:
+        return [Term(1.0, (self,))]
+
     def scaled_atom(self) -> tuple[float, Atom] | None:
         return 1.0, self
 
@@ -252,6 +281,9 @@ class Number(Formula):
 
     def dual(self, see: Callable[[Atom], Dual]) -> Dual:
         return self.value, 0.0
+
+    def terms(self) -> list[Term]:
+        return [Term(self.value)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +316,9 @@ class Plus(_Two):
         (k, dk), (h, dh) = self.left.dual(see), self.right.dual(see)
         return k + h, dk + dh
 
+    def terms(self) -> list[Term]:
+        return self.left.terms() + self.right.terms()
+
 
 class Times(_Two):
     """A product."""
@@ -297,6 +332,9 @@ class Times(_Two):
     def dual(self, see: Callable[[Atom], Dual]) -> Dual:
         (k, dk), (h, dh) = self.left.dual(see), self.right.dual(see)
         return k * h, k * dh + h * dk
+
+    def terms(self) -> list[Term]:
+        return _multiplied(self.left.terms(), self.right.terms())
 
     def scaled_atom(self) -> tuple[float, Atom] | None:
         for number, other in ((self.left, self.right), (self.right, self.left)):
@@ -333,6 +371,9 @@ class Raised(Formula):
         lower = k ** (self.exponent - 1)
         return lower * k, self.exponent * lower * dk
 
+    def terms(self) -> list[Term]:
+        return reduce(_multiplied, [self.base.terms()] * self.exponent)
+
 
 @dataclass(frozen=True, eq=False)
 class Rescale(Formula):
@@ -358,6 +399,9 @@ class Rescale(Formula):
 
     def dual(self, see: Callable[[Atom], Dual]) -> Dual:
         raise NotImplementedError("The factors f(x) have derivatives that a formula does not know.")
+
+    def terms(self) -> list[Term]:
+        return _multiplied(self.base.terms(), [Term(1.0, (), (self.factor,))])
 
     @property
     def dtype(self) -> np.dtype:
@@ -402,6 +446,16 @@ def power(block: np.ndarray, exponent: int) -> np.ndarray:
             assert result is not None
             return result
         block = np.multiply(block, block, out=None if result is block else block)
+
+
+def _multiplied(left: list[Term], right: list[Term]) -> list[Term]:
+    """The product of two sums, as a sum."""
+    if len(left) * len(right) > _MOST_TERMS:
+        raise ValueError(
+            f"a formula of more than {_MOST_TERMS} terms is not multiplied out; approximate the "
+            f"kernel by landmarks."
+        )
+    return [a.times(b) for a in left for b in right]
 
 
 def _fixed(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -9,16 +11,21 @@ import numpy as np
 from ..data import length
 
 _VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statement about
+_OF_VALUES = ("grad_input", "grad_theta", "grad_theta_diag", "log_tiles", "log_diag")
+_REAL = (np.float32, np.float64)
 
 
 def settle(cls: Any, base: Any) -> None:
     """Give a new class the defaults of ``base`` where what it inherits is not about its values.
 
     ``tiles`` and ``diag`` of a parent are not those of a class with its own ``pairwise``, its
-    features not those of a class with its own blocks, and its formula not that of a class with any
-    values of its own. A class whose values are those of its parent, and only faster, says so by
-    stating them again: ``features = Parent.features``.
+    features, gradients and logarithms not those of a class with its own blocks, and its formula not
+    that of a class with any values of its own. A class whose values are those of its parent, and
+    only faster, says so by stating them again: ``features = Parent.features``. Values of its own
+    ``pairwise`` are floating point numbers, even if they are counts.
     """
+    if "pairwise" in vars(cls):
+        cls.pairwise = _in_floats(cls.pairwise)
     for name in ("tiles", "diag"):
         if _depth(cls, "pairwise") < _depth(cls, name):
             setattr(cls, name, getattr(base, name))
@@ -27,6 +34,9 @@ def settle(cls: Any, base: Any) -> None:
         for name in ("features", "n_features", "features_pay"):
             if blocks < _depth(cls, name):
                 setattr(cls, name, getattr(base, name))
+    for name in _OF_VALUES:
+        if blocks < _depth(cls, name):
+            setattr(cls, name, getattr(base, name))
     if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
         cls.formula = base.formula
 
@@ -41,6 +51,17 @@ def by_tiles(kernel: Any, owner: type, X: Any, Y: Any) -> np.ndarray:
     start = max((d for d in range(mro.index(owner)) if "pairwise" in vars(mro[d])), default=-1) + 1
     tiles = next(vars(parent)["tiles"] for parent in mro[start:] if "tiles" in vars(parent))
     return np.asarray(tiles(kernel, X, Y)(slice(0, length(X)), slice(0, length(Y))))
+
+
+def _in_floats(pairwise: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """The same blocks; integers would make integers of whatever is multiplied with them."""
+
+    @wraps(pairwise)
+    def block(*args: Any, **kwargs: Any) -> np.ndarray:
+        K = np.asarray(pairwise(*args, **kwargs))
+        return K if K.dtype in _REAL else K.astype(np.float64)
+
+    return block
 
 
 def _depth(cls: type, name: str) -> int:

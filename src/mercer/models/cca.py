@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -75,6 +76,7 @@ class KernelView(NamedTuple):
         return take(self.X, self.pivots), dual
 
 
+@dataclass(eq=False, repr=False)
 class KernelCCA(MultiViewModel):
     r"""Kernel canonical correlation analysis: functions of each view that agree with each other.
 
@@ -168,6 +170,15 @@ class KernelCCA(MultiViewModel):
     of kernel canonical correlation analysis*, JMLR 2007.
     """
 
+    n_components: int = 1
+    _: KW_ONLY
+    kernels: Any = None
+    regularization: Any = 0.02
+    form: str = "ridge"
+    rank: Any = "auto"
+    plan: Plan | None = None
+    random_state: Any = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "kernels_",
         "points_",
@@ -177,25 +188,6 @@ class KernelCCA(MultiViewModel):
         "left_out_",
         "_columns",
     )
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        kernels: Any = None,
-        regularization: Any = 0.02,
-        form: str = "ridge",
-        rank: Any = "auto",
-        plan: Plan | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernels = kernels
-        self.regularization = regularization
-        self.form = form
-        self.rank = rank
-        self.plan = plan
-        self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
@@ -319,9 +311,6 @@ class KernelCCA(MultiViewModel):
         self.offsets_ = [part.view.offset(coef) for part, coef in pairs]
         self.left_out_ = np.array([part.left_out for part in parts])
         return self
-
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: nothing but the saved state is needed."""
 
 
 def n_columns(rank: Any, n: int) -> int:

@@ -6,18 +6,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import check_cv
 
 from ..data import Data, length
 from ..gram.plan import Plan
-from ..progress import progress
 from ..solvers.canonical import CanonicalProblem
 from .cca import KernelCCA, KernelView
 from .common import all_or_nothing
+from .grid import CHOSEN, GridSearch, Setting
 from .multiview import as_views, correlate, mean_correlation
 
 
-class KernelCCACV(KernelCCA):
+class KernelCCACV(GridSearch, KernelCCA):
     """Kernel canonical correlation analysis that picks its regularization by cross-validation.
 
     The score is the correlation of the scores on samples held out, averaged over pairs of views,
@@ -68,13 +68,7 @@ class KernelCCACV(KernelCCA):
     1993.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        *KernelCCA.saved_state,
-        "regularization_",
-        "best_params_",
-        "best_score_",
-        "cv_results_",
-    )
+    saved_state: ClassVar[tuple[str, ...]] = (*KernelCCA.saved_state, *CHOSEN, "regularization_")
 
     def __init__(
         self,
@@ -125,31 +119,24 @@ class KernelCCACV(KernelCCA):
         n = length(found[0])
         folds = list(check_cv(self.cv).split(np.empty((n, 1))))
         smallest = min(float(r.min()) for r in candidates)
-        settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
-        tried: list[dict[str, Any]] = []
-        scores: list[np.ndarray] = []
-        for setting in progress(settings, self.verbose):
+
+        def score(setting: Setting) -> np.ndarray:
             model = clone(self).set_params(**clone(setting, safe=False))
             parts = model._make_views(found, sample_weight, smallest)
-            tried += [{**setting, "regularization": _plain(r)} for r in candidates]
-            scores += model._held_out(parts, candidates, folds)
-        self.cv_results_ = {
-            "params": tried,
-            "split_test_scores": np.stack(scores),
-            "mean_test_score": np.stack(scores).mean(axis=1),
-        }
-        best = int(np.argmax(self.cv_results_["mean_test_score"]))
-        self.best_params_ = tried[best]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+            return model._held_out(parts, candidates, folds)
+
+        self._search(self._grid(), [{"regularization": _plain(r)} for r in candidates], score)
         self.regularization_ = self.best_params_["regularization"]
-        return self._refit(found, sample_weight, candidates[best % len(candidates)])
+        final = self._plain(KernelCCA(), self.best_params_, "regularization")
+        self._take_over(final.fit(found, sample_weight=sample_weight))
+        return self
 
     def _held_out(
         self,
         parts: list[KernelView],
         candidates: list[np.ndarray],
         folds: list[tuple[np.ndarray, np.ndarray]],
-    ) -> list[np.ndarray]:
+    ) -> np.ndarray:
         """The mean held-out correlation in every fold, for each regularization."""
         scores = np.empty((len(candidates), len(folds)))
         for f, (train, test) in enumerate(folds):
@@ -160,20 +147,7 @@ class KernelCCACV(KernelCCA):
                 pairs = zip(views, found.coefs, strict=True)
                 R = correlate([view.evaluate(coef, test) for view, coef in pairs])
                 scores[c, f] = mean_correlation(R).mean()
-        return list(scores)
-
-    def _refit(self, views: list[Data], sample_weight: Any, regularization: np.ndarray) -> Self:
-        chosen = {k: v for k, v in self.best_params_.items() if k != "regularization"}
-        shared = ("n_components", "kernels", "form", "rank", "plan", "random_state")
-        final = KernelCCA(
-            regularization=self.regularization_,
-            **{name: clone(getattr(self, name), safe=False) for name in shared},
-        ).set_params(**clone(chosen, safe=False))
-        final.fit(views, sample_weight=sample_weight)
-        for name, value in vars(final).items():
-            if name.endswith("_") or name == "_columns":
-                setattr(self, name, value)
-        return self
+        return scores
 
 
 def _plain(regularization: np.ndarray) -> Any:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from inspect import signature
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils import check_array, check_consistent_length, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, unmasked
 from ..frames import matrix
 from ..kernels.base import Kernel
 from ..kernels.indefinite import warn_if_indefinite
+from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
+
+SEEN = ("n_features_in_", "feature_names_in_")  # what scikit-learn remembers of X
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +75,36 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return whole
+
+
+class KernelEstimator(BaseEstimator):
+    """scikit-learn's base, for estimators with a ``kernel`` on samples of any kind."""
+
+    saved_state: ClassVar[tuple[str, ...]] = SEEN
+    kernel: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    def _as_kernel(self, X: Data, **known: Any) -> Kernel:
+        """The kernel, which may be given by a name, with the parameters that go with it."""
+        names = ("gamma", "degree", "coef0", "kernel_params")
+        given = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return as_kernel(self.kernel, X, **given | known)
+
+
+@dataclass(eq=False, repr=False)
+class KernelByName(KernelEstimator):
+    """An estimator whose kernel may be a name, with parameters as in scikit-learn's KernelRidge."""
+
+    _: KW_ONLY
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
 
 
 def covariance(kernel: Any) -> Any:
@@ -123,6 +158,37 @@ def check_number(
     """A parameter that is not a number or not allowed is refused, in these words."""
     if not (isinstance(value, Real) and allowed(value)):
         raise ValueError(f"{name} must be {words}, got {value!r}.")
+
+
+def check_targets(
+    estimator: BaseEstimator, X: Data, y: Any, dtype: Any = np.float64, **options: Any
+) -> np.ndarray:
+    """Targets or labels, one for each sample; ``options`` are those of scikit-learn's check."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    y = check_array(y, ensure_2d=False, dtype=dtype, input_name="y", **options)
+    check_consistent_length(X, y)
+    return y
+
+
+def check_labels(estimator: Any, X: Data, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and as codes 0..k-1 of the classes, which the estimator remembers."""
+    y = column_or_1d(check_targets(estimator, X, y, None), warn=True)
+    check_classification_targets(y)
+    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    k = len(estimator.classes_)
+    if k < 2:
+        raise ValueError(f"The number of classes has to be greater than one; got {k} class")
+    return y, codes
+
+
+def check_class_weights(classes: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+    """Refuse classes without weight."""
+    empty = np.bincount(codes, weights) == 0
+    if empty.any():
+        first = classes[empty].tolist()[0]
+        raise ValueError(f"all samples of class {first!r} have weight 0; drop them.")
 
 
 def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -> np.ndarray | None:

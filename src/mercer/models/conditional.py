@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
 from ..gram.plan import LEAN, Plan
@@ -24,12 +25,21 @@ from ..solvers.auto import choose, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.pivoted import pivoted_cholesky
-from .common import Regressor, all_or_nothing, check_data, on_vectors
+from .common import (
+    SEEN,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_targets,
+    check_weights,
+    on_vectors,
+)
 
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     r"""The conditional mean embedding: ridge regression from X into the space of a kernel on Y.
 
@@ -90,7 +100,14 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     as regressors*, ICML 2012.
     """
 
+    kernel_x: Any = None
+    kernel_y: Any = None
+    _: KW_ONLY
+    alpha: Any = "auto"
+    plan: Plan | None = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
+        *SEEN,
         "kernel_x_",
         "kernel_y_",
         "X_fit_",
@@ -100,22 +117,7 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         "loo_",
         "dual_coef_",
         "_sample_weight",
-        "n_features_in_",
-        "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel_x: Any = None,
-        kernel_y: Any = None,
-        *,
-        alpha: Any = "auto",
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel_x = kernel_x
-        self.kernel_y = kernel_y
-        self.alpha = alpha
-        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -127,9 +129,8 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     def fit(self, X: Data, y: Data, sample_weight: Any = None) -> Self:
         """Fit the embedding to samples X and outputs y, each of any kind."""
         X = check_data(self, X, _given(self.kernel_x), reset=True)
-        Y = owned(self._check_outputs(y), y)
-        check_consistent_length(X, Y)
-        self._sample_weight = _check_weights(sample_weight, length(X))
+        Y = owned(self._check_outputs(X, y), y)
+        self._sample_weight = check_weights(sample_weight, np.empty(length(X)))
         self.X_fit_, self.Y_fit_ = X, Y
         self.kernel_x_ = as_kernel(_given(self.kernel_x), X).resolve(X)
         self.kernel_y_ = as_kernel(_given(self.kernel_y), _columns(Y)).resolve(Y)
@@ -216,14 +217,11 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         return np.array(found)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _check_outputs(self, y: Data) -> Data:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        if not self._numeric():
+    def _check_outputs(self, X: Data, y: Data) -> Data:
+        if not self._numeric() and y is not None:
+            check_consistent_length(X, y)
             return y
-        return check_array(y, ensure_2d=False, dtype=(np.float64, np.float32), input_name="y")
+        return check_targets(self, X, y, (np.float64, np.float32))
 
     def _numeric(self) -> bool:
         """Does the kernel take outputs to be vectors, or numbers?"""
@@ -288,12 +286,3 @@ def _given(kernel: Any) -> Any:
 def _columns(Y: Data) -> Data:
     """Numbers as vectors of one entry, where a kernel given by name counts features."""
     return Y[:, None] if isinstance(Y, np.ndarray) and Y.ndim == 1 else Y
-
-
-def _check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, np.empty(n), dtype=np.float64)
-    if np.any(weights < 0) or not np.any(weights > 0):
-        raise ValueError("sample_weight must be >= 0, and not all zero.")
-    return None if np.all(weights == 1) else owned(weights, sample_weight)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, check_cv, train_test_split
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length, get_tags, indexable
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_is_fitted,
     column_or_1d,
     has_fit_parameter,
@@ -21,13 +21,14 @@ from sklearn.utils.validation import (
 
 from ..data import Data
 from ..solvers.cholesky import NotPositiveDefiniteError
-from .common import Regressor, all_or_nothing, check_data
+from .common import SEEN, Regressor, all_or_nothing, check_data, check_targets, check_weights
 from .ridge import KernelRidge
 
 METHODS = ("auto", "jackknife+", "cv+", "split")
 _ENTRIES = 2**22  # of the array (new samples) x (training samples) that is held at a time
 
 
+@dataclass(eq=False, repr=False)
 class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     r"""Prediction intervals for any regressor, by how wrong it is on samples it has not seen.
 
@@ -105,33 +106,23 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     Statistics 2021.
     """
 
+    estimator: Any
+    _: KW_ONLY
+    method: str = "auto"
+    level: float = 0.9
+    cv: Any = 10
+    calibration_size: float = 0.25
+    random_state: Any = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
+        *SEEN,
         "estimator_",
         "estimators_",
         "residuals_",
         "method_",
         "_fold",
         "_trained",
-        "n_features_in_",
-        "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        method: str = "auto",
-        level: float = 0.9,
-        cv: Any = 10,
-        calibration_size: float = 0.25,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.level = level
-        self.cv = cv
-        self.calibration_size = calibration_size
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -286,13 +277,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         self, X: Data, y: Any, sample_weight: Any
     ) -> tuple[Data, np.ndarray, np.ndarray | None, np.ndarray]:
         """The samples, targets and weights in use, and which ones these are."""
-        if y is None:
-            raise ValueError(
-                "ConformalRegressor requires y to be passed, but the target y is None."
-            )
-        y = check_array(y, ensure_2d=False, dtype=(np.float64, np.float32), input_name="y")
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
+        y = column_or_1d(check_targets(self, X, y, (np.float64, np.float32)), warn=True)
         (X,) = indexable(X)
         if sample_weight is None:
             return X, y, None, np.ones(len(y), dtype=bool)
@@ -301,12 +286,10 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
                 f"sample_weight was given, but fit of {self.estimator!r} does not take it; leave "
                 f"it out."
             )
-        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
-        if np.any(weights < 0) or not np.any(weights > 0):
-            raise ValueError("sample_weight must be >= 0, and not all zero.")
+        weights = check_weights(sample_weight, y)
+        if weights is None or weights.all():
+            return X, y, weights, np.ones(len(y), dtype=bool)
         used = weights > 0
-        if used.all():
-            return X, y, weights, used
         if get_tags(self.estimator).input_tags.pairwise:
             raise ValueError("sample_weight must be > 0 with a kernel matrix; drop the others.")
         return _safe_indexing(X, np.flatnonzero(used)), y[used], weights[used], used

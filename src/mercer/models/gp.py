@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.base import MultiOutputMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length
@@ -22,7 +23,16 @@ from ..search.outcome import Tuning
 from ..solvers import criteria
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.weight_space import Factor, factors_of
-from .common import Regressor, all_or_nothing, check_data, check_number, covariance
+from .common import (
+    SEEN,
+    KernelEstimator,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_number,
+    check_targets,
+    covariance,
+)
 from .gp_evidence import evidences, joint_evidence, near
 from .gp_parts import ProcessPart, draw, summands
 from .gp_posterior import NewSamples, exact, is_approximate, make_gram, search_rows
@@ -31,7 +41,8 @@ _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observati
 _NONE = np.zeros(1)
 
 
-class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
     r"""Gaussian process regression.
 
     .. math:: y_i = f(x_i) + e_i, \quad f \sim GP(0, k), \quad e_i \sim N(0, \alpha)
@@ -104,7 +115,18 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapters 2 and 5.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
+    kernel: Any = None
+    _: KW_ONLY
+    alpha: Any = None
+    optimizer: str | None = "lbfgs"
+    fixed: tuple[str, ...] = ()
+    n_restarts_optimizer: int = 0
+    normalize_y: bool = True
+    random_state: Any = None
+    plan: Plan | None = None
+
+    saved_state = (
+        *SEEN,
         "kernel_",
         "alpha_",
         "log_marginal_likelihood_value_",
@@ -114,35 +136,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
         "_noise",
         "_y_mean",
         "_y_scale",
-        "n_features_in_",
-        "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        alpha: Any = None,
-        optimizer: str | None = "lbfgs",
-        fixed: tuple[str, ...] = (),
-        n_restarts_optimizer: int = 0,
-        normalize_y: bool = True,
-        random_state: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.optimizer = optimizer
-        self.fixed = fixed
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.normalize_y = normalize_y
-        self.random_state = random_state
-        self.plan = plan
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @all_or_nothing
     def fit(self, X: Data, y: Any) -> Self:
@@ -150,19 +144,12 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
         X = check_data(self, X, covariance(self.kernel), reset=True)
-        if y is None:
-            raise ValueError(
-                "GaussianProcessRegressor requires y to be passed, but the target y is None."
-            )
-        y = check_array(
-            y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y"
-        )
+        y = check_targets(self, X, y, ensure_all_finite="allow-nan")
         if np.isnan(y).any():
             raise ValueError(
                 "Input y contains NaN: drop these rows, or take MultiOutputKernelRidge, which "
                 "allows for missing entries of several outputs."
             )
-        check_consistent_length(X, y)
         if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
             raise ValueError("y is so large that its square is no number; divide it by a constant.")
         self._y_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])
@@ -373,7 +360,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
         if known and noise.shape[1] > 1:
             options = {"scale": np.zeros(n), "matrices": 2 * noise.shape[1] + 2}
             problem = np.hstack([Y, noise]), 1.0, joint_evidence
-        rng, plan = check_random_state(self.random_state), self.plan or Plan()
+        rng = check_random_state(self.random_state)
         some = search_rows(n, self.plan, rng)
         if some is not None:
             X, options["scale"] = rows_of(kernel, X, some), options["scale"][some]
@@ -387,8 +374,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, BaseEstimator):
             rng=rng,
             least=_LEAST_NOISE * spread / unit,
             unit=unit,
-            limit=plan.limit,
-            workers=plan.workers,
+            plan=self.plan,
             **options,
         )
         found.warn()

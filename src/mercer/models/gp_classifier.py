@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.base import Gram
@@ -19,7 +17,15 @@ from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..search.descent import rows_of, search
 from ..solvers.laplace import Mode, laplace_evidence, mode_of
-from .common import Classifier, all_or_nothing, check_data, covariance
+from .common import (
+    SEEN,
+    Classifier,
+    KernelEstimator,
+    all_or_nothing,
+    check_data,
+    check_labels,
+    covariance,
+)
 from .gp_posterior import NewSamples, exact, make_gram, search_rows
 
 _MATRICES = 5  # of all samples that are there at once in a step of the search
@@ -54,7 +60,8 @@ class Latent:
         return mean, np.maximum(variance, 0.0)
 
 
-class GaussianProcessClassifier(Classifier, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class GaussianProcessClassifier(Classifier, KernelEstimator):
     r"""Gaussian process classification.
 
     .. math:: P(y = 1 \mid x) = \sigma(f(x)), \quad f \sim GP(0, k)
@@ -108,37 +115,22 @@ class GaussianProcessClassifier(Classifier, BaseEstimator):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 3.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
+    kernel: Any = None
+    _: KW_ONLY
+    optimizer: str | None = "lbfgs"
+    fixed: tuple[str, ...] = ()
+    n_restarts_optimizer: int = 0
+    random_state: Any = None
+    plan: Plan | None = None
+
+    saved_state = (
+        *SEEN,
         "classes_",
         "kernels_",
         "X_train_",
         "_codes",
         "log_marginal_likelihood_value_",
-        "n_features_in_",
-        "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        optimizer: str | None = "lbfgs",
-        fixed: tuple[str, ...] = (),
-        n_restarts_optimizer: int = 0,
-        random_state: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.optimizer = optimizer
-        self.fixed = fixed
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.random_state = random_state
-        self.plan = plan
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @all_or_nothing
     def fit(self, X: Data, y: Any) -> Self:
@@ -146,18 +138,7 @@ class GaussianProcessClassifier(Classifier, BaseEstimator):
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
         X = check_data(self, X, covariance(self.kernel), reset=True)
-        if y is None:
-            raise ValueError(
-                "GaussianProcessClassifier requires y to be passed, but the target y is None."
-            )
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
-        check_classification_targets(y)
-        check_consistent_length(X, y)
-        self.classes_, self._codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(self.classes_)} class"
-            )
+        _, self._codes = check_labels(self, X, y)
         self.X_train_ = X
         kernel = as_kernel(covariance(self.kernel), X).resolve(X)
         rng = check_random_state(self.random_state)
@@ -207,7 +188,7 @@ class GaussianProcessClassifier(Classifier, BaseEstimator):
     ) -> Kernel:
         if self.optimizer is None or not len(kernel.theta):
             return kernel
-        some, plan = search_rows(len(labels), self.plan, rng), self.plan or Plan()
+        some = search_rows(len(labels), self.plan, rng)
         if some is not None:
             rare = np.flatnonzero(~np.isin(labels, labels[some]))
             some = np.sort(np.append(some[1:], rare[:1])) if len(rare) else some
@@ -220,8 +201,7 @@ class GaussianProcessClassifier(Classifier, BaseEstimator):
             laplace_evidence,
             scale=np.zeros(len(labels)),
             matrices=_MATRICES,
-            limit=plan.limit,
-            workers=plan.workers,
+            plan=self.plan,
             fixed=(*self.fixed, "alpha"),
             n_restarts=self.n_restarts_optimizer,
             rng=rng,

@@ -12,6 +12,7 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
 from ..kernels.algebra.nystrom import Nystrom
+from ..kernels.approximate.rules import Approximated
 from ..kernels.base import Kernel
 from ..search.descent import SAMPLE
 from ..solvers.weight_space import Factor, FeatureFactor
@@ -126,7 +127,8 @@ def exact(kernel: Kernel, given: Any) -> Kernel:
 
 def is_approximate(kernel: Kernel, given: Any) -> bool:
     """Is this the approximation, by a plan, of the kernel that was given?"""
-    return isinstance(kernel, Nystrom) and not isinstance(given, Nystrom)
+    through = Nystrom | Approximated
+    return isinstance(kernel, through) and not isinstance(given, through)
 
 
 def search_size(n: int, plan: Plan | None) -> int:
@@ -135,9 +137,9 @@ def search_size(n: int, plan: Plan | None) -> int:
     A search computes all of K of its samples in each step. Who asks for few features does not want
     that: as many samples as features are enough for those few numbers, or 500.
     """
-    if plan is None or plan.rank is None:
+    if plan is None or plan.few is None:
         return n
-    return min(n, max(SAMPLE, int(plan.rank) if plan.rank >= 1 else 0))
+    return min(n, max(SAMPLE, int(plan.few)))
 
 
 def search_rows(n: int, plan: Plan | None, rng: np.random.RandomState) -> np.ndarray | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length
 from ..gram.base import Gram
@@ -13,11 +14,22 @@ from ..gram.span import Span
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
+from .common import SEEN, check_data
+
+KEPT = ("kernel_", "X_fit_", "dual_coef_", "n_samples_seen_", *SEEN)  # what they save, at least
+
+_ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:
     """The operator of a few samples that stand for all, as features, as that of all was."""
-    return kernel.gram(X, (plan or Plan()).replace(storage="lowrank", rank=None))
+    return kernel.gram(X, (plan or Plan()).exact().replace(storage="lowrank"))
+
+
+def unseen(kernel: Kernel, X: Data, seen: np.ndarray) -> np.ndarray:
+    """k(x, x) less the part of it that features of the training samples have; rounding is 0."""
+    prior = kernel.diag(kernel.prepare(X)).astype(np.float64)
+    return np.where(prior - seen > _ROUNDING * prior, prior - seen, 0.0)
 
 
 class KeepsSamples:
@@ -29,7 +41,10 @@ class KeepsSamples:
 
     _keeps_all = False  # set on a model by whoever asks it for what only all samples can tell
 
+    kernel: Any
     plan: Plan | None
+    dual_coef_: np.ndarray
+    intercept_: Any
     kernel_: Kernel
     X_fit_: Data
     gram_: Any
@@ -63,6 +78,12 @@ class KeepsSamples:
         if not hasattr(self, "n_samples_seen_"):  # a file that had all samples, always
             self.n_samples_seen_ = length(self.X_fit_)
         self.gram_ = self.kernel_.gram(self.X_fit_, self.plan) if self._has_all else self._few()
+
+    def _values(self, X: Data) -> np.ndarray:
+        """f(x) + b for every sample of X."""
+        check_is_fitted(self)
+        X = check_data(self, X, self.kernel, reset=False)
+        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
 
     def _function(self, coef: np.ndarray) -> RKHSFunction:
         """sum_i c_i k(x_i, .): of k itself where the samples are its landmarks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -28,6 +29,7 @@ _STRIP = 4096  # rows at a time
 _CLOSE = 1e-6  # covariances with eigenvalues closer to zero than this lose too many digits
 
 
+@dataclass(eq=False, repr=False)
 class CCA(MultiViewModel):
     r"""Canonical correlation analysis: projections of each view that agree with each other.
 
@@ -89,6 +91,12 @@ class CCA(MultiViewModel):
     analysis of several sets of variables*, Biometrika 1971.
     """
 
+    n_components: int = 2
+    _: KW_ONLY
+    regularization: Any = 0.0
+    form: str = "ridge"
+    scale: bool = True
+
     saved_state: ClassVar[tuple[str, ...]] = (
         "weights_",
         "means_",
@@ -97,19 +105,6 @@ class CCA(MultiViewModel):
         "_scales",
         "_columns",
     )
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        regularization: Any = 0.0,
-        form: str = "ridge",
-        scale: bool = True,
-    ) -> None:
-        self.n_components = n_components
-        self.regularization = regularization
-        self.form = form
-        self.scale = scale
 
     @all_or_nothing
     def fit(self, X: Any, y: Data = None, sample_weight: Any = None) -> Self:
@@ -207,9 +202,6 @@ class CCA(MultiViewModel):
         self.loadings_ = [
             _loadings(C[part, part], coef) for part, coef in zip(parts, coefs, strict=True)
         ]
-
-    def _restore(self) -> None:
-        """What :func:`mercer.load` calls: nothing but the saved state is needed."""
 
 
 def _covariance(arrays: list[np.ndarray], means: list[np.ndarray], p: np.ndarray) -> np.ndarray:

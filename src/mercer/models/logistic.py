@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -11,10 +12,11 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
-from .common import Classifier, all_or_nothing, check_weights
+from .common import Classifier, all_or_nothing
 from .machine import RepresenterMachine, best_class
 
 
+@dataclass(eq=False, repr=False)
 class KernelLogisticRegression(Classifier, RepresenterMachine):
     r"""Kernel logistic regression.
 
@@ -78,26 +80,16 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     Zhu & Hastie, *Kernel logistic regression and the import vector machine*, 2005.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "classes_")
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int | None = None
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state = (*RepresenterMachine.saved_state, "classes_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
@@ -147,14 +139,6 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
         """The mean of -log p(y_i | x_i) by the model of all others, weighted as in the fit."""
         logs = _log_probabilities(self.leave_one_out())
         return -float(np.average(logs[np.arange(len(logs)), self._targets], weights=self._weights))
-
-    def _check_labels(
-        self, X: Data, y: Any, sample_weight: Any
-    ) -> tuple[Data, np.ndarray, np.ndarray | None]:
-        """X, codes of the classes, and weights."""
-        X, y = self._check_fit(X, y, "classes")
-        weights = check_weights(sample_weight, y, self.class_weight)
-        return X, self._check_classes(y, weights), weights
 
     def _likelihood(self) -> tuple[Loss, np.ndarray]:
         """The loss, and the labels in its form."""

@@ -2,64 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.base import MultiOutputMixin
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..kernels.notation.named import as_kernel
 from ..solvers.auto import solve_ridge
-from .common import Classifier, Regressor, all_or_nothing, check_data, check_number, check_weights
-from .kept import KeepsSamples
+from .common import (
+    Classifier,
+    KernelEstimator,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_labels,
+    check_number,
+    check_targets,
+    check_weights,
+)
+from .kept import KEPT, KeepsSamples
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 
 
-class LeastSquaresMachine(KeepsSamples, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class LeastSquaresMachine(KeepsSamples, KernelEstimator):
     """The linear system both machines solve: (K + W^-1 / C) a + b = y, sum a = 0."""
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
-        "intercept_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    C: float = 1.0
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        C: float = 1.0,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        plan: Plan | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.plan = plan
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "intercept_")
 
     def _make_gram(self, X: Data) -> Any:
         check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
-        kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        return kernel.gram(X, self.plan)
+        return self._as_kernel(X).gram(X, self.plan)
 
     def _fit(self, X: Data, Y: np.ndarray, weights: np.ndarray | None) -> None:
         """One system for all columns of Y: the intercept comes from one more right-hand side."""
@@ -70,11 +54,6 @@ class LeastSquaresMachine(KeepsSamples, BaseEstimator):
         self.intercept_ = A.sum(axis=0) / one.sum()
         coef, span = A - one * self.intercept_, self._keep_samples(gram, X)
         self.dual_coef_ = coef if span is None else span.express(coef)
-
-    def _values(self, X: Data) -> np.ndarray:
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
-        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
 
 
 class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
@@ -124,10 +103,7 @@ class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
 
     def _check_fit(self, X: Data, y: Any, sample_weight: Any) -> _Problem:
         X = check_data(self, X, self.kernel, reset=True)
-        if y is None:
-            raise ValueError("LSSVR requires y to be passed, but the target y is None.")
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(X, y)
+        y = check_targets(self, X, y)
         return X, y.reshape(len(y), -1), check_weights(sample_weight, y)
 
     def predict(self, X: Data) -> np.ndarray:
@@ -135,6 +111,7 @@ class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
         return self._values(X)
 
 
+@dataclass(eq=False, repr=False)
 class LSSVC(Classifier, LeastSquaresMachine):
     r"""Least-squares support vector classifier: :class:`LSSVR` on labels ±1, one per class.
 
@@ -166,21 +143,10 @@ class LSSVC(Classifier, LeastSquaresMachine):
     Suykens & Vandewalle, *Least squares support vector machine classifiers*, 1999.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*LeastSquaresMachine.saved_state, "classes_")
+    _: KW_ONLY
+    class_weight: Any = None
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        C: float = 1.0,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        class_weight: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        super().__init__(C=C, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, plan=plan)
-        self.class_weight = class_weight
+    saved_state: ClassVar[tuple[str, ...]] = (*LeastSquaresMachine.saved_state, "classes_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
@@ -191,15 +157,8 @@ class LSSVC(Classifier, LeastSquaresMachine):
     def _check_fit(self, X: Data, y: Any, sample_weight: Any) -> _Problem:
         """Labels as ±1: one column for two classes, else one for each class against the rest."""
         X = check_data(self, X, self.kernel, reset=True)
-        if y is None:
-            raise ValueError("LSSVC requires y to be passed, but the target y is None.")
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
-        check_classification_targets(y)
-        check_consistent_length(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        y, codes = check_labels(self, X, y)
         k = len(self.classes_)
-        if k < 2:
-            raise ValueError(f"The number of classes has to be greater than one; got {k} class")
         weights = check_weights(sample_weight, y, self.class_weight)
         positive = np.arange(1, 2) if k == 2 else np.arange(k)
         return X, np.where(codes[:, None] == positive, 1.0, -1.0), weights

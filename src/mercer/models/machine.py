@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags, check_array, check_consistent_length
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
 from ..gram.plan import Plan
-from ..kernels.notation.named import as_kernel
 from ..losses.base import Loss
 from ..losses.named import as_loss
 from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
-from .common import all_or_nothing, check_data, check_number, check_weights, without_masks
-from .kept import KeepsSamples
+from .common import (
+    KernelEstimator,
+    all_or_nothing,
+    check_class_weights,
+    check_data,
+    check_labels,
+    check_number,
+    check_targets,
+    check_weights,
+    without_masks,
+)
+from .kept import KEPT, KeepsSamples
 
 
-class RepresenterMachine(KeepsSamples, BaseEstimator):
+class RepresenterMachine(KeepsSamples, KernelEstimator):
     """What estimators share whose solution is f = sum_i c_i k(x_i, .) + b."""
 
     saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
+        *KEPT,
         "intercept_",
         "n_iter_",
-        "n_features_in_",
-        "feature_names_in_",
         "_targets",
         "_weights",
     )
@@ -53,12 +55,6 @@ class RepresenterMachine(KeepsSamples, BaseEstimator):
     _targets: Any  # of all samples, if these are kept
     _weights: Any
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     @property
     def rkhs_function_(self) -> RKHSFunction:
         """The fitted function, without the intercept, as an element of H_k."""
@@ -66,42 +62,33 @@ class RepresenterMachine(KeepsSamples, BaseEstimator):
         return self._function(self.dual_coef_)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _check_fit(self, X: Data, y: Any, kind: str) -> tuple[Data, np.ndarray]:
-        """X and y, numbers or labels; parameters are checked before any work."""
+    def _check_X(self, X: Data) -> Data:
+        """Samples; parameters are checked before any work."""
         check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         if self.max_iter is not None and not self.max_iter >= 1:
             raise ValueError(f"max_iter must be None or >= 1, got {self.max_iter!r}.")
-        X = check_data(self, X, self.kernel, reset=True)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        labels = kind in ("sign", "classes")
-        dtype = None if labels else np.float64
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=dtype, input_name="y"), warn=True)
-        check_consistent_length(X, y)
-        if labels:
-            check_classification_targets(y)
-        return X, y
+        return check_data(self, X, self.kernel, reset=True)
 
-    def _check_classes(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Remember the classes; labels as codes 0..k-1."""
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        k = len(self.classes_)
-        if k < 2:
-            raise ValueError(f"The number of classes has to be greater than one; got {k} class")
-        empty = np.bincount(codes, weights) == 0
-        if empty.any():
-            raise ValueError(
-                f"all samples of class {self.classes_[empty][0]} have weight 0; drop them."
-            )
-        return codes
+    def _check_fit(self, X: Data, y: Any) -> tuple[Data, np.ndarray]:
+        """Samples and numbers."""
+        X = self._check_X(X)
+        return X, column_or_1d(check_targets(self, X, y), warn=True)
+
+    def _check_labels(
+        self, X: Data, y: Any, sample_weight: Any
+    ) -> tuple[Data, np.ndarray, np.ndarray | None]:
+        """Samples, codes of the classes, and weights."""
+        X = self._check_X(X)
+        y, codes = check_labels(self, X, y)
+        weights = check_weights(sample_weight, y, getattr(self, "class_weight", None))
+        check_class_weights(self.classes_, codes, weights)
+        return X, codes, weights
 
     def _make_gram(self, X: Data, loss: Loss | None = None, solver: str = "auto") -> Any:
         """The operator, with room for what the solver of a loss makes of it."""
         room = 0 if loss is None else matrices_of(loss, solver, self.fit_intercept)
-        gram: Any = (self.plan or Plan()).beside(room).gram(as_kernel(self.kernel, X), X)
+        gram: Any = (self.plan or Plan()).beside(room).gram(self._as_kernel(X), X)
         self.X_fit_, self.gram_, self.kernel_ = X, gram, gram.kernel
         return gram
 
@@ -154,16 +141,12 @@ class RepresenterMachine(KeepsSamples, BaseEstimator):
             'storage="dense") without a rank',
         )
 
-    def _values(self, X: Data) -> np.ndarray:
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
-        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
-
 
 def _on_labels(machine: Any) -> bool:
     return as_loss(machine.loss).targets in ("sign", "classes")
 
 
+@dataclass(eq=False, repr=False)
 class KernelMachine(RepresenterMachine):
     r"""Learning with any loss and the norm of an RKHS.
 
@@ -237,28 +220,17 @@ class KernelMachine(RepresenterMachine):
     Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "loss_", "classes_")
+    kernel: Any = "rbf"
+    loss: Any = "squared"
+    alpha: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    solver: str = "auto"
+    tol: float = 1e-5
+    max_iter: int | None = None
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        loss: Any = "squared",
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-5,
-        max_iter: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -283,12 +255,13 @@ class KernelMachine(RepresenterMachine):
         kind = self.loss_.targets
         if self.solver == "newton" and not self.loss_.smooth:
             raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
-        X, y = self._check_fit(X, y, kind)
-        weights = check_weights(sample_weight, y)
-        labels = kind in ("sign", "classes")
-        if not labels:
-            self.loss_.check_targets(y, weights, self.fit_intercept)
-        self._targets, self._weights = self._check_classes(y, weights) if labels else y, weights
+        if kind in ("sign", "classes"):
+            X, self._targets, weights = self._check_labels(X, y, sample_weight)
+        else:
+            X, self._targets = self._check_fit(X, y)
+            weights = check_weights(sample_weight, self._targets)
+            self.loss_.check_targets(self._targets, weights, self.fit_intercept)
+        self._weights = weights
         self._make_gram(X, self.loss_, self.solver)
         solved = [self._solve(self.loss_, y, weights, self.solver) for y in self._columns()]
         self._keep(solved)

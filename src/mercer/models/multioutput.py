@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.base import MultiOutputMixin
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..kernels.algebra.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
 from ..kernels.given.precomputed import Precomputed
-from ..kernels.notation.named import as_kernel
 from ..solvers.cholesky import CholeskyFactor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
 from ..solvers.output import learn_output
-from .common import Regressor, all_or_nothing, check_data
-from .kept import few_gram
+from .common import (
+    KernelByName,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_targets,
+    check_weights,
+)
+from .kept import KEPT, few_gram, unseen
 from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
 
 
-class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     r"""Kernel ridge regression in the space of an operator-valued kernel.
 
     .. math:: \min_{f \in H_K} \sum_i w_i \|y_i - f(x_i)\|^2 + \alpha \|f\|^2
@@ -116,53 +122,16 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
     Bonilla, Chai & Williams, *Multi-task Gaussian process prediction*, NIPS 2007.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "output_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
-        "_axes",
-        "_spectrum",
-        "_weights",
-        "_observed",
-        "n_iter_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    alpha: Any = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    output: Any = "identity"
+    tol: float = 1e-8
+    max_iter: int = 1000
+    plan: Plan | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        kernel: Any = "linear",
-        output: Any = "identity",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        plan: Plan | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.output = output
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
-        self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        return tags
+    saved_state = (*KEPT, "output_", "_axes", "_spectrum", "_weights", "_observed", "n_iter_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
@@ -170,7 +139,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
         if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < np.inf):
             raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
         X = check_data(self, X, self._scalar_kernel, reset=True)
-        Y, weights = _check_targets(X, y, sample_weight)
+        Y, weights = self._check_targets(X, y, sample_weight)
         flat = Y.ndim == 1
         Y = Y[:, None] if flat else Y
         kernel = self._operator_kernel(X, Y.shape[1])
@@ -259,7 +228,8 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
         (K, B), s = self.gram_.kronecker[0], np.asarray(self._spectrum)
         values = np.asarray(K.cross(X) @ self._axes, dtype=np.float64)
         spectrum = KroneckerSpectrum(np.eye(len(s)), s, B)
-        prior = np.outer(np.sum(values**2, axis=1), np.diag(B))
+        own = np.sum(values**2, axis=1)
+        prior = np.outer(own + unseen(self.kernel_.scalar, X, own), np.diag(B))
         explained = spectrum.explained_variance(values * np.sqrt(s), float(self.alpha))
         variance = np.maximum(prior - explained, 0)
         return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
@@ -285,6 +255,18 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
         return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
 
     # ---- the parts of fit ------------------------------------------------------------------
+    def _check_targets(
+        self, X: Data, y: Any, sample_weight: Any
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets, NaN where missing, and weights."""
+        Y = check_targets(self, X, y, (np.float64, np.float32), ensure_all_finite="allow-nan")
+        missing = np.isnan(Y).all(axis=0)
+        if np.any(missing):
+            raise ValueError(
+                f"Input y contains NaN only in output {int(np.argmax(missing))}: drop that column."
+            )
+        return Y, check_weights(sample_weight, Y)
+
     @property
     def _scalar_kernel(self) -> Any:
         return self.kernel.scalar if isinstance(self.kernel, OperatorKernel) else self.kernel
@@ -309,15 +291,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
             raise ValueError(f"output must be {wanted}, got {B!r}.")
         if len(B) != T:
             raise ValueError(f"output must be {T} x {T}, as y has {T} columns; got {np.shape(B)}.")
-        kernel = as_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
-        return Separable(kernel, np.array(B, dtype=float)).resolve(X)
+        return Separable(self._as_kernel(X), np.array(B, dtype=float)).resolve(X)
 
     def _learn(
         self, gram: OperatorGram, Y: np.ndarray, weights: np.ndarray | None
@@ -343,30 +317,3 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, BaseEstimator):
         self._axes = getattr(self, "_axes", None)  # not in files with all samples, always
         make = self.kernel_.gram if self._axes is None else partial(few_gram, self.kernel_)
         self.gram_ = make(self.X_fit_, self.plan)
-
-
-def _check_targets(X: Data, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Targets, NaN where missing, and weights."""
-    if y is None:
-        raise ValueError(
-            "MultiOutputKernelRidge requires y to be passed, but the target y is None."
-        )
-    Y = check_array(
-        y,
-        ensure_2d=False,
-        dtype=(np.float64, np.float32),
-        ensure_all_finite="allow-nan",
-        input_name="y",
-    )
-    check_consistent_length(X, Y)
-    missing = np.isnan(Y).all(axis=0)
-    if np.any(missing):
-        raise ValueError(
-            f"Input y contains NaN only in output {int(np.argmax(missing))}: drop that column."
-        )
-    if sample_weight is None:
-        return Y, None
-    weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
-    if np.any(weights < 0) or not np.any(weights > 0):
-        raise ValueError("sample_weight must be >= 0, and not all zero.")
-    return Y, None if np.all(weights == 1) else weights

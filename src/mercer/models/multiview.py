@@ -201,6 +201,9 @@ class MultiViewModel(ViewMethods, ClassNamePrefixFeaturesOutMixin, TransformerMi
             raise AttributeError(f"{type(self).__name__} has no {name}.")
         return columns[0][name]
 
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: nothing but the saved state is needed."""
+
     @property
     def _n_features_out(self) -> int:
         return len(self.correlations_)

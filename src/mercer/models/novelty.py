@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
 from ..data import Data, length
-from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, BoxSolution, multiplier
 from .common import all_or_nothing, check_number, check_weights
@@ -18,6 +18,7 @@ from .svm_report import report_of
 _ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
 
 
+@dataclass(eq=False, repr=False)
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     r"""One-class support vector machine: a level set that holds a fraction 1 - nu of the data.
 
@@ -57,34 +58,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     high-dimensional distribution*, 2001.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.saved_state, "offset_")
+    _: KW_ONLY
+    nu: float = 0.5
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: Any = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state = (*SupportVectorMachine.saved_state, "offset_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight
 
 from ..data import Data, length, take
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
+from ..kernels.approximate.rules import Approximated
 from ..kernels.base import Kernel
-from ..kernels.notation.named import as_gamma, as_kernel
+from ..kernels.notation.named import as_gamma
 from ..ownership import owned
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
-from .common import all_or_nothing, check_data
+from .common import SEEN, all_or_nothing, check_data, check_weights
 from .kept import few_gram
 from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
 from .pca_subspace import PrincipalSubspace, in_precision_of
@@ -28,6 +28,7 @@ _LANDMARKS = 500
 SOLVERS = ("auto", "dense", "arpack", "randomized", "krylov", "nystrom")
 
 
+@dataclass(eq=False, repr=False)
 class KernelPCA(PrincipalSubspace):
     r"""Kernel principal component analysis.
 
@@ -129,7 +130,23 @@ class KernelPCA(PrincipalSubspace):
     Schölkopf, Smola & Müller, *Nonlinear component analysis as a kernel eigenvalue problem*, 1998.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
+    n_components: int | None = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    eigen_solver: str = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: Any = "auto"
+    remove_zero_eig: bool = False
+    random_state: Any = None
+    copy_X: bool = True
+    n_jobs: int | None = None
+    plan: Plan | None = None
+
+    saved_state = (
+        *SEEN,
         "kernel_",
         "X_fit_",
         "eigenvalues_",
@@ -141,58 +158,11 @@ class KernelPCA(PrincipalSubspace):
         "_affine",
         "_totals",
         "_stream",
-        "n_features_in_",
-        "feature_names_in_",
     )
-
-    gram_: Any
-    solution_: Any
-    _stream: tuple[Any, ...]
-    _affine: tuple[Any, ...]
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        alpha: float = 1.0,
-        fit_inverse_transform: bool = False,
-        eigen_solver: str = "auto",
-        tol: float = 0,
-        max_iter: int | None = None,
-        iterated_power: Any = "auto",
-        remove_zero_eig: bool = False,
-        random_state: Any = None,
-        copy_X: bool = True,
-        n_jobs: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
-        self.plan = plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.fit_inverse_transform
-        tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -223,12 +193,12 @@ class KernelPCA(PrincipalSubspace):
         self._check_parameters()
         first = not hasattr(self, "_stream")
         X = check_data(self, X, self.kernel, reset=first)
-        weights = self._check_weights(X, sample_weight)
+        weights = check_weights(sample_weight, np.empty(length(X)))
         if first:
             self._forget()
             kernel = self._make_kernel(X)
-            if not isinstance(kernel, Nystrom):
-                kernel = Nystrom(kernel, rank=self._landmark_plan().rank)
+            if not isinstance(kernel, Nystrom | Approximated):
+                kernel = self._landmark_plan().through(kernel)
             self.kernel_ = kernel.resolve(X)
             self.n_samples_seen_ = 0
         P = self.kernel_.prepare(X)
@@ -245,7 +215,7 @@ class KernelPCA(PrincipalSubspace):
         """Everything; returns the coordinates of the training samples."""
         self._check_parameters()
         X = check_data(self, X, self.kernel, reset=True, keep=bool(self.copy_X))
-        weights = self._check_weights(X, sample_weight)
+        weights = check_weights(sample_weight, np.empty(length(X)))
         self._forget()
         plan = self._landmark_plan() if self.eigen_solver == "nystrom" else self._plan()
         self.X_fit_, self.n_samples_seen_ = X, length(X)
@@ -323,26 +293,11 @@ class KernelPCA(PrincipalSubspace):
         if self.tol < 0 or self.alpha < 0:
             raise ValueError(f"tol and alpha must be >= 0, got {self.tol!r} and {self.alpha!r}.")
 
-    def _check_weights(self, X: Data, sample_weight: Any) -> np.ndarray | None:
-        if sample_weight is None:
-            return None
-        weights = _check_sample_weight(sample_weight, np.empty(length(X)), dtype=np.float64)
-        if np.any(weights < 0) or not np.any(weights > 0):
-            raise ValueError("sample_weight must be >= 0, and not all zero.")
-        return None if np.all(weights == 1) else weights
-
     def _make_kernel(self, X: Data) -> Kernel:
         gamma = self.gamma
         if isinstance(self.kernel, str):
             gamma = self.gamma_ = as_gamma(gamma, self.kernel, X)
-        return as_kernel(
-            self.kernel,
-            X,
-            gamma=gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        return self._as_kernel(X, gamma=gamma)
 
     def _plan(self) -> Plan:
         jobs = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else None
@@ -355,12 +310,12 @@ class KernelPCA(PrincipalSubspace):
         """The plan with a rank, for "nystrom" and for streams."""
         plan = self._plan()
         enough = max(_LANDMARKS, 10 * (self.n_components or 0))
-        return plan if plan.rank is not None else plan.replace(rank=enough)
+        return plan if plan.few is not None else plan.replace(rank=enough)
 
     def _forget(self) -> None:
         """Nothing of an earlier fit or stream is left."""
         for name in (*self.saved_state, "gram_", "solution_", "subspace_", "_inverse"):
-            if name not in ("n_features_in_", "feature_names_in_"):
+            if name not in SEEN:
                 self.__dict__.pop(name, None)
 
     def _place(self) -> None:

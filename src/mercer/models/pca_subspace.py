@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..data import Data, as_vectors
@@ -17,11 +17,11 @@ from ..rkhs.function import RKHSFunction
 from ..rkhs.preimages import preimage
 from ..rkhs.subspace import Subspace
 from ..solvers.auto import solve_ridge
-from .common import check_data
+from .common import KernelByName, check_data
 from .preimage import lengthened
 
 
-class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelByName):
     """The span of principal components; a subclass finds them."""
 
     kernel: Any
@@ -31,7 +31,11 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     X_fit_: Data
     subspace_: Subspace
     eigenvalues_: np.ndarray
+    gram_: Any
+    solution_: Any
     _totals: tuple[float, float]
+    _stream: tuple[Any, ...]
+    _affine: tuple[Any, ...]
 
     @abstractmethod
     def _plan(self) -> Plan:
@@ -164,7 +168,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _inverse_gram(self) -> Any:
         kernel = self.kernel_.kernel if isinstance(self.kernel_, Nystrom) else self.kernel_
-        return kernel.gram(self.X_transformed_fit_, self._plan().replace(rank=None))
+        return kernel.gram(self.X_transformed_fit_, self._plan().exact())
 
 
 def in_precision_of(X: Data, values: np.ndarray) -> np.ndarray:

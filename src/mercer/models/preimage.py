@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
 from .common import Regressor, all_or_nothing
-from .kept import KeepsSamples
+from .kept import KEPT, KeepsSamples
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty
 _WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales that are tried, in median distances
@@ -45,6 +46,7 @@ def lengthened(scores: np.ndarray, offset: np.ndarray, variance: float) -> np.nd
     return np.asarray(scores * np.maximum(factor, 1)[:, None])
 
 
+@dataclass(eq=False, repr=False)
 class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     r"""Pre-images learned from examples: ridge regression from coordinates s to samples x.
 
@@ -99,29 +101,18 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     Bakır, Weston & Schölkopf, *Learning to find pre-images*, NIPS 2003.
     """
 
+    kernel: Any = None
+    _: KW_ONLY
+    alphas: Any = _ALPHAS
+    plan: Plan | None = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
+        *KEPT,
         "alpha_",
         "leave_one_out_error_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
         "mean_",
         "_flat",
-        "n_features_in_",
-        "feature_names_in_",
     )
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        alphas: Any = _ALPHAS,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alphas = alphas
-        self.plan = plan
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:

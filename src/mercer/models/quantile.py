@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import d2_pinball_score
@@ -14,6 +15,7 @@ from .common import Regressor, all_or_nothing, check_weights, without_masks
 from .machine import RepresenterMachine
 
 
+@dataclass(eq=False, repr=False)
 class KernelQuantileRegressor(Regressor, RepresenterMachine):
     r"""Quantiles of y given x, by the pinball loss.
 
@@ -93,32 +95,22 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
     Fernández-Val & Galichon, *Quantile and probability curves without crossing*, 2010.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*RepresenterMachine.saved_state, "crossings_")
+    quantiles: Any = 0.5
+    _: KW_ONLY
+    alpha: float = 1.0
+    kernel: Any = "rbf"
+    fit_intercept: bool = True
+    tol: float = 1e-4
+    max_iter: int | None = None
+    plan: Plan | None = None
 
-    def __init__(
-        self,
-        quantiles: Any = 0.5,
-        *,
-        alpha: float = 1.0,
-        kernel: Any = "rbf",
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.quantiles = quantiles
-        self.alpha = alpha
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state = (*RepresenterMachine.saved_state, "crossings_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
         quantiles = self._check_quantiles()
-        X, y = self._check_fit(X, y, "real")
+        X, y = self._check_fit(X, y)
         weights = check_weights(sample_weight, y)
         losses = [Quantile(float(q)) for q in quantiles]
         self._make_gram(X, losses[0])

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length
 from ..gram.plan import Plan
-from ..kernels.base import Kernel
-from ..kernels.notation.named import as_kernel
-from ..ownership import owned
 from ..rkhs.function import RKHSFunction
 from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
-from .common import Regressor, all_or_nothing, check_data
-from .kept import KeepsSamples
+from .common import (
+    KernelByName,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_targets,
+    check_weights,
+)
+from .kept import KEPT, KeepsSamples, unseen
 
 SOLVERS = ("auto", *auto.SOLVERS)
 
 
-class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
     r"""Kernel ridge regression.
 
     .. math:: \min_{f \in H_k} \sum_i w_i (y_i - f(x_i))^2 + \alpha \|f\|^2
@@ -90,48 +94,15 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     Saunders, Gammerman & Vovk, *Ridge regression learning algorithm in dual variables*, ICML 1998.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "kernel_",
-        "X_fit_",
-        "dual_coef_",
-        "n_samples_seen_",
-        "_noise",
-        "_axes",
-        "_spectrum",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    alpha: Any = 1
+    _: KW_ONLY
+    kernel: Any = "linear"
+    solver: str | Solver = "auto"
+    tol: float = 1e-8
+    plan: Plan | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        alpha: Any = 1,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        solver: str | Solver = "auto",
-        tol: float = 1e-8,
-        plan: Plan | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.solver = solver
-        self.tol = tol
-        self.plan = plan
-        self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
@@ -216,7 +187,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         X = check_data(self, X, self.kernel, reset=False)
         cross = self.gram_.cross(X)
         if not self._has_all:
-            return self._variance_in_features(cross)
+            return self._variance_in_features(X, cross)
         alphas, noise = self._noise_diagonals()
         prior = self.kernel_.diag(self.kernel_.prepare(X)).astype(float)
         columns = []
@@ -234,18 +205,8 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         self, X: Data, y: Any, sample_weight: Any
     ) -> tuple[Data, np.ndarray, np.ndarray | None]:
         X = check_data(self, X, self.kernel, reset=True)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        Y = check_array(y, ensure_2d=False, dtype=(np.float64, np.float32), input_name="y")
-        check_consistent_length(X, Y)
-        if sample_weight is None:
-            return X, Y, None
-        weights = owned(_check_sample_weight(sample_weight, Y, dtype=np.float64), sample_weight)
-        if np.any(weights < 0) or not np.any(weights > 0):
-            raise ValueError("sample_weight must be >= 0, and not all zero.")
-        return X, Y, None if np.all(weights == 1) else weights
+        Y = check_targets(self, X, y, (np.float64, np.float32))
+        return X, Y, check_weights(sample_weight, Y)
 
     def _check_alpha(self, targets: int) -> np.ndarray:
         alpha = np.atleast_1d(np.asarray(self.alpha, dtype=float))
@@ -258,15 +219,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         return np.broadcast_to(alpha, (targets,))
 
     def _make_gram(self, X: Data) -> Any:
-        kernel: Kernel = as_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
-        return kernel.gram(X, self.plan)
+        return self._as_kernel(X).gram(X, self.plan)
 
     def _keep(
         self, gram: Any, X: Data, coef: np.ndarray, moments: np.ndarray | None = None
@@ -284,8 +237,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
 
     def _without_each(self, X: Data, y: Any, sample_weight: Any) -> np.ndarray:
         X = check_data(self, X, self.kernel, reset=False)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(X, y)
+        y = check_targets(self, X, y)
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
         alphas = self._noise[0] if isinstance(self._noise, tuple) else self._noise
         if length(X) != self.n_samples_seen_ or np.any(alphas == 0):
@@ -303,13 +255,17 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         """One alpha for all columns of a variance, or one for each."""
         return alphas if self.dual_coef_.ndim == 2 and np.ptp(alphas) else alphas[:1]
 
-    def _variance_in_features(self, cross: Any) -> np.ndarray:
-        """sum_j a / (s_j + a) g_j(x)^2, by eigenvalues and eigenvectors of Phi' W Phi."""
+    def _variance_in_features(self, X: Data, cross: Any) -> np.ndarray:
+        """sum_j a / (s_j + a) g_j(x)^2, by eigenvalues and eigenvectors of Phi' W Phi.
+
+        What phi(x) has beside the features of the training samples stays as uncertain as it was.
+        """
         alphas, s = self._different(np.asarray(self._noise)), np.asarray(self._spectrum)[:, None]
         total = s + alphas
         share = np.divide(alphas, total, where=total > 0, out=np.ones_like(total))
         values = np.asarray(cross @ self._axes, dtype=np.float64)
-        variance = np.square(values) @ share
+        squares = np.square(values, out=values)
+        variance = squares @ share + unseen(self.kernel_, X, squares.sum(axis=1))[:, None]
         return variance[:, 0] if len(alphas) == 1 else variance
 
     def _noise_diagonals(self) -> tuple[np.ndarray, Any]:

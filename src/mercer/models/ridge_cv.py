@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import GroupShuffleSplit, ParameterGrid, ShuffleSplit, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, indexable
 
 from ..data import Data, take
 from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
-from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
 from .common import Regressor, all_or_nothing
+from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
-_FITTED = (  # what the final fit leaves behind
-    "dual_coef_", "X_fit_", "n_samples_seen_", "kernel_", "gram_", "solution_", "_noise", "_axes",
-    "_spectrum",
-)  # fmt: skip
 
 
-class KernelRidgeCV(KernelRidge):
+@dataclass(eq=False, repr=False)
+class KernelRidgeCV(GridSearch, KernelRidge):
     """Kernel ridge regression that picks alpha and kernel parameters by cross-validation.
 
     M-fold cross-validation over the grid on a training part, the best setting tested on a part
@@ -93,56 +92,18 @@ class KernelRidgeCV(KernelRidge):
     Rifkin & Lippert, *Notes on regularized least squares*, MIT-CSAIL-TR-2007-025.
     """
 
-    saved_state = (
-        *KernelRidge.saved_state,
-        "alpha_",
-        "best_params_",
-        "best_score_",
-        "test_score_",
-        "cv_results_",
-    )
+    alphas: Any = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+    _: KW_ONLY
+    param_grid: Any = None
+    cv: Any = None
+    test_size: float = 0.0
+    scoring: Any = "neg_mean_squared_error"
+    verbose: bool = False
+    alpha: ClassVar[Any] = property(attrgetter("alpha_"), doc="The alpha of the final fit.")  # type: ignore[misc]
+    solver: ClassVar[str] = "auto"  # type: ignore[misc]  # of the final fit
+    tol: ClassVar[float] = 1e-8  # type: ignore[misc]
 
-    def __init__(
-        self,
-        alphas: Any = (1e-3, 1e-2, 1e-1, 1.0, 10.0),
-        *,
-        kernel: Any = "linear",
-        param_grid: Any = None,
-        cv: Any = None,
-        test_size: float = 0.0,
-        scoring: Any = "neg_mean_squared_error",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        plan: Any = None,
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.alphas = alphas
-        self.kernel = kernel
-        self.param_grid = param_grid
-        self.cv = cv
-        self.test_size = test_size
-        self.scoring = scoring
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.plan = plan
-        self.verbose = verbose
-        self.random_state = random_state
-
-    solver, tol = "auto", 1e-8  # of the final fit
-    best_score_: float
-    alpha_: float
-    best_params_: dict[str, Any]
-    cv_results_: dict[str, Any]
-
-    @property
-    def alpha(self) -> float:
-        """The alpha of the final fit."""
-        return self.alpha_
+    saved_state = (*KernelRidge.saved_state, *CHOSEN, "alpha_", "test_score_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelRidgeCV:
@@ -163,34 +124,29 @@ class KernelRidgeCV(KernelRidge):
             raise ValueError(f"test_size must be >= 0 and < 1, got {self.test_size!r}.")
         X, y, weights = self._check_fit(X, y, sample_weight)
         Y = y[:, None] if y.ndim == 1 else y
+        if groups is not None:
+            check_consistent_length(Y, groups)
+        if self.test_size and not (
+            self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")
+        ):
+            raise ValueError(
+                "cv as a list of splits speaks of all samples, but test_size > 0 takes some of "
+                "them away; use test_size=0 or a splitter."
+            )
         inside, outside = self._parts(len(Y), groups)
         data = self._take(X, inside) if len(outside) else X
         w = None if weights is None else weights[inside]
         of = None if groups is None else np.asarray(groups)[inside]
         folds = None if self.cv is None else _folds(self.cv, data, y[inside], of)
         metric = _metric(self.scoring, y.ndim == 1)
-        tried: list[dict[str, Any]] = []
-        scores: list[np.ndarray] = []
-        for setting in progress(self._settings(data), self.verbose):
+
+        def score(setting: Setting) -> list[np.ndarray]:
             candidate = clone(self).set_params(**clone(setting, safe=False))
             spectrum = RidgeSpectrum(candidate._make_gram(data), w)
-            tried += [{**setting, "alpha": float(alpha)} for alpha in alphas]
-            scores += _all_scores(spectrum, Y[inside], alphas, folds, metric, w)
-        self.cv_results_ = {
-            "params": tried,
-            "split_test_scores": np.stack(scores),
-            "mean_test_score": np.stack(scores).mean(axis=1),
-        }
-        mean = self.cv_results_["mean_test_score"]
-        if np.isnan(mean).all():
-            raise ValueError(
-                f"scoring={self.scoring!r} is not defined on the folds of cv={self.cv!r}: all "
-                f"scores are NaN; use larger folds or another score."
-            )
-        best = int(np.nanargmax(mean))
-        self.best_params_ = tried[best]
-        self.best_score_ = float(mean[best])
-        self.alpha_ = self.best_params_["alpha"]
+            return _all_scores(spectrum, Y[inside], alphas, folds, metric, w)
+
+        self._search(self._settings(data), [{"alpha": alpha} for alpha in alphas.tolist()], score)
+        self.alpha_: float = self.best_params_["alpha"]
         self.test_score_ = np.nan
         if len(outside):
             tested = self._chosen().fit(data, y[inside], w)
@@ -200,8 +156,7 @@ class KernelRidgeCV(KernelRidge):
         final = self._chosen()
         final._keeps_all = self._keeps_all
         final.fit(X, y, sample_weight)
-        for name in _FITTED:
-            setattr(self, name, getattr(final, name))
+        self._take_over(final)
         return self
 
     def plot(self, ax: Any = None) -> Any:
@@ -212,32 +167,16 @@ class KernelRidgeCV(KernelRidge):
         return plot_grid(self.cv_results_, "alpha", ax=ax)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _parts(self, n: int, groups: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The samples to choose with, and those to test with."""
-        if groups is not None:
-            check_consistent_length(np.arange(n), groups)
-        if not self.test_size:
-            return np.arange(n), np.arange(0)
-        if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
-            raise ValueError(
-                "cv as a list of splits speaks of all samples, but test_size > 0 takes some of "
-                "them away; use test_size=0 or a splitter."
-            )
-        draw = ShuffleSplit if groups is None else GroupShuffleSplit
-        splitter = draw(1, test_size=self.test_size, random_state=self.random_state)
-        train, test = next(splitter.split(np.arange(n), groups=groups))
-        return np.sort(train), np.sort(test)
-
     def _take(self, X: Data, rows: np.ndarray, columns: np.ndarray | None = None) -> Data:
         """Some samples; of a given kernel matrix, their values with those of the training part."""
         if self.kernel == "precomputed" or isinstance(self.kernel, Precomputed):
             return np.asarray(X)[np.ix_(rows, rows if columns is None else columns)]
         return take(X, rows)
 
-    def _settings(self, X: Data) -> list[dict[str, Any]]:
+    def _settings(self, X: Data) -> list[Setting]:
         """What to try for each alpha."""
         if not isinstance(self.param_grid, str):
-            return list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
+            return self._grid()
         if self.param_grid != "auto":
             raise ValueError(f'param_grid must be a dict or "auto", got {self.param_grid!r}.')
         scales = [
@@ -257,9 +196,7 @@ class KernelRidgeCV(KernelRidge):
 
     def _chosen(self) -> KernelRidge:
         """A model with the best setting, not fitted."""
-        names = ("kernel", "gamma", "degree", "coef0", "kernel_params", "plan")
-        given = {name: clone(getattr(self, name), safe=False) for name in names}
-        return KernelRidge(**given).set_params(**clone(self.best_params_, safe=False))
+        return self._plain(KernelRidge(), self.best_params_, "alpha", "random_state")
 
 
 class _HeldOut(Regressor, BaseEstimator):

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, as_vectors
 from ..gram.base import Gram
 from ..gram.plan import Plan
-from ..kernels.notation.named import as_kernel
 from ..solvers.semiparametric import SemiparametricProblem
-from .common import Regressor, all_or_nothing, check_data
+from .common import (
+    SEEN,
+    KernelByName,
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_targets,
+    check_weights,
+)
 
 
 class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
@@ -25,7 +32,7 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *("coef_", "null_coef_", "alpha_", "alphas_", "gcv_", "loo_", "degrees_of_freedom_"),
-        *("penalty_", "_held_out", "n_features_in_", "feature_names_in_"),
+        *("penalty_", "_held_out", *SEEN),
     )
     alpha: Any
 
@@ -44,18 +51,8 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
                 raise ValueError(f'alpha must be a number, "gcv" or "loo", got {self.alpha!r}.')
         elif not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) < np.inf:
             raise ValueError(f"alpha must be >= 0 and finite, got {self.alpha!r}.")
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(X, Y)
-        if sample_weight is None:
-            return Y, None
-        weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
-        if np.any(weights < 0) or not np.any(weights > 0):
-            raise ValueError("sample_weight must be >= 0, and not all zero.")
-        return Y, weights
+        Y = check_targets(self, X, y)
+        return Y, check_weights(sample_weight, Y)
 
     def _solve(
         self,
@@ -95,7 +92,8 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
         self._held_out = flat(smoother.leave_one_out())
 
 
-class SemiparametricRidge(SemiparametricModel):
+@dataclass(eq=False, repr=False)
+class SemiparametricRidge(KernelByName, SemiparametricModel):
     r"""Kernel ridge regression beside functions that are not penalised.
 
     .. math:: \min_{h \in H_k,\, d} \sum_i w_i \Big(y_i - h(x_i) - \sum_j d_j p_j(x_i)\Big)^2
@@ -141,34 +139,13 @@ class SemiparametricRidge(SemiparametricModel):
     Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001.
     """
 
+    kernel: Any = "rbf"
+    basis: str | Callable[[Any], Any] = "constant"
+    alpha: Any = 1.0
+    _: KW_ONLY
+    plan: Plan | None = None
+
     saved_state = (*SemiparametricModel.saved_state, "kernel_", "X_fit_")
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        basis: str | Callable[[Any], Any] = "constant",
-        alpha: Any = 1.0,
-        *,
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.basis = basis
-        self.alpha = alpha
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.plan = plan
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
@@ -176,15 +153,7 @@ class SemiparametricRidge(SemiparametricModel):
         X = check_data(self, X, self.kernel, reset=True)
         Y, weights = self._check_targets(X, y, sample_weight)
         P = self._basis(X, len(Y))
-        kernel = as_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
-        gram: Any = kernel.gram(X, self.plan)
+        gram: Any = self._as_kernel(X).gram(X, self.plan)
         self.gram_, self.kernel_, self.X_fit_ = gram, gram.kernel, X
         self._solve(gram, P, Y, weights)
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from math import perm
 from numbers import Integral
@@ -16,22 +17,20 @@ from .common import all_or_nothing
 from .semiparametric import SemiparametricModel
 
 
+@dataclass(eq=False, repr=False)
 class SplineModel(SemiparametricModel):
     """Splines in d variables, with the polynomials of degree < m unpenalised."""
 
-    saved_state = (*SemiparametricModel.saved_state, "points_", "center_", "scale_")
-    points_: np.ndarray
-    center_: np.ndarray
-    scale_: float
+    order: int = 2
+    _: KW_ONLY
+    alpha: Any = "gcv"
+    plan: Plan | None = None
 
-    def __init__(self, order: int = 2, *, alpha: Any = "gcv", plan: Plan | None = None) -> None:
-        self.order = order
-        self.alpha = alpha
-        self.plan = plan
+    saved_state = (*SemiparametricModel.saved_state, "points_", "center_", "scale_")
 
     def _fit(self, X: np.ndarray, y: Any, sample_weight: Any) -> Self:
         m, d, plan = self.order, X.shape[1], self.plan
-        if plan is not None and (plan.rank is not None or plan.storage not in ("auto", "dense")):
+        if plan is not None and (plan.few is not None or plan.storage not in ("auto", "dense")):
             raise ValueError(
                 "the matrix of a spline, which is positive definite only beside its polynomials, "
                 'is stored and has no features; give the plan no rank, and storage="auto".'
@@ -42,10 +41,11 @@ class SplineModel(SemiparametricModel):
                 f"columns; got {m!r}."
             )
         Y, weights = self._check_targets(X, y, sample_weight)
-        self.points_, rows = np.unique(X + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
-        low, high = self.points_.min(axis=0), self.points_.max(axis=0)
-        self.center_ = low + (high - low) / 2
-        self.scale_ = float(np.max(high - low) / 2) or 1.0
+        points, rows = np.unique(X + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
+        low, high = points.min(axis=0), points.max(axis=0)
+        self.points_: np.ndarray = points
+        self.center_: np.ndarray = low + (high - low) / 2
+        self.scale_: float = float(np.max(high - low) / 2) or 1.0
         self._restore()
         P = _monomials(self.gram_.Z, m)
         self._solve(self.gram_, P, Y, weights, rows.reshape(-1), self.scale_ ** (2 * m - d))

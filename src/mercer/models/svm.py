@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
-from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum, multiplier
 from .common import check_number
@@ -17,6 +15,7 @@ from .svm_pairs import Solved, VectorClassifier
 _ROUNDING = 1e-15  # of squared distances of two convex hulls, in units of k(x, x)
 
 
+@dataclass(eq=False, repr=False)
 class SVC(VectorClassifier):
     r"""Support vector classifier.
 
@@ -90,42 +89,8 @@ class SVC(VectorClassifier):
     1999.
     """
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        C: float = 1.0,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: Any = 200,
-        class_weight: Any = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.plan = plan
+    _: KW_ONLY
+    C: float = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -174,6 +139,7 @@ class SVC(VectorClassifier):
         return 0.0 if np.isinf(self.C) else super()._precision()
 
 
+@dataclass(eq=False, repr=False)
 class NuSVC(VectorClassifier):
     r"""Support vector classifier in the nu form.
 
@@ -203,42 +169,8 @@ class NuSVC(VectorClassifier):
     *A geometric interpretation of nu-SVM classifiers*, 2000.
     """
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        nu: float = 0.5,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: Any = 200,
-        class_weight: Any = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.plan = plan
+    _: KW_ONLY
+    nu: float = 0.5
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
@@ -18,14 +18,13 @@ from ..gram.rows import RowGram
 from ..gram.tiles import on_pool, run, slices
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import is_negative
-from ..kernels.notation.named import as_kernel
 from ..ownership import owned
 from ..progress import ticker
 from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.coordinate import warm_start
 from ..solvers.smo import solve_box
 from ..solvers.working_set import SMALLEST
-from .common import check_data, check_number, on_vectors
+from .common import SEEN, KernelEstimator, check_data, check_number, on_vectors
 from .svm_report import DualReport
 from .svm_rows import training_rows
 
@@ -36,10 +35,24 @@ _LEAST = 1e7  # bytes that are needed in any case
 _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
 
 
-class SupportVectorMachine(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class SupportVectorMachine(KernelEstimator):
     """Parameters, data and dual solver of all support vector machines."""
 
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    shrinking: bool = True
+    cache_size: Any = 200
+    verbose: bool = False
+    max_iter: int = -1
+    plan: Plan | None = None
+
     saved_state: ClassVar[tuple[str, ...]] = (
+        *SEEN,
         "kernel_",
         "support_",
         "support_vectors_",
@@ -51,33 +64,12 @@ class SupportVectorMachine(BaseEstimator):
         "reports_",
         "shape_fit_",
         "_how",
-        "n_features_in_",
-        "feature_names_in_",
     )
 
     if_indefinite: ClassVar[str] = (
         "what is found is a stationary point of the dual, without a duality gap"
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
-
-    # set by the constructors of subclasses, with scikit-learn's names
-    kernel: Any
-    gamma: Any
-    degree: int
-    coef0: float
-    tol: float
-    shrinking: bool
-    cache_size: Any
-    verbose: bool
-    max_iter: int
-    plan: Plan | None
-    _how: str  # what was done with K in training, in words
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
     def _check_X(self, X: Data) -> Data:
         check_number("tol", self.tol, "> 0 and finite", lambda tol: 0 < tol < np.inf)
@@ -98,16 +90,18 @@ class SupportVectorMachine(BaseEstimator):
 
     def _blocks(self, X: Data, order: np.ndarray | None = None) -> RowGram:
         """Fix the kernel, and prepare its matrix for the samples in this order."""
-        kernel = as_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        kernel = self._as_kernel(X)
         plan = self.plan or _TILED
         gram: Any = plan.gram(kernel, X)
         self.kernel_ = getattr(gram, "kernel", kernel)
+        self._psd = self.kernel_.properties.psd  # once, for all pairs of classes
         storage = "auto" if self.plan is None else plan.storage
-        storage = storage if plan.rank is None else "lowrank"
+        storage = storage if plan.few is None else "lowrank"
         K = training_rows(gram, X, self._precision(), order, storage)
         K.limit = plan.limit
         if self.kernel == "precomputed":
             K.how = "as it was given"
+        # what was done with K in training, in words
         self._how = f"trained on {len(K)} samples: K of {K.dtype}, {K.how}"
         if K.matrix is None:
             smallest = 2.0 * SMALLEST * K.dtype.itemsize * len(K)
@@ -147,10 +141,11 @@ class SupportVectorMachine(BaseEstimator):
 
         Looked at on some of them: negative eigenvalues of a part of K are proof.
         """
-        psd = self.kernel_.properties.psd
-        if psd or psd.no:
-            return psd.no
+        if self._psd or self._psd.no:
+            return self._psd.no
         support = np.flatnonzero(beta)
+        if not len(support):  # f is a constant, and no value of k plays a part
+            return False
         some = np.unique(support[np.linspace(0, len(support) - 1, _EIGENVALUES).astype(int)])
         part = np.asarray(K.block(some, some), dtype=np.float64)
         values = np.linalg.eigvalsh((part + part.T) / 2)

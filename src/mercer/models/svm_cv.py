@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    ParameterGrid,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-    train_test_split,
-)
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from ..data import Data, take
 from ..engine.memory import free_memory
 from ..exceptions import ConvergenceWarning
-from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, run
-from ..progress import progress
 from .common import all_or_nothing
+from .grid import CHOSEN, GridSearch, Setting
 from .svm import SVC
 from .svm_base import sum_groups
 from .svm_pairs import PairFit
@@ -38,7 +32,8 @@ _BOUNDED = 0.9  # part of a solution at its bounds from which on it grows with C
 Starts = list[np.ndarray]  # of the pairs of classes
 
 
-class SVCCV(SVC):
+@dataclass(eq=False, repr=False)
+class SVCCV(GridSearch, SVC):
     """Support vector classifier that picks C and kernel parameters by cross-validation.
 
     M-fold cross-validation over the grid on a training part, the best setting tested on a part
@@ -93,62 +88,15 @@ class SVCCV(SVC):
     Chapelle & Vapnik, *Model selection for support vector machines*, 1999.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        *SVC.saved_state,
-        "C_",
-        "best_params_",
-        "best_score_",
-        "test_score_",
-        "cv_results_",
-    )
+    Cs: Any = (0.1, 1.0, 10.0, 100.0)
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    param_grid: Any = None
+    cv: Any = 5
+    test_size: float = 0.2
+    C: ClassVar[Any] = property(attrgetter("C_"), doc="The C of the fitted machine.")  # type: ignore[misc]
 
-    def __init__(
-        self,
-        Cs: Any = (0.1, 1.0, 10.0, 100.0),
-        *,
-        param_grid: Any = None,
-        cv: Any = 5,
-        test_size: float = 0.2,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: Any = 200,
-        class_weight: Any = None,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        verbose: bool = False,
-        random_state: Any = None,
-        plan: Plan | None = None,
-    ) -> None:
-        self.Cs = Cs
-        self.param_grid = param_grid
-        self.cv = cv
-        self.test_size = test_size
-        self.verbose = verbose
-        self.random_state = random_state
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.plan = plan
-
-    @property
-    def C(self) -> float:  # type: ignore[override]
-        """The C of the fitted machine."""
-        return self.C_
+    saved_state = (*SVC.saved_state, *CHOSEN, "C_", "test_score_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -170,36 +118,29 @@ class SVCCV(SVC):
         if groups is not None:
             groups = column_or_1d(groups)
             check_consistent_length(X, groups)
-        inside, outside = self._held_out(codes, groups)
+        inside, outside = self._parts(len(codes), groups, codes)
         folds = self._folds(codes, groups, inside, weights > 0)
         data = take(X, inside)
-        tried: list[dict[str, Any]] = []
-        scores: list[np.ndarray] = []
         firsts: list[Starts | None] = [None] * len(folds)
-        late = 0
-        for setting in progress(settings, self.verbose):
-            machine = self._machine(setting)
+        late: list[int] = []
+
+        def score(setting: Setting) -> np.ndarray:
             found, unfinished = _grid_scores(
-                machine, Cs, data, codes[inside], weights[inside], counts[inside], folds, firsts
-            )
-            tried += [{**setting, "C": float(C)} for C in Cs]
-            scores += list(found)
-            late += unfinished
-        if late:
+                self._machine(setting), Cs, data, codes[inside], weights[inside], counts[inside],
+                folds, firsts,
+            )  # fmt: skip
+            late.append(unfinished)
+            return found
+
+        self._search(settings, [{"C": C} for C in Cs.tolist()], score, np.nanmean)
+        if any(late):
+            fits = len(settings) * len(Cs) * len(folds)
             warnings.warn(
-                f"{late} of the {len(scores) * len(folds)} fits of the grid did not converge, and "
+                f"{sum(late)} of the {fits} fits of the grid did not converge, and "
                 f"their scores are rough; raise tol or max_iter, lower C, or scale the data.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.cv_results_ = {
-            "params": tried,
-            "split_test_scores": np.stack(scores),
-            "mean_test_score": np.nanmean(np.stack(scores), axis=1),
-        }
-        best = int(np.argmax(self.cv_results_["mean_test_score"]))
-        self.best_params_ = tried[best]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         self.test_score_ = np.nan
         chosen = self._machine(self.best_params_)
         if len(outside):
@@ -208,9 +149,7 @@ class SVCCV(SVC):
             right = tested.predict(take(X, outside)) == y[outside]
             self.test_score_ = _mean(right, counts[outside])
         chosen.set_params(probability=self.probability).fit(X, y, raw)
-        for name, value in vars(chosen).items():
-            if name not in chosen.get_params(deep=False):
-                setattr(self, name, value)
+        self._take_over(chosen)
         self.C_ = chosen.C
         return self
 
@@ -224,8 +163,8 @@ class SVCCV(SVC):
             raise ValueError(f"Cs must be positive and finite numbers, got {self.Cs!r}.")
         return Cs
 
-    def _settings(self) -> list[dict[str, Any]]:
-        settings = list(ParameterGrid(self.param_grid)) if self.param_grid else [{}]
+    def _settings(self) -> list[Setting]:
+        settings = self._grid()
         for name in {name for setting in settings for name in setting}:
             if name not in _SETTINGS and not name.startswith("kernel__"):
                 raise ValueError(
@@ -235,28 +174,9 @@ class SVCCV(SVC):
         return settings
 
     def _machine(self, setting: dict[str, Any]) -> SVC:
-        names = SVC().get_params(deep=False)
-        given = {name: clone(getattr(self, name), safe=False) for name in names if name != "C"}
-        given |= {"probability": False, "verbose": False}
-        machine = SVC(**given).set_params(**clone(setting, safe=False))
+        machine = self._plain(SVC(), setting, "C", "probability", "verbose")
         machine.classes_ = self.classes_
         return machine
-
-    def _held_out(self, codes: np.ndarray, groups: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The samples to choose by and those to test on, in order."""
-        everything = np.arange(len(codes))
-        if not self.test_size:
-            return everything, np.arange(0)
-        if groups is None:
-            parts = train_test_split(
-                everything, test_size=self.test_size, stratify=codes, random_state=self.random_state
-            )
-        else:
-            splitter = GroupShuffleSplit(
-                1, test_size=self.test_size, random_state=self.random_state
-            )
-            parts = next(splitter.split(everything, codes, groups))
-        return np.sort(parts[0]), np.sort(parts[1])
 
     def _folds(
         self, codes: np.ndarray, groups: Any, inside: np.ndarray, alive: np.ndarray
@@ -315,7 +235,7 @@ def _grid_scores(
     def fold(m: int) -> None:
         train, test = folds[m]
         own = clone(machine)
-        own.kernel_ = machine.kernel_
+        own.kernel_, own._psd = machine.kernel_, machine._psd
         inside = weights * np.bincount(train, minlength=len(codes))
         present = np.unique(codes[inside > 0])
         own.classes_ = machine.classes_[present]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_array, check_consistent_length, compute_class_weight
+from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..data import Data, take
 from ..gram.rows import RowGram
@@ -19,7 +18,7 @@ from ..gram.tiles import cores, on_pool, run
 from ..progress import counted
 from ..solvers.box import BoxProblem, BoxSolution
 from .calibration import Calibration
-from .common import Classifier, all_or_nothing, check_weights
+from .common import Classifier, all_or_nothing, check_class_weights, check_labels, check_weights
 from .svm_base import SupportVectorMachine
 from .svm_report import DualReport, report_of
 
@@ -49,8 +48,16 @@ def _has_probabilities(machine: Any) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class VectorClassifier(Classifier, SupportVectorMachine):
     """What the two classifiers share: one problem per pair of classes, and voting."""
+
+    _: KW_ONLY
+    probability: bool = False
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SupportVectorMachine.saved_state,
@@ -60,13 +67,6 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     )
 
     _pairs = True
-
-    class_weight: Any
-    decision_function_shape: str
-    break_ties: bool
-    probability: bool
-    _calibration: Calibration  # if probability=True
-    random_state: Any
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
@@ -89,28 +89,14 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     def _encode(self, X: Data, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
         """Labels as 0..k-1, and the weight of each sample, that of its class included."""
         self._check_parameters()
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
-        check_classification_targets(y)
-        check_consistent_length(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(self.classes_)} class"
-            )
+        y, codes = check_labels(self, X, y)
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         if not np.all((self.class_weight_ >= 0) & np.isfinite(self.class_weight_)):
             raise ValueError(f"class_weight must be >= 0 and finite, got {self.class_weight!r}.")
         weights = self.class_weight_[codes]
         if (own := check_weights(sample_weight, y)) is not None:
             weights = weights * own
-        empty = np.bincount(codes, weights) == 0
-        if empty.any():
-            first = self.classes_[empty].tolist()[0]
-            raise ValueError(f"all samples of class {first!r} have weight 0; drop them.")
+        check_class_weights(self.classes_, codes, weights)
         return codes, weights
 
     def _fit_pairs(

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from ..data import Data
-from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, multiplier
-from .common import Regressor, all_or_nothing, check_number, check_weights
+from .common import Regressor, all_or_nothing, check_number, check_targets, check_weights
 from .svm_base import SupportVectorMachine, fill_up
 from .svm_report import DualReport, report_of
 
 Solved = tuple[np.ndarray, DualReport, str]  # beta, certificate, why the solver stopped early
 
 
+@dataclass(eq=False, repr=False)
 class VectorRegressor(Regressor, SupportVectorMachine):
     """What the two regressors share: f(x) = sum_i beta_i k(x_i, x) + b."""
 
-    C: float
+    _: KW_ONLY
+    C: float = 1.0
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
         check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
         self._check_parameters()
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
         X = self._check_X(X)
-        y = column_or_1d(
-            check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True
-        )
-        check_consistent_length(X, y)
+        y = column_or_1d(check_targets(self, X, y), warn=True)
         C = np.full(len(y), float(self.C))
         if (weights := check_weights(sample_weight, y)) is not None:
             C *= weights
@@ -63,6 +56,7 @@ class VectorRegressor(Regressor, SupportVectorMachine):
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class SVR(VectorRegressor):
     r"""Support vector regression.
 
@@ -98,34 +92,8 @@ class SVR(VectorRegressor):
     Drucker, Burges, Kaufman, Smola & Vapnik, *Support vector regression machines*, 1996.
     """
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: Any = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        plan: Plan | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.plan = plan
+    _: KW_ONLY
+    epsilon: float = 0.1
 
     def _check_parameters(self) -> None:
         check_number("epsilon", self.epsilon, ">= 0 and finite", lambda e: 0 <= e < np.inf)
@@ -137,6 +105,7 @@ class SVR(VectorRegressor):
         return solution.beta, report_of(problem, solution, [-b], b), solution.trouble
 
 
+@dataclass(eq=False, repr=False)
 class NuSVR(VectorRegressor):
     r"""Support vector regression that chooses the width of its tube.
 
@@ -173,36 +142,10 @@ class NuSVR(VectorRegressor):
     Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, 2000.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*VectorRegressor.saved_state, "epsilon_")
+    _: KW_ONLY
+    nu: float = 0.5
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: Any = 200,
-        verbose: bool = False,
-        max_iter: int = -1,
-        plan: Plan | None = None,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.plan = plan
+    saved_state = (*VectorRegressor.saved_state, "epsilon_")
 
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)

@@ -11,9 +11,9 @@ from scipy.stats import binom, binomtest
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..data import Data, length
+from .figure import canvas
 from .intervals import intervals, quantiles_of
 from .regression import _ORDER
-from .svm import _canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,7 +185,7 @@ def _wilson(right: np.ndarray) -> tuple[float, float]:
 
 def _square(ax: Axes | None) -> tuple[str, Any]:
     """Axes from 0 to 1 with the diagonal, and the next hue."""
-    drawn: Any = _canvas(ax)
+    drawn: Any = canvas(ax)
     if ax is None:
         drawn.figure.set_size_inches(4.4, 4.2)
     if not drawn.lines:

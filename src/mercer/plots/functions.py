@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .figure import axes
+from .figure import canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,11 +105,7 @@ def plot_kernel(
 
 def _canvas(ax: Axes | None) -> Axes:
     """The axes given, or those of a new, wide figure; with a line at 0."""
-    drawn = axes(ax)
-    if ax is None:
-        drawn.figure.set_size_inches(6.4, 3.6)
-    for side in ("top", "right"):
-        drawn.spines[side].set_visible(False)
+    drawn = canvas(ax)
     drawn.axhline(0, color="0.8", linewidth=0.8, zorder=0)
     return drawn
 

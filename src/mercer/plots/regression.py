@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data import Data, as_vectors, is_frame
+from .figure import canvas
 from .functions import _grid
 from .intervals import LEVEL, as_columns, intervals, middle, normal_quantile
-from .svm import _HUES, _POINTS, _around, _canvas, _legend, _Section
+from .svm import _HUES, _POINTS, _around, _legend, _Section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +102,7 @@ def plot_fit(
     targets = _check_targets(y, line.x, max(1, curves.shape[1]))
     draws = _draws(model, T, samples, rng)
 
-    alone, ax = ax is None, _canvas(ax)
+    alone, ax = ax is None, canvas(ax)
     start = len({drawn.get_gid() for drawn in ax.lines} - {None})
     for j in range(max(1, curves.shape[1])):
         hue = _ORDER[(start + j) % len(_ORDER)]
@@ -167,7 +168,7 @@ def plot_process(
     """
     t = _grid(where)
     K = kernel(t[:, None])
-    ax = _canvas(ax)
+    ax = canvas(ax)
     if level is not None:
         edge = normal_quantile(level) * np.sqrt(np.maximum(np.diagonal(K), 0))
         _draw_band(t, -edge, edge, {"color": "0.55"}, ax, alpha=0.18)

@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data import Data, as_vectors, is_frame, length
-from .figure import axes
+from .figure import axes, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ def plot_losses(ax: Axes | None = None) -> Axes:
     >>> from mercer.plots.svm import plot_losses
     >>> ax = plot_losses()  # doctest: +SKIP
     """
-    ax = _canvas(ax)
+    ax = canvas(ax)
     u = np.linspace(-2, 2.5, _POINTS)
     hinge = np.maximum(0, 1 - u)
     thin: dict[str, Any] = {"linewidth": 1.2, "zorder": 2}
@@ -164,7 +164,7 @@ def plot_tube(model: Any, X: Data, y: Any, ax: Axes | None = None) -> Axes:
     epsilon = model.epsilon if epsilon is None else epsilon
     t = _around(x[:, 0], _POINTS)
     f = model.predict(t[:, None])
-    alone, ax = ax is None, _canvas(ax)
+    alone, ax = ax is None, canvas(ax)
     words = rf"tube $f \pm {epsilon:.2g}$"
     ax.fill_between(
         t, f - epsilon, f + epsilon, color=_HUES[1], alpha=0.15, linewidth=0, label=words
@@ -298,16 +298,6 @@ def _ring(points: np.ndarray, bounded: np.ndarray, ax: Axes) -> None:
         if at.any():
             a, b = points[at].T
             ax.scatter(a, b, s=size, marker=mark, linewidths=width, label=words, **ring)
-
-
-def _canvas(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new, wide figure."""
-    drawn = axes(ax)
-    if ax is None:
-        drawn.figure.set_size_inches(6.4, 3.6)
-    for side in ("top", "right"):
-        drawn.spines[side].set_visible(False)
-    return drawn
 
 
 def _legend(ax: Axes, below: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import Data, as_vectors
-from .figure import axes
+from .figure import axes, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def plot_null(result: TestResult, ax: Axes | None = None) -> Axes:
     """
     if result.null is None and result.distribution is None:
         raise ValueError("this result holds no null distribution to draw.")
-    ax = _canvas(ax)
+    ax = canvas(ax)
     style: dict[str, Any] = {"color": _ONE, "alpha": 0.45, "label": "if the hypothesis holds"}
     if result.null is not None:
         count = min(60, max(10, round(np.sqrt(len(result.null)))))
@@ -85,7 +85,7 @@ def plot_witness(X: Data, Y: Data, kernel: Any = None, ax: Axes | None = None) -
         )
     w = witness(A, B, kernel)
     if A.shape[1] == 1:
-        return _on_the_line(w, A[:, 0], B[:, 0], _canvas(ax))
+        return _on_the_line(w, A[:, 0], B[:, 0], canvas(ax))
     return _in_the_plane(w, A, B, axes(ax))
 
 
@@ -142,12 +142,3 @@ def _around(values: np.ndarray, count: int) -> np.ndarray:
     low, high = float(values.min()), float(values.max())
     margin = 0.08 * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, count)
-
-
-def _canvas(ax: Axes | None) -> Axes:
-    drawn = axes(ax)
-    if ax is None:
-        drawn.figure.set_size_inches(6.4, 3.6)
-    for side in ("top", "right"):
-        drawn.spines[side].set_visible(False)
-    return drawn

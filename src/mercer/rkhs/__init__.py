@@ -10,6 +10,7 @@ FLAT = {
     "expansion": "MercerExpansion",
     "fourier": "FourierFunction FourierSpace top_hat",
     "function": "RKHSFunction",
+    "known": "KnownEmbedding",
     "operator": "HSOperator covariance cross_covariance outer",
     "preimages": "PreImages preimage",
 }

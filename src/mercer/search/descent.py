@@ -13,6 +13,7 @@ from ..data import Data, length, take
 from ..engine.memory import free_memory, require_memory
 from ..engine.threads import blas_for
 from ..exceptions import DomainError
+from ..gram.plan import Plan
 from ..gram.tiles import contract, evaluate
 from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.power import Power
@@ -58,8 +59,7 @@ def search(
     matrices: float = 3,
     least: float = _ALPHA[0],
     unit: float = 1.0,
-    limit: float = np.inf,
-    workers: int | None = None,
+    plan: Plan | None = None,
 ) -> Tuning:
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
 
@@ -69,14 +69,13 @@ def search(
     (the lengthscale of a feature, to infinity): with all samples it begins again.
     ``matrices`` says how many n x n arrays a measure needs, ``least`` how small alpha may become.
     Where the criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and
-    of weights in the kernel are multiples of it. ``limit`` is the memory that a plan allows, and
-    ``workers`` its threads.
+    of weights in the kernel are multiples of it. A ``plan`` limits memory and threads.
     """
-    n = length(X)
+    n, plan = length(X), plan or Plan()
     needs = matrices * 8.0 * n * n
-    require_memory(needs, f"the gradient of a criterion on {n} samples", limit)
+    require_memory(needs, f"the gradient of a criterion on {n} samples", plan.limit)
     most, least = _ALPHA[1] * unit, least * unit
-    limits = (least, most), unit, workers, limit - needs
+    limits = (least, most), unit, plan.workers, plan.limit - needs
     whole = _Objective(kernel, X, Y, alpha, measure, scale, fixed, *limits)
     around = np.clip([whole.start - _AROUND, whole.start + _AROUND], *whole.bounds.T)
     starts = [whole.start, *(rng.uniform(*around) for _ in range(n_restarts))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,10 @@ def _solve_cg(
 ) -> Solution:
     """K + alpha W^-1 is the same system for positive weights; samples of weight 0 drop out."""
     if weights is not None and np.any(weights == 0):
-        raise ValueError(
-            "the iterative solver needs sample_weight > 0; drop the samples of weight 0."
-        )
+        used, coef = np.flatnonzero(weights), np.zeros(Y.shape)
+        found = _solve_cg(gram.subset(used), Y[used], alpha, weights[used], tol=tol, rng=rng)
+        coef[used] = found.coef
+        return replace(found, coef=coef)
     noise = np.full(len(Y), alpha) if weights is None else alpha / weights
     return solve_cg(gram, Y, noise, tol=tol, rng=rng)
 

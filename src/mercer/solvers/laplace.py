@@ -65,7 +65,7 @@ def mode_of(gram: Gram, y: np.ndarray, factors: int = 1) -> Mode:
     if pays(gram):
         require_room(gram, factors)
         return find_mode(gram, y)
-    what = f"the factors of {len(gram)} samples"
+    what = f"factorising K of {len(gram)} samples"
     K = gram.dense(what, 8.0 * (factors + 1) * len(gram) ** 2)
     return find_mode(K.astype(np.float64, copy=False), y)
 

@@ -18,6 +18,7 @@ from ..data import Data, as_vectors, length, take
 from ..kernels.base import Kernel
 from ..kernels.vectors.distances import SquaredDistances
 from ..kernels.vectors.radial import Gaussian, Laplacian
+from .nulls import MonteCarlo, counted_pvalue, exceeds, permutation_pvalue
 
 _SAMPLE = 1000  # samples whose distances set the range of bandwidths
 _NARROWEST, _WIDEST = 0.02, 0.95  # quantiles of distances: half of the one, twice the other
@@ -103,7 +104,7 @@ def column_units(Z: np.ndarray) -> Any:
     """The spread of each column (interquartile range or standard deviation); one as a number."""
     low, high = np.quantile(Z, [0.25, 0.75], axis=0)
     spread = (high - low) / _IQR
-    largest = np.abs(Z).max(axis=0)
+    largest = np.abs(Z).max(axis=0).astype(np.float64)
     far = (largest > _SQUARABLE) | (largest < 1 / _SQUARABLE)  # squares overflow, or vanish
     size = np.where(far & (largest > 0), largest, 1.0)
     spread = np.where(spread > 0, spread, size * (Z / size).std(axis=0, dtype=np.float64))
@@ -198,6 +199,40 @@ def combine(
     level = float(values[0])
     exceeding = [np.any(part.lifted(level)[:, 1:] >= level, axis=0) for part in parts]
     return Combined(values, scores, np.any(exceeding, axis=0))
+
+
+def judged(
+    statistics: np.ndarray,
+    tolerance: np.ndarray,
+    name: str,
+    kernels: Sequence[Any] | None,
+    wider: Sequence[Sequence[int]] | None = None,
+) -> tuple[float, MonteCarlo, dict[str, Any]]:
+    """The statistic of a test by permutations, its p-value, and what each of several kernels says.
+
+    Parameters
+    ----------
+    statistics, wider, tolerance
+        As in :func:`combine`.
+    name : str
+        What the statistic of a single kernel is called.
+    kernels : list, optional
+        The kernels of the rows; None if one was given, and its own statistic counts.
+    """
+    if kernels is None:
+        value = float(statistics[0, 0])
+        return value, permutation_pvalue(value, statistics[0, 1:], float(tolerance[0])), {}
+    combined = combine(statistics, wider, tolerance)
+    rows = zip(statistics, tolerance, strict=True)
+    counts = [exceeds(float(row[0]), row[1:], float(tol)).sum() for row, tol in rows]
+    details = {
+        name: statistics[:, 0],
+        "scores": combined.scores[:, 0],
+        "pvalues": (1 + np.array(counts)) / statistics.shape[1],
+        "best": kernels[int(np.argmax(combined.scores[:, 0]))],
+    }
+    found = counted_pvalue(combined.exceeding, combined.values[1:])
+    return float(combined.values[0]), found, details
 
 
 def wider_kernels(n_bandwidths: int) -> list[list[int]]:

@@ -150,10 +150,10 @@ def conditional_independence_test(
     if labels is not None and (null == "permutation" or is_discrete(labels)):
         return _permuted(joint, kernel, labels, n_permutations, rng, plan)
     what = "a test of conditional independence by residuals"
-    if plan is not None and (plan.rank is not None or plan.storage == "lowrank"):
+    if plan is not None and (plan.few is not None or plan.storage == "lowrank"):
         raise ValueError(
             f"{what} stores whole matrices, and knows how many features its regressions need; "
-            f"give the plan no rank."
+            f"give the plan no rank or features."
         )
     require_stored(plan, what, joint.n)
     require_memory(_MATRICES * 8 * joint.n**2, what)

@@ -13,7 +13,7 @@ from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..rkhs.function import RKHSFunction
 from ..rkhs.operator import cross_covariance
-from .planned import planned, require_stored
+from .planned import planned, rank_of, require_stored
 from .variables import Variables
 
 _MATRICES = 4  # of size n x n at the same time
@@ -104,7 +104,7 @@ def coco(
         raise ValueError(f"n_functions must be an integer >= 1, got {n_functions!r}.")
     kernels = pair.kernels([kernel_x, kernel_y])
     if rank is None and plan is not None:
-        rank = plan.rank
+        rank = rank_of(plan)
     if rank is None:
         require_stored(plan, "the constrained covariance", pair.n)
         require_memory(_MATRICES * 8.0 * pair.n**2, "the constrained covariance")

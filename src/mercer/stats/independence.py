@@ -10,13 +10,13 @@ import numpy as np
 from ..data import Data
 from ..gram.plan import Plan
 from . import independence_nulls as without_permutations
-from .aggregate import as_kernels, combine
+from .aggregate import as_kernels, judged
 from .bank import not_finite
 from .independence_grid import wider_combinations
 from .independence_kernels import approximated, blind_spots, candidates_of, rank_of
 from .independence_measures import MEASURES, PermutedMeasure, check_regularization
 from .independence_permutations import PermutedHSIC, memory_of
-from .nulls import counted_pvalue, exceeds, permutation_pvalue, sequential_pvalue
+from .nulls import sequential_pvalue
 from .permutations import Units, exchange
 from .planned import (
     approximated_by,
@@ -26,8 +26,17 @@ from .planned import (
     require_stored,
     threads,
 )
-from .problems import Dependence, Statistic, called, check_null, outcome_of, permuted, shown_as
-from .result import TestResult
+from .problems import (
+    Dependence,
+    Statistic,
+    called,
+    check_count,
+    check_null,
+    outcome_of,
+    permuted,
+    shown_as,
+)
+from .result import TestResult, resampled
 from .two_sample_nulls import too_narrow
 from .variables import Variables, require_spread
 
@@ -221,25 +230,14 @@ def independence_test(
         )
     else:
         all_values = statistics.values(n_permutations)
-        tolerances = statistics.tolerance
-        if not several:
-            value = float(all_values[0, 0])
-            found = permutation_pvalue(value, all_values[0, 1:], float(tolerances[0]))
-        else:
-            graded = [k is None for k in given]
-            wider = wider_combinations(statistics.combinations, candidates, graded)
-            combined = combine(all_values, wider, tolerances)
-            value = float(combined.values[0])
-            found = counted_pvalue(combined.exceeding, combined.values[1:])
-            rows = zip(all_values, tolerances, strict=True)
-            counts = [exceeds(float(row[0]), row[1:], float(tol)).sum() for row, tol in rows]
-            best = statistics.combinations[int(np.argmax(combined.scores[:, 0]))]
-            details = {
-                name if name in MEASURES else "hsic": all_values[:, 0],
-                "scores": combined.scores[:, 0],
-                "pvalues": (1 + np.array(counts)) / all_values.shape[1],
-                "best": tuple(best),
-            }
+        graded = [k is None for k in given]
+        value, found, details = judged(
+            all_values,
+            statistics.tolerance,
+            name if name in MEASURES else "hsic",
+            statistics.combinations if several else None,
+            wider_combinations(statistics.combinations, candidates, graded) if several else None,
+        )
     how = statistics.words + (f", features from {rank} landmarks" if rank else "")
     if stop_after is not None and len(found.draws) < n_permutations:
         how += f", stopped after {stop_after} above"
@@ -249,14 +247,11 @@ def independence_test(
         kind = "pairs" if len(joint) == 2 else "combinations"
         score = f", {what}" if name in MEASURES else ""
         what = f"largest score of {count} {kind} of kernels{score}"
-    return TestResult(
-        statistic=value,
-        pvalue=found.pvalue,
-        method=f"{_test(joint)}, {what} ({len(found.draws)} permutations{how})",
-        hypothesis=_hypothesis(joint),
-        null=found.draws,
-        n_permutations=len(found.draws),
-        pvalue_interval=found.interval,
+    return resampled(
+        value,
+        found,
+        f"{_test(joint)}, {what} ({len(found.draws)} permutations{how})",
+        f"the variables are {'' if len(joint) == 2 else 'jointly '}independent",
         kernel=candidates if several else [kernel for (kernel,) in candidates],
         notes=narrow + notes + approximate + statistics.notes,
         details=details,
@@ -275,15 +270,11 @@ def _permuted(
     """The test of a statistic of one's own."""
     units.check_movable()
     found = permuted(problem, lambda count: units.positions(count, rng), stop_after, verbose)
-    what = called(problem.estimator)
-    return TestResult(
-        statistic=problem.observed,
-        pvalue=found.pvalue,
-        method=f"independence test, {what} ({len(found.draws)} permutations)",
-        hypothesis="the variables are independent",
-        null=found.draws,
-        n_permutations=len(found.draws),
-        pvalue_interval=found.interval,
+    return resampled(
+        problem.observed,
+        found,
+        f"independence test, {called(problem.estimator)} ({len(found.draws)} permutations)",
+        "the variables are independent",
         kernel=problem.kernels,
         computation=_stored(problem, plan),
     )
@@ -312,15 +303,9 @@ def _without_permutations(
     if found.strays:
         return too_narrow(" with ".join(map(repr, kernels)), shown_as(null).strip('"'))
     what = called(estimator) if callable(estimator) else f"HSIC ({estimator})"
-    return TestResult(
-        statistic=found.statistic,
-        pvalue=found.pvalue,
-        method=f"independence test, {what}; p-value from {found.how}",
-        hypothesis="the variables are independent",
-        null=found.null,
-        distribution=found.distribution,
-        n_permutations=0 if found.null is None else len(found.null),
-        pvalue_interval=found.interval,
+    return found.result(
+        f"independence test, {what}",
+        "the variables are independent",
         kernel=kernels,
         notes=() if callable(estimator) else blind_spots([[k] for k in kernels]),
         computation=_stored(problem, plan),
@@ -335,10 +320,7 @@ def _checked(
     if permutations not in PERMUTATIONS:
         listed = ", ".join(map(repr, PERMUTATIONS))
         raise ValueError(f"permutations must be one of {listed}, got {permutations!r}.")
-    if isinstance(n_permutations, bool) or int(n_permutations) != n_permutations:
-        raise ValueError(f"n_permutations must be an integer, got {n_permutations!r}.")
-    if n_permutations < 1:
-        raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
+    check_count(n_permutations)
     if len(joint) > 2 and null != "permutation":
         raise ValueError(f"null={shown_as(null)} is for two variables, got {len(joint)}.")
     if len(joint) > 2 and callable(statistic):
@@ -363,7 +345,3 @@ def _checked(
 
 def _test(joint: Variables) -> str:
     return "independence test" if len(joint) == 2 else f"joint independence test of {len(joint)}"
-
-
-def _hypothesis(joint: Variables) -> str:
-    return f"the variables are {'' if len(joint) == 2 else 'jointly '}independent"

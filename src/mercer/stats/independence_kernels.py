@@ -10,9 +10,9 @@ import numpy as np
 from ..data import take
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
+from . import permutation_test
 from .aggregate import as_kernels
 from .independence_grid import dependence_grid
-from .permutation_test import indefinite, moments_seen
 from .variables import Variables, dense_features
 
 _LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
@@ -74,28 +74,9 @@ def approximated(
 
 def blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:
     """What no kernel of a test can see, in words."""
-    notes: list[str] = []
-    for place, kernels in enumerate(candidates):
-        if doubts := indefinite(kernels):
-            notes.extend(f"variable {place}: {doubt}" for doubt in doubts)
-            continue
-        facts = [k.properties.characteristic for k in kernels]
-        if any(facts):
-            continue
-        which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
-        if len(kernels) == 1 and (seen := moments_seen(kernels[0])):
-            notes.append(
-                f"variable {place}: {kernels[0]!r} sees only how its {seen} depend on the other."
-            )
-        elif all(fact.no for fact in facts):
-            verb = "is not" if len(kernels) == 1 else "is"
-            notes.append(
-                f"variable {place}: {which} {verb} characteristic: some forms of dependence cannot "
-                f"be seen."
-            )
-        else:
-            notes.append(
-                f"variable {place}: it is not known that the kernel is characteristic: some forms "
-                f"of dependence may be missed."
-            )
-    return tuple(notes)
+    words = "forms of dependence", "only how its {} depend on the other"
+    return tuple(
+        f"variable {place}: {note}"
+        for place, kernels in enumerate(candidates)
+        for note in permutation_test.blind_spots(kernels, *words)
+    )

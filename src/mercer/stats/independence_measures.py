@@ -103,7 +103,7 @@ class PermutedMeasure:
         work = float(joint.n) * (1 + n_permutations) * len(self.combinations)
         most = int(np.clip(np.sqrt(_WORK / work), _FEWEST, joint.n))
         count = sum(len(kernels) for kernels in candidates)
-        require_memory(8.0 * joint.n * most * count, f"factors of {most} columns")
+        require_memory(8.0 * joint.n * most * count, f"a factor of {most} columns for each kernel")
         self.computation = f"{count} kernel matrices of {joint.n} samples, by factors"
         self.factors: list[list[np.ndarray]] = []
         lost = 0.0

@@ -203,7 +203,7 @@ class PermutedHSIC:
         if (v, i) not in self._matrices:
             n, kernel = self.joint.n, self.candidates[v][i]
             count = sum(len(kernels) for kernels in self.candidates)
-            what = "the kernel matrices of a permutation test"
+            what = "a permutation test by stored kernel matrices"
             require_memory(4.0 * n**2 * count + 8.0 * n**2, what)
             self.computation = f"{count} kernel matrices of {n} samples, stored in single precision"
             gram = kernel.gram(self.joint.data[v], self.stored)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,17 +15,11 @@ from ..kernels.base import Kernel
 from ..kernels.indefinite import known_indefinite
 from ..kernels.vectors.dot import Linear, Polynomial
 from ..params import show
-from .aggregate import as_kernels, combine, kernel_grid, wider_kernels
-from .nulls import (
-    MonteCarlo,
-    counted_pvalue,
-    exceeds,
-    permutation_pvalue,
-    sequential_pvalue,
-)
+from .aggregate import as_kernels, judged, kernel_grid, wider_kernels
+from .nulls import MonteCarlo, sequential_pvalue
 from .permutations import Units, binned, exchange_samples
 from .planned import landmarks_of, require_features, threads
-from .result import TestResult
+from .result import TestResult, resampled
 from .samples import Relabelled, Samples, relabelled
 from .variables import dense_features
 
@@ -38,32 +32,35 @@ _LARGE = 200_000  # samples from which on kernels are approximated
 _LANDMARKS = 500
 
 
+class Way(NamedTuple):
+    """How samples are permuted; parameters are those of :func:`two_sample_test`."""
+
+    n_permutations: int
+    rng: np.random.Generator
+    groups: Any
+    blocks: Any
+    bins: int | str | None
+    landmarks: int | str | None
+    stop_after: int | None
+    plan: Plan | None
+    verbose: bool
+
+
 def permutation_test(
-    samples: Samples,
-    kernel: Any,
-    n_permutations: int,
-    rng: np.random.Generator,
-    hypothesis: str,
-    *,
-    biased: bool,
-    groups: Any,
-    blocks: Any,
-    bins: int | str | None,
-    landmarks: int | str | None,
-    stop_after: int | None,
-    plan: Plan | None,
-    verbose: bool = False,
+    samples: Samples, kernel: Any, hypothesis: str, way: Way, biased: bool
 ) -> TestResult:
-    """The test by random relabellings; parameters are those of :func:`two_sample_test`."""
+    """The test by random relabellings."""
+    n_permutations, rng, stop_after, plan = way.n_permutations, way.rng, way.stop_after, way.plan
     given = _default(samples, rng) if kernel is None else as_kernels(kernel)
     kernels = [samples.kernel(k, rng) for k in given or [kernel]]
     notes = blind_spots(kernels)
-    landmarks = landmarks_of(plan, landmarks, len(samples))
+    landmarks = landmarks_of(plan, way.landmarks, len(samples))
     kernels, approximate = _approximated(kernels, samples, landmarks, rng)
     require_features(kernels, samples.data, plan)
-    if bins == "auto" and blocks is None:
+    bins = way.bins
+    if bins == "auto" and way.blocks is None:
         bins = _bins_in_memory(samples, n_permutations, plan)
-    units = units_of(samples, len(kernels) * n_permutations, groups, blocks, bins, rng)
+    units = units_of(samples, len(kernels) * n_permutations, bins, way)
     observed = units.of_units(samples.labels, "blocks")[None]
     units.check_movable(observed[0])
     held = 8.0 * len(units) * n_permutations * max(1, len(samples.sizes) - 1)
@@ -80,9 +77,8 @@ def permutation_test(
     def draw(count: int, first: bool = False) -> Relabelled:
         labels = units.shuffled(observed[0], count, rng)
         labels = np.concatenate([observed, labels]) if first else labels
-        drawn = relabelled(
-            used, data, units, labels, biased=biased, workers=workers, verbose=verbose, plan=plan
-        )
+        options: dict[str, Any] = {"workers": workers, "verbose": way.verbose, "plan": plan}
+        drawn = relabelled(used, data, units, labels, biased=biased, **options)
         return Relabelled(*(scale * part for part in drawn))
 
     details: dict[str, Any] = {}
@@ -95,33 +91,15 @@ def permutation_test(
     elif stop_after is not None:
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
     else:
-        statistics, tolerance = draw(n_permutations, first=True)
-        if given is None:
-            value = float(statistics[0, 0])
-            found = permutation_pvalue(value, statistics[0, 1:], float(tolerance[0]))
-        else:
-            wider = wider_kernels(len(kernels) // 2) if kernel is None else None
-            combined = combine(statistics, wider, tolerance)
-            value = float(combined.values[0])
-            found = counted_pvalue(combined.exceeding, combined.values[1:])
-            rows = zip(statistics, tolerance, strict=True)
-            counts = [exceeds(float(row[0]), row[1:], float(tol)).sum() for row, tol in rows]
-            best = kernels[int(np.argmax(combined.scores[:, 0]))]
-            details = {
-                "mmd": statistics[:, 0],
-                "scores": combined.scores[:, 0],
-                "pvalues": (1 + np.array(counts)) / (1 + n_permutations),
-                "best": best,
-            }
+        wider = wider_kernels(len(kernels) // 2) if kernel is None else None
+        compared = None if given is None else kernels
+        value, found, details = judged(*draw(n_permutations, first=True), "mmd", compared, wider)
     stopped = stop_after if len(found.draws) < n_permutations else None
-    return TestResult(
-        statistic=value,
-        pvalue=found.pvalue,
-        method=_words(samples, kernels, given is not None, found, units, stopped),
-        hypothesis=hypothesis,
-        null=found.draws,
-        n_permutations=len(found.draws),
-        pvalue_interval=found.interval,
+    return resampled(
+        value,
+        found,
+        _words(samples, kernels, given is not None, found, units, stopped),
+        hypothesis,
         kernel=kernels if given is not None else kernels[0],
         notes=notes + approximate,
         details=details,
@@ -152,25 +130,18 @@ def _default(samples: Samples, rng: np.random.Generator) -> list[Kernel]:
         raise type(error)(f"{error} Without vectors, a kernel has to be given.") from None
 
 
-def units_of(
-    samples: Samples,
-    work: int,
-    groups: Any,
-    blocks: Any,
-    bins: int | str | None,
-    rng: np.random.Generator,
-) -> Units:
+def units_of(samples: Samples, work: int, bins: int | str | None, way: Way) -> Units:
     """What is permuted: samples, blocks of them, or bins where there is much work."""
-    units = exchange_samples(samples.sizes, groups, blocks)
+    units = exchange_samples(samples.sizes, way.groups, way.blocks)
     if bins == "auto":
-        bins = _BINS if blocks is None and work * float(len(samples)) ** 2 > _WORK else None
+        bins = _BINS if way.blocks is None and work * float(len(samples)) ** 2 > _WORK else None
     if bins is None:
         return units
     if isinstance(bins, str) or int(bins) != bins or bins < 2:
         raise ValueError(f'bins must be a number >= 2, "auto" or None, got {bins!r}.')
-    if blocks is not None:
+    if way.blocks is not None:
         raise ValueError("bins are drawn at random and blocks are not: give one of them.")
-    return binned(samples.labels, int(bins), rng, groups)
+    return binned(samples.labels, int(bins), way.rng, way.groups)
 
 
 def _bins_in_memory(samples: Samples, n_permutations: int, plan: Plan | None) -> int | str:
@@ -215,20 +186,19 @@ def indefinite(kernels: Sequence[Kernel]) -> tuple[str, ...]:
     )
 
 
-def blind_spots(kernels: Sequence[Kernel]) -> tuple[str, ...]:
-    """What no kernel of a test can see."""
-    if notes := indefinite(kernels):
-        return notes
-    if any(k.properties.characteristic for k in kernels):
-        return ()
+def blind_spots(
+    kernels: Sequence[Kernel], what: str = "differences", only: str = "differences of {} only"
+) -> tuple[str, ...]:
+    """What no kernel of a test can see; ``only`` says how it sees moments, if it sees no more."""
     facts = [k.properties.characteristic for k in kernels]
+    if (notes := indefinite(kernels)) or any(facts):
+        return notes
     if len(kernels) == 1 and (seen := moments_seen(kernels[0])):
-        return (f"{kernels[0]!r} sees differences of {seen} only.",)
+        return (f"{kernels[0]!r} sees {only.format(seen)}.",)
     if all(fact.no for fact in facts):
-        which = repr(kernels[0]) if len(kernels) == 1 else "none of the kernels"
-        verb = "is not" if len(kernels) == 1 else "is"
-        return (f"{which} {verb} characteristic: some differences cannot be seen.",)
-    return ("it is not known that the kernel is characteristic: some differences may be missed.",)
+        which = f"{kernels[0]!r} is not" if len(kernels) == 1 else "none of the kernels is"
+        return (f"{which} characteristic: some {what} cannot be seen.",)
+    return (f"it is not known that the kernel is characteristic: some {what} may be missed.",)
 
 
 def moments_seen(kernel: Kernel) -> str | None:

@@ -14,6 +14,7 @@ from ..engine.memory import memory_words, require_memory
 from ..exceptions import DenseWarning, warn
 from ..gram.base import Gram
 from ..gram.plan import Plan
+from ..kernels.approximate.rules import Landmarks
 from ..kernels.base import Kernel
 from ..params import show
 from .bank import Bank
@@ -39,16 +40,32 @@ def planned(statistic: Callable[P, T]) -> Callable[P, T]:
     return whole
 
 
+def rank_of(plan: Plan | None) -> Any:
+    """The number of landmarks that a plan asks for, or the share of the trace that may be lost."""
+    if plan is None:
+        return None
+    if plan.features is None:
+        return plan.rank
+    if not isinstance(plan.features, Landmarks):
+        raise ValueError(
+            f"tests and measures of dependence go through landmarks, not through "
+            f"{show(plan.features)}; give Plan(features=Landmarks(500)), or the kernel "
+            f"k.approximate({show(plan.features)}) itself."
+        )
+    return plan.features.n
+
+
 def landmarks_of(plan: Plan | None, landmarks: Any, n: int) -> Any:
     """The number of landmarks: the rank of the plan, if it is left to the test."""
-    if landmarks != "auto" or plan is None or plan.rank is None:
+    rank = rank_of(plan)
+    if landmarks != "auto" or rank is None:
         return landmarks
-    if plan.rank < 1:
+    if rank < 1:
         raise ValueError(
-            f"rank={plan.rank!r} is a share of the trace, but a test draws its landmarks and needs "
+            f"rank={rank!r} is a share of the trace, but a test draws its landmarks and needs "
             f"their number, such as rank=200."
         )
-    return min(int(plan.rank), n)
+    return min(int(rank), n)
 
 
 def bank_of(
@@ -82,10 +99,10 @@ def require_stored(plan: Plan | None, what: str, n: int) -> None:
 
 
 def approximated_by(plan: Plan | None, kernel: Kernel, X: Data) -> Kernel:
-    """The kernel, or its approximation of the rank that a plan asks for."""
-    if plan is None or plan.rank is None:
+    """The kernel, or its approximation that a plan asks for."""
+    if plan is None or plan.few is None:
         return kernel
-    gram: Any = Plan(rank=plan.rank).gram(kernel, X)
+    gram: Any = Plan(rank=plan.rank, features=plan.features).gram(kernel, X)
     return gram.kernel
 
 
@@ -119,7 +136,7 @@ class PlannedBank(Bank):
         self.n, self.kernels, self.families = length(X), list(kernels), []
         self.scale = np.ones(len(self.kernels))
         if plan.storage == "dense":
-            what = f"{len(self)} kernel matrices of {self.n} samples"
+            what = f"storing {len(self)} kernel matrices of {self.n} samples"
             require_memory(8.0 * len(self) * self.n**2, what, plan.limit)
         self.order = np.arange(self.n) if order is None else order
         self.grams: list[Gram] = [plan.gram(kernel, X) for kernel in self.kernels]

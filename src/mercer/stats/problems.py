@@ -26,6 +26,7 @@ from ..progress import progress
 from .dependence import from_centred
 from .discrepancy import GroupSums
 from .nulls import MonteCarlo, permutation_pvalue, sequential_pvalue
+from .result import TestResult
 from .samples import Samples, from_mean
 from .smoothers import centre_in_place
 
@@ -50,6 +51,20 @@ class Outcome(NamedTuple):
     distribution: Any = None
     interval: tuple[float, float] | None = None
     strays: bool = False
+
+    def result(self, test: str, hypothesis: str, **rest: Any) -> TestResult:
+        """What the test returns."""
+        return TestResult(
+            self.statistic,
+            self.pvalue,
+            f"{test}; p-value from {self.how}",
+            hypothesis,
+            null=self.null,
+            distribution=self.distribution,
+            n_permutations=0 if self.null is None else len(self.null),
+            pvalue_interval=self.interval,
+            **rest,
+        )
 
 
 class Null(NamedTuple):
@@ -331,6 +346,14 @@ def called(function: Any) -> str:
 def shown_as(value: Any) -> str:
     """A name in quotes, a function by its name."""
     return f'"{value}"' if isinstance(value, str) else called(value)
+
+
+def check_count(n_permutations: int) -> None:
+    """Refuse numbers of permutations that are none."""
+    if isinstance(n_permutations, bool) or int(n_permutations) != n_permutations:
+        raise ValueError(f"n_permutations must be an integer, got {n_permutations!r}.")
+    if n_permutations < 1:
+        raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
 
 
 def check_null(null: Any, known: tuple[str, ...]) -> None:

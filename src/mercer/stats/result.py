@@ -105,3 +105,19 @@ class TestResult:
         from ..plots.two_sample import plot_null
 
         return plot_null(self, ax=ax)
+
+
+def resampled(
+    statistic: float, found: Any, method: str, hypothesis: str, **rest: Any
+) -> TestResult:
+    """The result of a test whose p-value was counted (:class:`~.nulls.MonteCarlo`)."""
+    return TestResult(
+        statistic,
+        found.pvalue,
+        method,
+        hypothesis,
+        null=found.draws,
+        n_permutations=len(found.draws),
+        pvalue_interval=found.interval,
+        **rest,
+    )

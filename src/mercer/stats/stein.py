@@ -20,7 +20,7 @@ from ..kernels.vectors.radial import Gaussian, Radial, RationalQuadratic
 from ..params import parameter
 from .nulls import STRETCH, check_memory, permutation_pvalue, wild_signs
 from .planned import planned, threads
-from .result import TestResult
+from .result import TestResult, resampled
 from .samples import plain
 
 _ROUNDING = 1e-12  # of the mean of k_p(x, x): draws closer than this are equal
@@ -320,14 +320,11 @@ def goodness_of_fit_test(
     gram = k.gram(V, plan or LEAN)
     values = np.einsum("ij,ij->j", W, gram @ W) / n**2
     found = permutation_pvalue(float(values[0]), values[1:], float(_ROUNDING * gram.diag().mean()))
-    return TestResult(
-        statistic=float(values[0]),
-        pvalue=found.pvalue,
-        method=f"goodness-of-fit test, KSD^2 (wild bootstrap, {n_draws} draws)",
-        hypothesis="the sample comes from the density",
-        null=found.draws,
-        n_permutations=n_draws,
-        pvalue_interval=found.interval,
+    return resampled(
+        float(values[0]),
+        found,
+        f"goodness-of-fit test, KSD^2 (wild bootstrap, {n_draws} draws)",
+        "the sample comes from the density",
         kernel=k.kernel,
         notes=_open_ends(k.prepare(V)) if support is None else (),
         computation=f"{gram.explain().splitlines()[0]}; {threads(plan)}",

@@ -14,10 +14,19 @@ from . import two_sample_nulls as without_permutations
 from .aggregate import as_kernels
 from .bank import not_finite
 from .optimize import optimize_kernel
-from .permutation_test import ALL_SAME, SAME, blind_spots, permutation_test, units_of
+from .permutation_test import ALL_SAME, SAME, Way, blind_spots, permutation_test, units_of
 from .planned import approximated_by, planned, require_stored, threads
-from .problems import Comparison, Statistic, called, check_null, outcome_of, permuted, shown_as
-from .result import TestResult
+from .problems import (
+    Comparison,
+    Statistic,
+    called,
+    check_count,
+    check_null,
+    outcome_of,
+    permuted,
+    shown_as,
+)
+from .result import TestResult, resampled
 from .samples import Samples
 from .variables import require_spread
 
@@ -133,7 +142,7 @@ def two_sample_test(
     """
     rng = np.random.default_rng(rng)
     check_null(null, NULLS)
-    _check_count(n_permutations)
+    check_count(n_permutations)
     samples = Samples(X, Y)
     if isinstance(kernel, str) and kernel == "optimize":
         options: dict[str, Any] = {"null": null, "statistic": statistic, "plan": plan}
@@ -142,27 +151,8 @@ def two_sample_test(
         if groups is not None or blocks is not None:
             raise ValueError('kernel="optimize" splits the data and takes no groups or blocks.')
         return _test_of_halves(X, Y, n_permutations, rng, options)
-    name = _estimator(null, statistic)
-    if null != "permutation" or callable(name):
-        return _of_one_kernel(
-            samples, kernel, name, null, n_permutations, rng, SAME, groups=groups, blocks=blocks,
-            bins=bins, landmarks=landmarks, stop_after=stop_after, plan=plan, verbose=verbose,
-        )  # fmt: skip
-    return permutation_test(
-        samples,
-        kernel,
-        n_permutations,
-        rng,
-        SAME,
-        biased=name == "v",
-        groups=groups,
-        blocks=blocks,
-        bins=bins,
-        landmarks=landmarks,
-        stop_after=stop_after,
-        plan=plan,
-        verbose=verbose,
-    )
+    way = Way(n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan, verbose)
+    return _tested(samples, kernel, _estimator(null, statistic), null, SAME, way)
 
 
 @planned
@@ -212,62 +202,37 @@ def k_sample_test(
     0.002
     """
     rng = np.random.default_rng(rng)
-    _check_count(n_permutations)
+    check_count(n_permutations)
     check_null(null, NULLS[:1])
     if statistic is not None and not callable(statistic):
         raise ValueError(f"statistic must be a function of (K, labels), got {statistic!r}.")
-    if null != "permutation" or statistic is not None:
-        estimator = ("v" if biased else "u") if statistic is None else statistic
-        return _of_one_kernel(
-            Samples(*samples), kernel, estimator, null, n_permutations, rng, ALL_SAME,
-            groups=groups, blocks=blocks, bins=bins, landmarks=landmarks, stop_after=stop_after,
-            plan=plan, verbose=verbose,
-        )  # fmt: skip
-    return permutation_test(
-        Samples(*samples),
-        kernel,
-        n_permutations,
-        rng,
-        ALL_SAME,
-        biased=biased,
-        groups=groups,
-        blocks=blocks,
-        bins=bins,
-        landmarks=landmarks,
-        stop_after=stop_after,
-        plan=plan,
-        verbose=verbose,
-    )
+    way = Way(n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan, verbose)
+    estimator = ("v" if biased else "u") if statistic is None else statistic
+    return _tested(Samples(*samples), kernel, estimator, null, ALL_SAME, way)
 
 
-def _of_one_kernel(
+def _tested(
     samples: Samples,
     kernel: Any,
     estimator: str | Statistic,
     null: str | Callable[..., Any],
-    n_draws: int,
-    rng: np.random.Generator,
     hypothesis: str,
-    *,
-    groups: Any,
-    blocks: Any,
-    bins: int | str | None,
-    landmarks: int | str | None,
-    stop_after: int | None,
-    plan: Plan | None,
-    verbose: bool,
+    way: Way,
 ) -> TestResult:
-    """A test without permutations, or with a statistic of one's own.
+    """The test by permutations of sums; without permutations; or with a statistic of one's own.
 
     Where the limit of a named null distribution strays, permutations take its place.
     """
+    if null == "permutation" and not callable(estimator):
+        return permutation_test(samples, kernel, hypothesis, way, estimator == "v")
+    rng, plan = way.rng, way.plan
     shown = f"null={shown_as(null)}"
     if null == "permutation":
         shown = f"statistic={called(estimator)}"
     if kernel is None or as_kernels(kernel) is not None:
         raise ValueError(f'{shown} needs one kernel, for example Gaussian("median").')
     own = callable(null) or callable(estimator)
-    if own and landmarks not in ("auto", None):
+    if own and way.landmarks not in ("auto", None):
         raise ValueError(f"{shown} works with the kernel itself: leave landmarks out.")
     k = approximated_by(plan, samples.kernel(kernel, rng), samples.data)
     computation = f"values of one kernel on {len(samples)} samples, a few at a time"
@@ -275,61 +240,47 @@ def _of_one_kernel(
         require_stored(plan, shown, len(samples))
         computation = f"the kernel matrix of {len(samples)} samples, stored as an array"
     computation += f"; {threads(plan)}"
-    problem = Comparison(k, samples, estimator, n_draws, blocks)
+    problem = Comparison(k, samples, estimator, way.n_permutations, way.blocks)
     if null == "permutation":
-        units = units_of(samples, 0, groups, blocks, bins, rng)
+        units = units_of(samples, 0, way.bins, way)
         first = units.of_units(samples.labels, "blocks")
         units.check_movable(first)
-        found = permuted(
-            problem,
-            lambda count: units.shuffled(first, count, rng)[:, units.place],
-            stop_after,
-            verbose,
-        )
-        return TestResult(
-            statistic=problem.observed,
-            pvalue=found.pvalue,
-            method=f"{_test(samples)}, {called(estimator)} ({len(found.draws)} permutations)",
-            hypothesis=hypothesis,
-            null=found.draws,
-            n_permutations=len(found.draws),
-            pvalue_interval=found.interval,
+
+        def shuffled(count: int) -> np.ndarray:
+            return units.shuffled(first, count, rng)[:, units.place]
+
+        found = permuted(problem, shuffled, way.stop_after, way.verbose)
+        return resampled(
+            problem.observed,
+            found,
+            f"{_test(samples)}, {called(estimator)} ({len(found.draws)} permutations)",
+            hypothesis,
             kernel=k,
             computation=computation,
         )
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
     takes_blocks = callable(null) or (entry is not None and entry.series)
-    if groups is not None or (blocks is not None and not takes_blocks):
+    if way.groups is not None or (way.blocks is not None and not takes_blocks):
         raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
-    if stop_after is not None and callable(null):
+    if way.stop_after is not None and callable(null):
         raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
     if callable(null):
         outcome = outcome_of(null, problem, rng)
     else:
         require_spread(k, samples.data, "both samples together are", null)
-        problem = Comparison(*samples.from_mean(k), estimator, n_draws, blocks)
+        problem = Comparison(*samples.from_mean(k), estimator, way.n_permutations, way.blocks)
         outcome = without_permutations.NULLS[null].outcome(problem, rng)
     if not np.isfinite([outcome.statistic, outcome.pvalue]).all():
         raise not_finite(repr(k))
     if outcome.strays:
-        instead = permutation_test(
-            samples, k, n_draws, rng, hypothesis, biased=estimator == "v", groups=groups,
-            blocks=blocks, bins=bins, landmarks=landmarks, stop_after=stop_after, plan=plan,
-            verbose=verbose,
-        )  # fmt: skip
+        instead = permutation_test(samples, k, hypothesis, way, estimator == "v")
         note = without_permutations.too_narrow(repr(k), str(null))
         return replace(instead, notes=(note, *instead.notes))
     what = "MMD^2" if len(samples.sizes) == 2 else "dispersion of means in feature space"
     what = called(estimator) if callable(estimator) else f"{what} ({estimator})"
-    return TestResult(
-        statistic=outcome.statistic,
-        pvalue=outcome.pvalue,
-        method=f"{_test(samples)}, {what}; p-value from {outcome.how}",
-        hypothesis=hypothesis,
-        null=outcome.null,
-        distribution=outcome.distribution,
-        n_permutations=0 if outcome.null is None else len(outcome.null),
-        pvalue_interval=outcome.interval,
+    return outcome.result(
+        f"{_test(samples)}, {what}",
+        hypothesis,
         kernel=k,
         notes=() if callable(estimator) else blind_spots([k]),
         computation=computation,
@@ -368,10 +319,3 @@ def _estimator(
         listed = " or ".join(f'"{name}"' for name in allowed)
         raise ValueError(f"null={shown_as(null)} is about statistic={listed}, got {statistic!r}.")
     return statistic
-
-
-def _check_count(n_permutations: int) -> None:
-    if isinstance(n_permutations, bool) or int(n_permutations) != n_permutations:
-        raise ValueError(f"n_permutations must be an integer, got {n_permutations!r}.")
-    if n_permutations < 1:
-        raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")

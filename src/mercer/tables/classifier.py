@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..models.svm_cv import SVCCV
 from ..progress import progress
 from ..solvers.eigen import RidgeSpectrum
 from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .regressor import ALPHAS, SEARCH_ROWS, TableModel, exact, few_threads
+from .regressor import SEARCH_ROWS, TableModel, exact, few_threads
 from .ridge import RidgeClassifier, class_ranks, stratified
 from .roles import Table
 
@@ -43,6 +44,7 @@ class Trial(NamedTuple):
         return self.accuracy, self.minus_error
 
 
+@dataclass(eq=False, repr=False)
 class TableClassifier(Classifier, TableModel):
     """A classifier on a table: the kernel, and the machine on it, are chosen by validation.
 
@@ -90,33 +92,11 @@ class TableClassifier(Classifier, TableModel):
     True
     """
 
+    _: KW_ONLY
+    Cs: Any = CS
+
     saved_state: ClassVar[tuple[str, ...]] = (*TableModel.saved_state, "classes_", "machine_")
     detail: ClassVar[str] = "--proba"
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        alphas: Any = ALPHAS,
-        Cs: Any = CS,
-        cv: int = 5,
-        roles: dict[str, str] | None = None,
-        styles: dict[str, str] | None = None,
-        plan: Any = None,
-        rank: Any = "auto",
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.alphas = alphas
-        self.Cs = Cs
-        self.cv = cv
-        self.roles = roles
-        self.styles = styles
-        self.plan = plan
-        self.rank = rank
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Table, y: Any) -> Self:
         """Choose a kernel and a machine, and fit them to the rows of X with the labels y."""
@@ -180,7 +160,7 @@ class TableClassifier(Classifier, TableModel):
 
     def _choose(self, table: Table, sample: Table, codes: np.ndarray) -> tuple[Any, Any]:
         """The best machine, and the best linear one, not yet fitted."""
-        folds = stratified(codes, self.cv, self.random_state)
+        folds = stratified(codes, self.cv or 0, self.random_state)
         self.n_folds_, self.n_finalists_ = len(folds), 0
         linear = linear_kernel(table, self.roles_)
         given = self.kernel is not None
@@ -199,7 +179,7 @@ class TableClassifier(Classifier, TableModel):
         finalists = list(others.values())[:_FINALISTS]
         plan = self._plan(len(table))
         chosen, self.cv_accuracy_ = self._ridge(trials[0], plan), trials[0].accuracy
-        approximate = plan is not None and plan.rank is not None
+        approximate = plan is not None and plan.few is not None
         if len(self.classes_) <= _MOST_CLASSES and not approximate:
             self.n_finalists_ = len(finalists)
             search = SVCCV(

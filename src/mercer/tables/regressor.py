@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +14,13 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from ..engine.threads import one_blas_thread
 from ..exceptions import MercerWarning
 from ..frames import pandas
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
-from ..models.common import Regressor
+from ..models.common import SEEN, Regressor
 from ..models.ridge import KernelRidge
 from ..models.ridge_cv import KernelRidgeCV
 from ..search.outcome import readable
@@ -37,24 +38,26 @@ _LEARNED_ROWS = 900  # lengthscales of single columns are learned on at most thi
 _LEARNED_COLUMNS = 40  # and for no more columns than this
 
 
+@dataclass(eq=False, repr=False)
 class TableModel(BaseEstimator):
     """What models of tables share: they find out what columns are, and leave out what is missing.
 
     ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is.
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        "roles_",
-        "styles_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    saved_state: ClassVar[tuple[str, ...]] = (*SEEN, "roles_", "styles_")
     detail: ClassVar[str]
-    roles: dict[str, str] | None
-    styles: dict[str, str] | None
-    plan: Any
-    rank: Any
-    verbose: bool
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    alphas: Any = ALPHAS
+    cv: int | None = 5
+    roles: dict[str, str] | None = None
+    styles: dict[str, str] | None = None
+    plan: Any = None
+    rank: Any = "auto"
+    random_state: int = 0
+    verbose: bool = False
 
     def _read(self, X: Table) -> Table:
         """The columns that can be used, of complete rows."""
@@ -171,29 +174,6 @@ class TableRegressor(Regressor, TableModel):
         "variance_",
     )
     detail: ClassVar[str] = "--std"
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        alphas: Any = ALPHAS,
-        cv: int | None = 5,
-        roles: dict[str, str] | None = None,
-        styles: dict[str, str] | None = None,
-        plan: Any = None,
-        rank: Any = "auto",
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.alphas = alphas
-        self.cv = cv
-        self.roles = roles
-        self.styles = styles
-        self.plan = plan
-        self.rank = rank
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Table, y: Any) -> Self:
         """Choose a kernel and alpha, and fit them to the rows of X with the targets y."""
@@ -341,10 +321,6 @@ class TableRegressor(Regressor, TableModel):
         return pandas().DataFrame({"prediction": mean, "std": std})
 
 
-@contextmanager
-def few_threads(n: int) -> Iterator[None]:
-    """BLAS on one thread for small matrices: more of them mostly wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1 if n <= 2000 else None, user_api="blas"):
-        yield
+def few_threads(n: int) -> Any:
+    """A context with BLAS on one thread for small matrices: more mostly wait for each other."""
+    return one_blas_thread() if n <= 2000 else nullcontext()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -25,7 +25,7 @@ class RidgeClassifier(LSSVC):
     np.int64(0)
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*LSSVC.saved_state, "calibration_")
+    saved_state = (*LSSVC.saved_state, "calibration_")
 
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights; each class needs at least two samples."""

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..data import Data, in_double, length, take, unmasked
-from ..gram.plan import Plan
 from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
@@ -251,10 +250,7 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
         rng=check_random_state(wish.random_state),
     )  # fmt: skip
-    model.set_params(kernel=found.kernel, C=1 / found.alpha).fit(X, y, wish.sample_weight)
-    found.warn()
-    model.tuning_ = found
-    return model
+    return _fitted(model, found, X, y, wish, C=1 / found.alpha)
 
 
 def _squared(
@@ -272,7 +268,7 @@ def _squared(
 
     Errors are those of targets of mean square 1, for when a search ends must not depend on units.
     """
-    options |= _limits(model)
+    options["plan"] = model.plan
     if wish.by == "marginal_likelihood":
         return search(kernel, X, Y, alpha, measure, n_restarts=wish.n_restarts, **options)
     unit = float(np.sqrt(np.mean(Y**2))) or 1.0
@@ -281,12 +277,6 @@ def _squared(
         targets, measure = np.column_stack([targets, weights]), partial(_weighted, measure)
     found = search(kernel, X, targets, alpha, measure, n_restarts=wish.n_restarts, **options)
     return replace(found, value=found.value * unit**2)
-
-
-def _limits(model: Any) -> dict[str, Any]:
-    """The memory and the threads that the plan of a model allows a search."""
-    plan = model.plan or Plan()
-    return {"limit": plan.limit, "workers": plan.workers}
 
 
 def _weighted(measure: Any, A: np.ndarray, Y: np.ndarray) -> criteria.Criterion:
@@ -323,7 +313,7 @@ def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         rng=rng,
         begin_small=bool(SAMPLE * counts.min() >= _SEEN * len(codes)),
         matrices=matrices,
-        **_limits(model),
+        plan=model.plan,
     )
     product: Any = found.kernel
     kernel, alpha = product.right, 1 / float(product.left.value)
@@ -348,8 +338,9 @@ def _process(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     ).fit(X, y)
 
 
-def _fitted(model: Any, found: Tuning, X: Data, y: Any, wish: _Wish) -> Any:
-    model.set_params(kernel=found.kernel, alpha=found.alpha).fit(X, y, wish.sample_weight)
+def _fitted(model: Any, found: Tuning, X: Data, y: Any, wish: _Wish, **penalty: float) -> Any:
+    penalty = penalty or {"alpha": found.alpha}
+    model.set_params(kernel=found.kernel, **penalty).fit(X, y, wish.sample_weight)
     found.warn()
     model.tuning_ = found
     return model

@@ -116,7 +116,7 @@ def test_slopes_where_no_node_or_every_node_is_divided(rng, branch):
 
 
 def test_the_digamma_function():
-    from mercer.kernels.strings.context_slopes import _digamma
+    from mercer.kernels.strings.context_loops import _digamma
 
     for x in (1e-3, 0.3, 1.0, 4.5, 9.9, 10.0, 37.0, 1e4):
         assert _digamma(x) == pytest.approx(float(digamma(x)), rel=1e-13)

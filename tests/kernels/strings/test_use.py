@@ -19,10 +19,14 @@ from mercer import (
     LocalAlignment,
     Mismatch,
     Profile,
+    RestrictedGappy,
     Spectrum,
+    StringPairHMM,
     Subsequence,
+    Substitution,
     TfIdf,
     WeightedDegree,
+    Wildcard,
     kmer_weights,
     load,
     parse,
@@ -40,6 +44,13 @@ KERNELS = [
     GappyKmer(4, 2),
     WeightedDegree(3),
     WeightedDegree(2, shift=2),
+    WeightedDegree(2, shift=3, falloff="harmonic"),
+    RestrictedGappy(4, 3),
+    RestrictedGappy(4, 3, 0.5),
+    Wildcard(4, 2, 0.6),
+    Substitution(k=3),
+    StringPairHMM(),
+    StringPairHMM("blosum62", mutation=0.05, opening=0.05, stop=0.1),
     ContextTree(2, scale=5.0),
     Subsequence(3, 0.6),
     BlendedSubsequence(3, 0.6),
@@ -50,6 +61,12 @@ KERNELS = [
 ]
 LOG = LocalAlignment((1.0, -1.0), opening=2.0, log=True)
 DNA = ["GATTACA", "ATTAC", "TACATA", "GG", "", "GATTACAGATTACA", "CCCCCCCC", "TTTT", "A", "GATTACA"]
+
+
+def tabled(kernel):
+    """Does it matter to a kernel which symbols are which, as to those with a table of them?"""
+    tables = [getattr(kernel, name, None) for name in ("scores", "letters", "probabilities")]
+    return "blosum62" in tables or getattr(kernel, "alphabet", None) is not None
 
 
 def motif_data(rng, n=60):
@@ -136,7 +153,7 @@ def test_text_bytes_and_integers_agree(kernel):
 )
 def test_any_unicode_is_renamed_at_will(X, kernel):
     """Kernels see which symbols are equal, not which ones they are (but for tables of scores)."""
-    if getattr(kernel, "scores", None) == "blosum62" or getattr(kernel, "alphabet", None):
+    if tabled(kernel):
         return
     plain = [x.translate(str.maketrans("\x00é日𝄞", "cdef")) for x in X]
     np.testing.assert_allclose(kernel(X), kernel(plain), rtol=1e-12)
@@ -172,7 +189,7 @@ def test_words_are_symbols(kernel):
     """Lists of words are strings over another alphabet; a word of one letter is a letter."""
     kernel = kernel.resolve(DNA)
     np.testing.assert_array_equal(kernel([list(x) for x in DNA]), kernel(DNA))
-    if getattr(kernel, "alphabet", None) or getattr(kernel, "scores", None) == "blosum62":
+    if tabled(kernel):
         return
     if isinstance(kernel, TfIdf):
         kernel = kernel.kernel

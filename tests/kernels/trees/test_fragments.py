@@ -18,7 +18,9 @@ from mercer import (
     PartialTree,
     SubsetTree,
     Subtree,
+    load,
     parse,
+    save,
     tune,
     two_sample_test,
 )
@@ -35,6 +37,17 @@ KERNELS = [
     ElasticTree(decay=0.5, elastic=False),
     ElasticTree(decay=0.5),
 ]
+SIMILAR = {
+    "labels": ["a", "d", "c"],
+    "similarity": [[1.0, 0.2, 0.6], [0.2, 3.0, 0.0], [0.6, 0.0, 2.0]],
+}
+CHANGED = [
+    ElasticTree(decay=0.5, mutation=0.3),
+    ElasticTree(decay=0.4, elastic=False, mutation=1.0),
+    ElasticTree(decay=0.5, **SIMILAR),
+    ElasticTree(decay=0.5, elastic=False, mutation=0.1, **SIMILAR),
+]
+KERNELS += CHANGED
 
 
 # ---- features, listed --------------------------------------------------------------------
@@ -99,9 +112,30 @@ def features(kernel, tree):
     return total
 
 
+def alike(kernel, a, b):
+    """How much two fragments are alike: the product over their nodes, if they have one shape."""
+    if not getattr(kernel, "mutation", 0) and getattr(kernel, "labels", None) is None:
+        return float(a == b)
+    if len(a) != len(b):
+        return 0.0
+    own = float(a[0] == b[0])
+    if kernel.labels is not None and {a[0], b[0]} <= set(kernel.labels):
+        own = kernel.similarity[kernel.labels.index(a[0])][kernel.labels.index(b[0])]
+    own = (1 - kernel.mutation) * own + kernel.mutation
+    below = zip(a[1:], b[1:], strict=True)
+    return own and own * np.prod([alike(kernel, c, d) for c, d in below])
+
+
+def shared(kernel, a, b):
+    """The sum over pairs of fragments, of all those in two lists of them."""
+    if kernel not in CHANGED:
+        return sum(w * b[t] for t, w in a.items())
+    return sum(w * u * alike(kernel, s, t) for s, w in a.items() for t, u in b.items())
+
+
 def brute(kernel, X, Y):
     left, right = ([features(kernel, x) for x in data] for data in (X, Y))
-    return np.array([[sum(w * b[t] for t, w in a.items()) for b in right] for a in left])
+    return np.array([[shared(kernel, a, b) for b in right] for a in left])
 
 
 def random_tree(rng, depth=3):
@@ -127,7 +161,7 @@ def test_what_nodes_add(rng, kernel):
         got = kernel.gains(kernel.prepare([x]), kernel.prepare(Y), coef)
         wanted = [
             sum(
-                w * c * y[t]
+                c * shared(kernel, {t: w}, y)
                 for c, y in zip(coef, listed, strict=True)
                 for t, w in rooted(kernel, v)
             )
@@ -457,7 +491,14 @@ def test_what_overflows_is_no_evidence():
 
 @pytest.mark.parametrize(
     "kernel",
-    [SubsetTree(0.3), PartialTree(0.6, 0.3), ElasticTree(0.4, elastic=False), ElasticTree(0.4)],
+    [
+        SubsetTree(0.3),
+        PartialTree(0.6, 0.3),
+        ElasticTree(0.4, elastic=False),
+        ElasticTree(0.4),
+        ElasticTree(0.4, mutation=0.2),
+        ElasticTree(0.4, False, 0.2, ["A", "dogs"], [[1.0, 0.7], [0.7, 1.0]]),
+    ],
     ids=repr,
 )
 def test_wide_numbers_are_the_same_numbers(kernel, rng, monkeypatch):
@@ -504,7 +545,16 @@ def test_tables_of_nodes_that_do_not_fit(monkeypatch):
 
 @pytest.mark.parametrize("steps", [1, 7, 50])
 @pytest.mark.parametrize(
-    "kernel", [SubsetTree(0.7), PartialTree(0.6, 0.5), ElasticTree(), ElasticTree(elastic=False)]
+    "kernel",
+    [
+        SubsetTree(0.7),
+        PartialTree(0.6, 0.5),
+        ElasticTree(),
+        ElasticTree(elastic=False),
+        ElasticTree(mutation=0.3),
+        ElasticTree(elastic=False, mutation=0.3),
+        ElasticTree(elastic=False, **SIMILAR),
+    ],
 )
 def test_sums_in_many_short_calls_are_those_of_one(kernel, steps, monkeypatch):
     """Nodes with many children are interrupted between two of them."""
@@ -521,3 +571,88 @@ def test_sums_in_many_short_calls_are_those_of_one(kernel, steps, monkeypatch):
     monkeypatch.setattr(base, "LARGEST", 1e-300)  # everything is computed again, in wide numbers
     assert np.allclose(kernel(trees), values, rtol=1e-13)
     assert np.allclose(kernel.normalize()(trees), cosines, rtol=1e-13)
+
+
+# ---- labels that change --------------------------------------------------------------------
+def test_labels_that_do_not_matter():
+    """With mutation 1 trees are compared by their shapes, and with 0 by their labels."""
+    X = [CAT, DOG, "(S (N x) (V y))"]
+    plain = ["(a (a a) (a (a a) (a a)))"] * 2 + ["(a (a a) (a a))"]
+    for elastic in (True, False):
+        k = ElasticTree(0.4, elastic)
+        np.testing.assert_allclose(ElasticTree(0.4, elastic, 1.0)(X), k(plain), rtol=1e-13)
+        one = ElasticTree(0.4, elastic, 0.0, ["cat", "N"], [[1.0, 0.0], [0.0, 1.0]])
+        np.testing.assert_allclose(one(X), k(X), rtol=1e-13)
+
+
+def test_similar_labels_in_numbers_of_any_size():
+    """Stacks of n nodes, all labels different: common chains of m nodes count mutation^m."""
+    n, m = 40, 60
+    left, right = "".join(f"(a{i} " for i in range(n)), "".join(f"(b{i} " for i in range(m))
+    X = [left + "a" + ")" * n, right + "b" + ")" * m]
+    for s in (0.3, 1e-5, 1e-200, 1e-300):
+        k = ElasticTree(1.0, True, s)
+        sizes = (n + 1, m + 1)
+
+        def wanted(p, q, on, off):
+            """sum over chains in both, place by place: a node of either, then one below."""
+            A = np.full((p + 1, q + 1), -np.inf)  # log of sums over all nodes from i, j on
+            C = -np.inf
+            for i in range(p - 1, -1, -1):
+                for j in range(q - 1, -1, -1):
+                    own = np.log(on if on != off and i == j else off)
+                    c = own + np.logaddexp(0.0, A[i + 1, j + 1])
+                    C = np.logaddexp(C, c)
+                    A[i, j] = np.logaddexp(np.logaddexp(A[i + 1, j], A[i, j + 1]), c)
+                    if A[i + 1, j + 1] > -np.inf:
+                        A[i, j] += np.log1p(-np.exp(A[i + 1, j + 1] - A[i, j]))
+            return C
+
+        logs = k.log_tiles(P := k.prepare(X), P)(slice(0, 2), slice(0, 2))
+        same = [wanted(p, p, 1.0, s) for p in sizes]
+        other = wanted(*sizes, s, s)
+        np.testing.assert_allclose(logs, [[same[0], other], [other, same[1]]], rtol=1e-9)
+
+
+def test_what_may_be_similar():
+    for mutation in (-0.1, 1.5, "much", True):
+        with pytest.raises(ValueError, match="mutation must be a number in"):
+            ElasticTree(mutation=mutation)
+    for labels in ("ab", ["a", "a"], [1, 2], []):
+        with pytest.raises(ValueError, match="labels must be None, or a list of distinct"):
+            ElasticTree(labels=labels)
+    for similarity in ([1.0], [[1.0, 2.0], [0.0, 1.0]], [[0.0]], [[-1.0]], [[np.nan]], "near"):
+        with pytest.raises(ValueError, match="similarity must be None, or a symmetric"):
+            ElasticTree(similarity=similarity)
+    for k in (ElasticTree(labels=["a"]), ElasticTree(similarity=[[1.0]])):
+        with pytest.raises(ValueError, match="a row for each of the labels"):
+            k([CAT])
+
+
+def test_positive_definite_as_far_as_labels_are():
+    bad = {"labels": ["a", "b"], "similarity": [[1.0, 2.0], [2.0, 1.0]]}
+    assert ElasticTree(**bad).properties.psd.no
+    assert np.linalg.eigvalsh(ElasticTree(**bad)(["a", "b"]))[0] < 0
+    assert ElasticTree(mutation=1.0, **bad).properties.psd
+    flat = ElasticTree(labels=["a", "b"], similarity=[[1.0, 1.0], [1.0, 1.0]])
+    assert flat.properties.psd
+    assert flat.properties.strictly_pd.unknown
+    assert ElasticTree(mutation=0.9).properties.strictly_pd
+    assert ElasticTree(mutation=1.0).properties.strictly_pd.no
+
+
+def test_similar_labels_in_use(rng, tmp_path):
+    """Nouns that training did not show are known by their likeness."""
+    nouns = ["cat", "dog", "idea", "plan"]
+    near = np.kron(np.eye(2), [[1.0, 0.9], [0.9, 1.0]])
+    k = ElasticTree(0.5, labels=nouns, similarity=near).normalize()
+    X = ["(N (D a) cat)", "(N (D the) cat)", "(N (D a) idea)", "(N (D the) idea)"]
+    model = SVC(C=100.0, kernel=k).fit(X, [0, 0, 1, 1])
+    assert list(model.predict(["(N (D a) dog)", "(N (D a) plan)"])) == [0, 1]
+    save(model, tmp_path / "model.mercer")
+    assert load(tmp_path / "model.mercer").kernel_ == model.kernel_
+    y = ElasticTree(0.3, mutation=0.3)(Y := [random_tree(rng) for _ in range(30)])
+    values = np.linalg.cholesky(y + 1e-3 * np.eye(30)) @ rng.standard_normal(30)
+    start = ElasticTree(0.3, mutation=0.01)
+    tuned = tune(GaussianProcessRegressor(start, alpha=1e-3), Y, values)
+    assert tuned.kernel_.mutation > 0.03

@@ -9,7 +9,6 @@ Nothing that a node says is imported or called, except constructors in the lists
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -108,14 +107,6 @@ def decode(node: Node, read: Reader) -> Any:
         f"holds a {node.get('type')!r}, which this version does not know; if it is a kind of data "
         f"of your own, import the module that registers it first."
     )
-
-
-def needed(package: str, what: str) -> Any:
-    """A package that the program which wrote the file had too."""
-    try:
-        return import_module(package)
-    except ImportError:
-        raise ImportError(f"this file holds {what} of {package}: install it.") from None
 
 
 def _encode_parts(value: Any, stored: Stored, write: Writer, place: str) -> Node:

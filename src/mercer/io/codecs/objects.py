@@ -17,6 +17,11 @@ _ELSEWHERE = {  # savable, but not a name of the package
     "RidgeClassifier": "mercer.tables.ridge",
     "TableClassifier": "mercer.tables.classifier",
     "TableRegressor": "mercer.tables.regressor",
+    "Convolved": "mercer.kernels.approximate.sketch",
+    "Coordinates": "mercer.kernels.approximate.sketch",
+    "Degrees": "mercer.kernels.approximate.sketch",
+    "Ones": "mercer.kernels.approximate.rules",
+    "Waves": "mercer.kernels.approximate.fourier",
 }
 _RECORDS = {  # results and what they hold: their module, and attributes that no constructor lists
     "COCO": "mercer.stats.constrained",

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...kinds import needed
 from .data import as_objects
-from .kinds import Node, Reader, Unreadable, Writer, decodes, encodes, needed
+from .kinds import Node, Reader, Unreadable, Writer, decodes, encodes
 
 _TEXT = ("object", "str", "string")  # what pandas calls a column of strings
 

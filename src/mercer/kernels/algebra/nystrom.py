@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
-from ...data import Data, Zipped, length, take
-from ...params import copy_params, parameter
+from ...data import Data, Zipped, as_vectors, holds_numbers, length, take
+from ...params import copy_params, one_of, parameter
 from ..base import Kernel
 from ..calculus import properties as prop
 from ..calculus.transformed import of_through
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ...rkhs.function import RKHSFunction
 
 _STRIP = 2000  # samples whose features one thread computes at a time
+_LLOYD = 10_000_000  # pairs of samples and means up to which all samples are looked at each time
+CHOICES = ("pivoted", "uniform", "leverage", "kmeans")
 
 
 def is_rank(value: Any) -> str | None:
@@ -57,11 +59,16 @@ class Nystrom(AnchoredFeatures):
     kernel : Kernel
         The kernel k.
     reference : data, optional
-        The landmarks Z. By default they are chosen among the data the kernel is resolved on, by
-        randomly pivoted Cholesky (:func:`mercer.pivoted_cholesky`, always with the same seed).
+        The landmarks Z. By default they are chosen from the data the kernel is resolved on, always
+        with the same seed.
     rank : int or float
         How many are chosen: their number, or, below 1, the share of the trace of K that may be
-        lost.
+        lost (for ``choose="pivoted"``).
+    choose : {"pivoted", "uniform", "leverage", "kmeans"}
+        ``"pivoted"``: by randomly pivoted Cholesky (:func:`mercer.pivoted_cholesky`), which goes
+        where the error still is, for n m kernel values. ``"uniform"``: m samples at random, for
+        nothing. ``"leverage"``: at random, in proportion to ridge leverage scores, which are
+        estimated from m samples drawn before. ``"kmeans"``: the means of m clusters of vectors.
 
     Examples
     --------
@@ -80,12 +87,13 @@ class Nystrom(AnchoredFeatures):
     """
 
     rank: Any = parameter(500, check=is_rank)
+    choose: str = one_of("pivoted", *CHOICES)
     because = "<P phi(x), P phi(y)> with the projection P onto the span of the landmarks"
 
     def resolve(self, X: Data) -> Kernel:
         kernel, reference = self.kernel.resolve(X), self.reference
         if reference is None:
-            reference = take(X, choose_landmarks(kernel, kernel.prepare(X), self.rank))
+            reference = landmarks(kernel, X, self.rank, self.choose)
         return replace(self, kernel=kernel, reference=reference)
 
     def prepare(self, X: Data) -> Zipped:
@@ -116,6 +124,16 @@ class Nystrom(AnchoredFeatures):
         coef = np.zeros((length(self.reference), *weights.shape[1:]))
         coef[basis.kept] = _solve(basis.factor, weights, transposed=True)
         return RKHSFunction(self.kernel, self.reference, coef)
+
+    def error(self, X: Data) -> float:
+        """The share of the trace of K that is lost on X: a certificate.
+
+        K - K_m is positive semi-definite, so the trace bounds its norm, and every error of an
+        eigenvalue.
+        """
+        P = self.prepare(X)
+        whole = self.kernel.diag(P.parts[0]).sum(dtype=np.float64)
+        return float(max(whole - self.diag(P).sum(dtype=np.float64), 0.0) / whole) if whole else 0.0
 
     @property
     def dropped(self) -> int:
@@ -152,17 +170,71 @@ class Nystrom(AnchoredFeatures):
         return basis
 
 
-def choose_landmarks(kernel: Kernel, P: Data, rank: float) -> np.ndarray:
-    """The places of landmarks among samples that are prepared for the kernel."""
-    from ...gram.stored import TiledGram
-    from ...solvers.pivoted import pivoted_cholesky
-
+def landmarks(kernel: Kernel, X: Data, rank: float, choose: str = "pivoted") -> Data:
+    """Landmarks from data, for a resolved kernel."""
     if isinstance(kernel, Precomputed):
         raise ValueError(
             "landmarks need the kernel itself: a precomputed matrix cannot tell k(z, x)."
         )
+    if choose == "pivoted":
+        return take(X, _pivots(kernel, kernel.prepare(X), rank))
+    if rank < 1:
+        raise ValueError(
+            f'rank={rank!r} is a share to lose, which only choose="pivoted" can keep to; give a '
+            f"number of landmarks."
+        )
+    n, m, rng = length(X), int(rank), np.random.default_rng(0)
+    if m >= n:
+        return X
+    if choose == "uniform":
+        return take(X, np.sort(rng.choice(n, m, replace=False)))
+    if choose == "kmeans":
+        return _means(kernel, X, m)
+    return take(X, np.sort(rng.choice(n, m, replace=False, p=_leverage(kernel, X, m, rng))))
+
+
+def _pivots(kernel: Kernel, P: Data, rank: float) -> np.ndarray:
+    from ...gram.stored import TiledGram
+    from ...solvers.pivoted import pivoted_cholesky
+
     few: dict[str, Any] = {"rank": int(rank)} if rank >= 1 else {"tol": float(rank)}
     return pivoted_cholesky(TiledGram(kernel, P), rng=0, **few).pivots
+
+
+def _means(kernel: Kernel, X: Data, m: int) -> np.ndarray:
+    """Means of clusters of samples, which have to be vectors."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans  # takes long to import
+
+    if not (holds_numbers(X) and kernel.domain.whole.facts.numeric):
+        raise ValueError(
+            f'choose="kmeans" needs vectors, and {kernel!r} is on {kernel.domain}; use "pivoted".'
+        )
+    points = as_vectors(X, "Nystrom")
+    few = length(X) * m <= _LLOYD
+    method = KMeans if few else MiniBatchKMeans
+    return method(m, n_init=1, random_state=0, max_iter=25).fit(points).cluster_centers_
+
+
+def _leverage(kernel: Kernel, X: Data, m: int, rng: np.random.Generator) -> np.ndarray:
+    """Ridge leverage scores l_i = (K (K + c I)^-1)_ii as probabilities, from m samples.
+
+    c is such that they add up to about m / 2, as seen from these samples.
+    """
+    pilot = Nystrom(kernel, take(X, np.sort(rng.choice(length(X), m, replace=False))), m)
+    P = pilot.prepare(X)
+    phi = P.parts[1].astype(np.float64, copy=False)
+    rest = np.maximum(kernel.diag(P.parts[0]) - np.einsum("ij,ij->i", phi, phi), 0.0)
+    values, vectors = np.linalg.eigh(phi.T @ phi)
+    values = np.maximum(values, 0.0)
+    low, high = -16.0, 1.0  # powers of ten between which c is, in units of the largest eigenvalue
+    for _ in range(40):
+        middle = (low + high) / 2
+        c = values[-1] * 10**middle
+        low, high = (middle, high) if np.sum(values / (values + c)) > m / 2 else (low, middle)
+    c = values[-1] * 10**high
+    scores = (phi @ vectors) ** 2 @ (1 / (values + c)) + rest / c
+    scores = np.minimum(scores, 1.0)
+    return scores / scores.sum()
 
 
 def _make_basis(kernel: Kernel, Z: Data) -> Basis:

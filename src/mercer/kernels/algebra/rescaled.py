@@ -135,9 +135,10 @@ class Normalized(Rescaled):
 
     def features(self, X: Zipped) -> Any | None:
         P, f = X.parts
-        if self.kernel.log_tiles(P, P) is not None:
+        phi = self.kernel.features(P)
+        if phi is not None and self.kernel.log_tiles(P, P) is not None:
             f = np.exp(f - self.kernel.log_offsets(P))
-        return _scale_rows(self.kernel.features(P), f)
+        return _scale_rows(phi, f)
 
     def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
         """With f(x) = k(x, x)^(-1/2): d log f(x) = -f(x)^2 dk(x, x) / 2."""

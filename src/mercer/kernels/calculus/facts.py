@@ -46,6 +46,11 @@ def no(because: str) -> Fact:
     return Fact(False, because)
 
 
+def blind(because: str) -> dict[str, Fact]:
+    """What is refuted by different points, or mixtures of points, with the same features."""
+    return dict.fromkeys(("strictly_pd", "universal", "characteristic"), no(because))
+
+
 @dataclass(frozen=True)
 class Smoothness:
     """k is C^m for every m <= at_least and for no m > at_most."""

@@ -34,7 +34,7 @@ from math import inf
 from typing import Any
 
 from .domains import certain, disjoint, joint, separates
-from .facts import SEPARATING, UNKNOWN, Fact, Properties, Smoothness, close, lift, no, yes
+from .facts import SEPARATING, UNKNOWN, Fact, Properties, Smoothness, blind, close, lift, no, yes
 
 __all__ = [
     "SEPARATING",
@@ -42,6 +42,7 @@ __all__ = [
     "Fact",
     "Properties",
     "Smoothness",
+    "blind",
     "close",
     "lift",
     "no",

@@ -122,6 +122,17 @@ def of_restricted(p: Properties) -> Properties:
     return lift(p, subset(p.domain))
 
 
+def of_features(p: Properties) -> Properties:
+    """Finitely many features in place of those of a kernel."""
+    return close(
+        Properties(
+            p.domain,
+            psd=yes("an inner product of explicit features"),
+            finite_dim=yes("finitely many features"),
+        )
+    )
+
+
 def of_through(p: Properties) -> Properties:
     """sum_z k(x, z) k(z, y) over finitely many points z."""
     through = "a finite sum of products of functions k(., z)"

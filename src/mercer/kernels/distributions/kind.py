@@ -1,10 +1,23 @@
-"""Distributions, each given by a bag of points, as a kind of data."""
+"""Distributions as kinds of data: each given by a bag of points, or as a histogram."""
 
 from __future__ import annotations
 
 from ..calculus.domains import Domain, Kind, register_kind
+from .stored import STORED
 
-register_kind(Kind("bags", "distributions", hint="MeanEmbedding(Gaussian())", infinite=True))
+register_kind(
+    Kind("bags", "distributions", hint="MeanEmbedding(Gaussian())", infinite=True, stored=STORED)
+)
+HISTOGRAMS = register_kind(
+    Kind(
+        "histograms",
+        "histograms: vectors of numbers >= 0",
+        infinite=True,
+        faithful=True,
+        numeric=True,
+        role="number",
+    )
+)
 
 
 def bags(points: Domain) -> Domain:

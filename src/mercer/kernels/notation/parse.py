@@ -18,12 +18,13 @@ from typing import Any
 from ...exceptions import NotAKernelError
 from ...params import Params
 from ..algebra.power import Power
+from ..approximate.rules import FeatureRule
 from ..base import Kernel
 
 _LONGEST = 300_000  # characters: some thousand lengthscales
 _DEEPEST = 100  # brackets within brackets
 _MOST_TERMS = 200  # in one sum or product: the kernel nests as deeply
-_METHODS = ("normalize", "center", "given", "on", "through")
+_METHODS = ("approximate", "normalize", "center", "given", "on", "through")
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -212,9 +213,9 @@ def _is_operand(value: Any) -> bool:
 
 
 def _class(name: str) -> type[Kernel]:
-    """The kernel class of a name: ours first, then any that a program has defined."""
+    """The class of a name: a kernel, ours or one that a program has defined, or a part of one."""
     found = _shipped(name) or Params.registry.get(name)
-    if found is not None and _usable(found):
+    if found is not None and (_usable(found) or _is_part(found)):
         return found  # type: ignore[return-value]
     close = get_close_matches(name, _known(), n=1, cutoff=0.6)
     hint = f"; did you mean {close[0]}?" if close else "."
@@ -227,20 +228,31 @@ def _shipped(name: str) -> Any:
     return getattr(mercer, name) if name in mercer.__all__ else None
 
 
-def _usable(found: Any) -> bool:
-    """A concrete kernel, and not one of the base classes that share code between ours."""
+def _usable(found: Any, among: Any = Kernel | FeatureRule) -> bool:
+    """A concrete kernel, or rule for features, and not a base class that shares code of ours."""
     import mercer
 
-    concrete = isinstance(found, type) and issubclass(found, Kernel) and not isabstract(found)
+    concrete = isinstance(found, type) and issubclass(found, among) and not isabstract(found)
     internal = found.__module__.startswith("mercer.") and found.__name__ not in mercer.__all__
     return concrete and not internal
+
+
+def _is_part(found: Any) -> bool:
+    """What kernels of ours are made of without being one: a metric, a model."""
+    import mercer
+
+    concrete = isinstance(found, type) and issubclass(found, Params) and not isabstract(found)
+    public = found.__name__ in mercer.__all__ and found.__module__.startswith("mercer.kernels.")
+    return concrete and public
 
 
 def _known() -> list[str]:
     import mercer
 
-    ours = [name for name in mercer.__all__ if name[0].isupper() and _usable(_shipped(name))]
-    theirs = [name for name, found in Params.registry.items() if _usable(found)]
+    ours = [
+        name for name in mercer.__all__ if name[0].isupper() and _usable(_shipped(name), Kernel)
+    ]
+    theirs = [name for name, found in Params.registry.items() if _usable(found, Kernel)]
     return sorted({*ours, *theirs})
 
 

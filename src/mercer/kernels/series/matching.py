@@ -105,9 +105,7 @@ class SoftSubsequence(LocalKernel):
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
             continuous=prop.yes("sums of products of continuous functions of the points"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=positive,
         )
 

@@ -215,39 +215,48 @@ class Signature(SeriesKernel):
         return (tuple(shares.tolist()) if order <= _UNROLLED else shares), depth
 
     def _linear(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        shares, depth = self._terms()
+        return self._paths(X, Y, i, j, None, quick=len(shares) == 3 and depth == 0)
+
+    def slopes(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Along the lengthscale; paths that are lifted have none to tune."""
+        found = np.empty(len(i))
+        self._paths(X, Y, i, j, found)
+        return found
+
+    def _paths(
+        self,
+        X: Ragged,
+        Y: Ragged,
+        i: np.ndarray,
+        j: np.ndarray,
+        slopes: np.ndarray | None,
+        quick: bool = False,
+    ) -> np.ndarray:
+        """Inner products of signatures of paths; fills in their slopes along the lengthscale."""
         from ...gram.tiles import go_on
         from .signature_loops import signature_space, signatures
         from .signature_third import third_order
 
         same_channels(X, Y)
         left, right = arrays(X), arrays(Y)
-        out, terms = np.empty(len(i)), self._terms()
-        default = len(terms[0]) == 3 and terms[1] == 0
+        out, (shares, depth) = np.empty(len(i)), self._terms()
+        scaled = X.channels if slopes is None else X.channels - int(self.add_time)
 
         def job(part: slice) -> None:
             data = *left, *right, i[part], j[part]
-            if default:
+            if quick:
                 out[part] = third_order(*data)
                 return
             sizes = X.size[i[part]].max(), Y.size[j[part]].max()
-            room = signature_space(*sizes, X.channels, len(terms[0]), terms[1])
-            into = out[part], room, np.zeros(2, np.int64), _MOST
-            while signatures(*data, *terms, *into) < len(out[part]):
+            room = signature_space(*sizes, X.channels, len(shares), depth)
+            into: Any = out[part], None, room, None
+            if slopes is not None:
+                more = signature_space(*sizes, 0, len(shares), depth)
+                into = out[part], slopes[part], room, more[2:]
+            state = np.zeros(2, np.int64)
+            while signatures(*data, scaled, shares, depth, *into, state, _MOST) < len(out[part]):
                 go_on()
-
-        on_all_cores(job, cells(X, Y, i, j))
-        return out
-
-    def slopes(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Along the lengthscale; paths that are lifted have none to tune."""
-        from .signature_slopes import signature_slopes
-
-        same_channels(X, Y)
-        left, right = arrays(X), arrays(Y)
-        out, terms, scaled = np.empty(len(i)), self._terms(), X.channels - int(self.add_time)
-
-        def job(part: slice) -> None:
-            out[part] = signature_slopes(*left, *right, i[part], j[part], *terms, scaled)
 
         on_all_cores(job, cells(X, Y, i, j))
         return out
@@ -348,5 +357,5 @@ class Signature(SeriesKernel):
         elif self.kernel is None and not self.basepoint:
             blind = "a path that begins elsewhere has the same increments"
         if blind:
-            facts |= dict.fromkeys(("strictly_pd", "universal", "characteristic"), prop.no(blind))
+            facts |= prop.blind(blind)
         return self._stated(**facts)

@@ -17,6 +17,11 @@ everything for each length of the sequences, and R of a length comes from what i
 
 ``shares`` is (1, 1/2, ..., 1/order), as an array or a tuple. The length of a tuple is part of its
 type: the compiler knows how long the loops over r and q are, and unrolls them.
+
+Where there is room for slopes (else None), all quantities are carried along with their derivatives
+along the logarithm of the lengthscale. R_rq(i, j) is D(i, j) times something Z that comes from
+earlier cells, so its derivative is D' Z + D Z'; all other steps are sums. D' is -2 times the part
+of D that is divided by the lengthscale: the first channels, all but time.
 """
 
 from __future__ import annotations
@@ -58,6 +63,42 @@ def _ends(D, before, x_at, x_room, rows, cols, y_at, y_room, shares, levels, ste
 
 
 @njit(cache=True, nogil=True, inline="always")
+def _end_slopes(
+    D, moved, before, rows, cols, R, d_before, d_rows, d_cols, d_R,
+    x_at, x_room, y_at, y_room, shares, levels, step,
+):  # fmt: skip
+    """Fill in the derivatives of R_rq of sixteen cells; R_rq of these cells are known."""
+    order = len(shares)
+    for level in range(levels):
+        slope = times(moved, equal(1.0 if level == 0 else 0.0))
+        if level >= step:
+            at = (level - step) * x_room + x_at
+            slope = times_plus(moved, load(before, at), slope)
+            slope = times_plus(D, load(d_before, at), slope)
+        store(d_R, level * order * order * WIDTH, slope)
+        for k in range(1, order):
+            shorter = (k - 1) * levels + level - step
+            along, down = equal(0.0), equal(0.0)
+            if level >= step:
+                share, at = equal(shares[k]), shorter * x_room + x_at
+                along = times(moved, load(rows, at))
+                along = times(times_plus(D, load(d_rows, at), along), share)
+                at = shorter * y_room + y_at
+                down = times(moved, load(cols, at))
+                down = times(times_plus(D, load(d_cols, at), down), share)
+            store(d_R, (level * order + k) * order * WIDTH, along)
+            store(d_R, (level * order * order + k) * WIDTH, down)
+        for r in range(1, order):
+            for q in range(1, order):
+                value = equal(0.0)
+                if level >= step:
+                    at = (((level - step) * order + r - 1) * order + q - 1) * WIDTH
+                    value = times_plus(D, load(d_R, at), times(moved, load(R, at)))
+                    value = times(value, equal(shares[r] * shares[q]))
+                store(d_R, ((level * order + r) * order + q) * WIDTH, value)
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _add_up(R, rows, x_at, x_room, cols, y_at, y_room, shares, levels, total):
     """Add R_rq of sixteen cells to the sums along their rows and columns."""
     order = len(shares)
@@ -96,10 +137,10 @@ def _differences(values, first, s, m, n, x_room, out):
 
 @njit(cache=True, nogil=True)
 def _product(
-    x, x_room, m, y, y_room, n, channels, values, first, depth, shares,
-    rows, cols, total, R, met, diagonals, state, left,
+    x, x_room, m, y, y_room, n, channels, scaled, values, first, depth, shares,
+    rows, cols, total, R, met, diagonals, slopes, state, left,
 ):  # fmt: skip
-    """The inner product of the signatures of two paths with m and n increments.
+    """The inner product of the signatures of two paths with m and n increments, and its slope.
 
     Increments are given by their coordinates; or, with 0 channels, D(i, j) comes from the values
     of a kernel at the points of both paths, those of the second from column ``first`` on.
@@ -108,35 +149,58 @@ def _product(
     """
     levels, step, begin = max(depth, 1), min(depth, 1), state[0]
     before, last, new = diagonals[begin % 3], diagonals[(begin + 1) % 3], diagonals[(begin + 2) % 3]
+    if slopes is not None:
+        d_rows, d_cols, d_total, d_R, _, d_diagonals = slopes
+        d_before, d_last = d_diagonals[begin % 3], d_diagonals[(begin + 1) % 3]
+        d_new = d_diagonals[(begin + 2) % 3]
     if begin == 0:
         diagonals[:], rows[:], cols[:], total[:] = 0.0, 0.0, 0.0, 0.0
+        if slopes is not None:
+            d_diagonals[:], d_rows[:], d_cols[:], d_total[:] = 0.0, 0.0, 0.0, 0.0
     state[0] = 0
     for s in range(begin, m + n - 1):
         low, high = reach(s, m, n, m + n)
         if left < 0:
             state[0] = s
-            return 0.0
+            return 0.0, 0.0
         left -= high - low + 1
         if channels == 0 and s % _AHEAD == 0:
             _differences(values, first, s, m, n, x_room, met)
         for i in range(low, high + 1, WIDTH):
             j = i + n - 1 - s
             D = load(met, (s % _AHEAD) * x_room + i) if channels == 0 else equal(0.0)
+            moved = D
             for c in range(channels):
                 D = times_plus(load(x, c * x_room + i), load(y, c * y_room + j), D)
+                if slopes is not None:
+                    moved = times(D, equal(-2.0)) if c == scaled - 1 else moved
             _ends(D, before, i, x_room, rows, cols, j, y_room, shares, levels, step, R)
+            if slopes is not None:
+                _end_slopes(
+                    D, moved, before, rows, cols, R, d_before, d_rows, d_cols, d_R,
+                    i, x_room, j, y_room, shares, levels, step,
+                )  # fmt: skip
+                _add_up(d_R, d_rows, i, x_room, d_cols, j, y_room, shares, levels, d_total)
             _add_up(R, rows, i, x_room, cols, j, y_room, shares, levels, total)
             for level in range(levels):
                 at = level * x_room + i
                 store(new, at + 1, plus(load(last, at), load(total, at)))
+                if slopes is not None:
+                    store(d_new, at + 1, plus(load(d_last, at), load(d_total, at)))
         for level in range(levels):
             new[level * x_room + high + 2] = 0.0
+            if slopes is not None:
+                d_new[level * x_room + high + 2] = 0.0
         before, last, new = last, new, before
-    value = 1.0
+        if slopes is not None:
+            d_before, d_last, d_new = d_last, d_new, d_before
+    value, slope = 1.0, 0.0
     if m > 0 and n > 0:
         for level in range(levels):
             value += last[level * x_room + m]
-    return value
+            if slopes is not None:
+                slope += d_last[level * x_room + m]
+    return value, slope
 
 
 @njit(cache=True, nogil=True)
@@ -161,9 +225,12 @@ def signature_space(x_size, y_size, channels, order, depth):
 
 @njit(cache=True, nogil=True)
 def signatures(
-    x, x_start, x_size, y, y_start, y_size, rows, cols, shares, depth, out, room, state, most
-):
+    x, x_start, x_size, y, y_start, y_size, rows, cols, scaled, shares, depth, out, slopes,
+    room, more, state, most,
+):  # fmt: skip
     """Inner products of signatures for pairs of paths, given by their increments, into ``out``.
+
+    ``slopes`` is None, or filled in with derivatives, for which there is ``more`` room.
 
     ``depth`` is 0 for all levels. Pairs with the same first path should follow each other. A pair
     with more than ``most`` cells takes several calls: ``state``, zeros at first, tells the next
@@ -178,10 +245,12 @@ def signatures(
             spread(x, x_start[at], x_size[at], False, x_room, 0.0, left)
         n = y_size[cols[p]]
         spread(y, y_start[cols[p]], n, True, y_room, 0.0, right)
-        out[p] = _product(
-            left, x_room, x_size[at], right, y_room, n, channels, nothing, 0, depth,
-            shares, along, down, total, R, met, diagonals, state, most,
+        out[p], slope = _product(
+            left, x_room, x_size[at], right, y_room, n, channels, scaled, nothing, 0, depth,
+            shares, along, down, total, R, met, diagonals, more, state, most,
         )  # fmt: skip
+        if slopes is not None:
+            slopes[p] = slope
         if state[0] > 0:
             state[1] = p
             return p
@@ -198,9 +267,9 @@ def lifted_signatures(values, start, size, shares, depth, out, room, state, most
     x_room, y_room = len(values) + 2 * WIDTH, size.max() + 2 * WIDTH
     for p in range(state[1], start.size):
         out[p] = _product(
-            nothing, x_room, len(values) - 1, nothing, y_room, size[p] - 1, 0, values, start[p],
-            depth, shares, along, down, total, R, met, diagonals, state, most,
-        )  # fmt: skip
+            nothing, x_room, len(values) - 1, nothing, y_room, size[p] - 1, 0, 0, values, start[p],
+            depth, shares, along, down, total, R, met, diagonals, None, state, most,
+        )[0]  # fmt: skip
         if state[0] > 0:
             state[1] = p
             return p

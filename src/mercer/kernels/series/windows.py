@@ -155,9 +155,7 @@ class LagEmbedding(Kernel):
         if inner.finite_dim:
             facts["finite_dim"] = prop.yes("features are means of those of the windows")
         return self._stated(
-            strictly_pd=prop.no(same),
-            universal=prop.no(same),
-            characteristic=prop.no(same),
+            **prop.blind(same),
             **facts,
         )
 
@@ -230,9 +228,7 @@ class RegularizedFourier(Kernel):
         return self._stated(
             bounded=prop.yes("k(x, x) = 1"),
             continuous=prop.yes("a product of continuous functions"),
-            strictly_pd=prop.no(turn),
-            universal=prop.no(turn),
-            characteristic=prop.no(turn),
+            **prop.blind(turn),
             positive_diag=prop.yes("k(x, x) = 1"),
         )
 

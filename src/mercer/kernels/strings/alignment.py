@@ -170,48 +170,23 @@ class LocalAlignment(Tabled):
         self, X: Sequences, Y: Sequences, i: np.ndarray, j: np.ndarray, sloped: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """log k of pairs, and its derivatives along log(beta)."""
-        from .alignment_loops import alignments, begin, fill, finish, room
-
-        (table, *weights), (D_table, *D_weights) = self._weights()
-        out, slopes = np.zeros(len(i)), np.zeros(len(i) if sloped else 0)
-        *shape, proven = self._strips(Y)
-        x, y = numbered_symbols(X, Y)
-        data = x, X.ends, y, Y.ends
-        unknown = -1 if table is None else len(table) - 1
-        scores = table, tuple(weights), *((D_table, tuple(D_weights)) if sloped else (None, None))
-
-        def many(part: slice) -> None:
-            into = out[part], slopes[part]
-            alignments(*data, i[part], j[part], unknown, *shape, *scores, *into)
-
-        def long(part: slice, step: int) -> None:
-            sizes = int(X.lengths[i[part]].max()), int(Y.lengths[j[part]].max())
-            arrays = room(*sizes, *shape, sloped)
-            n, m = begin(*data, i[part], j[part], 0, unknown, arrays)
-            whole = max(1, step // shape[0]) * shape[0]  # strips
-            in_steps(lambda a, b: fill(arrays, n, a, b, *shape, *scores), m, whole)
-            finish(arrays, 0, out[part], slopes[part])
-
-        in_pieces(X.lengths[i], Y.lengths[j], _DEPTH, many, long)
+        weights, slopes_of = self._weights()
+        width, every, proven = self._strips(Y)
+        moved = slopes_of if sloped else None
+        out, slopes = log_sums(X, Y, i, j, (width, every), weights, moved)
         for at in [] if proven else np.flatnonzero(~(out <= _UNSCALED)):
             found = self._wide(X, Y, i[at], j[at], sloped)
             out[at], slopes[at : at + 1] = found[0], found[1] if sloped else 0.0
         return out, slopes
 
     def _strips(self, Y: Sequences) -> tuple[int, int, bool]:
-        """How many columns and rows share a power of two, and whether nothing can be lost by it.
-
-        See :mod:`.alignment_loops`: by which factors a pair, a gap or a row can change numbers.
-        """
-        from .alignment_loops import REACH, SPAN, WIDEST
+        """How many columns and rows share a power of two, and whether nothing can be lost by it."""
+        from .alignment_loops import WIDEST
 
         table = self._table()
         best = self.beta * max(float(np.max(self.scores if table is None else table[0])), 0.0)
         opening, extension = self.beta * self.opening, self.beta * self.extension
-        fall = 2 * opening + extension
-        growth = best + np.log(2 * (2 + Y.lengths.max(initial=0)))
-        width = min(WIDEST, int((SPAN - fall) / (2 * (best + extension) + 1e-9)))
-        every = min(_ROWS, int(REACH / max(growth, fall)))
+        width, every = strips(Y, best, opening, extension)
         proven = width >= _NARROWEST and every >= 1
         return (width, every, True) if proven else (WIDEST, 1, False)
 
@@ -301,3 +276,63 @@ class LocalAlignment(Tabled):
         return prop.Fact(
             None, "exp(beta S) has a negative eigenvalue, and with it the proof does not hold"
         )
+
+
+def strips(Y: Sequences, best: float, opening: float, extension: float) -> tuple[int, int]:
+    """How many columns and rows of a table share a power of two, so that nothing is lost by it.
+
+    See :mod:`.alignment_loops`: by which factors, given as logarithms, a pair, a gap or a row can
+    change numbers. There may be none, if these are too large.
+    """
+    from .alignment_loops import REACH, SPAN, WIDEST
+
+    fall = 2 * opening + extension
+    growth = best + np.log(2 * (2 + Y.lengths.max(initial=0)))
+    width = min(WIDEST, int((SPAN - fall) / (2 * (best + extension) + 1e-9)))
+    return width, min(_ROWS, int(REACH / max(growth, fall)))
+
+
+def log_sums(
+    X: Sequences,
+    Y: Sequences,
+    i: np.ndarray,
+    j: np.ndarray,
+    shape: tuple[int, int],
+    weights: Weights,
+    slopes_of: Weights | None,
+    whole: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """log of the sums over alignments of pairs, and its derivatives, if those of weights are given.
+
+    The alignments are local, or those of the ``whole`` strings; ``shape`` is that of strips.
+    """
+    from .alignment_loops import alignments, begin, begin_whole, fill, finish, room, whole_room
+
+    table, *others = weights
+    D_table, *D_others = slopes_of or (None,)
+    scores = table, tuple(others), D_table, tuple(D_others) if slopes_of else None
+    out, slopes = np.zeros(len(i)), np.zeros(len(i) if slopes_of else 0)
+    x, y = numbered_symbols(X, Y)
+    data = x, X.ends, y, Y.ends
+    unknown = -1 if table is None else len(table) - 1
+
+    def many(part: slice) -> None:
+        sizes = whole_room() if whole else None
+        into = out[part], slopes[part]
+        alignments(*data, i[part], j[part], unknown, *shape, *scores, sizes, *into)
+
+    def long(part: slice, step: int) -> None:
+        rows, cols, sizes = i[part], j[part], whole_room() if whole else None
+        arrays = room(
+            int(X.lengths[rows].max()), int(Y.lengths[cols].max()), *shape, slopes_of is not None
+        )
+        n, m = begin(*data, rows, cols, 0, unknown, arrays)
+        if whole:
+            ends = X.ends, Y.ends, rows, cols, 0, n, shape[1], arrays
+            begin_whole(*ends, scores[1], scores[3], sizes)
+        columns = max(1, step // shape[0]) * shape[0]  # whole strips
+        in_steps(lambda a, b: fill(arrays, n, a, b, *shape, *scores, sizes), m, columns)
+        finish(arrays, 0, out[part], slopes[part], sizes)
+
+    in_pieces(X.lengths[i], Y.lengths[j], _DEPTH, many, long)
+    return out, slopes

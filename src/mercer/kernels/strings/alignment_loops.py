@@ -1,15 +1,18 @@
-"""Sums over the local alignments of two strings, sixteen tables at a time; no interpreter lock.
+"""Sums over the alignments of two strings, sixteen tables at a time; no interpreter lock.
 
 The sums grow exponentially, and differently in different parts of a table: where one alignment has
 e^2000, another that is to become the best may just begin, with 1. So tables are filled in strips of
 columns, and a strip has, for some rows together, a power of SCALE of its own, by the size of what
 it holds. What is too small for that power is negligible for good: it could only be continued, for
 the few columns of a strip, better than the largest number near it, which can skip these columns.
+
+Alignments are local, or those of the whole strings, where also what comes before the first pair and
+after the last one is a gap.
 """
 
 from __future__ import annotations
 
-from math import inf, log
+from math import exp, floor, inf, log
 
 import numpy as np
 
@@ -63,20 +66,106 @@ def begin(x, x_ends, y, y_ends, rows, cols, first, unknown, arrays):
 
 
 @njit(cache=True, nogil=True)
-def _fitting(top, held):
-    """The power for a number ``top`` SCALE^held, with which it lies between 1 and SCALE.
+def _gap(size, held, weights):
+    """The weight of a gap of some symbols, over SCALE^held."""
+    _, _, opening, extension = weights
+    if size == 0:
+        return exp(-held * log(SCALE))
+    return exp(log(opening) + (size - 1) * log(extension) - held * log(SCALE))
 
-    It is 0 for numbers that are smaller: all lanes hold the empty alignment, which is 1.
-    """
+
+@njit(cache=True, nogil=True)
+def _gap_power(size, weights):
+    """The power of SCALE just below the weight of a gap of some symbols."""
+    _, _, opening, extension = weights
+    if size == 0:
+        return 0
+    return floor((log(opening) + (size - 1) * log(extension)) / log(SCALE))
+
+
+@njit(cache=True, nogil=True)
+def _D_gap(size, weights, D_weights):
+    """dlog of that weight."""
+    if size == 0:
+        return 0.0
+    _, _, opening, extension = weights
+    _, _, D_opening, D_extension = D_weights
+    return D_opening / opening + (size - 1) * D_extension / extension
+
+
+@njit(cache=True, nogil=True)
+def whole_room():
+    """Arrays for the lengths of sixteen pairs of strings."""
+    return np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def begin_whole(x_ends, y_ends, rows, cols, first, n, every, arrays, weights, D_weights, whole):
+    """After ``begin``, the first column of tables of whole strings, and results of empty ones."""
+    _, _, _, edge, powers, sums, held = arrays
+    for lane in range(WIDTH):
+        whole[0][lane] = whole[1][lane] = -1
+        if first + lane < rows.size:
+            whole[0][lane] = x_ends[rows[first + lane] + 1] - x_ends[rows[first + lane]]
+            whole[1][lane] = y_ends[cols[first + lane] + 1] - y_ends[cols[first + lane]]
+            size = max(whole[0][lane], whole[1][lane])  # the other is empty, or this overwritten
+            held[lane] = _gap_power(size, weights)
+            sums[0, lane] = _gap(size, held[lane], weights)
+            if D_weights is not None:
+                sums[1, lane] = sums[0, lane] * _D_gap(size, weights, D_weights)
+    for i in range(n):
+        power_of = _gap_power(i // every * every + 1, weights)
+        value, D_value = _gap(i + 1, power_of, weights), 0.0
+        if D_weights is not None:
+            D_value = value * _D_gap(i + 1, weights, D_weights)
+        for lane in range(WIDTH):
+            powers[i // every, lane] = power_of
+            for kind in range(edge.shape[0]):
+                left_out = kind % 3 != 2  # in Z and M + X, not in Y
+                edge[kind, i * WIDTH + lane] = left_out * (value if kind < 3 else D_value)
+
+
+@njit(cache=True, nogil=True)
+def _begin_strip(strip, left, own, weights, D_weights):
+    """The row above the first one of a strip of tables of whole strings, and what precedes it."""
+    power_of = _gap_power(left, weights)
+    Z = strip[2]
+    for c in range(Z.size):
+        size = left + c // WIDTH + 1
+        Z[c] = _gap(size, power_of, weights)
+        if D_weights is not None:
+            strip[5, c] = Z[c] * _D_gap(size, weights, D_weights)
+    for lane in range(WIDTH):
+        own[lane] = power_of
+    before, D_before = _gap(left, power_of, weights), 0.0
+    if D_weights is not None:
+        D_before = before * _D_gap(left, weights, D_weights)
+    return before, D_before
+
+
+@njit(cache=True, nogil=True)
+def _end(row, left, size, strip, own, whole, sums, held):
+    """The results of lanes whose last symbols are in this row and strip."""
+    for lane in range(WIDTH):
+        column = (whole[1][lane] - 1 - left) * WIDTH
+        if whole[0][lane] == row + 1 and 0 <= column < size:
+            sums[0, lane], held[lane] = strip[2, column + lane], own[lane]
+            if strip.shape[0] > 3:
+                sums[1, lane] = strip[5, column + lane]
+
+
+@njit(cache=True, nogil=True)
+def _fitting(top, held, least):
+    """The power, at least ``least``, for a number ``top`` SCALE^held to lie between 1 and SCALE."""
     while SCALE < top < inf:
         held, top = held + 1, top / SCALE
-    while top < 1.0 and held > 0:
+    while 0.0 < top < 1.0 and held > least:
         held, top = held - 1, top * SCALE
     return held
 
 
 @njit(cache=True, nogil=True)
-def _rescale(strip, size, own, edge, first, last, powers):
+def _rescale(strip, size, own, edge, first, last, powers, least):
     """Give a strip the powers that fit the sum of it or of its edge in the rows ahead.
 
     The factors by which numbers of the strip have changed, and those for numbers of the edge.
@@ -92,7 +181,9 @@ def _rescale(strip, size, own, edge, first, last, powers):
     store(tops[1], 0, ahead)
     for lane in range(WIDTH):
         factors[0, lane] = factors[1, lane] = 1.0
-        wanted = max(_fitting(tops[0, lane], own[lane]), _fitting(tops[1, lane], powers[lane]))
+        wanted = max(
+            _fitting(tops[0, lane], own[lane], least), _fitting(tops[1, lane], powers[lane], least)
+        )
         if wanted != powers[lane]:
             factors[1, lane] = power(powers[lane] - wanted)
             powers[lane] = wanted
@@ -120,7 +211,7 @@ def _add(new, own, sums, held):
 
 
 @njit(cache=True, nogil=True)
-def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weights):
+def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weights, whole):
     """Fill in the columns from ``first`` to ``last`` of sixteen tables with n rows.
 
     With M(i, j), X(i, j) and Y(i, j) the weight of alignments of the first i and j symbols that
@@ -133,7 +224,12 @@ def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weight
     the value is 1 plus the sum of M over all cells; Z is 1 + M + X + Y. The weights come from a
     table, whose last row and column, 0, are those of no symbol; without one they are the first of
     (same, other, opening, extension). With their derivatives, every number is followed by its own.
+
+    Of ``whole`` strings, unless their lengths are None, the sum over all alignments is M + X + Y of
+    the last cell: nothing begins but at the first, so that there is no 1 in Z, and the numbers
+    along the edges of the table are those of gaps.
     """
+    least = 0 if whole is None else -(2**40)  # local alignments hold the empty one, which is 1
     s, t, strip, edge, powers, sums, held = arrays
     same, other, opening, extension = weights
     M, X, Z = strip[0], strip[1], strip[2]
@@ -155,11 +251,16 @@ def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weight
         for lane in range(WIDTH):
             own[lane] = 0
         corner, D_corner = equal(1.0), equal(0.0)  # Z of the row above, before the strip
+        if whole is not None:
+            start, D_start = _begin_strip(strip, left, own, weights, D_weights)
+            corner, D_corner = equal(start), equal(D_start)
         for block in range(0, n, every):
             end = min(block + every, n) * WIDTH
-            factors = _rescale(strip, size, own, edge, block * WIDTH, end, powers[block // every])
+            factors = _rescale(
+                strip, size, own, edge, block * WIDTH, end, powers[block // every], least
+            )
             for lane in range(WIDTH):
-                units[lane] = power(-own[lane])
+                units[lane] = power(-own[lane]) if whole is None else 0.0
             kept, change, unit = load(factors[0], 0), load(factors[1], 0), load(units, 0)
             corner, D_corner = times(corner, kept), times(D_corner, kept)
             total, D_total = equal(0.0), equal(0.0)
@@ -211,17 +312,20 @@ def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weight
                     store(edge[3], i, load(DZ, size - WIDTH))
                     store(edge[4], i, D_pair)
                     store(edge[5], i, D_gap)
-            store(new[0], 0, total)
-            store(new[1], 0, D_total)
-            _add(new, own, sums, held)
+                if whole is not None:
+                    _end(i // WIDTH, left, size, strip, own, whole, sums, held)
+            if whole is None:
+                store(new[0], 0, total)
+                store(new[1], 0, D_total)
+                _add(new, own, sums, held)
 
 
 @njit(cache=True, nogil=True)
-def finish(arrays, first, out, slopes):
+def finish(arrays, first, out, slopes, whole):
     """log k of the pairs in the lanes, and the derivatives of it."""
     sums, held = arrays[-2], arrays[-1]
     for lane in range(min(WIDTH, out.size - first)):
-        total = power(-held[lane]) + sums[0, lane]
+        total = sums[0, lane] + (power(-held[lane]) if whole is None else 0.0)
         out[first + lane] = log(total) + held[lane] * log(SCALE)
         if slopes.size:
             slopes[first + lane] = sums[1, lane] / total
@@ -230,15 +334,20 @@ def finish(arrays, first, out, slopes):
 @njit(cache=True, nogil=True)
 def alignments(
     x, x_ends, y, y_ends, rows, cols, unknown, width, every, table, weights, D_table, D_weights,
-    out, slopes,
+    whole, out, slopes,
 ):  # fmt: skip
     """log k of pairs of strings into ``out``, and its derivatives, if there are, into ``slopes``.
 
-    ``unknown`` is what a symbol is that the table does not hold, or -1 without a table.
+    ``unknown`` is what a symbol is that the table does not hold, or -1 without a table; ``whole``
+    is None, or room for the lengths of sixteen pairs of whole strings.
     """
     longest_x, longest_y = most(x_ends, rows), most(y_ends, cols)
     arrays = room(longest_x, longest_y, width, every, slopes.size > 0)
     for first in range(0, rows.size, WIDTH):
         n, m = begin(x, x_ends, y, y_ends, rows, cols, first, unknown, arrays)
-        fill(arrays, n, 0, m, width, every, table, weights, D_table, D_weights)
-        finish(arrays, first, out, slopes)
+        if whole is not None:
+            begin_whole(
+                x_ends, y_ends, rows, cols, first, n, every, arrays, weights, D_weights, whole
+            )
+        fill(arrays, n, 0, m, width, every, table, weights, D_table, D_weights, whole)
+        finish(arrays, first, out, slopes, whole)

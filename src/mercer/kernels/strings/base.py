@@ -11,15 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data
+from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
-from .codes import Part, from_arrays, tally
+from .codes import Part, stacked, tally
 from .kind import STRINGS
 from .sequences import Sequences, read
 
 _MANY = 1_000_000  # codes from which on compiled code pays
 _TOGETHER = 2_000_000  # codes that one thread looks at together
 _LEAST, _MOST = 2_000, 50_000  # symbols, so that arrays stay in cache
+Parts = Callable[[Sequences], Iterable[Part]]
 
 
 @dataclass(eq=False, repr=False)
@@ -44,21 +46,14 @@ class Substrings(Explicit):
     def prepare(self, X: Data) -> Any:
         return self.counts(self.read(X))
 
-    def counts(self, sequences: Sequences) -> sp.csr_matrix:
-        """The features of sequences."""
+    def counts(self, sequences: Sequences, parts: Parts | None = None) -> sp.csr_matrix:
+        """The features of sequences, or those of other parts of them."""
+        parts = parts or self.parts
         compiled = self.codes_per_window * len(sequences.symbols) > _MANY
         found = self._in_chunks(
-            sequences, lambda chunk: tally(self.parts(chunk), len(chunk), compiled=compiled)
+            sequences, lambda chunk: tally(parts(chunk), len(chunk), compiled=compiled)
         )
-        if len(found) == 1:
-            return found[0]
-        ends = [np.zeros(1, np.int64), *(np.diff(phi.indptr) for phi in found)]
-        return from_arrays(
-            np.concatenate([phi.data for phi in found]),
-            np.concatenate([phi.indices for phi in found]),
-            np.cumsum(np.concatenate(ends)),
-            len(sequences),
-        )
+        return stacked(found)
 
     def _in_chunks(self, sequences: Sequences, job: Callable[[Sequences], Any]) -> list:
         """The job done on pieces of the data, on all cores."""
@@ -78,3 +73,14 @@ class Substrings(Explicit):
     @property
     def domain(self) -> Domain:
         return STRINGS
+
+    def _without_short(self, span: int, **facts: prop.Fact) -> prop.Properties:
+        """The properties of counts of windows of a length, which shorter strings do not hold."""
+        short = f"all strings shorter than {span} have features zero"
+        alike = "'ab' and 'ba' have the same features" if span == 1 else short
+        stated = {
+            "bounded": prop.no("k(x, x) grows with the length of x"),
+            **prop.blind(alike),
+            "positive_diag": prop.no(f"k(x, x) = 0 for strings shorter than {span}"),
+        }
+        return self._stated(**(stated | facts))

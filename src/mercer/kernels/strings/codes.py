@@ -36,15 +36,16 @@ class Part:
         Where each window begins among the symbols of all samples.
     seen : sequence of int
         The places of the window that the columns are about.
-    weight : float
-        What one window adds.
+    weight : float or array
+        What one window adds to its columns; an array has the shape of the codes, or is to be
+        repeated to it.
     """
 
     codes: np.ndarray
     counts: np.ndarray
     starts: np.ndarray
     seen: Sequence[int]
-    weight: float = 1.0
+    weight: float | np.ndarray = 1.0
 
 
 # ---- codes -----------------------------------------------------------------------------------
@@ -124,16 +125,16 @@ def tally(parts: Iterable[Part], n: int, *, compiled: bool = False) -> sp.csr_ma
     The codes of different parts must not meet. Compiled code is five times as fast, but takes a
     second to load.
     """
-    counted_parts = [(*_count(part, n, compiled), part.weight) for part in parts]
-    lengths = sum((rows for _, _, rows, _ in counted_parts), start=np.zeros(n, np.int64))
+    counted_parts = [_count(part, n, compiled) for part in parts]
+    lengths = sum((rows for _, _, rows in counted_parts), start=np.zeros(n, np.int64))
     ends = np.concatenate([[0], np.cumsum(lengths)])
     if len(counted_parts) == 1:
-        codes, times, _, weight = counted_parts[0]
-        return from_arrays(weight * times, codes, ends, n)
+        codes, sums, _ = counted_parts[0]
+        return from_arrays(sums, codes, ends, n)
     columns, values, free = np.empty(ends[-1], np.int64), np.empty(ends[-1]), ends[:-1].copy()
-    for codes, times, rows, weight in counted_parts:
+    for codes, sums, rows in counted_parts:
         place = np.repeat(free, rows) + counted(rows)
-        columns[place], values[place] = codes, weight * times
+        columns[place], values[place] = codes, sums
         free += rows
     return from_arrays(values, columns, ends, n)
 
@@ -145,23 +146,48 @@ def from_arrays(values: np.ndarray, columns: np.ndarray, ends: np.ndarray, n: in
     return matrix
 
 
+def stacked(found: list[sp.csr_matrix]) -> sp.csr_matrix:
+    """The features of pieces of a data set as those of the whole."""
+    if len(found) == 1:
+        return found[0]
+    ends = [np.zeros(1, np.int64), *(np.diff(phi.indptr) for phi in found)]
+    return from_arrays(
+        np.concatenate([phi.data for phi in found]),
+        np.concatenate([phi.indices for phi in found]),
+        np.cumsum(np.concatenate(ends)),
+        sum(phi.shape[0] for phi in found),
+    )
+
+
 def _count(part: Part, n: int, compiled: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The distinct codes of each sample, how often they occur, and how many there are."""
+    """The distinct codes of each sample, the sums of their weights, and how many there are."""
     per_window = part.codes.shape[1] if part.codes.ndim == 2 else 1
     codes, lengths = part.codes.ravel(), part.counts * per_window
+    equal, weights = np.ndim(part.weight) == 0, None
+    if not equal:
+        weights = np.array(np.broadcast_to(part.weight, part.codes.shape), float).ravel()
     if compiled:
         from .loops import count_codes
 
-        return count_codes(codes, lengths)
+        found, sums, distinct = count_codes(codes, lengths, weights)
+        return found, part.weight * sums if equal else sums, distinct
     ends = np.concatenate([[0], np.cumsum(lengths)])
     rows = np.repeat(np.arange(n) % _PACKED, lengths)
     keys = (rows << _CODE_BITS).astype(np.uint64) | codes.astype(np.uint64)
     for first in range(0, n, _PACKED):
-        keys[ends[first] : ends[min(first + _PACKED, n)]].sort()
+        some = slice(ends[first], ends[min(first + _PACKED, n)])
+        if weights is None:
+            keys[some].sort()
+        else:
+            order = np.argsort(keys[some])
+            keys[some], weights[some] = keys[some][order], weights[some][order]
     new = np.ones(len(keys), bool)
     new[1:] = keys[1:] != keys[:-1]
     new[ends[:-1][lengths > 0]] = True  # the same code again, a multiple of _PACKED rows below
     at = np.flatnonzero(new)
-    times = np.diff(np.append(at, len(keys))).astype(np.float64)
     distinct = np.diff(np.concatenate([[0], np.cumsum(new)])[ends])
-    return (keys[at] & np.uint64(COLUMNS - 1)).astype(np.int64), times, distinct
+    if weights is None:
+        sums = part.weight * np.diff(np.append(at, len(keys))).astype(np.float64)
+    else:
+        sums = np.add.reduceat(weights, at) if len(at) else np.zeros(0)
+    return (keys[at] & np.uint64(COLUMNS - 1)).astype(np.int64), sums, distinct

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -146,7 +147,7 @@ class ContextTree(Kernel):
 
         def some(part: np.ndarray) -> None:
             at, here = slice(ends[part[0]], ends[part[-1] + 1]), ends[part[0] : part[-1] + 2]
-            own[at] = alone(before[at], letter[at], here - here[0], *self._numbers())
+            own[at] = alone(before[at], letter[at], here - here[0], *self._numbers(), None)
 
         in_parts(some, np.diff(ends) * (self.depth + 1))
         return Contexts(before, letter, ends, own)
@@ -164,20 +165,30 @@ class ContextTree(Kernel):
         return self._pairs(X, X, i, i)
 
     def _pairs(self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return self._values(X, Y, i, j, (None, None), None)
+
+    def _values(
+        self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray, own: Any, slopes: Any
+    ) -> np.ndarray:
+        """k of pairs; fills in the slopes of log k, if those of the samples alone are given."""
         from .context_loops import together
 
-        sides = [part for P in (X, Y) for part in (P.before, P.letter, P.ends, P.alone)]
+        sides = [
+            part
+            for P, d in zip((X, Y), own, strict=True)
+            for part in (P.before, P.letter, P.ends, P.alone, d)
+        ]
         out = np.empty(len(i))
 
         def some(part: np.ndarray) -> None:
-            out[part] = together(*sides, i[part], j[part], *self._numbers())
+            rows = None if slopes is None else np.empty((len(part), 3))
+            out[part] = together(*sides, i[part], j[part], *self._numbers(), rows)
+            if slopes is not None:
+                slopes[part] = rows
 
-        in_parts(some, self._work(X, Y, i, j))
+        nodes = (np.diff(X.ends)[i] + np.diff(Y.ends)[j]) * (self.depth + 1)  # at most
+        in_parts(some, nodes)
         return np.exp(out)
-
-    def _work(self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """How many nodes the trees of pairs have at most."""
-        return (np.diff(X.ends)[i] + np.diff(Y.ends)[j]) * (self.depth + 1)
 
     def grad_theta(self, X: Contexts, Y: Contexts, W: np.ndarray) -> np.ndarray:
         i, j, weights = weighted_pairs(W, X is Y)
@@ -189,18 +200,14 @@ class ContextTree(Kernel):
 
     def _slopes(self, X: Contexts, Y: Contexts, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """dk/dtheta of pairs, with a column each for log scale, log prior and branch."""
-        from .context_slopes import alone, together
+        from .context_loops import alone
 
-        numbers = self._numbers()
-        parts = [(P.before, P.letter, P.ends) for P in ((X,) if X is Y else (X, Y))]
-        sides = [(*part, alone(*part, *numbers)) for part in parts]
-        rows = np.empty((len(i), 4))
-
-        def some(part: np.ndarray) -> None:
-            rows[part] = together(*sides[0], *sides[-1], i[part], j[part], *numbers)
-
-        in_parts(some, self._work(X, Y, i, j))
-        return np.exp(rows[:, :1]) * rows[:, 1:]
+        sides = (X,) if X is Y else (X, Y)
+        own = [np.zeros((*P.alone.shape, 3)) for P in sides]
+        for P, slopes in zip(sides, own, strict=True):
+            alone(P.before, P.letter, P.ends, *self._numbers(), slopes)
+        slopes = np.empty((len(i), 3))
+        return self._values(X, Y, i, j, (own[0], own[-1]), slopes)[:, None] * slopes
 
     @property
     def domain(self) -> Domain:
@@ -213,9 +220,7 @@ class ContextTree(Kernel):
             alike = "'ab' and 'ba' have the same features"
         return self._stated(
             bounded=prop.yes("k(x, x) <= 1: likelihoods are at most 1"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=prop.yes("likelihoods are positive"),
         )
 

@@ -80,15 +80,7 @@ class GappyKmer(Patterned):
 
     @property
     def properties(self) -> prop.Properties:
-        short = f"all strings shorter than {self.g} have features zero"
-        alike = "'ab' and 'ba' have the same features" if self.g == 1 else short
-        return self._stated(
-            bounded=prop.no("k(x, x) grows with the length of x"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
-            positive_diag=prop.no(f"k(x, x) = 0 for strings shorter than {self.g}"),
-        )
+        return self._without_short(self.g)
 
 
 @dataclass(eq=False, repr=False)
@@ -178,15 +170,7 @@ class Mismatch(Patterned):
         return pattern_weights(len(self.alphabet or "ACGT"), self.k, self.m)
 
     def windows(self, sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
-        """Those without unknown symbols, which are numbered -1."""
-        starts, counts = sequences.windows(self.k)
-        unknown = sequences.symbols < 0
-        if not unknown.any():
-            return starts, counts
-        before = np.concatenate([[0], np.cumsum(unknown)])
-        fine = before[starts + self.k] == before[starts]
-        rows = np.repeat(np.arange(len(counts)), counts)
-        return starts[fine], np.bincount(rows[fine], minlength=len(counts))
+        return sequences.known_windows(self.k)
 
     def parts(self, sequences: Sequences) -> Iterator[Part]:
         if min(self._weights()) >= 0:

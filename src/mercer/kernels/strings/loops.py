@@ -10,11 +10,12 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
-def count_codes(codes, lengths):
+def count_codes(codes, lengths, weights):
     """The distinct codes of each sample in the order of their first occurrence, and how often.
 
     Sample i has the next ``lengths[i]`` codes. Each sample is counted in a hash table with at
-    least twice as many slots as it has codes.
+    least twice as many slots as it has codes. With ``weights``, unless they are None, each code
+    counts as its own says.
 
     Returns
     -------
@@ -43,11 +44,14 @@ def count_codes(codes, lengths):
             slot = np.int64((np.uint64(code) * _SPREAD) >> shift)
             while owner[slot] == i and found[slot_of[slot]] != code:
                 slot = (slot + 1) & last
+            weight = 1.0
+            if weights is not None:
+                weight = weights[t]
             if owner[slot] == i:
-                times[slot_of[slot]] += 1.0
+                times[slot_of[slot]] += weight
             else:
                 owner[slot], slot_of[slot] = i, end
-                found[end], times[end] = code, 1.0
+                found[end], times[end] = code, weight
                 end += 1
         distinct[i] = end - first
         start += lengths[i]

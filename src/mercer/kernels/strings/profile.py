@@ -75,26 +75,8 @@ class Profile(Substrings):
             return Sequences(-np.log(np.concatenate(profiles)), ends)
 
     def parts(self, sequences: Sequences) -> Iterator[Part]:
-        """Substrings grow by a letter at a time, as long as they can still be likely enough."""
-        costs = sequences.symbols
-        letters = costs.shape[1]
-        if letters**self.k > 2**56:
-            raise ValueError(
-                f"Profile: {letters} letters to the power of k={self.k} are more than 2^56 "
-                f"substrings; lower k."
-            )
-        starts, counts = sequences.windows(self.k)
-        rows = np.repeat(np.arange(len(counts)), counts)
-        code, spent = np.zeros(len(starts), np.int64), np.zeros(len(starts))
-        least = costs.min(axis=1)
-        rest = sum((least[starts + j] for j in range(self.k)), start=np.zeros(len(starts)))
-        for j in range(self.k):
-            rest = rest - least[starts + j]
-            total = spent[:, None] + costs[starts + j]
-            grown, letter = np.nonzero(total + rest[:, None] < self.threshold)
-            code, spent = code[grown] * letters + letter, total[grown, letter]
-            starts, rows, rest = starts[grown], rows[grown], rest[grown]
-        yield Part(code, np.bincount(rows, minlength=len(counts)), starts, range(self.k))
+        windows = sequences.windows(self.k)
+        yield likely(sequences.symbols, *windows, self.k, self.threshold, "Profile")
 
     @property
     def domain(self) -> Domain:
@@ -108,6 +90,33 @@ class Profile(Substrings):
             characteristic=prop.no("profiles with the same likely k-mers have the same features"),
             positive_diag=prop.no("k(x, x) = 0 if no k-mer is likely enough"),
         )
+
+
+def likely(
+    costs: np.ndarray, starts: np.ndarray, counts: np.ndarray, k: int, threshold: float, owner: str
+) -> Part:
+    """The strings of length k whose letters cost less than a threshold in all, for each window.
+
+    ``costs`` has a row for each place and a column for each letter. Strings grow by a letter at a
+    time, as long as they can still be cheap enough.
+    """
+    letters = costs.shape[1]
+    if letters**k > 2**56:
+        raise ValueError(
+            f"{owner}: {letters} letters to the power of k={k} are more than 2^56 substrings; "
+            f"lower k."
+        )
+    rows = np.repeat(np.arange(len(counts)), counts)
+    code, spent = np.zeros(len(starts), np.int64), np.zeros(len(starts))
+    least = costs.min(axis=1)
+    rest = sum((least[starts + j] for j in range(k)), start=np.zeros(len(starts)))
+    for j in range(k):
+        rest = rest - least[starts + j]
+        total = spent[:, None] + costs[starts + j]
+        grown, letter = np.nonzero(total + rest[:, None] < threshold)
+        code, spent = code[grown] * letters + letter, total[grown, letter]
+        starts, rows, rest = starts[grown], rows[grown], rest[grown]
+    return Part(code, np.bincount(rows, minlength=len(counts)), starts, range(k))
 
 
 def _checked(profile: object, place: int) -> np.ndarray:

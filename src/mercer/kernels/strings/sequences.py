@@ -61,6 +61,17 @@ class Sequences:
         counts = np.maximum(self.lengths - span + 1, 0)
         return np.repeat(self.ends[:-1], counts) + counted(counts), counts
 
+    def known_windows(self, span: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same for windows without symbols that are unknown, which are numbered -1."""
+        starts, counts = self.windows(span)
+        unknown = self.symbols < 0
+        if not unknown.any():
+            return starts, counts
+        before = np.concatenate([[0], np.cumsum(unknown)])
+        fine = before[starts + span] == before[starts]
+        rows = np.repeat(np.arange(len(counts)), counts)
+        return starts[fine], np.bincount(rows[fine], minlength=len(counts))
+
 
 def read(X: Data, owner: str) -> Sequences:
     """A data set of strings as integers; one clear error for anything else."""

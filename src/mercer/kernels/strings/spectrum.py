@@ -73,9 +73,7 @@ class Spectrum(Substrings):
         alike = f"strings with the same k-mer counts ({example}) have the same features"
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=prop.no(f"k(x, x) = 0 for strings shorter than {self.k}"),
         )
 
@@ -141,8 +139,6 @@ class BlendedSpectrum(Substrings):
         )
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=prop.no("k(x, x) = 0 for the empty string"),
         )

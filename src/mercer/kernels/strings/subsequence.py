@@ -144,9 +144,7 @@ class Subsequence(GapWeighted):
         alike = "'ab' and 'ba' have the same features" if self.length == 1 else short
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=prop.no(f"k(x, x) = 0 for strings shorter than {self.length}"),
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 PROTEIN = "ARNDCQEGHILKMFPSTWYVBZX"
@@ -32,3 +34,28 @@ _BLOSUM62 = """
 """
 BLOSUM62 = np.array(_BLOSUM62.split(), dtype=float).reshape(len(PROTEIN), len(PROTEIN))
 """Log-odds of amino acids in aligned blocks, in half bits (Henikoff & Henikoff, PNAS 1992)."""
+
+
+AMINO_ACIDS = PROTEIN[:20]
+"""The letters that stand for one amino acid."""
+
+
+@cache
+def blosum62_joint() -> np.ndarray:
+    """How often two amino acids stand for each other, in the model behind BLOSUM62.
+
+    Its scores s(a, b) = log(q(a, b) / (p(a) p(b))) / unit are those of letters with frequencies p
+    that stand for each other with frequencies q. As q adds up to p, they tell p and the unit: p is
+    exp(unit s)^-1 1, and the unit that for which p adds up to one (Yu, Wootton & Altschul, *The
+    compositional adjustment of amino acid substitution matrices*, PNAS 2003).
+    """
+    from scipy.optimize import brentq
+
+    scores = BLOSUM62[:20, :20]
+
+    def frequencies(unit: float) -> np.ndarray:
+        return np.linalg.solve(np.exp(unit * scores), np.ones(20))
+
+    unit = brentq(lambda unit: frequencies(unit).sum() - 1, 0.2, 0.5, xtol=1e-15)
+    p = frequencies(unit)
+    return np.exp(unit * scores) * np.outer(p, p)

@@ -91,9 +91,7 @@ class Words(Explicit):
         order = "documents with the same words in another order have the same features"
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
-            strictly_pd=prop.no(order),
-            universal=prop.no(order),
-            characteristic=prop.no(order),
+            **prop.blind(order),
             finite_dim=prop.no("there is no end of words"),
             positive_diag=prop.no("a document without words has k(x, x) = 0"),
         )

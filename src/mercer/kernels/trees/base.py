@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,27 @@ _CELLS = 5e6  # steps of one compiled call: a fraction of a second, also where m
 _UNCHECKED = 1e8  # bytes that a table may take in any case
 _SLOWER = 10  # so much longer take wide numbers
 _FLAGS = ((True, None), (None, None), (None, True))  # of :func:`.loops.pairs`, by kind
+
+
+class Numbers(NamedTuple):
+    """The parameters of a recursion over pairs of nodes; all of them are complex, or none.
+
+    ``alike`` is None where labels have to be equal, or how much they are alike: a table for those
+    labels that are numbered -1, -2, ..., and a number each for equal and for different ones.
+    """
+
+    decay: Any
+    span: Any = 1.0
+    alike: tuple[np.ndarray, Any, Any] | None = None
+
+    @property
+    def least(self) -> float:
+        """What a pair of nodes adds at least."""
+        node = float(abs(self.decay) * abs(self.span) ** 2)
+        if self.alike is None:
+            return node
+        table, *others = self.alike
+        return node * min(float(abs(s)) for s in [*table.ravel(), *others] if s != 0)
 
 
 @dataclass(eq=False, repr=False)
@@ -59,9 +80,7 @@ class TreeKernel(Kernel):
         alike = f"{zero}, whatever its label"
         return self._stated(
             bounded=_growing,
-            strictly_pd=prop.no(alike),
-            universal=prop.no(alike),
-            characteristic=prop.no(alike),
+            **prop.blind(alike),
             positive_diag=prop.no(zero),
         )
 
@@ -118,19 +137,19 @@ class NodePairs(TreeKernel, WidePaired):
             out += coef[j] * np.exp(logarithms(*nodes) + scale[j])
         return out
 
-    def _numbers(self) -> tuple[float, float]:
-        """The parameters of the recursion: decay and span."""
-        return float(self.decay), 1.0
+    def _numbers(self) -> Numbers:
+        """The parameters of the recursion."""
+        return Numbers(float(self.decay))
 
-    def _moved(self) -> Iterator[tuple[complex, complex]]:
-        """The parameters, one of them moved, in the order of theta."""
-        decay, span = self._numbers()
-        yield moved(decay), complex(span)
+    def _moved(self) -> Iterator[Numbers]:
+        """The parameters as complex numbers, one of them moved, in the order of theta."""
+        decay, span, _ = self._numbers()
+        yield Numbers(moved(decay), complex(span))
         if len(self.theta) > 1:
-            yield complex(decay), moved(span)
+            yield Numbers(complex(decay), moved(span))
 
     def _values(
-        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: tuple[Any, Any]
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: Numbers
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mantissas and exponents for pairs, in calls of a fraction of a second each."""
         from ...gram.tiles import run
@@ -140,7 +159,7 @@ class NodePairs(TreeKernel, WidePaired):
         if 0 < cells.sum() <= _CELLS:
             m = self._plain(X, Y, i, j, numbers)
         else:
-            m = np.zeros(len(i), type(numbers[0]))
+            m = np.zeros(len(i), type(numbers.decay))
             large = cells > _CELLS
             small, piece = np.flatnonzero(~large), np.cumsum(cells[~large]) // _CELLS
             parts = np.split(small, np.flatnonzero(np.diff(piece)) + 1) if len(small) else []
@@ -151,7 +170,7 @@ class NodePairs(TreeKernel, WidePaired):
             run(some, parts)
             for at in np.flatnonzero(large):
                 m[at] = self._alone(X, Y, i[at], j[at], numbers)[0][0]
-        tiny = abs(numbers[0]) * abs(numbers[1]) ** 2 < 1 / LARGEST
+        tiny = numbers.least < 1 / LARGEST
         for at in np.flatnonzero(tiny | ~(m.real <= LARGEST)):
             m[at], e[at] = (part[0] for part in self._alone(X, Y, i[at], j[at], numbers, wide=True))
         return m, e
@@ -178,12 +197,12 @@ class NodePairs(TreeKernel, WidePaired):
         return table, row, children, partial, low, high, state
 
     def _plain(
-        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: tuple[Any, Any]
+        self, X: Forest, Y: Forest, i: np.ndarray, j: np.ndarray, numbers: Numbers
     ) -> np.ndarray:
         from .loops import pairs
 
-        out: np.ndarray = np.zeros(len(i), type(numbers[0]))
-        room = self._room(X, Y, i, j, type(numbers[0]), wide=False)
+        out: np.ndarray = np.zeros(len(i), type(numbers.decay))
+        room = self._room(X, Y, i, j, type(numbers.decay), wide=False)
         pairs(
             *_FLAGS[self.kind], self._visited(X), X.start, X.size, self._visited(Y), Y.start,
             Y.size, i, j, *numbers, room, out,
@@ -191,19 +210,19 @@ class NodePairs(TreeKernel, WidePaired):
         return out
 
     def _alone(
-        self, X: Forest, Y: Forest, i: int, j: int, numbers: Any, nodes: Any = None,
+        self, X: Forest, Y: Forest, i: int, j: int, numbers: Numbers, nodes: Any = None,
         wide: bool = False,
     ) -> tuple[np.ndarray, ...]:  # fmt: skip
         """The sum over two trees, some steps at a time; those of nodes of one into ``nodes``."""
         from ...gram.tiles import go_on
         from .loops import add, begin
 
-        kind = type(numbers[0])
+        kind = type(numbers.decay)
         at = int(X.start[i]), int(X.size[i]), int(Y.start[j]), int(Y.size[j])
         room, total = self._room(X, Y, i, j, kind, wide), zeros(1, kind, wide)
         nodes = zeros(0, kind, wide) if nodes is None else nodes
         left, right = self._visited(X), self._visited(Y)
-        begin(left, right, at, room)
+        begin(left, right, at, numbers.alike, room)
         most = int(_CELLS / _SLOWER if wide else _CELLS)
         flags = _FLAGS[self.kind]
         while not add(*flags, left, right, at, *numbers, room, total, nodes, most):

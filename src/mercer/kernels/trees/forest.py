@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -81,6 +81,18 @@ class Forest:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def numbered(self, labels: Sequence[str]) -> Forest:
+        """The same trees with the given labels numbered -1, -2, ... for those who visit nodes."""
+        codes = stable_codes(labels)
+        order = np.argsort(codes)
+        at = np.minimum(np.searchsorted(codes[order], self.nodes.label), len(codes) - 1)
+        named = codes[order][at] == self.nodes.label
+        label = np.where(named, -1 - order[at], self.nodes.label)
+        by_label, by_production = (
+            visited._replace(label=label) for visited in (self.by_label, self.by_production)
+        )
+        return Forest(self.nodes, by_label, by_production, self.start, self.size, self.height)
 
     def __getitem__(self, rows: Rows) -> Forest:
         trees = self.start[rows], self.size[rows], self.height[rows]

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...features.sparse import sparse_block
-from ...params import fraction, parameter
+from ...params import fraction
 from ..base import weigh
 from ..calculus import properties as prop
-from .base import NodePairs, TreeKernel
+from .base import NodePairs, Numbers, TreeKernel
 from .forest import Forest
 
 _COLUMNS = 2**57
@@ -181,57 +181,8 @@ class PartialTree(NodePairs):
     kind = 1
     because = "an inner product of features: the weighted counts of all fragments"
 
-    def _numbers(self) -> tuple[float, float]:
-        return float(self.decay), float(self.span)
-
-    @property
-    def properties(self) -> prop.Properties:
-        return self._counting_nodes()
-
-
-@dataclass(eq=False, repr=False)
-class ElasticTree(NodePairs):
-    r"""Fragments that two trees have in common, stretched over generations (Kashima & Koyanagi).
-
-    .. math:: k(x, y) = \sum_{v \in x} \sum_{w \in y} C(v, w), \qquad
-              C(v, w) = \lambda \sum_{I, J} \prod_k A(v_{I_k}, w_{J_k})
-
-    over subsequences I and J of the children of v and w, of one length, the empty one included;
-    C(v, w) is 0 unless v and w have the same label. Elastic matching lets a node of the fragment be
-    found anywhere below its parent: A(v, w) adds up C over v, w and all their descendants. Rigid
-    matching has A = C: parent and child are parent and child.
-
-    Parameters
-    ----------
-    decay : float
-        lambda, in (0, 1]: how much less each further node of a fragment counts.
-    elastic : bool
-        Elastic or rigid matching.
-
-    Examples
-    --------
-    >>> from mercer import ElasticTree
-    >>> near, far = "(S (N x))", "(S (P (N x)))"
-    >>> ElasticTree(decay=1.0, elastic=False)([near, far])  # common: S, N, x, N-x
-    array([[ 6.,  4.],
-           [ 4., 10.]])
-    >>> ElasticTree(decay=1.0)([near, far])  # and S-N, S-x, S-N-x
-    array([[ 7.,  7.],
-           [ 7., 15.]])
-
-    References
-    ----------
-    Kashima & Koyanagi, *Kernels for semi-structured data*, ICML 2002.
-    """
-
-    elastic: bool = parameter(
-        True, check=lambda value: None if isinstance(value, bool) else "True or False"
-    )
-    because = "an inner product of features: the weighted counts of all embedded fragments"
-
-    @property
-    def kind(self) -> int:
-        return 2 if self.elastic else 1
+    def _numbers(self) -> Numbers:
+        return Numbers(float(self.decay), float(self.span))
 
     @property
     def properties(self) -> prop.Properties:

@@ -60,30 +60,35 @@ def _partners(codes_x, order_x, codes_y, low, high):
 
 
 @njit(cache=True, nogil=True)
-def pairs(subset, elastic, X, start_x, size_x, Y, start_y, size_y, i, j, decay, span, room, out):
+def pairs(
+    subset, elastic, X, start_x, size_x, Y, start_y, size_y, i, j, decay, span, alike, room, out
+):  # fmt: skip
     """Fill in the kernel values of pairs of trees, given by their numbers.
 
     By ``subset`` trees or by ``elastic`` matching, unless they are None; if both are, by partial
     trees and rigid matching. (What is None is not even compiled.) The values are polynomials in
-    decay and span: with a complex one of them, ``out`` is complex.
+    decay, span and the numbers of ``alike``: if these are complex, ``out`` is complex.
     """
     total, nodes = np.empty(1, out.dtype), out[:0]
     for t in range(i.size):
         at = start_x[i[t]], size_x[i[t]], start_y[j[t]], size_y[j[t]]
         total[0] = 0.0
-        begin(X, Y, at, room)
-        add(subset, elastic, X, Y, at, decay, span, room, (total,), (nodes,), 2**62)
+        begin(X, Y, at, alike, room)
+        add(subset, elastic, X, Y, at, decay, span, alike, room, (total,), (nodes,), 2**62)
         if elastic is None:  # which overwrites all that it looks at
             end(Y, at, room)
         out[t] = total[0]
 
 
 @njit(cache=True, nogil=True)
-def begin(X, Y, at, room):
-    """Find the partners of all nodes of a tree in another."""
+def begin(X, Y, at, alike, room):
+    """Find the partners of all nodes of a tree in another; all, if labels may be ``alike``."""
     a, p, b, q = at
     low, high, state = room[4], room[5], room[6]
-    _partners(X.codes[a : a + p], X.order[a : a + p], Y.codes[b : b + q], low, high)
+    if alike is None:
+        _partners(X.codes[a : a + p], X.order[a : a + p], Y.codes[b : b + q], low, high)
+    else:
+        low[:p], high[:p] = 0, q
     state[0], state[1], state[2], state[3] = 0, -1, 0, 0
 
 
@@ -97,14 +102,24 @@ def end(Y, at, room):
             table[0][v, Y.order[b + t]] = 0.0
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _alike(alike, label, other):
+    """How much two labels are alike: as a table says of those it holds, numbered -1, -2, ..."""
+    table, same, different = alike
+    if label < 0 and other < 0:
+        return table[-1 - label, -1 - other]
+    return same if label == other else different
+
+
 @njit(cache=True, nogil=True)
-def add(subset, elastic, X, Y, at, decay, span, room, total, nodes, most):
+def add(subset, elastic, X, Y, at, decay, span, alike, room, total, nodes, most):
     """Add C(v, w) over the nodes v of a tree and w of another, up to ``most`` steps; is that all?
 
     The next call goes on where this one stops: ``state`` holds the node v, which of its partners
     is next, the child of v, and how many nodes wait for their parents (see :func:`_gather`); in
     ``partial`` are the sum of v and that of its partner, so far. The sum of each v is put into
-    ``nodes``, if that has room for it.
+    ``nodes``, if that has room for it. Unless ``alike`` is None, every C(v, w) is multiplied by how
+    much the labels of v and w are alike; otherwise only equal ones count.
     """
     a, p, b, q = at
     table, row, S, partial, low, high, state = room
@@ -131,20 +146,30 @@ def add(subset, elastic, X, Y, at, decay, span, room, total, nodes, most):
         elif elastic is None:
             limit = high[v]
             while t < limit and done <= most:
-                w = Y.order[b + t]
+                w, weight = Y.order[b + t], factor
+                if alike is not None:
+                    likeness = _alike(alike, label, Y.label[b + w])
+                    if likeness == 0.0:
+                        t, done = t + 1, done + 1
+                        continue
+                    weight = times(factor, like(total, likeness))
                 stop = _reach(m, Y.arity[b + w], k, most)
                 inside = _matched(X, a, v, -1, k, stop, Y, b, w, step, zero, one, table, S, inside)
                 done += 1 + (stop - k) * Y.arity[b + w]
                 k = stop
                 if k == m:
-                    value = times(factor, inside)
+                    value = times(weight, inside)
                     put(table, (v, w), value)
                     found = plus(found, value)
                     k, t = 0, t + 1
         else:
             for w in range(t, q):
                 y, n, below = Y.first[b + w], Y.arity[b + w], zero
-                if label == Y.label[b + w]:
+                visited, weight = label == Y.label[b + w], factor
+                if alike is not None:
+                    likeness = _alike(alike, label, Y.label[b + w])
+                    visited, weight = likeness != 0.0, times(factor, like(total, likeness))
+                if visited:
                     stop = _reach(m, n, k, most)
                     inside = _matched(
                         X, a, v, slot, k, stop, Y, b, w, step, zero, one, table, S, inside
@@ -153,7 +178,7 @@ def add(subset, elastic, X, Y, at, decay, span, room, total, nodes, most):
                     k = stop
                     if k < m:
                         break
-                    k, below = 0, times(factor, inside)
+                    k, below = 0, times(weight, inside)
                     found = plus(found, below)
                 for l in range(n):
                     below = plus(below, get(row, Y.children[y + l]))

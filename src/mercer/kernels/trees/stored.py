@@ -1,4 +1,4 @@
-"""How trees and graphs of other packages are written to files.
+"""How trees of other packages are written to files.
 
 Trees may be deep, so nothing here calls itself: nodes stand in one row, each with its number of
 children, parents before children.
@@ -7,12 +7,9 @@ children, parents before children.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-from ...kinds import Stored
-
-_GRAPHS = ("DiGraph", "Graph", "MultiDiGraph", "MultiGraph")
+from ...kinds import Stored, needed
 
 
 def _in_a_row(root: Any, children: Callable[[Any], list]) -> list[tuple[Any, int]]:
@@ -75,7 +72,7 @@ def _of_tree(tree: Any) -> dict[str, Any]:
 
 
 def _tree(nodes: list, counts: list) -> Any:
-    Tree = _needed("nltk").Tree
+    Tree = needed("nltk", "trees").Tree
 
     def join(parts: Any, children: list) -> Any:
         inner, label = parts
@@ -84,44 +81,8 @@ def _tree(nodes: list, counts: list) -> Any:
     return _put_together(nodes, counts, join)
 
 
-# ---- networkx ------------------------------------------------------------------------------
-def _of_graph(graph: Any) -> dict[str, Any]:
-    """Nodes, edges and all that is written on them."""
-    directed = {False: "", True: "Di"}[graph.is_directed()]
-    name = f"Multi{directed}Graph" if graph.is_multigraph() else f"{directed}Graph"
-    edges = graph.edges(data=True, keys=True) if graph.is_multigraph() else graph.edges(data=True)
-    return {
-        "class": name,
-        "graph": dict(graph.graph),
-        "nodes": [[v, dict(data)] for v, data in graph.nodes(data=True)],
-        "edges": [list(edge) for edge in edges],
-    }
-
-
-def _graph(graph: dict, nodes: list, edges: list, **names: str) -> Any:
-    name = names["class"]
-    if name not in _GRAPHS:
-        raise ValueError(f"a graph of unknown type {name!r}")
-    found = getattr(_needed("networkx"), name)()
-    found.graph.update(graph)
-    found.add_nodes_from((v, data) for v, data in nodes)
-    if not all(u in found and v in found for u, v, *_ in edges):
-        raise ValueError("a graph with an edge to a node that it does not have")
-    found.add_edges_from(edges)
-    return found
-
-
-def _needed(package: str) -> Any:
-    """One of the two packages above, which the program that wrote the file had too."""
-    try:
-        return import_module(package)
-    except ImportError:
-        raise ImportError(f"this file holds trees or graphs of {package}: install it.") from None
-
-
 STORED = (
     Stored("element", ("xml.Element",), _of_element, _element),
     Stored("document", ("xml.ElementTree",), lambda x: {"root": x.getroot()}, _document),
     Stored("nltk", ("nltk.Tree",), _of_tree, _tree),
-    Stored("graph", tuple(f"networkx.{name}" for name in _GRAPHS), _of_graph, _graph),
 )

@@ -106,7 +106,7 @@ def pack(X: Any, high: float) -> np.ndarray:
 
 
 @intrinsic
-def _ones(typing, word):
+def ones(typing, word):
     """How many bits of a word are set."""
 
     def generate(context, builder, signature, args):
@@ -122,7 +122,7 @@ def differing(row, columns, count):
     for w in range(row.size):
         word, others = row[w], columns[w]
         for j in range(count.size):
-            count[j] += _ones(np.uint32(word ^ others[j]))
+            count[j] += ones(np.uint32(word ^ others[j]))
 
 
 @njit(cache=True, nogil=True)

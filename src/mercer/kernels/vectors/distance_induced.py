@@ -29,6 +29,15 @@ def _point(value: Any) -> str | None:
     return None if fine else "None or a vector of finite numbers"
 
 
+def induced(D: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """(a_i + b_j - D_ij) / 2 in the memory of D: inner products from squared distances."""
+    np.negative(D, out=D)
+    D += left[:, None]
+    D += right[None, :]
+    D /= 2
+    return D
+
+
 @dataclass(eq=False, repr=False)
 class Distance(VectorKernel):
     r"""The kernel induced by a power of the Euclidean distance.
@@ -83,15 +92,7 @@ class Distance(VectorKernel):
         (V, a), (W, b) = X.parts, Y.parts
         distances = SquaredDistances(V, W, exact=True)
 
-        def tile(rows: slice, cols: slice) -> np.ndarray:
-            D = self._power(distances(rows, cols))
-            np.negative(D, out=D)
-            D += a[rows, None]
-            D += b[None, cols]
-            D /= 2
-            return D
-
-        return tile
+        return lambda rows, cols: induced(self._power(distances(rows, cols)), a[rows], b[cols])
 
     def diag(self, X: Zipped) -> np.ndarray:
         return np.array(X.parts[1])

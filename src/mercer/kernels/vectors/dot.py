@@ -245,7 +245,8 @@ class Exponential(Dot):
 
     def profile(self, T: np.ndarray) -> np.ndarray:
         T *= self.scale
-        return np.exp(T, out=T)
+        with np.errstate(over="ignore"):  # values that are not finite are refused in words
+            return np.exp(T, out=T)
 
     def slope(self, T: np.ndarray) -> np.ndarray:
         return self.scale * np.exp(self.scale * T)

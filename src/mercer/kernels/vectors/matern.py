@@ -87,6 +87,10 @@ class Matern(Radial):
         D = np.asarray(R2, dtype=float) * (nu / (nu - 1) * lower.stretch)
         return -nu / (2 * (nu - 1)) * lower.profile(D)
 
+    def spread(self, rng: np.random.Generator, m: int) -> np.ndarray:
+        """Frequencies have the multivariate t distribution with 2 nu degrees of freedom."""
+        return np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, m))
+
     @property
     def properties(self) -> prop.Properties:
         m = int(np.ceil(self.nu)) - 1

@@ -202,6 +202,10 @@ class Gaussian(Radial):
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return -0.5 * np.exp(-0.5 * R2)
 
+    def spread(self, rng: np.random.Generator, m: int) -> np.ndarray:
+        """One Gaussian alone."""
+        return np.ones(m)
+
     @property
     def properties(self) -> prop.Properties:
         return self._radial(
@@ -275,6 +279,12 @@ class Laplacian(Radial):
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return matern_slope(R2, 0.5)
 
+    def spread(self, rng: np.random.Generator, m: int) -> np.ndarray:
+        """For p = 2: frequencies of the Matérn kernel of order 1/2."""
+        return 1 / np.sqrt(rng.chisquare(1, m))
+
+    grad_input, grad_theta_diag = Radial.grad_input, Radial.grad_theta_diag
+
     def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         if self.p == 2:
             return super().grad_theta(X, Y, W)
@@ -340,6 +350,10 @@ class RationalQuadratic(Radial):
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
         return -0.5 * np.exp((-self.alpha - 1) * np.log1p(R2 / (2 * self.alpha)))
+
+    def spread(self, rng: np.random.Generator, m: int) -> np.ndarray:
+        """Inverse squared lengthscales are Gamma variables of mean 1."""
+        return np.sqrt(rng.gamma(self.alpha, 1 / self.alpha, m))
 
     def theta_slopes(self, R2: np.ndarray) -> Iterable[np.ndarray]:
         S = R2 / (2 * self.alpha)

@@ -1,0 +1,1 @@
+"""Kernels seen through finitely many features: random frequencies, sketches, hashing, landmarks."""

@@ -1,0 +1,129 @@
+"""Compiled loops over small connected subgraphs; all release the interpreter lock.
+
+Arcs must be there in both directions, and those that leave a node in the order of their ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._compiled import njit
+
+
+@njit(cache=True, nogil=True)
+def enumerate_sets(k, start, size, indptr, indices, table, out, state, room, most):
+    """Count the connected sets of k nodes of each graph by their class, some steps at a time.
+
+    A set is found once, from its smallest node (Wernicke's algorithm): nodes that may join come
+    from ``ahead``, and a node goes there when the first of its neighbours joins. ``known`` tells
+    for each node which members of the set are its neighbours, as bits, so that the code of a set
+    needs no look at edges.
+
+    Parameters
+    ----------
+    state : int64 array (3,)
+        The graph, the smallest node and the number of members so far: where to go on.
+    room : tuple of arrays
+        Members, candidates at each depth, their numbers, codes at each depth; known neighbours.
+
+    Returns
+    -------
+    Whether all is done.
+    """
+    members, ahead, count, code, known = room
+    steps = 0
+    while state[0] < start.size:
+        g = state[0]
+        low, high = start[g], start[g] + size[g]
+        while state[1] < high:
+            root, depth = state[1], state[2]
+            if depth == 0:
+                members[0], code[0], count[0] = root, 0, 0
+                for arc in range(indptr[root], indptr[root + 1]):
+                    v = indices[arc]
+                    if v > root and known[v - low] == 0:
+                        ahead[0, count[0]] = v
+                        count[0] += 1
+                    known[v - low] |= 1
+                depth = 1
+            while depth > 0:
+                if steps > most:
+                    state[2] = depth
+                    return False
+                d = depth - 1
+                offset = depth * d // 2
+                if depth == k - 1:
+                    for t in range(count[d]):
+                        v = ahead[d, t]
+                        out[g, table[code[d] | (known[v - low] << offset)]] += 1
+                    steps += count[d] + 1
+                    count[d] = 0
+                if count[d] == 0:
+                    gone = members[d]
+                    for arc in range(indptr[gone], indptr[gone + 1]):
+                        known[indices[arc] - low] &= ~(1 << d)
+                    depth -= 1
+                    continue
+                count[d] -= 1
+                v = ahead[d, count[d]]
+                code[depth] = code[d] | (known[v - low] << offset)
+                members[depth] = v
+                further = count[d]
+                for t in range(further):  # a slice would take three times as long to compile
+                    ahead[depth, t] = ahead[d, t]
+                for arc in range(indptr[v], indptr[v + 1]):
+                    w = indices[arc]
+                    if w > root and w != v and known[w - low] == 0:
+                        ahead[depth, further] = w
+                        further += 1
+                    known[w - low] |= 1 << depth
+                steps += further + indptr[v + 1] - indptr[v]
+                count[depth] = further
+                depth += 1
+            state[1], state[2] = root + 1, 0
+            steps += 1
+        state[0] += 1
+        if state[0] < start.size:
+            state[1], state[2] = start[state[0]], 0
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _next(state):
+    """The next number of splitmix64, from a state that it moves on."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def draw_sets(k, low, n, indptr, indices, table, out, state, draws):
+    """Count the classes of sets of k nodes of one graph, drawn uniformly."""
+    members = np.empty(k, np.int64)
+    for _ in range(draws):
+        for d in range(k):  # Floyd's algorithm: the last of so many nodes, or one before it
+            last = n - k + d
+            v = np.int64((_next(state) >> np.uint64(11)) % np.uint64(last + 1))
+            for e in range(d):
+                if members[e] == v:
+                    v = last
+                    break
+            members[d] = v
+        code, bit = 0, 0
+        for d in range(1, k):
+            u = low + members[d]
+            for e in range(d):
+                v = low + members[e]
+                first, stop = indptr[u], indptr[u + 1]
+                while first < stop:
+                    middle = (first + stop) // 2
+                    if indices[middle] < v:
+                        first = middle + 1
+                    else:
+                        stop = middle
+                if first < indptr[u + 1] and indices[first] == v:
+                    code |= 1 << bit
+                bit += 1
+        out[table[code]] += 1

@@ -1,0 +1,220 @@
+"""Graphs as kernels that sum over walks see them: arcs to step along, weights, what must match."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data import Data, Rows, take
+from ...exceptions import DomainError
+from ..base import Kernel
+from .container import Graphs, pack
+from .graph import Graph
+from .reading import read
+from .walk_loops import SIZE, START, radii
+
+_LONGEST = 2**17  # steps after which nobody waits for walks to fade any more
+_WORK = 1e9  # arcs along which walks go in one compiled call
+
+
+class Walked(NamedTuple):
+    """Flat arrays of nodes and arcs, and the graphs that they belong to.
+
+    The nodes of a graph stand in the order of their labels, its arcs by node, then by mark. Loops
+    take long to compile if there are many arrays, so numbers of nodes and of graphs share one each.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    marks: np.ndarray
+    labels: np.ndarray
+    nodes: (
+        np.ndarray
+    )  # weights p and q of walks that start and end, dlog q / dtheta, k(v, v)^1/4, u
+    graphs: np.ndarray  # first node, number of nodes, do arcs have a direction?
+    radius: np.ndarray  # a number r with B u <= r u for the matrix B of :class:`Bounds`
+
+    @property
+    def start(self) -> np.ndarray:
+        """The first node of each graph."""
+        return self.graphs[START]
+
+    @property
+    def size(self) -> np.ndarray:
+        """The number of nodes of each graph."""
+        return self.graphs[SIZE]
+
+
+class Bounds(NamedTuple):
+    """The largest weights that arcs may have in a product of the graph with another one.
+
+    ``base`` is a vector > 0 that they change little.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    bounds: np.ndarray
+    base: np.ndarray
+
+
+class Walks:
+    """Graphs as a sequence of samples, prepared for walks; parts of it share the flat arrays.
+
+    Parameters
+    ----------
+    arrays : Walked
+        The graphs.
+    bounds : Bounds
+        What their radii are computed from.
+    nodes, edges : data or None
+        What the kernels on nodes and on edges compare, prepared: one for each node, and one for
+        each mark.
+    """
+
+    def __init__(
+        self, arrays: Walked, bounds: Bounds, nodes: Data = None, edges: Data = None
+    ) -> None:
+        self.arrays, self.bounds, self.nodes, self.edges = arrays, bounds, nodes, edges
+
+    def __len__(self) -> int:
+        return len(self.arrays.radius)
+
+    def __getitem__(self, rows: Rows) -> Walks:
+        A = self.arrays
+        chosen = A._replace(graphs=np.ascontiguousarray(A.graphs[:, rows]), radius=A.radius[rows])
+        return Walks(chosen, self.bounds, self.nodes, self.edges)
+
+    def of(self, i: int) -> Data:
+        """What the kernel on nodes compares, of one graph."""
+        first = int(self.arrays.start[i])
+        return take(self.nodes, slice(first, first + int(self.arrays.size[i])))
+
+
+class Rule(NamedTuple):
+    """How walks are weighed, for compiled loops."""
+
+    decay: float
+    series: bool  # no closed form: the sum is added up
+    exponential: bool
+    steps: int  # -1 for walks of any length
+    turn: float  # dlog decay / dtheta
+    even: bool  # walks start and end with the same weights
+
+
+class Steps(NamedTuple):
+    """How walks go on a graph: weights of arcs, and of nodes where walks start and end."""
+
+    weights: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
+    turns: np.ndarray
+    base: np.ndarray  # a vector > 0 that steps change little
+
+
+def checked(X: Data, name: str) -> tuple[list[Graph], Graphs]:
+    """Graphs whose weights are none below 0."""
+    found = read(X, name)
+    return found, nonnegative(pack(found, name), name)
+
+
+def nonnegative(packed: Graphs, name: str) -> Graphs:
+    """The same graphs, whose weights must be none below 0."""
+    weights = packed.flat.weights
+    if len(weights) and weights.min() < 0:
+        node = sources(packed)[int(np.argmin(weights))]
+        bad = int(np.searchsorted(packed.start, node, side="right")) - 1
+        raise DomainError(f"{name}: graph {bad} has edges of negative weight; all must be >= 0.")
+    return packed
+
+
+def plain_steps(packed: Graphs) -> Steps:
+    """Walks that start and end everywhere, with the weight of their edges."""
+    n = len(packed.flat.labels)
+    return Steps(packed.flat.weights, np.ones(n), np.ones(n), np.zeros(n), np.ones(n))
+
+
+def sources(packed: Graphs) -> np.ndarray:
+    """The node that each arc leaves."""
+    return np.repeat(np.arange(len(packed.flat.labels)), np.diff(packed.flat.indptr))
+
+
+def walked(
+    found: list[Graph], packed: Graphs, steps: Steps, node: Any, edge: Any, scale: float, name: str
+) -> Walks:
+    """Graphs, prepared for walks whose weight decays by scale^2 with every step."""
+    flat = packed.flat
+    n, m = len(flat.labels), len(flat.indices)
+    labels = flat.labels if isinstance(node, str) else np.zeros(n, np.uint64)
+    marks = np.zeros(m, np.int64)
+    if isinstance(edge, str) and flat.edge_labels is not None:
+        marks = flat.edge_labels.astype(np.int64)
+    points = ends = None
+    roots, tops = np.ones(n), np.ones(m)
+    if isinstance(edge, Kernel):
+        ends, marks = _of_edges(found, packed, edge, name)
+        tops = np.sqrt(_diagonal(edge, ends, "edge", name))[marks]
+    graph = np.repeat(np.arange(len(packed)), packed.size)
+    order = np.lexsort((labels, graph))
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    if isinstance(node, Kernel):
+        points = take(node.prepare(of_nodes(found, packed, node, name)), order) if n else None
+        roots = _diagonal(node, points, "node", name) ** 0.25
+    source, target = place[sources(packed)], place[flat.indices]
+    arcs = np.lexsort((target, marks, source))
+    source, target, weights = source[arcs], target[arcs], steps.weights[arcs]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))]).astype(np.int64)
+    bounds = Bounds(
+        indptr, target, weights * tops[arcs] * roots[source] * roots[target], steps.base[order]
+    )
+    u, radius = np.empty(n), np.empty(len(packed))
+    most = np.clip(_WORK / np.maximum(packed.arcs, 1), 64, _LONGEST).astype(np.int64)
+    radii(bounds, packed.start, packed.size, scale, most, u, np.empty((3, n)), radius)
+    nodes = np.stack([*(part[order] for part in (steps.p, steps.q, steps.turns)), roots, u])
+    graphs = np.stack([packed.start, packed.size, packed.directed])
+    arrays = Walked(indptr, target, weights, marks[arcs], labels[order], nodes, graphs, radius)
+    return Walks(arrays, bounds, points, ends)
+
+
+# ---- what kernels on nodes and edges compare -----------------------------------------------------
+def of_nodes(found: list[Graph], packed: Graphs, kernel: Kernel, name: str) -> Data:
+    """The attributes of all nodes, or their labels, whichever the kernel is about."""
+    if kernel.domain.whole.facts.numeric:
+        if packed.flat.attributes is None:
+            raise DomainError(f"{name}: node is a kernel on attributes, but nodes have none.")
+        return packed.flat.attributes
+    return _labels([g.labels for g in found], packed.size, "nodes", name)
+
+
+def of_edges(found: list[Graph], name: str) -> list:
+    """The labels of all edges."""
+    return _labels([g.edge_labels for g in found], [g.n_edges for g in found], "edges", name)
+
+
+def _labels(parts: list, counts: Any, what: str, name: str) -> list:
+    for place, (part, count) in enumerate(zip(parts, counts, strict=True)):
+        if part is None and count:
+            raise DomainError(f"{name}: graph {place} has no labels of {what}, which are compared.")
+    return [label for part in parts if part is not None for label in part.tolist()]
+
+
+def _of_edges(
+    found: list[Graph], packed: Graphs, kernel: Kernel, name: str
+) -> tuple[Data, np.ndarray]:
+    """The different labels of edges, prepared, and for each arc which of them it has."""
+    labels = of_edges(found, name)
+    codes = packed.flat.edge_labels
+    if codes is None or not labels:
+        return None, np.zeros(len(packed.flat.indices), np.int64)
+    raw = pack([Graph([], nodes=len(labels), labels=labels)], name).flat.labels
+    distinct, first = np.unique(raw, return_index=True)
+    chosen = [labels[k] for k in first]
+    points = np.asarray(chosen, float)[:, None] if kernel.domain.whole.facts.numeric else chosen
+    return kernel.prepare(points), np.searchsorted(distinct, codes)
+
+
+def _diagonal(kernel: Kernel, points: Data, which: str, name: str) -> np.ndarray:
+    """k(v, v), of a kernel that is resolved."""
+    return np.maximum(kernel.diag(points), 0) if points is not None else np.zeros(0)

@@ -176,6 +176,7 @@ ELSEWHERE = tuple(  # tested with data of their own, beside their values
     for room in (
         "strings",
         "trees",
+        "bags",
         "series",
         "graphs",
         "rankings",

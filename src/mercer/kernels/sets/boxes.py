@@ -48,7 +48,7 @@ class Boxes:
         found = {self.dimension, other.dimension} - {None}
         if len(found) > 1:
             raise DomainError(f"boxes must have the same dimension, got {found}.")
-        sums = pair_sums(Overlap(), self.bags, other.bags)
+        sums = pair_sums(BoxIntersection(), self.bags, other.bags)
 
         def tile(rows: Rows, cols: Rows) -> np.ndarray:
             if isinstance(rows, slice) and isinstance(cols, slice):
@@ -65,7 +65,7 @@ class Boxes:
 
 
 @dataclass(eq=False, repr=False)
-class Overlap(Kernel):
+class BoxIntersection(Kernel):
     """The volume of the intersection of two boxes."""
 
     because = "the inner product of indicator functions"

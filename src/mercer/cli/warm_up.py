@@ -103,7 +103,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
     ):  # fmt: skip
         both(kernel, graphs)
     for kernel in (
-        m.RandomWalk(), m.RandomWalk(node="labels"), m.RandomWalk(kind="exponential", edge="labels"),
+        m.RandomWalk(), m.RandomWalk(node="labels"), m.RandomWalk(node="labels", steps=3),
         m.MarginalizedGraph(), m.MultiscaleLaplacian(1), m.NestedGraph(),
     ):  # fmt: skip
         both(kernel, graphs)

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.linalg
+from sklearn.model_selection import GridSearchCV
 
 from mercer import (
     SVC,
@@ -164,6 +165,10 @@ def test_the_sum_must_be_finite():
             kernel.replace(decay=0.25)([cycle(3)])
     assert RandomWalk(5.0, "exponential")([star])[0, 0] > 0
     assert RandomWalk(5.0, steps=3)([star])[0, 0] > 0
+    edge = path(2)  # on which walks do not fade: A = A^-1
+    np.testing.assert_allclose(RandomWalk(1.0, steps=20000)([edge]), [[4 * 20001]])
+    with pytest.raises(DomainError, match="than floating point numbers can count"):
+        RandomWalk(1.0, "exponential")([Graph([(0, 1)], weights=[1e200])])
     with pytest.raises(DomainError, match="larger than 1e300"):
         RandomWalk(100.0, "exponential", node="labels")([star])
 
@@ -277,6 +282,9 @@ def test_in_models(rng, tmp_path):
         assert SVC(both, C=100).fit(table, y).score(table, y) > 0.8
     process = GaussianProcessRegressor(RandomWalk(0.02, node="labels").normalize()).fit(X, y)
     assert process.kernel_.theta[0] != np.log(0.02)
+    grid = {"kernel__decay": [0.01, 0.05], "kernel__node": [None, "labels"]}
+    search = GridSearchCV(SVC(RandomWalk(), C=100), grid, cv=3).fit(X, y)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
     attributes = RandomWalk(0.05, node=Gaussian("median"))
     found = attributes.resolve(X[:12])
     assert found.unresolved is None

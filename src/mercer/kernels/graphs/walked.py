@@ -154,14 +154,14 @@ def walked(
     roots, tops = np.ones(n), np.ones(m)
     if isinstance(edge, Kernel):
         ends, marks = _of_edges(found, packed, edge, name)
-        tops = np.sqrt(_diagonal(edge, ends, "edge", name))[marks]
+        tops = np.sqrt(_diagonal(edge, ends))[marks]
     graph = np.repeat(np.arange(len(packed)), packed.size)
     order = np.lexsort((labels, graph))
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     if isinstance(node, Kernel):
         points = take(node.prepare(of_nodes(found, packed, node, name)), order) if n else None
-        roots = _diagonal(node, points, "node", name) ** 0.25
+        roots = _diagonal(node, points) ** 0.25
     source, target = place[sources(packed)], place[flat.indices]
     arcs = np.lexsort((target, marks, source))
     source, target, weights = source[arcs], target[arcs], steps.weights[arcs]
@@ -215,6 +215,6 @@ def _of_edges(
     return kernel.prepare(points), np.searchsorted(distinct, codes)
 
 
-def _diagonal(kernel: Kernel, points: Data, which: str, name: str) -> np.ndarray:
-    """k(v, v), of a kernel that is resolved."""
+def _diagonal(kernel: Kernel, points: Data) -> np.ndarray:
+    """k(v, v) for all points."""
     return np.maximum(kernel.diag(points), 0) if points is not None else np.zeros(0)

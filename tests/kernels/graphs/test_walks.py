@@ -220,6 +220,9 @@ def test_refusals():
         RandomWalk(node=Categorical())([cycle(3)])
     with pytest.raises(DomainError, match="graph 0 has no labels of edges"):
         RandomWalk(edge=Categorical())([cycle(3)])
+    words = Graph([(0, 1)], edge_labels=["single"])
+    with pytest.raises(DomainError, match="not all labels of edges are numbers"):
+        RandomWalk(edge=Gaussian(1.0))([words])
     with pytest.raises(ValueError, match='node must be None, "labels" or a kernel'):
         RandomWalk(node="label")
     with pytest.raises(ValueError, match="steps must be an integer"):
@@ -286,6 +289,8 @@ def test_in_models(rng, tmp_path):
     search = GridSearchCV(SVC(RandomWalk(), C=100), grid, cv=3).fit(X, y)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
     attributes = RandomWalk(0.05, node=Gaussian("median"))
+    both = attributes.replace(edge=Gaussian("median")).resolve(X[:12])
+    assert both.edge.lengthscale == 1  # of labels 1 and 2
     found = attributes.resolve(X[:12])
     assert found.unresolved is None
     assert found.node.lengthscale > 0

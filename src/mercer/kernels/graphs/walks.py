@@ -57,7 +57,7 @@ class WalkKernel(GraphKernel, Paired):
             if isinstance(self.node, Kernel):
                 changes["node"] = self.node.resolve(of_nodes(found, packed, self.node, name))
             if isinstance(self.edge, Kernel):
-                changes["edge"] = self.edge.resolve(of_edges(found, name))
+                changes["edge"] = self.edge.resolve(of_edges(found, self.edge, name))
         return replace(self, **changes) if changes else self
 
     def _walks(self, found: list[Graph], packed: Any, steps: Steps) -> Walks:
@@ -173,10 +173,11 @@ class RandomWalk(WalkKernel):
     kind : {"geometric", "exponential"}
         Weights of lengths. The exponential sum is finite for all graphs.
     node : None, "labels" or Kernel
-        Which nodes match: all; those with the same label; or as much as a kernel says, on the
-        attributes of nodes if it is one on vectors, else on their labels.
+        Which nodes match: all; those with the same label (those without have all the same); or as
+        much as a kernel says, on the attributes of nodes if it is one on vectors, else on their
+        labels.
     edge : None, "labels" or Kernel
-        The same for edges, and their labels.
+        The same for edges, and their labels; which are numbers, for a kernel on vectors.
     steps : int, optional
         Only walks of so many steps or fewer.
 

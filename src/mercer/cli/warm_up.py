@@ -106,6 +106,11 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         both(kernel, graphs)
     both(m.ProbabilityProduct(), [X[i : i + 10] for i in range(0, 60, 10)])
     both(m.Fisher(m.DiscreteHMM.fit(_STRINGS, 2)), _STRINGS)
+    for kernel in (
+        m.RandomWalk(), m.RandomWalk(node="labels"), m.RandomWalk(node="labels", steps=3),
+        m.MarginalizedGraph(), m.MultiscaleLaplacian(1), m.NestedGraph(),
+    ):  # fmt: skip
+        both(kernel, graphs)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.independence_test, X[:, :1], X[:, 1:])
     return jobs

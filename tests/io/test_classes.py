@@ -51,6 +51,14 @@ OTHERS = {
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
 }
 RESULTS = {
+    "DirichletPrior": lambda: mercer.DirichletPrior([0.5, 2.0]),
+    "DiscreteHMM": lambda: mercer.DiscreteHMM.fit(WORDS, 2),
+    "EuclideanPower": lambda: mercer.EuclideanPower(0.5),
+    "GaussianHMM": lambda: mercer.GaussianHMM.fit(X, 2),
+    "HilbertianMetric": lambda: mercer.HilbertianMetric(np.inf, 1.0),
+    "MultinomialModel": lambda: mercer.MultinomialModel([0.2, 0.8]),
+    "NormalMixture": lambda: mercer.NormalMixture([1.0], X[:1], [np.eye(2)]),
+    "SquaredMetric": lambda: mercer.SquaredMetric(Spectrum(2)),
     "Compression": lambda: mercer.compress(X, 5, Gaussian(), rng=0),
     "FourierFunction": lambda: mercer.FourierFunction([1.0, 0.5j], 2.0),
     "FourierSpace": lambda: mercer.FourierSpace(mercer.Theta(lengthscale=0.5)),
@@ -68,7 +76,11 @@ RESULTS = {
     "Tuning": lambda: mercer.tune(KernelRidge(kernel=Gaussian()), X, Y).tuning_,
     "check_psd": lambda: check_psd(Gaussian(), X),
 }
-NEVER = {"Gram"}  # an operator is made again from a kernel and data
+NEVER = {  # made again from a kernel and data, or a distribution; or a function
+    "Gram",
+    "KnownEmbedding",
+    "NegativeDefinite",
+}
 
 
 def answers(model, X):

@@ -19,6 +19,7 @@ from mercer import (
     Exponential,
     Fourier,
     Gaussian,
+    Induced,
     Laplacian,
     Linear,
     Matern,
@@ -28,8 +29,10 @@ from mercer import (
     Polynomial,
     Precomputed,
     RationalQuadratic,
+    Schoenberg,
     Spectrum,
     Spline,
+    SquaredMetric,
     Taylor,
     Theta,
 )
@@ -83,6 +86,8 @@ CIRCLE = [
 ]
 LEAVES = [*RADIAL, *DOT, Constant(3), Constant(0)]
 NESTED = [
+    Schoenberg(SquaredMetric(Gaussian(SCALES) + 2 * Linear()), 0.4),
+    Induced(SquaredMetric(Matern(0.8, nu=1.5)), np.zeros(3)) + Gaussian(),
     *(k.on(1) for k in CIRCLE),
     Binomial(1.5).pullback(shrunk),
     Binomial(1).pullback(shrunk),

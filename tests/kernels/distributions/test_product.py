@@ -24,7 +24,7 @@ from mercer import (
     parse,
     save,
 )
-from mercer.exceptions import DomainError
+from mercer.exceptions import DomainError, FileFormatError
 from mercer.testing import check_kernel, check_kind
 
 
@@ -240,6 +240,10 @@ def test_fitted_mixtures_are_stored(rng, tmp_path):
         (back,) = load(tmp_path / "m")
         assert back.score_samples(X) == pytest.approx(model.score_samples(X))
         assert back.predict_proba(X) == pytest.approx(model.predict_proba(X))
+    model.precisions_cholesky_ = model.precisions_cholesky_[:1]
+    save([model], tmp_path / "m")
+    with pytest.raises(FileFormatError, match="do not fit each other"):
+        load(tmp_path / "m")
     with pytest.raises(ValueError, match="not fitted"):
         save([GaussianMixture(2)], tmp_path / "m")
 
@@ -258,6 +262,8 @@ def test_bad_input(rng, chains):
         ProbabilityProduct(family="bernoulli")(2 * np.ones((2, 2)))
     with pytest.raises(DomainError, match="positive definite"):
         k([(np.zeros(2), -np.eye(2))])
+    with pytest.raises(DomainError, match="symmetric"):
+        k([(np.zeros(2), np.array([[1.0, 0.5], [0.0, 1.0]]))])
     with pytest.raises(DomainError, match="features"):
         k([(np.zeros(2), np.eye(2)), (np.zeros(3), np.eye(3))])
     with pytest.raises(ValueError, match="cannot be compared"):

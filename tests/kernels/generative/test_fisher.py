@@ -82,6 +82,12 @@ def test_scores_of_mixtures(kind, X):
     assert Fisher(model, "identity")(X) == pytest.approx(Fisher(ours, "identity")(X))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_in_single_precision(kind, X):
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X.astype(np.float32))
+    assert np.all(np.isfinite(Fisher(model)(X.astype(np.float32))))
+
+
 def test_scores_of_hidden_markov_models(rng):
     start, step = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 3)
     text = DiscreteHMM(start, step, rng.dirichlet(np.ones(4), 3), "abcd")

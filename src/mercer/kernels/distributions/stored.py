@@ -42,7 +42,8 @@ def _mixture(
         raise ValueError(f"a mixture with covariances of unknown type {covariance_type!r}")
     m, d = np.shape(means)
     shape = {"full": (m, d, d), "tied": (d, d), "diag": (m, d), "spherical": (m,)}[covariance_type]
-    if np.shape(weights) != (m,) or np.shape(covariances) != shape != np.shape(precisions_cholesky):
+    found = (np.shape(weights), np.shape(covariances), np.shape(precisions_cholesky))
+    if found != ((m,), shape, shape):
         raise ValueError("a mixture whose weights, means and covariances do not fit each other")
     model = GaussianMixture(m, covariance_type=covariance_type)
     model.weights_, model.means_, model.covariances_ = weights, means, covariances

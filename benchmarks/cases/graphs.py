@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import combinations, permutations
 from typing import Any
 
@@ -53,7 +53,7 @@ def matrix(n: int, kernel: str, peer: bool = True, made: bool = False) -> Contes
     calls: dict[str, Callable[[], np.ndarray]] = {MERCER: lambda: k(X)}
     if peer:
         theirs = _grakel(X)
-        calls["GraKeL"] = lambda: np.asarray(_PEERS[type(k).__name__]().fit_transform(theirs))
+        calls["GraKeL"] = lambda: np.asarray(_PEERS[type(k).__name__]().fit_transform(theirs()))
 
     def error(K: np.ndarray) -> float:
         wanted = _listed(k, [X[i] for i in small])
@@ -80,19 +80,23 @@ def machine(n: int) -> Contest:
 
 
 # ---- the peer ------------------------------------------------------------------------------------
-def _grakel(X: list[Any]) -> list[Any]:
-    try:
+def _grakel(X: list[Any]) -> Callable[[], list[Any]]:
+    """Graphs as GraKeL has them, made when they are first asked for: it may not be installed."""
+
+    @cache
+    def made() -> list[Any]:
         from grakel import Graph
-    except ImportError as error:
-        raise Unavailable(f"GraKeL is not installed ({error})") from None
-    found = []
-    for x in X:
-        edges = [e for u, v in x.edges.tolist() for e in ((u, v), (v, u))]
-        around: dict[int, dict[int, float]] = {v: {} for v in range(x.n_nodes)}
-        for u, v in edges:
-            around[u][v] = 1.0
-        found.append(Graph(around, dict(enumerate(x.labels.tolist()))))
-    return found
+
+        found = []
+        for x in X:
+            edges = [e for u, v in x.edges.tolist() for e in ((u, v), (v, u))]
+            around: dict[int, dict[int, float]] = {v: {} for v in range(x.n_nodes)}
+            for u, v in edges:
+                around[u][v] = 1.0
+            found.append(Graph(around, dict(enumerate(x.labels.tolist()))))
+        return found
+
+    return made
 
 
 def _wl() -> Any:

@@ -33,9 +33,9 @@ def walk(n: int, labels: bool, made: bool = False) -> Contest:
         from grakel import kernels
 
         if not labels:
-            return np.asarray(kernels.RandomWalk(lamda=_DECAY).fit_transform(theirs))
+            return np.asarray(kernels.RandomWalk(lamda=_DECAY).fit_transform(theirs()))
         found = kernels.RandomWalkLabeled(lamda=_DECAY, method_type="baseline")
-        return np.asarray(found.fit_transform(theirs))
+        return np.asarray(found.fit_transform(theirs()))
 
     def errors(outputs: Any) -> dict[str, float]:
         some = [X[i] for i in small]
@@ -83,7 +83,7 @@ def balls(n: int, kernel: str, made: bool = False) -> Contest:
         return {MERCER: float(np.abs(got[half:, :half] - block).max() / np.abs(got).max())}
 
     def peer() -> np.ndarray:
-        return np.asarray(_PEERS[type(k).__name__]().fit_transform(theirs))
+        return np.asarray(_PEERS[type(k).__name__]().fit_transform(theirs()))
 
     return Contest({MERCER: lambda: k(X), "GraKeL": peer}, errors)
 

@@ -67,7 +67,11 @@ RESULTS = {
     "HSOperator": lambda: mercer.covariance(Gaussian(), X),
     "KmerWeight": lambda: mercer.kmer_weights(KernelRidge(kernel=Spectrum(2)).fit(WORDS, Y))[0],
     "NodeWeight": lambda: mercer.NodeWeight((0, 1), "a", 0.5),
+    "Hashing": lambda: mercer.Hashing(20),
+    "Landmarks": lambda: mercer.Landmarks(5, choose="uniform"),
     "Plan": lambda: mercer.Plan(memory="1 GB"),
+    "RandomFourier": lambda: mercer.RandomFourier(20, seed=1),
+    "TensorSketch": lambda: mercer.TensorSketch(20),
     "PreImages": lambda: mercer.preimage(Gaussian().at(X[0])),
     "RKHSFunction": lambda: Gaussian().at(X[0]),
     "RidgePath": lambda: mercer.ridge_path(Gaussian(), X, Y, [0.1, 1.0]),
@@ -76,10 +80,11 @@ RESULTS = {
     "Tuning": lambda: mercer.tune(KernelRidge(kernel=Gaussian()), X, Y).tuning_,
     "check_psd": lambda: check_psd(Gaussian(), X),
 }
-NEVER = {  # made again from a kernel and data, or a distribution; or a function
+NEVER = {  # made again from a kernel and data, a distribution or a file; or a function
     "Gram",
     "KnownEmbedding",
     "NegativeDefinite",
+    "Records",
 }
 
 

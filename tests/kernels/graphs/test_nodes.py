@@ -174,6 +174,7 @@ def test_networkx_names_its_nodes(tmp_path):
     wanted = scipy.linalg.expm(-0.5 * plain(A))[np.ix_([0, 8, 4], [0, 8, 4])]
     np.testing.assert_allclose(kernel(nodes), wanted, rtol=1e-12)
     check_kernel(kernel, nodes)
+    assert repr(kernel) == "Diffusion(graph=<graph of 9 nodes>, beta=0.5)"
     save(kernel, tmp_path / "kernel")
     assert load(tmp_path / "kernel") == kernel
 

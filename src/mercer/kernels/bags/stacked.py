@@ -36,6 +36,10 @@ class Bags:
     def __getitem__(self, rows: Rows) -> Bags:
         return Bags(self.points, self.start[rows], self.size[rows])
 
+    def bag(self, i: int) -> Data:
+        """The points of one bag."""
+        return take(self.points, slice(self.start[i], self.start[i] + self.size[i]))
+
     def stacked(self) -> tuple[Data, np.ndarray]:
         """The points of these bags one after the other, and where each bag begins (and the end)."""
         ends = np.concatenate([[0], np.cumsum(self.size)])

@@ -175,6 +175,8 @@ def test_a_subclass_with_values_of_its_own(X):
         def slope(self, R2):
             return -2 * np.exp(-2 * R2)
 
+        grad_input = Gaussian.grad_input  # by the slope
+
     psi, same = (RKHSFunction(k, X, np.full(len(X), 1.0)) for k in (Narrow(2.0), Gaussian(1.0)))
     with pytest.raises(ValueError, match="function of the Euclidean distance"):
         preimage(psi, "fixed_point")

@@ -70,25 +70,26 @@ def test_a_kernel(rng):
 # ---- a kind of data ------------------------------------------------------------------------
 USE = """
 import sys
+from collections import Counter
 import numpy as np
 from mercer import KernelPCA, KernelRidge, save, two_sample_test
-from sets_of_mine import Jaccard
+from baskets import MinMax
 
 rng = np.random.default_rng(0)
 letters = np.array(list("abcdefgh"))
-X = [frozenset(letters[rng.random(8) < 0.5].tolist()) for _ in range(40)]
-y = np.array([len(x) for x in X])
-model = KernelRidge(0.01, kernel=Jaccard()).fit(X, y)
+X = [Counter(rng.choice(letters, rng.integers(1, 9)).tolist()) for _ in range(40)]
+y = np.array([x.total() for x in X])
+model = KernelRidge(0.01, kernel=MinMax()).fit(X, y)
 assert model.score(X, y) > 0.8
-assert KernelPCA(2, kernel=Jaccard()).fit_transform(X).shape == (40, 2)
-assert two_sample_test(X[:20], X[20:], Jaccard(), rng=0, n_permutations=99).pvalue > 0.01
+assert KernelPCA(2, kernel=MinMax()).fit_transform(X).shape == (40, 2)
+assert two_sample_test(X[:20], X[20:], MinMax(), rng=0, n_permutations=99).pvalue > 0.01
 save(model, sys.argv[1])
 np.save(sys.argv[1] + ".npy", model.predict(X))
 """
 AGAIN = """
 import sys
 import numpy as np
-import sets_of_mine
+import baskets
 from mercer import load
 
 model = load(sys.argv[1])
@@ -104,7 +105,7 @@ load(sys.argv[1])
 
 
 def test_a_kind_of_data_is_one_file(tmp_path):
-    (tmp_path / "sets_of_mine.py").write_text(shown("kind", "print("), encoding="utf-8")
+    (tmp_path / "baskets.py").write_text(shown("kind", "print("), encoding="utf-8")
     path = str(tmp_path / "model.mercer")
     where = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
 

@@ -93,9 +93,9 @@ class StringPairHMM(Tabled):
     array([[0.0049  , 0.000525],
            [0.000525, 0.000948]])
     >>> StringPairHMM().normalize()(["GATTACA", "GATACA", "CCCC"]).round(3)
-    array([[1.   , 0.067, 0.   ],
-           [0.067, 1.   , 0.   ],
-           [0.   , 0.   , 1.   ]])
+    array([[1.   , 0.487, 0.006],
+           [0.487, 1.   , 0.011],
+           [0.006, 0.011, 1.   ]])
 
     References
     ----------

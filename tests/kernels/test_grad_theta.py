@@ -172,7 +172,7 @@ def parts(kernel):
 
 
 ELSEWHERE = tuple(  # tested with data of their own, beside their values
-    f"mercer.kernels.{room}" for room in ("strings", "tree", "series", "signature")
+    f"mercer.kernels.{room}" for room in ("strings", "tree", "series", "signature", "graphs")
 )
 
 

@@ -97,6 +97,11 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         both(kernel, series)
     for kernel in (m.Subtree(), m.SubsetTree(), m.PartialTree(), m.ElasticTree()):
         both(kernel, _TREES)
+    graphs = [m.Graph([(i, i + 1) for i in range(n)]) for n in (7, 8, 9)]
+    for kernel in (
+        m.ShortestPath(), m.Graphlet(), m.Graphlet(samples=1), m.WLAlignment(), m.GraphFiltration(),
+    ):  # fmt: skip
+        both(kernel, graphs)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.independence_test, X[:, :1], X[:, 1:])
     return jobs

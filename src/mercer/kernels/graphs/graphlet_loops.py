@@ -69,7 +69,8 @@ def enumerate_sets(k, start, size, indptr, indices, table, out, state, room, mos
                 code[depth] = code[d] | (known[v - low] << offset)
                 members[depth] = v
                 further = count[d]
-                ahead[depth, :further] = ahead[d, :further]
+                for t in range(further):  # a slice would take three times as long to compile
+                    ahead[depth, t] = ahead[d, t]
                 for arc in range(indptr[v], indptr[v + 1]):
                     w = indices[arc]
                     if w > root and w != v and known[w - low] == 0:

@@ -31,7 +31,8 @@ def path_states(first, stop, begin, indptr, indices, marks, out):
     place = 0
     for u in range(first, stop):
         low, high = begin[0, u], begin[1, u]
-        distance[: high - low] = -1
+        for v in range(high - low):
+            distance[v] = -1
         distance[u - low], queue[0] = 0, u
         head, tail, before = 0, 1, place
         while head < tail:

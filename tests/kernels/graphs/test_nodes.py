@@ -21,7 +21,7 @@ from mercer import (
     two_sample_test,
 )
 from mercer.exceptions import DomainError
-from mercer.kernels.graphs import laplacians
+from mercer.kernels.graphs import spectral
 from mercer.testing import check_kernel
 
 
@@ -93,8 +93,8 @@ def test_heat_on_cycles(n):
 @pytest.mark.parametrize("small", [True, False])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_against_functions_of_matrices(rng, monkeypatch, small, normalized):
-    monkeypatch.setattr(laplacians, "_SMALL", 2000 if small else 0)
-    monkeypatch.setattr(laplacians, "_BLOCK", 40)  # several blocks of columns
+    monkeypatch.setattr(spectral, "_SMALL", 2000 if small else 0)
+    monkeypatch.setattr(spectral, "_BLOCK", 40)  # several blocks of columns
     A = random_graph(rng) + np.diag([0.5] * 3 + [0.0] * 27)  # three loops
     L = normalised(A) if normalized else plain(A)
     most = (

@@ -52,7 +52,7 @@ class MarginalizedGraph(WalkKernel):
     >>> from mercer import MarginalizedGraph
     >>> water, acid = ([(0, 1), (1, 2)], ["H", "O", "H"]), ([(0, 1)], ["H", "Cl"])
     >>> MarginalizedGraph(stop=0.5)([water, acid]).round(4)
-    array([[0.1833, 0.0833],
+    array([[0.1852, 0.0833],
            [0.0833, 0.1667]])
 
     References

@@ -22,8 +22,8 @@ from ..calculus.domains import Domain
 from ..labels.kind import LABELS  # registers the kind
 from ..overrides import by_tiles
 from .container import pack
-from .laplacians import Laplacian, laplacian
 from .reading import as_graph
+from .spectral import Laplacian, laplacian
 
 _AT_ONCE = 2**25  # numbers of a matrix that is computed before it is cut into tiles
 

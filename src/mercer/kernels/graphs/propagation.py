@@ -14,14 +14,12 @@ from ...data import Data, Zipped
 from ...exceptions import DomainError
 from ...features.inverted import products
 from ...params import integer, one_of, positive
-from ..base import Kernel, Tile
+from ..base import Tile
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..overrides import by_tiles
-from ..strings.codes import as_code, from_arrays, mix
-from .base import CountedParts, Gains
+from ..strings.codes import Part, as_code, from_arrays, mix, tally
+from .base import CountedParts, Gains, GraphKernel
 from .container import Graphs, graphs
-from .kind import GRAPHS
 from .walked import nonnegative, sources
 
 _ALIKE = "a circle of six nodes and two circles of three, all with the same label, look the same"
@@ -96,8 +94,8 @@ class Propagation(CountedParts):
     def work(self, X: Graphs) -> np.ndarray:
         return (self.iterations + 1) * (X.arcs + X.size)
 
-    def codes(self, X: Graphs) -> tuple[np.ndarray, np.ndarray]:
-        return self._bins(X), X.size
+    def tallied(self, X: Graphs, compiled: bool) -> sp.csr_matrix:
+        return tally([Part(self._bins(X), X.size, X.start, ())], len(X), compiled=compiled)
 
     def shares(self, X: Graphs, gains: Gains) -> np.ndarray:
         return gains(self._bins(X)).sum(axis=1)
@@ -143,7 +141,7 @@ class Propagation(CountedParts):
 
     @property
     def properties(self) -> prop.Properties:
-        return self._growing(_ALIKE)
+        return self._growing("the empty graph", _ALIKE)
 
 
 def _step_hashes(seed: int, iterations: int) -> np.ndarray:
@@ -158,7 +156,7 @@ def _uniform(bits: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class NeighborhoodHash(Kernel):
+class NeighborhoodHash(GraphKernel):
     r"""The neighbourhood hash kernel: the share of hashed neighbourhoods that two graphs share.
 
     .. math:: k(x, y) = \frac1R \sum_{r=1}^{R} \frac{c_r}{|x| + |y| - c_r}, \qquad
@@ -237,10 +235,6 @@ class NeighborhoodHash(Kernel):
 
     def diag(self, X: Zipped) -> np.ndarray:
         return (X.parts[0] > 0).astype(np.float64)
-
-    @property
-    def domain(self) -> Domain:
-        return GRAPHS
 
     @property
     def properties(self) -> prop.Properties:

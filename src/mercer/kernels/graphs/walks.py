@@ -21,10 +21,9 @@ from ...features.inverted import products
 from ...params import integer, one_of, parameter, positive
 from ..base import Kernel, Tile, no_gradient
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..pairs.base import Paired
+from .base import GraphKernel
 from .graph import Graph
-from .kind import GRAPHS
 from .walk_counts import LONGEST, walk_counts
 from .walk_loops import ONE_WAY, pairs
 from .walked import Rule, Steps, Walks, checked, of_edges, of_nodes, plain_steps, walked
@@ -39,7 +38,7 @@ def matched(value: Any) -> str | None:
 
 
 @dataclass(eq=False, repr=False)
-class WalkKernel(Paired):
+class WalkKernel(GraphKernel, Paired):
     """What kernels that sum over walks on two graphs at once share."""
 
     if TYPE_CHECKING:  # fields, which come after those of the kernels themselves
@@ -143,10 +142,6 @@ class WalkKernel(Paired):
             for t, part in zip(range(first, last), np.split(block, ends[:-1], axis=1), strict=True):
                 values[places[t] : places[t] + part.size] = part.ravel()
         return values
-
-    @property
-    def domain(self) -> Domain:
-        return GRAPHS
 
 
 ALIKE = (
@@ -287,10 +282,4 @@ class RandomWalk(WalkKernel):
 
     @property
     def properties(self) -> prop.Properties:
-        return self._stated(
-            bounded=prop.no("k(x, x) is at least the square of the number of nodes, if they match"),
-            strictly_pd=prop.no(ALIKE),
-            universal=prop.no(ALIKE),
-            characteristic=prop.no(ALIKE),
-            positive_diag=prop.no("k(x, x) = 0 for the graph without nodes"),
-        )
+        return self._growing("the graph without nodes", ALIKE)

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from .frame import Row, Study, Unavailable, draw, run, write
 
-NAMES = ("promoters", "splice", "dna", "scop", "trec", "series")
+NAMES = ("promoters", "splice", "dna", "scop", "trec", "series", "graphs", "molecules")
 
 
 def study(name: str) -> Study:

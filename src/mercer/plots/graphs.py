@@ -80,12 +80,13 @@ def plot_graph(
             ax.plot(*ends.T, color=_LINE, linewidth=1.2, zorder=1)
     weights = np.array([node.weight for node in nodes])
     limit = float(limit or np.abs(weights).max(initial=0.0) or 1.0)
-    shades = {"c": weights, "cmap": _MAP, "vmin": -limit, "vmax": limit}
-    drawn = ax.scatter(*places.T, s=180, edgecolor=_LINE, zorder=2, clip_on=False, **shades)
-    for node, place, weight in zip(nodes, places, weights, strict=True):
-        color = "white" if abs(weight) > 0.7 * limit else "black"
+    shades: dict[str, Any] = {"c": weights, "cmap": _MAP, "vmin": -limit, "vmax": limit}
+    x, y = places.T
+    drawn = ax.scatter(x, y, s=180, edgecolor=_LINE, zorder=2, clip_on=False, **shades)
+    for place, node in enumerate(nodes):
+        color = "white" if abs(node.weight) > 0.7 * limit else "black"
         text = "" if node.label is None else label(node.label)
-        ax.text(*place, text, ha="center", va="center_baseline", size=8, color=color)
+        ax.text(x[place], y[place], text, ha="center", va="center", size=8, color=color)
     ax.margins(0.1)
     ax.set_aspect("equal", adjustable="datalim")
     ax.axis("off")

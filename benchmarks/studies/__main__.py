@@ -9,7 +9,9 @@ from importlib import import_module
 
 from .frame import Row, Study, Unavailable, draw, run, write
 
-NAMES = ("promoters", "splice", "dna", "scop", "trec", "series", "musk")
+NAMES = (
+    "promoters", "splice", "dna", "scop", "trec", "series", "musk", "graphs", "molecules",
+)  # fmt: skip
 
 
 def study(name: str) -> Study:

@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy(
         "calibration": "plot_coverage plot_reliability",
         "dependence": "plot_coco",
         "functions": "plot_function plot_kernel",
+        "graphs": "plot_graph",
         "regression": "plot_fit plot_process",
         "selection": "plot_grid plot_path",
         "sensitivity": "plot_indices",

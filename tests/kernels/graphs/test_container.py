@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import Categorical, Graph, load, save
+from mercer import Categorical, Graph, WeisfeilerLehman, load, save
 from mercer.exceptions import DomainError
 from mercer.kernels.graphs.container import pack
 from mercer.testing import check_kind
@@ -70,17 +70,15 @@ def test_codes_depend_on_labels_only():
 def test_attributes():
     one, two = Graph([], attributes=np.ones((2, 3))), Graph([], attributes=np.zeros((1, 3)))
     assert pack([one, Graph([]), two], "x").flat.attributes.shape == (3, 3)
-    with pytest.raises(DomainError, match="K: the nodes of graph 1 have no attributes"):
-        pack([one, Graph([], nodes=1)], "K")
-    with pytest.raises(DomainError, match="have 2 and 3 attributes"):
-        pack([one, Graph([], attributes=np.ones((1, 2)))], "K")
+    for other in (Graph([], nodes=1), Graph([], attributes=np.ones((1, 2)))):
+        mixed = pack([one, other], "K")  # of use to kernels that do not look at them
+        assert mixed.flat.attributes is None
+        assert np.array_equal(WeisfeilerLehman()([one, other])[0, :1], WeisfeilerLehman()([one])[0])
     with pytest.raises(DomainError, match="K: labels must be hashable"):
         pack([Graph([], labels=[{1}, {2}])], "K")
 
 
 def test_the_kind(rng):
-    from mercer import WeisfeilerLehman
-
     X = [random_graph(rng, 4 + i % 4, **VARIANTS["all"]) for i in range(20)]
     check_kind("graphs", X, WeisfeilerLehman(2))
 

@@ -214,7 +214,7 @@ def test_small_graphs(kernel):
 def test_refusals():
     with pytest.raises(DomainError, match="graph 1 has edges of negative weight"):
         RandomWalk()([cycle(3), Graph([(0, 1)], weights=[-1.0])])
-    with pytest.raises(DomainError, match="nodes have none"):
+    with pytest.raises(DomainError, match="not all nodes have some"):
         RandomWalk(node=Gaussian(1.0))([cycle(3)])
     with pytest.raises(DomainError, match="graph 0 has no labels of nodes"):
         RandomWalk(node=Categorical())([cycle(3)])

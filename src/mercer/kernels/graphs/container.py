@@ -25,7 +25,8 @@ class Flat(NamedTuple):
     are one, whose weight is the sum.
 
     ``labels`` and ``edge_labels`` are codes that depend on the label only; 0 is that of nodes and
-    edges without. ``edge_labels`` and ``attributes`` are None if no graph has any.
+    edges without. ``edge_labels`` is None if no graph has any, and ``attributes`` unless all
+    graphs have equally many.
     """
 
     indptr: np.ndarray  # int64, one more than nodes
@@ -148,7 +149,7 @@ def pack(found: list[Graph], name: str) -> Graphs:
     marks = None if marks is None else np.concatenate([marks, marks[both]])
     indptr, indices, weights, marks = _sorted(ends, weights, marks, int(size.sum()))
     labels = _codes([g.labels for g in found], size, name)
-    attributes = _attributes(found, name)
+    attributes = _attributes(found)
     return Graphs(Flat(indptr, indices, weights, labels, marks, attributes), start, size, directed)
 
 
@@ -205,18 +206,8 @@ def _hashed(labels: list, name: str) -> np.ndarray:
     return label_codes(seen, name)[places]
 
 
-def _attributes(found: list[Graph], name: str) -> np.ndarray | None:
-    """The attributes of all nodes, if there are any."""
-    parts = [g.attributes for g in found if g.attributes is not None]
-    if not parts:
-        return None
-    widths = sorted({part.shape[1] for part in parts})
-    if len(widths) > 1:
-        raise DomainError(
-            f"{name}: nodes of different graphs have {widths[0]} and {widths[1]} attributes; all "
-            f"need the same."
-        )
-    bare = next((i for i, g in enumerate(found) if g.attributes is None and g.n_nodes), None)
-    if bare is not None:
-        raise DomainError(f"{name}: the nodes of graph {bare} have no attributes, others have.")
-    return np.concatenate(parts)
+def _attributes(found: list[Graph]) -> np.ndarray | None:
+    """The attributes of all nodes, if all have some, and equally many."""
+    parts = [g.attributes for g in found if g.n_nodes or g.attributes is not None]
+    widths = {None if part is None else part.shape[1] for part in parts}
+    return np.concatenate(parts) if len(widths) == 1 and None not in widths else None  # type: ignore[arg-type]

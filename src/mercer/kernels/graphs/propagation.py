@@ -88,7 +88,10 @@ class Propagation(CountedParts):
                     'not; use "l2" or "tv".'
                 )
             if found.flat.attributes is None and found.size.any():
-                raise DomainError(f'Propagation: use="{self.use}", but nodes have no attributes.')
+                raise DomainError(
+                    f'Propagation: use="{self.use}", but not all nodes have attributes, and '
+                    f"equally many."
+                )
         return self.counts(found)
 
     def work(self, X: Graphs) -> np.ndarray:

@@ -183,7 +183,10 @@ def of_nodes(found: list[Graph], packed: Graphs, kernel: Kernel, name: str) -> D
     """The attributes of all nodes, or their labels, whichever the kernel is about."""
     if kernel.domain.whole.facts.numeric:
         if packed.flat.attributes is None:
-            raise DomainError(f"{name}: node is a kernel on attributes, but nodes have none.")
+            raise DomainError(
+                f"{name}: node is a kernel on attributes, but not all nodes have some, and equally "
+                f"many."
+            )
         return packed.flat.attributes
     return _labels([g.labels for g in found], packed.size, "nodes", name)
 

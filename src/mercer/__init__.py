@@ -6,8 +6,7 @@ The names that most programs need are here. Each is also in the package of its k
 that extensions need: :mod:`mercer.kernels`, :mod:`mercer.gram`, :mod:`mercer.losses`,
 :mod:`mercer.solvers`, :mod:`mercer.rkhs`, :mod:`mercer.models`, :mod:`mercer.stats`,
 :mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.readers`, :mod:`mercer.io`; and only
-there,
-:mod:`mercer.plots`, :mod:`mercer.tables` and :mod:`mercer.testing`.
+there, :mod:`mercer.plots`, :mod:`mercer.tables` and :mod:`mercer.testing`.
 """
 
 from __future__ import annotations

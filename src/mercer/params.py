@@ -286,4 +286,6 @@ def show(value: Any, *, whole: bool = False) -> str:
         return value.__qualname__
     if hasattr(value, "shape"):
         return f"<data of shape {value.shape}>"
+    if hasattr(value, "number_of_nodes"):  # of networkx, which prints an address
+        return f"<graph of {value.number_of_nodes()} nodes>"
     return repr(value)

@@ -102,6 +102,11 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         m.ShortestPath(), m.Graphlet(), m.Graphlet(samples=1), m.WLAlignment(), m.GraphFiltration(),
     ):  # fmt: skip
         both(kernel, graphs)
+    for kernel in (
+        m.RandomWalk(), m.RandomWalk(node="labels"), m.RandomWalk(node="labels", steps=3),
+        m.MarginalizedGraph(), m.MultiscaleLaplacian(1), m.NestedGraph(),
+    ):  # fmt: skip
+        both(kernel, graphs)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.independence_test, X[:, :1], X[:, 1:])
     return jobs

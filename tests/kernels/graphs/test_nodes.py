@@ -174,6 +174,7 @@ def test_networkx_names_its_nodes(tmp_path):
     wanted = scipy.linalg.expm(-0.5 * plain(A))[np.ix_([0, 8, 4], [0, 8, 4])]
     np.testing.assert_allclose(kernel(nodes), wanted, rtol=1e-12)
     check_kernel(kernel, nodes)
+    assert repr(kernel) == "Diffusion(graph=<graph of 9 nodes>, beta=0.5)"
     save(kernel, tmp_path / "kernel")
     assert load(tmp_path / "kernel") == kernel
 
@@ -193,7 +194,7 @@ def test_in_models(rng, tmp_path):
     process = GaussianProcessRegressor(kernel).fit(nodes, y + 0.01 * rng.standard_normal(20))
     assert process.kernel_.beta != 0.2
     assert KernelPCA(2, kernel=kernel.normalize()).fit_transform(nodes).shape == (20, 2)
-    assert two_sample_test(nodes[:10] * 3, nodes[10:] * 3, kernel).pvalue < 0.05
+    assert two_sample_test(nodes[:10] * 3, nodes[10:] * 3, kernel, rng=0).pvalue < 0.05
     few = RegularizedLaplacian([[0, 1], [1, 0]])
     with pytest.raises(DomainError, match="graph is none"):
         few([0])

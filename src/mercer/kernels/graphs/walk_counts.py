@@ -20,6 +20,11 @@ _TERMS = 512  # numbers of walks that are computed at once
 _TOGETHER = 64  # graphs of one compiled call
 
 
+def width(rule: Rule) -> int:
+    """The number of columns."""
+    return max(LONGEST, rule.steps + 1)
+
+
 def walk_counts(walks: Walks, rule: Rule) -> sp.csr_matrix:
     """sqrt(c_l) s_l for all l, until the rest is below rounding, one row per graph."""
     room, norm = np.ones((2, walks.arrays.nodes.shape[1])), np.zeros(len(walks))
@@ -28,6 +33,12 @@ def walk_counts(walks: Walks, rule: Rule) -> sp.csr_matrix:
     for first in range(0, most, _TERMS):
         phi = np.zeros((len(going), min(_TERMS, most - first)))
         count = _fill(walks, rule, going, first, room, norm, phi)
+        if not np.all(np.isfinite(phi)):
+            place = going[np.argmin(np.isfinite(phi).all(axis=1))]
+            raise DomainError(
+                f"RandomWalk: graph {place} has more walks than floating point numbers can count; "
+                f"lower decay, or the weights of edges."
+            )
         parts += [(going, first, phi, np.minimum(count, phi.shape[1]))]
         going = going[count > phi.shape[1]]
         if not len(going):
@@ -37,7 +48,7 @@ def walk_counts(walks: Walks, rule: Rule) -> sp.csr_matrix:
             f"RandomWalk: decay={rule.decay:g} is so close to 1 / rho^2 for graph {going[0]} that "
             f"walks of more than {LONGEST} steps count; lower it by 1 per cent."
         )
-    return _stacked(parts, len(walks))
+    return _stacked(parts, len(walks), width(rule))
 
 
 def _fill(
@@ -65,7 +76,7 @@ def _fill(
     return count
 
 
-def _stacked(parts: list[Any], rows: int) -> sp.csr_matrix:
+def _stacked(parts: list[Any], rows: int, width: int) -> sp.csr_matrix:
     """Features from blocks of columns (rows, first column, values, how many of each row)."""
     which, columns, values = [], [], []
     for going, first, phi, count in parts:
@@ -78,4 +89,4 @@ def _stacked(parts: list[Any], rows: int) -> sp.csr_matrix:
     order = np.argsort(row, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
     data = np.concatenate(values)[order], np.concatenate(columns)[order], ends
-    return sp.csr_matrix(data, shape=(rows, LONGEST))
+    return sp.csr_matrix(data, shape=(rows, width))

@@ -154,14 +154,13 @@ def pairs(
     """
     done = 0
     while state[0] < i.size:
-        t = state[0]
-        one, other = X.graphs[:, i[t]], Y.graphs[:, j[t]]
-        at = (one[START], one[SIZE], other[START], other[SIZE])
-        gain = rule.decay * X.radius[i[t]] * Y.radius[j[t]]
-        _, p, _, q = at
-        arcs = X.indptr[at[0] + p] - X.indptr[at[0]] + Y.indptr[at[2] + q] - Y.indptr[at[2]]
+        t, g, h = state[0], i[state[0]], j[state[0]]
+        a, p, b, q = X.graphs[START, g], X.graphs[SIZE, g], Y.graphs[START, h], Y.graphs[SIZE, h]
+        at = (a, p, b, q)
+        gain = rule.decay * X.radius[g] * Y.radius[h]
+        arcs = X.indptr[a + p] - X.indptr[a] + Y.indptr[b + q] - Y.indptr[b]
         if state[1] == 0:
-            symmetric = not (rule.series or one[ONE_WAY] or other[ONE_WAY])
+            symmetric = not (rule.series or X.graphs[ONE_WAY, g] or Y.graphs[ONE_WAY, h])
             _begin(X, Y, at, values, places[t], symmetric, state, ranges, V, scalars)
         n = ranges[2][p]
         finished = n == 0

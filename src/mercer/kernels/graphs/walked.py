@@ -154,14 +154,14 @@ def walked(
     roots, tops = np.ones(n), np.ones(m)
     if isinstance(edge, Kernel):
         ends, marks = _of_edges(found, packed, edge, name)
-        tops = np.sqrt(_diagonal(edge, ends, "edge", name))[marks]
+        tops = np.sqrt(_diagonal(edge, ends))[marks]
     graph = np.repeat(np.arange(len(packed)), packed.size)
     order = np.lexsort((labels, graph))
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     if isinstance(node, Kernel):
         points = take(node.prepare(of_nodes(found, packed, node, name)), order) if n else None
-        roots = _diagonal(node, points, "node", name) ** 0.25
+        roots = _diagonal(node, points) ** 0.25
     source, target = place[sources(packed)], place[flat.indices]
     arcs = np.lexsort((target, marks, source))
     source, target, weights = source[arcs], target[arcs], steps.weights[arcs]
@@ -188,9 +188,18 @@ def of_nodes(found: list[Graph], packed: Graphs, kernel: Kernel, name: str) -> D
     return _labels([g.labels for g in found], packed.size, "nodes", name)
 
 
-def of_edges(found: list[Graph], name: str) -> list:
-    """The labels of all edges."""
-    return _labels([g.edge_labels for g in found], [g.n_edges for g in found], "edges", name)
+def of_edges(found: list[Graph], kernel: Kernel, name: str) -> Data:
+    """The labels of all edges; as numbers, for a kernel on vectors."""
+    counts = [g.n_edges for g in found]
+    labels = _labels([g.edge_labels for g in found], counts, "edges", name)
+    if not kernel.domain.whole.facts.numeric:
+        return labels
+    try:
+        return np.array(labels, dtype=np.float64).reshape(-1, 1)
+    except (TypeError, ValueError):
+        raise DomainError(
+            f"{name}: edge is a kernel on numbers, but not all labels of edges are numbers."
+        ) from None
 
 
 def _labels(parts: list, counts: Any, what: str, name: str) -> list:
@@ -204,17 +213,15 @@ def _of_edges(
     found: list[Graph], packed: Graphs, kernel: Kernel, name: str
 ) -> tuple[Data, np.ndarray]:
     """The different labels of edges, prepared, and for each arc which of them it has."""
-    labels = of_edges(found, name)
-    codes = packed.flat.edge_labels
-    if codes is None or not labels:
+    points, codes = of_edges(found, kernel, name), packed.flat.edge_labels
+    if codes is None or not len(points):
         return None, np.zeros(len(packed.flat.indices), np.int64)
+    labels = [label for g in found if g.edge_labels is not None for label in g.edge_labels.tolist()]
     raw = pack([Graph([], nodes=len(labels), labels=labels)], name).flat.labels
     distinct, first = np.unique(raw, return_index=True)
-    chosen = [labels[k] for k in first]
-    points = np.asarray(chosen, float)[:, None] if kernel.domain.whole.facts.numeric else chosen
-    return kernel.prepare(points), np.searchsorted(distinct, codes)
+    return kernel.prepare(take(points, first)), np.searchsorted(distinct, codes)
 
 
-def _diagonal(kernel: Kernel, points: Data, which: str, name: str) -> np.ndarray:
-    """k(v, v), of a kernel that is resolved."""
+def _diagonal(kernel: Kernel, points: Data) -> np.ndarray:
+    """k(v, v) for all points."""
     return np.maximum(kernel.diag(points), 0) if points is not None else np.zeros(0)

@@ -24,7 +24,7 @@ from ..calculus import properties as prop
 from ..pairs.base import Paired
 from .base import GraphKernel
 from .graph import Graph
-from .walk_counts import LONGEST, walk_counts
+from .walk_counts import walk_counts, width
 from .walk_loops import ONE_WAY, pairs
 from .walked import Rule, Steps, Walks, checked, of_edges, of_nodes, plain_steps, walked
 
@@ -57,7 +57,7 @@ class WalkKernel(GraphKernel, Paired):
             if isinstance(self.node, Kernel):
                 changes["node"] = self.node.resolve(of_nodes(found, packed, self.node, name))
             if isinstance(self.edge, Kernel):
-                changes["edge"] = self.edge.resolve(of_edges(found, name))
+                changes["edge"] = self.edge.resolve(of_edges(found, self.edge, name))
         return replace(self, **changes) if changes else self
 
     def _walks(self, found: list[Graph], packed: Any, steps: Steps) -> Walks:
@@ -173,10 +173,11 @@ class RandomWalk(WalkKernel):
     kind : {"geometric", "exponential"}
         Weights of lengths. The exponential sum is finite for all graphs.
     node : None, "labels" or Kernel
-        Which nodes match: all; those with the same label; or as much as a kernel says, on the
-        attributes of nodes if it is one on vectors, else on their labels.
+        Which nodes match: all; those with the same label (those without have all the same); or as
+        much as a kernel says, on the attributes of nodes if it is one on vectors, else on their
+        labels.
     edge : None, "labels" or Kernel
-        The same for edges, and their labels.
+        The same for edges, and their labels; which are numbers, for a kernel on vectors.
     steps : int, optional
         Only walks of so many steps or fewer.
 
@@ -246,7 +247,7 @@ class RandomWalk(WalkKernel):
                 ends - ends[0],
             )
             rho = np.abs(np.linalg.eigvals(sp.csr_array(parts, shape=(n, n)).toarray())).max()
-            told = f", which is {1 / rho**2:.3g} for it"
+            told = f", which is {1 / rho / rho:.3g} for it"
         return DomainError(
             f"RandomWalk: decay={self.decay:g} is too large for graph {place} of {n} nodes: there "
             f"are so many walks that their sum is infinite (or nearly) unless decay is below 1 / "
@@ -265,20 +266,21 @@ class RandomWalk(WalkKernel):
     def diag(self, X: Any) -> np.ndarray:
         if not self.plain:
             return super().diag(X)
-        return np.add.reduceat(np.append(X.data**2, 0), X.indptr[:-1]) * (np.diff(X.indptr) > 0)
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.bincount(row, weights=X.data * X.data, minlength=X.shape[0]).astype(np.float64)
 
     def features(self, X: Any) -> Any | None:
         return X if self.plain else None
 
     def n_features(self, X: Any) -> int | None:
-        return LONGEST if self.plain else None
+        return width(self.rule()) if self.plain else None
 
     def grad_theta(self, X: Any, Y: Any, W: np.ndarray) -> np.ndarray:
         if not self.plain:
             return super().grad_theta(X, Y, W)
-        width = int(min(X.indices.max(initial=0), Y.indices.max(initial=0))) + 1
-        left, right = X[:, :width].toarray(), Y[:, :width].toarray()
-        return np.array([np.sum(left * (W @ right), axis=0) @ np.arange(width)])
+        terms = int(min(X.indices.max(initial=0), Y.indices.max(initial=0))) + 1
+        left, right = X[:, :terms].toarray(), Y[:, :terms].toarray()
+        return np.array([np.sum(left * (W @ right), axis=0) @ np.arange(terms)])
 
     @property
     def properties(self) -> prop.Properties:

@@ -23,16 +23,16 @@ class ProbabilityProduct(Kernel):
     For rho = 1/2 it is the Bhattacharyya coefficient, 1 for p = q; for rho = 1 the expectation of
     one distribution under the other.
 
-    ================================================  ============================================
-    samples                                           k
-    ================================================  ============================================
-    rows of numbers >= 0 (histograms, multinomials)   sum_i (p_i q_i)^rho rows of probabilities,
-    ``family="bernoulli"``     prod_i (p_i q_i)^rho + ((1 - p_i)(1 - q_i))^rho normal distributions
-    closed form, any rho bags of points, (m, d) arrays                     that of normal
-    distributions fitted to them mixtures of normal distributions                  sums over pairs
-    of components, rho = 1 hidden Markov models                              sums over pairs of
-    paths, see below ================================================
-    ============================================
+    ===============================================  ==============================================
+    samples                                          k
+    ===============================================  ==============================================
+    rows of numbers >= 0: histograms, multinomials   sum_i (p_i q_i)^rho
+    rows of probabilities, ``family="bernoulli"``    prod_i (p_i q_i)^rho + ((1-p_i)(1-q_i))^rho
+    normal distributions                             closed form, any rho
+    bags of points, (m, d) arrays                    that of normal distributions fitted to them
+    mixtures of normal distributions                 sums over pairs of components, rho = 1
+    hidden Markov models                             sums over pairs of paths, see below
+    ===============================================  ==============================================
 
     A normal distribution is ``scipy.stats.norm(...)`` or ``multivariate_normal(...)``, a pair
     (mean, covariance), or a :class:`mercer.NormalMixture`; a mixture is one of these, or a fitted

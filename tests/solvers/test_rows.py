@@ -4,7 +4,7 @@ from mercer.gram.rows import RowGram
 from mercer.solvers.rows import RowCache
 
 
-def setup(rng, n=40, capacity=10):
+def stored(rng, n=40, capacity=10):
     K = rng.standard_normal((n, n))
     K = K + K.T
     asked = []
@@ -17,7 +17,7 @@ def setup(rng, n=40, capacity=10):
 
 
 def test_rows_are_computed_once_and_found_again(rng):
-    K, asked, cache = setup(rng)
+    K, asked, cache = stored(rng)
     beta = np.zeros(40)
     for variables in (np.array([3, 7, 9]), np.array([7, 9, 30])):
         slots = cache.fetch(variables, beta, 1)
@@ -27,7 +27,7 @@ def test_rows_are_computed_once_and_found_again(rng):
 
 
 def test_the_oldest_rows_make_room_but_those_of_support_vectors_last(rng):
-    K, _, cache = setup(rng)
+    K, _, cache = stored(rng)
     beta = np.zeros(40)
     beta[0] = 1.0
     cache.fetch(np.array([0, 1]), beta, 1)
@@ -39,7 +39,7 @@ def test_the_oldest_rows_make_room_but_those_of_support_vectors_last(rng):
 
 
 def test_restricted_rows_have_the_columns_kept_and_leave_more_room(rng):
-    K, _, cache = setup(rng)
+    K, _, cache = stored(rng)
     beta = np.zeros(40)
     cache.fetch(np.array([5, 30, 2]), beta, 1)
     columns = np.array([1, 5, 8, 30, 39])

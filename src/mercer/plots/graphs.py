@@ -104,7 +104,7 @@ def layout(graph: Graph) -> np.ndarray:
     n = graph.n_nodes
     if n < 2:
         return np.zeros((n, 2))
-    u, v = graph.edges.T if graph.n_edges else np.zeros((2, 0), int)
+    u, v = graph.edges.T.astype(np.int32) if graph.n_edges else np.zeros((2, 0), np.int32)
     steps = dijkstra(coo_array((np.ones(len(u)), (u, v)), shape=(n, n)).tocsr(), directed=False)
     joined = np.isfinite(steps)
     d = np.where(joined, steps, steps[joined].max() + 2)

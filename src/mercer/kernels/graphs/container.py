@@ -115,7 +115,7 @@ class Graphs:
         order = np.lexsort((matrix.data, matrix.indices, rows))
         keys = rows[order] * matrix.shape[0] + matrix.indices[order]
         first = order[np.flatnonzero(np.diff(keys, prepend=-1))]
-        ends = rows[first], matrix.indices[first]
+        ends = rows[first].astype(np.int32), matrix.indices[first].astype(np.int32)  # for csgraph
         return sp.csr_array((matrix.data[first], ends), shape=matrix.shape)
 
     def _arcs(self, i: int) -> sp.csr_array:

@@ -103,7 +103,7 @@ class Deferred:
             return self._type
 
 
-def intrinsic(define: Callable[..., Any]) -> Deferred:
+def intrinsic(define: Callable[..., Any]) -> Any:
     """:func:`numba.extending.intrinsic`, without importing numba before it is needed."""
 
     def make() -> Any:
@@ -114,7 +114,7 @@ def intrinsic(define: Callable[..., Any]) -> Deferred:
     return Deferred(make)
 
 
-def by_type(choose: Callable[..., Any]) -> Deferred:
+def by_type(choose: Callable[..., Any]) -> Any:
     """A function of loops that is another one for other types: ``choose(types)`` returns it."""
 
     def make() -> Any:

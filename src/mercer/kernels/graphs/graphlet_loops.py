@@ -125,8 +125,8 @@ def draw_sets(k, indptr, indices, table, orders, out, state, draws):
     known = np.zeros(n, np.int64)  # which members are neighbours of a node, as bits
     own = 1 << k  # the bit of members themselves
     for _ in range(draws):
-        arc = np.int64((_next(state) >> np.uint64(11)) % np.uint64(indices.size))
-        v = np.searchsorted(indptr, arc, side="right") - 1
+        first = np.int64((_next(state) >> np.uint64(11)) % np.uint64(indices.size))
+        v = np.searchsorted(indptr, first, side="right") - 1
         weight, code, count, size = 1.0, 0, 0, 0
         while True:
             code |= (known[v] & (own - 1)) << (size * (size - 1) // 2)
@@ -136,7 +136,7 @@ def draw_sets(k, indptr, indices, table, orders, out, state, draws):
             if size == k - 1 or count == 0:  # there may be no more nodes to reach
                 break
             if size == 1:
-                v, weight, t = indices[arc], float(indices.size), 0
+                v, weight, t = indices[first], float(indices.size), np.int64(0)
                 while ahead[t] != v:
                     t += 1
             else:
@@ -144,8 +144,8 @@ def draw_sets(k, indptr, indices, table, orders, out, state, draws):
                 v, weight = ahead[t], weight * count
             count -= 1
             ahead[t] = ahead[count]
-        for t in range(count):
-            c = table[code | (known[ahead[t]] << (size * (size - 1) // 2))]
+        for v in ahead[:count]:
+            c = table[code | (known[v] << (size * (size - 1) // 2))]
             out[c] += weight / orders[c]
         for d in range(size):
             known[members[d]] = 0

@@ -17,7 +17,7 @@ from ..kernels.notation.named import as_kernel
 from .smoothers import centre_in_place
 
 _MATRICES = 5  # of size n x n that are there at once, and one for each halving of the inputs
-Part = Callable[[], np.ndarray]  # computes the matrix of one input
+Part = Callable[[], np.ndarray]  # computes the matrix of one input, a new array each time
 
 
 def columns_of(inputs: Data) -> tuple[list[str], list[Data]]:

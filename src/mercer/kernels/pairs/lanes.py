@@ -47,9 +47,10 @@ def _at(context: Any, builder: Any, kind: Any, array: Any, index: Any, vector: A
 
 def _symbols(context: Any, builder: Any, kinds: tuple[Any, Any], args: Any) -> Any:
     """The lanes of two flat arrays of int64 at their indices: args = (first, i, second, j)."""
-    first = builder.load(_at(context, builder, kinds[0], *args[:2], _INTEGERS), align=8)
-    second = builder.load(_at(context, builder, kinds[1], *args[2:], _INTEGERS), align=8)
-    return first, second
+    first, i, second, j = args
+    left = builder.load(_at(context, builder, kinds[0], first, i, _INTEGERS), align=8)
+    right = builder.load(_at(context, builder, kinds[1], second, j, _INTEGERS), align=8)
+    return left, right
 
 
 def _equal(builder: Any, number: Any) -> Any:

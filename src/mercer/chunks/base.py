@@ -116,6 +116,75 @@ class Chunks(ABC):
         return replace(kept, start=0)
 
 
+    def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> Chunks:
+        """The same samples with targets and weights that lie in memory, in place of their own."""
+        return Beside(self, Slices(y, weight))
+
+
+@dataclass
+class Mapped(Chunks):
+    """Chunks to each of which something is done, sample by sample, where it is.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The source.
+    step : callable
+        A function of a chunk with a chunk as its value.
+    """
+
+    chunks: Chunks
+    step: Callable[[Chunk], Chunk]
+
+    @property
+    def n_samples(self) -> int:
+        return self.chunks.n_samples
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return map(self.step, self.chunks)
+
+    def map(self, job: Callable[[Chunk], T]) -> Iterator[T]:
+        return self.chunks.map(After(self.step, job))
+
+    def reduce(self, job: Callable[[Chunk], Sums]) -> Sums:
+        return self.chunks.reduce(After(self.step, job))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Chunk:
+        return self.step(self.chunks.sample(n, rng))
+
+
+@dataclass
+class Beside(Mapped):
+    """Chunks to which targets are added by the number of their first sample."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> Chunk:
+        return Chunks.sample(self, n, rng)  # whose samples have lost their numbers elsewhere
+
+
+@dataclass
+class Slices:
+    """A step: the targets and weights of a chunk are slices of these."""
+
+    y: np.ndarray
+    weight: np.ndarray | None = None
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        rows = slice(chunk.start, chunk.start + len(chunk))
+        weight = None if self.weight is None else self.weight[rows]
+        return Chunk(chunk.X, self.y[rows], weight, chunk.start)
+
+
+@dataclass
+class After:
+    """A job on chunks after a step."""
+
+    step: Callable[[Chunk], Chunk]
+    job: Callable[[Chunk], Any]
+
+    def __call__(self, chunk: Chunk) -> Any:
+        return self.job(self.step(chunk))
+
+
 class ArrayChunks(Chunks):
     """Slices of one container: an array, a memory map, a CSR matrix, a table, a list.
 
@@ -154,6 +223,9 @@ class ArrayChunks(Chunks):
             if isinstance(chunk.X, np.memmap):  # read here, ahead of the work on it
                 chunk = replace(chunk, X=np.array(chunk.X))
             yield chunk
+
+    def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> Chunks:
+        return ArrayChunks(self.X, y, weight, self.rows)
 
     def sample(self, n: int, rng: np.random.Generator) -> Chunk:
         few = min(n, self.n_samples)

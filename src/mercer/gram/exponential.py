@@ -100,6 +100,15 @@ def exp_scatter(left, right, unit, cache, slots, start):
             exp(exponent[r], cache[slots[r], begin : begin + width])
 
 
+@njit(cache=True, nogil=True)
+def exp_block(left, right, unit, out):
+    """out = K, tile by tile."""
+    for first in range(0, right.shape[0], _TILE):
+        exponent = exponents(left, right[first : first + _TILE], unit)
+        for r in range(left.shape[0]):
+            exp(exponent[r], out[r, first : first + exponent.shape[1]])
+
+
 @intrinsic
 def _float_of_bits(typing, bits):
     from llvmlite import ir

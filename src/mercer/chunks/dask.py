@@ -79,8 +79,21 @@ class DaskChunks(Chunks):
         return self._attempted(job, pass_over)
 
     def map(self, job: Callable[[Chunk], T]) -> Iterator[T]:
-        sent = self._sent(job)
-        tasks = (_lazily(work, sent, part, start) for part, start, _ in self._placed())
+        placed, done = self._placed(), 0
+        for attempt in range(_ATTEMPTS):
+            sent = self._sent(job)
+            tasks = (_lazily(work, sent, part, start) for part, start, _ in placed[done:])
+            try:
+                for found in self._in_order(tasks):
+                    done += 1
+                    yield found
+                return
+            except self._lost:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+    def _in_order(self, tasks: Iterator[Any]) -> Iterator[Any]:
+        """Results, a few of which are computed ahead."""
         if self.client is None:
             yield from (self._results([task])[0] for task in tasks)
             return
@@ -131,13 +144,21 @@ class DaskChunks(Chunks):
 
     def _attempted(self, job: Any, pass_over: Callable[[Any], T]) -> T:
         """A pass with a job; once more where all workers were lost that had the job."""
-        lost = _lost() if self.client is not None else ()
         for _ in range(_ATTEMPTS - 1):
             try:
                 return pass_over(self._sent(job))
-            except lost:
+            except self._lost:
                 continue
         return pass_over(self._sent(job))
+
+    @property
+    def _lost(self) -> tuple[type[BaseException], ...]:
+        """What is raised where a job is gone with its workers."""
+        if self.client is None:
+            return ()
+        from distributed import CancelledError, KilledWorker
+
+        return CancelledError, KilledWorker
 
 
 def from_dask(source: Any, y: Any = None, weight: Any = None, client: Any = None) -> DaskChunks:
@@ -213,13 +234,6 @@ def _lazily(function: Callable[..., Any], *arguments: Any) -> Any:
     import dask
 
     return dask.delayed(function, pure=False)(*arguments)
-
-
-def _lost() -> tuple[type[BaseException], ...]:
-    """What is raised where a job is gone with its workers."""
-    from distributed import CancelledError, KilledWorker
-
-    return CancelledError, KilledWorker
 
 
 # ---- what workers do -----------------------------------------------------------------------

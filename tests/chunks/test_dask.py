@@ -162,8 +162,9 @@ def test_a_worker_that_is_killed_changes_nothing(workers):
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        A = da.from_array(X, chunks=(200, 3)).map_blocks(np.copy).persist()
-        chunks = stream(A, client=client)
+        chunks = stream(  # nobody else holds what is persistent
+            da.from_array(X, chunks=(200, 3)).map_blocks(np.copy).persist(), client=client
+        )
         known = chunks.reduce(slow_sums)[0]
         victim = next(iter(client.run(os.getpid).values()))
         killer = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))

@@ -39,10 +39,19 @@ class DaskChunks(Chunks):
         Without one, the threads of this process do the work.
     lengths : list of int, optional
         Samples in each part; counted in one pass if they are not known.
+    held : object
+        The collections behind the parts: what is persistent on a cluster is so as long as somebody
+        holds the collection itself.
     """
 
-    def __init__(self, parts: list, client: Any = None, lengths: list[int] | None = None) -> None:
-        self.client = client
+    def __init__(
+        self,
+        parts: list,
+        client: Any = None,
+        lengths: list[int] | None = None,
+        held: object = None,
+    ) -> None:
+        self.client, self.held = client, held
         self._parts, self._lengths = list(parts), lengths
 
     @property
@@ -61,7 +70,7 @@ class DaskChunks(Chunks):
         for part, start, stop in self._placed():
             parts.append(_lazily(work, change, part, start))
             lengths.append(change.count(start, stop))
-        return DaskChunks(parts, self.client, lengths)
+        return DaskChunks(parts, self.client, lengths, self.held)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.map(itself)
@@ -174,20 +183,21 @@ def from_dask(source: Any, y: Any = None, weight: Any = None, client: Any = None
         Where to work; by default the client that is there already, or else the threads of this
         process.
     """
-    lengths = None
+    lengths, held = None, (source, y, weight)
     if hasattr(source, "rechunk"):  # an array
         source = source.rechunk(dict.fromkeys(range(1, source.ndim), -1))
         known = source.chunks[0]
         lengths = None if np.isnan(known).any() else [int(size) for size in known]
     parts = _delayed(source)
-    found = DaskChunks([_lazily(as_chunk, part) for part in parts], as_client(client), lengths)
+    alone = [_lazily(as_chunk, part) for part in parts]
+    found = DaskChunks(alone, as_client(client), lengths, held)
     if y is None and weight is None:
         return found
     beside = [
         _beside(values, len(parts), found, name) for values, name in ((y, "y"), (weight, "weight"))
     ]
     whole = [_lazily(as_chunk, *part) for part in zip(parts, *beside, strict=True)]
-    return DaskChunks(whole, found.client, lengths)
+    return DaskChunks(whole, found.client, lengths, held)
 
 
 def as_client(client: Any) -> Any:

@@ -29,7 +29,8 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 ASKED = {"isinstance", "issubclass", "type"}
 PACKAGES = """
-    chunks explain gram io kernels losses models plots readers rkhs solvers stats tables testing tuning
+    chunks explain gram io kernels losses models plots readers rkhs solvers stats tables
+    testing tuning
 """
 
 

@@ -46,9 +46,11 @@ OTHERS = {
     "CCA": lambda: mercer.CCA(1).fit(*VIEWS),
     "KernelCCA": lambda: mercer.KernelCCA(1).fit(*VIEWS),
     "KernelCCACV": lambda: mercer.KernelCCACV(1).fit(*VIEWS),
+    "KernelKMeans": lambda: mercer.KernelKMeans(2, kernel=Gaussian(), random_state=0).fit(X),
     "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),
     "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
+    "SpectralClustering": lambda: mercer.SpectralClustering(2, random_state=0).fit(X),
 }
 RESULTS = {
     "DirichletPrior": lambda: mercer.DirichletPrior([0.5, 2.0]),

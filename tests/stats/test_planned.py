@@ -6,8 +6,13 @@ import pytest
 from mercer import (
     Gaussian,
     Gram,
+    Hashing,
+    Landmarks,
     Linear,
     Plan,
+    RandomFourier,
+    Spectrum,
+    coco,
     conditional_independence_test,
     goodness_of_fit_test,
     independence_test,
@@ -126,3 +131,40 @@ def test_memory_is_refused_before_matrices_are_made(rng):
 def test_a_plan_is_a_plan(pair):
     with pytest.raises(TypeError, match="plan must be a mercer"):
         two_sample_test(*pair, plan="1 GB")
+
+
+@pytest.mark.parametrize("rule", [RandomFourier(400), Landmarks(50)], ids=["fourier", "landmarks"])
+def test_features_of_a_plan_see_what_the_kernel_sees(rng, rule):
+    X, Y = rng.standard_normal((600, 2)), rng.standard_normal((600, 2)) + [0.4, 0]
+    plan = Plan(features=rule)
+    found = two_sample_test(X, Y, Gaussian(1.5), plan=plan, rng=0)
+    exact = two_sample_test(X, Y, Gaussian(1.5), rng=0)
+    assert found.pvalue < 0.01
+    assert found.statistic == pytest.approx(exact.statistic, rel=0.2)
+    assert "approximated" in " ".join(found.notes)
+    x = rng.standard_normal(600)
+    y = x**2 + 0.3 * rng.standard_normal(600)
+    assert independence_test(x, y, kernels=Gaussian(0.7), plan=plan, rng=0).pvalue < 0.01
+    assert k_sample_test([X[:300], X[300:]], plan=plan, rng=0).pvalue > 0.01
+
+
+def test_a_test_through_random_features_is_that_of_the_kernel_they_make(rng):
+    X, Y = rng.standard_normal((90, 2)), rng.standard_normal((110, 2))
+    rule = RandomFourier(30)
+    through = Gaussian(1.0).approximate(rule).resolve(np.concatenate([X, Y]))
+    one = two_sample_test(X, Y, Gaussian(1.0), plan=Plan(features=rule), rng=0)
+    other = two_sample_test(X, Y, through, rng=0)
+    assert one.statistic == pytest.approx(other.statistic)
+    assert one.pvalue == other.pvalue
+    strings = ["".join(rng.choice(list("ab"), 8)) for _ in range(60)]
+    hashed = two_sample_test(
+        strings[:30], strings[30:], Spectrum(3), plan=Plan(features=Hashing(64)), rng=0
+    )
+    assert 0 < hashed.pvalue <= 1
+
+
+def test_features_that_a_measure_cannot_use_are_refused(pair):
+    with pytest.raises(ValueError, match="goes through landmarks"):
+        coco(*pair, plan=Plan(features=RandomFourier(50)))
+    few = two_sample_test(*pair, Linear(), plan=Plan(features=RandomFourier(50)), rng=0)
+    assert not any("approximated" in note for note in few.notes)  # it has fewer of its own

@@ -461,3 +461,8 @@ def test_groups_out_of_reach_of_single_precision_are_found():
         far = two_sample_test(X, Y, kernel, n_permutations=99, rng=0)
         near = two_sample_test(X, np.where(Y > 1e9, 1e9, Y), kernel, n_permutations=99, rng=0)
         assert far.pvalue == near.pvalue == 0.01
+
+
+def test_samples_that_are_not_in_a_list_are_refused_in_words(rng):
+    with pytest.raises(ValueError, match="given as one list"):
+        k_sample_test(rng.standard_normal((9, 2)), rng.standard_normal((9, 2)))

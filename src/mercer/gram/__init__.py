@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     FLAT,
     {
-        "algebra": "CenteredGram ShiftedGram SumGram",
+        "algebra": "CenteredGram ScaledGram ShiftedGram SumGram",
         "packed": "PackedGram",
         "stored": "DenseGram KernelGram LowRankGram TiledGram",
     },

@@ -1,4 +1,4 @@
-"""Gram operators made from others: shifted, summed, centred. None of them stores a matrix."""
+"""Gram operators made from others: shifted, scaled, summed, centred. None stores a matrix."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data import Data, Rows
 from .base import Gram
@@ -45,6 +46,44 @@ class ShiftedGram(Gram):
 
     def explain(self) -> str:
         return f"shifted on the diagonal:\n{_indent(self.inner)}"
+
+
+class ScaledGram(Gram):
+    """S K S with S = diag(scale): k(x, y) becomes s(x) k(x, y) s(y)."""
+
+    def __init__(self, inner: Gram, scale: np.ndarray) -> None:
+        self.inner, self.shape = inner, inner.shape
+        self.scale = np.asarray(scale, dtype=np.float64)
+        self.dtype = np.result_type(inner.dtype, np.float64)
+        self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
+
+    @property
+    def features(self) -> Any:
+        """Those of the samples, scaled."""
+        phi = self.inner.features
+        if phi is None:
+            return None
+        return sp.diags(self.scale) @ phi if sp.issparse(phi) else self.scale[:, None] * phi
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        return self.scale[rows][:, None] * self.inner.block(rows, cols) * self.scale[cols]
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return self.scale[:, None] * (self.inner @ (self.scale[:, None] * V))
+
+    def diag(self) -> np.ndarray:
+        return self.inner.diag() * self.scale**2
+
+    def detached(self) -> Gram:
+        return ScaledGram(self.inner.detached(), self.scale)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the operator inside."""
+        return self.inner.nbytes
+
+    def explain(self) -> str:
+        return f"scaled from both sides:\n{_indent(self.inner)}"
 
 
 class SumGram(Gram):

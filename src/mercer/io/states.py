@@ -40,6 +40,8 @@ _SHAPES: dict[str, dict[str, str]] = {
         "X_transformed_fit_": "i q",  # of all samples, where X_fit_ are landmarks
         "dual_coef_": "i d",
     },
+    "KernelKMeans": {**_REGRESSION, "_norms": "t", "labels_": "m"},
+    "SpectralClustering": {"_degree": "n"},
     "SupportVectorMachine": {
         "support_": "n",
         "n_support_": "g",

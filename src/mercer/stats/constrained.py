@@ -105,6 +105,11 @@ def coco(
     kernels = pair.kernels([kernel_x, kernel_y])
     if rank is None and plan is not None:
         rank = rank_of(plan)
+        if rank is None and plan.features is not None:
+            raise ValueError(
+                f"the constrained covariance goes through landmarks, not {plan.features.words()}; "
+                f"give Plan(features=Landmarks(500))."
+            )
     if rank is None:
         require_stored(plan, "the constrained covariance", pair.n)
         require_memory(_MATRICES * 8.0 * pair.n**2, "the constrained covariance")

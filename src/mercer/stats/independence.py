@@ -25,6 +25,7 @@ from .planned import (
     require_features,
     require_stored,
     threads,
+    through_features,
 )
 from .problems import (
     Dependence,
@@ -204,6 +205,12 @@ def independence_test(
     if several and stop_after is not None:
         raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
     notes = blind_spots(candidates)
+    seen = [
+        through_features(kernels_of, X, plan, "forms of dependence")
+        for kernels_of, X in zip(candidates, joint.data, strict=True)
+    ]
+    candidates = [kernels_of for kernels_of, _ in seen]
+    narrowed = max(notes_of for _, notes_of in seen)
     landmarks = landmarks_of(plan, landmarks, joint.n)
     rank = rank_of(candidates, joint, landmarks, n_permutations, memory_of(plan or Plan()))
     candidates, approximate = approximated(candidates, joint, rank, rng)
@@ -253,7 +260,7 @@ def independence_test(
         f"{_test(joint)}, {what} ({len(found.draws)} permutations{how})",
         f"the variables are {'' if len(joint) == 2 else 'jointly '}independent",
         kernel=candidates if several else [kernel for (kernel,) in candidates],
-        notes=narrow + notes + approximate + statistics.notes,
+        notes=narrow + notes + narrowed + approximate + statistics.notes,
         details=details,
         computation=f"{statistics.computation}; {threads(plan)}",
     )

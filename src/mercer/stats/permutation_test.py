@@ -18,7 +18,7 @@ from ..params import show
 from .aggregate import as_kernels, judged, kernel_grid, wider_kernels
 from .nulls import MonteCarlo, sequential_pvalue
 from .permutations import Units, binned, exchange_samples
-from .planned import landmarks_of, require_features, threads
+from .planned import landmarks_of, require_features, threads, through_features
 from .result import TestResult, resampled
 from .samples import Relabelled, Samples, relabelled
 from .variables import dense_features
@@ -54,6 +54,7 @@ def permutation_test(
     given = _default(samples, rng) if kernel is None else as_kernels(kernel)
     kernels = [samples.kernel(k, rng) for k in given or [kernel]]
     notes = blind_spots(kernels)
+    kernels, narrowed = through_features(kernels, samples.data, plan, "differences")
     landmarks = landmarks_of(plan, way.landmarks, len(samples))
     kernels, approximate = _approximated(kernels, samples, landmarks, rng)
     require_features(kernels, samples.data, plan)
@@ -101,7 +102,7 @@ def permutation_test(
         _words(samples, kernels, given is not None, found, units, stopped),
         hypothesis,
         kernel=kernels if given is not None else kernels[0],
-        notes=notes + approximate,
+        notes=notes + narrowed + approximate,
         details=details,
         computation=_computation(kernels, samples, plan),
     )

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..data import Data, length
+from ..data import Data, length, take
 from ..engine.limits import within
 from ..engine.memory import memory_words, require_memory
 from ..exceptions import DenseWarning, warn
@@ -42,17 +42,31 @@ def planned(statistic: Callable[P, T]) -> Callable[P, T]:
 
 def rank_of(plan: Plan | None) -> Any:
     """The number of landmarks that a plan asks for, or the share of the trace that may be lost."""
-    if plan is None:
-        return None
-    if plan.features is None:
-        return plan.rank
-    if not isinstance(plan.features, Landmarks):
-        raise ValueError(
-            f"tests and measures of dependence go through landmarks, not through "
-            f"{show(plan.features)}; give Plan(features=Landmarks(500)), or the kernel "
-            f"k.approximate({show(plan.features)}) itself."
-        )
+    if plan is None or not isinstance(plan.features, Landmarks):
+        return None if plan is None else plan.rank
     return plan.features.n
+
+
+def through_features(
+    kernels: list[Kernel], X: Data, plan: Plan | None, what: str
+) -> tuple[list[Kernel], tuple[str, ...]]:
+    """The kernels as random or hashed features see them, if a plan asks for such, with a note.
+
+    Features are drawn without a look at labels or at other variables, so the level stays exact.
+    """
+    rule = None if plan is None else plan.features
+    if rule is None or isinstance(rule, Landmarks):
+        return kernels, ()
+    first = take(X, slice(0, 1))
+    few = [
+        k if n is not None and n <= rule.n else rule.approximate(k).resolve(X)
+        for k, n in ((k, k.n_features(k.prepare(first))) for k in kernels)
+    ]
+    note = (
+        f"kernels are approximated by {rule.words()}: the level is exact, but {what} that these "
+        f"features do not tell apart are not seen."
+    )
+    return few, () if few == kernels else (note,)
 
 
 def landmarks_of(plan: Plan | None, landmarks: Any, n: int) -> Any:

@@ -204,6 +204,8 @@ def k_sample_test(
     rng = np.random.default_rng(rng)
     check_count(n_permutations)
     check_null(null, NULLS[:1])
+    if isinstance(kernel, np.ndarray):
+        raise ValueError("samples are given as one list: k_sample_test([X, Y, Z], kernel).")
     if statistic is not None and not callable(statistic):
         raise ValueError(f"statistic must be a function of (K, labels), got {statistic!r}.")
     way = Way(n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan, verbose)

@@ -26,7 +26,6 @@ from mercer import (
     load,
     parse,
     save,
-    two_sample_test,
 )
 from mercer.exceptions import UnresolvedError
 from mercer.testing import check_kernel
@@ -81,13 +80,6 @@ def test_plans_say_what_they_do(X):
         Plan(features=RandomFourier(100), storage="dense").gram(Gaussian(), X)
     with pytest.raises(ValueError, match="features must be a rule for features"):
         Plan(features=100)
-
-
-def test_tests_go_through_landmarks(X):
-    result = two_sample_test(X[:70], X[70:], plan=Plan(features=Landmarks(30)), rng=0)
-    assert 0 < result.pvalue <= 1
-    with pytest.raises(ValueError, match="go through landmarks"):
-        two_sample_test(X[:70], X[70:], plan=Plan(features=RandomFourier(30)), rng=0)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Samples in chunks: slices of containers, passes over them, samples drawn in one pass."""
+"""Samples in chunks: passes over them, samples drawn in one pass, chunks made of others."""
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from mercer.chunks import ArrayChunks, Chunk, Chunks
+from mercer.chunks.base import regrouped
 
 
 class Numbers(Chunks):
@@ -19,16 +19,6 @@ class Numbers(Chunks):
             X = np.arange(start, start + size, dtype=float)[:, None]
             yield Chunk(X, 2 * X[:, 0], np.full(size, 0.5), start)
             start += size
-
-
-def test_chunks_of_a_container_are_its_slices():
-    X = np.random.default_rng(0).standard_normal((25, 3))
-    for form in (X, sp.csr_matrix(X), [tuple(x) for x in X]):
-        chunks = list(ArrayChunks(form, np.arange(25), rows=10))
-        assert [len(c) for c in chunks] == [10, 10, 5]
-        assert [c.start for c in chunks] == [0, 10, 20]
-        np.testing.assert_array_equal(np.concatenate([c.y for c in chunks]), np.arange(25))
-        assert chunks[0].weight is None
 
 
 def test_a_source_that_only_iterates_is_counted_and_added_up():
@@ -57,14 +47,6 @@ def test_samples_are_drawn_without_replacement_and_uniformly(chunks):
     assert len(chunks.sample(100, rng)) == 40
 
 
-def test_a_memory_map_is_read_chunk_by_chunk(tmp_path):
-    X = np.arange(60.0).reshape(30, 2)
-    np.save(tmp_path / "X.npy", X)
-    chunks = ArrayChunks(np.load(tmp_path / "X.npy", mmap_mode="r"), rows=8)
-    assert all(type(c.X) is np.ndarray for c in chunks)
-    np.testing.assert_array_equal(np.concatenate([c.X for c in chunks]), X)
-
-
 def test_an_error_in_the_source_is_raised():
     class Broken(Chunks):
         def __iter__(self):
@@ -73,3 +55,53 @@ def test_an_error_in_the_source_is_raised():
 
     with pytest.raises(OSError, match="disk is gone"):
         Broken().reduce(lambda c: (c.X.sum(),))
+
+
+def test_the_same_samples_are_drawn_from_any_chunks():
+    X = np.arange(40.0)[:, None]
+    sources = [Numbers([7, 13, 1, 19]), Numbers([40]), ArrayChunks(X, rows=9)]
+    sources += [s.apply(np.copy) for s in sources]
+    drawn = [s.sample(11, np.random.default_rng(3)).X for s in sources]
+    for other in drawn[1:]:
+        np.testing.assert_array_equal(other, drawn[0])
+
+
+def test_samples_by_number():
+    taken = Numbers([3, 4, 5]).take(np.array([0, 2, 3, 11]))
+    np.testing.assert_array_equal(taken.X[:, 0], [0, 2, 3, 11])
+    np.testing.assert_array_equal(taken.y, [0, 4, 6, 22])
+    assert taken.start == 0
+
+
+@pytest.mark.parametrize("sizes", [[10], [1] * 10, [3, 4, 3], [4, 4, 2], [9, 1]])
+@pytest.mark.parametrize("rows", [1, 3, 4, 10, 100])
+def test_regrouped_chunks_hold_the_same_samples(sizes, rows):
+    found = list(regrouped(iter(Numbers(sizes)), rows))
+    assert [len(c) for c in found[:-1]] == [rows] * (len(found) - 1)
+    assert 1 <= len(found[-1]) <= rows
+    np.testing.assert_array_equal(np.concatenate([c.X[:, 0] for c in found]), np.arange(10))
+    np.testing.assert_array_equal(np.concatenate([c.y for c in found]), 2 * np.arange(10))
+
+
+def test_only_two_chunks_are_alive_at_a_time():
+    import gc
+    import weakref
+
+    alive, most = [], 0
+
+    class Large(Chunks):
+        def __iter__(self):
+            for start in range(8):
+                X = np.zeros((1, 1))
+                alive.append(weakref.ref(X))
+                yield Chunk(X, start=start)
+                del X
+
+    def job(chunk):
+        nonlocal most
+        gc.collect()
+        most = max(most, sum(ref() is not None for ref in alive))
+        return (np.zeros(1),)
+
+    Large().reduce(job)
+    assert most <= 3  # the one at work, the next one, and one that is being let go

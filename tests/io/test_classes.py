@@ -83,6 +83,7 @@ RESULTS = {
     "check_psd": lambda: check_psd(Gaussian(), X),
 }
 NEVER = {  # made again from a kernel and data, a distribution or a file; or a function
+    "Chunks",
     "Gram",
     "KnownEmbedding",
     "NegativeDefinite",

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from .._lazy import lazy
 
-FLAT = {"base": "Chunks"}
+FLAT = {"base": "Chunks", "front": "stream"}
 
-__getattr__, __dir__, __all__ = lazy(__name__, FLAT, {"base": "ArrayChunks Chunk"})
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    FLAT,
+    {
+        "arrays": "ArrayChunks",
+        "base": "Change Chunk",
+        "changes": "standardized",
+        "dask": "DaskChunks",
+        "functions": "FunctionChunks",
+        "source": "Source",
+        "svmlight": "SvmlightChunks",
+        "tables": "CsvChunks ParquetChunks",
+    },
+)

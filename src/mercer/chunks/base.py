@@ -15,9 +15,6 @@ from ..data import Data, join, length, take
 T = TypeVar("T")
 Sums = tuple[np.ndarray, ...]
 
-_BYTES = 64e6  # of a chunk, if nobody says how many rows it has
-_ROWS = 65_536  # of a chunk whose samples are of unknown size
-
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
@@ -49,17 +46,32 @@ class Chunk:
         return Chunk(take(self.X, index), y, weight, self.start + first)
 
 
+class Change(ABC):
+    """What becomes of each chunk: a picklable function of it, which keeps all rows or some."""
+
+    keeps_rows = True
+
+    @abstractmethod
+    def __call__(self, chunk: Chunk) -> Chunk: ...
+
+    def count(self, start: int, stop: int) -> int:
+        """How many of the samples of these numbers stay."""
+        return stop - start
+
+
 class Chunks(ABC):
     """Samples that come in chunks: always the same ones, in the same order.
 
     Only :meth:`__iter__` is required of a subclass. Whatever is computed from all samples is a
     pass: a function of one chunk, whose results are added up (:meth:`reduce`) or put one after the
     other (:meth:`map`). So a source that is not read here, such as a cluster, overrides these two.
+
+    :func:`~mercer.chunks.stream` makes them of files, arrays, functions and collections of Dask.
     """
 
     @abstractmethod
     def __iter__(self) -> Iterator[Chunk]:
-        """The chunks in order."""
+        """The chunks in order, none of them empty."""
 
     @property
     def n_samples(self) -> int:
@@ -72,6 +84,7 @@ class Chunks(ABC):
     def __len__(self) -> int:
         return self.n_samples
 
+    # ---- passes --------------------------------------------------------------------------------
     def reduce(self, job: Callable[[Chunk], Sums]) -> Sums:
         """The sums over all chunks of the arrays that ``job`` returns, added in order."""
         total: list[np.ndarray] | None = None
@@ -82,7 +95,7 @@ class Chunks(ABC):
                 for whole, part in zip(total, found, strict=True):
                     whole += part
         if total is None:
-            raise ValueError("there are no samples: the source has no chunk.")
+            raise no_samples()
         return tuple(total)
 
     def map(self, job: Callable[[Chunk], T]) -> Iterator[T]:
@@ -90,155 +103,140 @@ class Chunks(ABC):
         for chunk in ahead(iter(self)):
             yield job(chunk)
 
-    def sample(self, n: int, rng: np.random.Generator) -> Chunk:
+    def sample(self, n: int, rng: Any = None) -> Chunk:
         """n samples drawn at random without replacement, in the order of the source.
 
-        In one pass, whatever the number of samples: each gets a random key, and those with the
-        smallest keys stay.
+        Which ones depends on ``rng`` (a generator, or its seed) and the number of samples alone:
+        they are the same from a file, an array or a cluster, whatever the size of the chunks.
         """
-        kept: Chunk | None = None
-        keys = np.empty(0)
-        for chunk in self:
-            drawn = rng.random(len(chunk))
-            if len(keys) < n:
-                few = np.arange(len(chunk))
-            else:
-                few = np.flatnonzero(drawn < keys.max())
-            if not len(few):
-                continue
-            kept = chunk.rows(few) if kept is None else joined([kept, chunk.rows(few)])
-            keys = np.concatenate([keys, drawn[few]])
-            if len(keys) > n:
-                stay = np.sort(np.argpartition(keys, n)[:n])
-                kept, keys = kept.rows(stay), keys[stay]
-        if kept is None:
-            raise ValueError("there are no samples: the source has no chunk.")
-        return replace(kept, start=0)
+        total = self.n_samples
+        rng = np.random.default_rng(rng)
+        return self.take(np.sort(rng.choice(total, min(n, total), replace=False)))
 
+    def take(self, places: np.ndarray) -> Chunk:
+        """The samples of these numbers, which have to increase."""
+        found = []
+        for part in self.map(Picked(places)):
+            if len(part):
+                found.append(part)
+            if part.start > places[-1]:
+                break
+        if not found:
+            raise no_samples()
+        return replace(joined(found), start=0)
 
-    def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> Chunks:
+    # ---- chunks made of others -----------------------------------------------------------------
+    def changed(self, change: Change) -> Chunks:
+        """Each chunk as ``change`` makes it, whenever it is read."""
+        return Changed(self, change)
+
+    def apply(self, function: Callable[[Data], Data]) -> Chunks:
+        """The samples after ``function``, such as the ``transform`` of a fitted transformer.
+
+        Parameters
+        ----------
+        function : callable
+            Of some samples in a row; it returns as many.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import stream
+        >>> chunks = stream(np.arange(1.0, 4.0)[:, None]).apply(np.log)
+        >>> chunks.take(np.array([0])).X
+        array([[0.]])
+        """
+        from .changes import OnSamples
+
+        return self.changed(OnSamples(function))
+
+    def select(self, columns: Any = None, target: Any = None, weight: Any = None) -> Chunks:
+        """Which columns are the samples, the target and the weight.
+
+        Parameters
+        ----------
+        columns : list of names or numbers, optional
+            By default all that are neither target nor weight.
+        target, weight : name or number of a column, optional
+            Several targets as a list. By default those that there are stay.
+        """
+        from .roles import Roles
+
+        return self.changed(Roles(columns, target, weight))
+
+    def beside(self, y: Any, weight: Any = None) -> Chunks:
         """The same samples with targets and weights that lie in memory, in place of their own."""
-        return Beside(self, Slices(y, weight))
+        from .changes import Targets
+
+        return self.changed(Targets(y, weight))
+
+    def split(self, fraction: float = 0.2, rng: Any = None) -> tuple[Chunks, Chunks]:
+        """Two parts at random: most of the samples, and about a ``fraction`` to validate with.
+
+        A sample goes by a hash of its number, so both parts are the same in every pass, for any
+        size of chunks, and nothing is stored.
+
+        Parameters
+        ----------
+        fraction : float
+            The share of the second part, between 0 and 1.
+        rng : None, int or Generator
+            Draws the hash.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import stream
+        >>> most, held_out = stream(np.arange(1000.0)[:, None]).split(0.1, rng=0)
+        >>> len(most) + len(held_out), 60 < len(held_out) < 140
+        (1000, True)
+        """
+        from .changes import halves
+
+        first, second = halves(fraction, rng)
+        return self.changed(first), self.changed(second)
 
 
-@dataclass
-class Mapped(Chunks):
-    """Chunks to each of which something is done, sample by sample, where it is.
+class Changed(Chunks):
+    """The chunks of another source after a change.
 
     Parameters
     ----------
-    chunks : Chunks
-        The source.
-    step : callable
-        A function of a chunk with a chunk as its value.
+    source : Chunks
+    change : Change
     """
 
-    chunks: Chunks
-    step: Callable[[Chunk], Chunk]
+    def __init__(self, source: Chunks, change: Change) -> None:
+        self.source, self.change = source, change
 
     @property
     def n_samples(self) -> int:
-        return self.chunks.n_samples
+        return self.change.count(0, self.source.n_samples)
 
     def __iter__(self) -> Iterator[Chunk]:
-        return map(self.step, self.chunks)
+        start = 0
+        for chunk in self.source:
+            found = self.change(chunk)
+            if len(found):
+                yield replace(found, start=start)
+                start += len(found)
 
-    def map(self, job: Callable[[Chunk], T]) -> Iterator[T]:
-        return self.chunks.map(After(self.step, job))
-
-    def reduce(self, job: Callable[[Chunk], Sums]) -> Sums:
-        return self.chunks.reduce(After(self.step, job))
-
-    def sample(self, n: int, rng: np.random.Generator) -> Chunk:
-        return self.step(self.chunks.sample(n, rng))
-
-
-@dataclass
-class Beside(Mapped):
-    """Chunks to which targets are added by the number of their first sample."""
-
-    def sample(self, n: int, rng: np.random.Generator) -> Chunk:
-        return Chunks.sample(self, n, rng)  # whose samples have lost their numbers elsewhere
+    def take(self, places: np.ndarray) -> Chunk:
+        if self.change.keeps_rows:
+            return self.change(self.source.take(places))
+        return super().take(places)
 
 
 @dataclass
-class Slices:
-    """A step: the targets and weights of a chunk are slices of these."""
+class Picked:
+    """Those samples of a chunk whose numbers were asked for."""
 
-    y: np.ndarray
-    weight: np.ndarray | None = None
+    places: np.ndarray
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        rows = slice(chunk.start, chunk.start + len(chunk))
-        weight = None if self.weight is None else self.weight[rows]
-        return Chunk(chunk.X, self.y[rows], weight, chunk.start)
-
-
-@dataclass
-class After:
-    """A job on chunks after a step."""
-
-    step: Callable[[Chunk], Chunk]
-    job: Callable[[Chunk], Any]
-
-    def __call__(self, chunk: Chunk) -> Any:
-        return self.job(self.step(chunk))
-
-
-class ArrayChunks(Chunks):
-    """Slices of one container: an array, a memory map, a CSR matrix, a table, a list.
-
-    Parameters
-    ----------
-    X : data
-        Whatever has a length and can be sliced.
-    y, weight : array, optional
-        Targets, and weights.
-    rows : int, optional
-        Samples in a chunk; by default as many as take 64 MB.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.chunks import ArrayChunks
-    >>> chunks = ArrayChunks(np.arange(10.0)[:, None], np.ones(10), rows=4)
-    >>> [len(chunk) for chunk in chunks]
-    [4, 4, 2]
-    >>> chunks.reduce(lambda chunk: (chunk.X.sum(), chunk.y.sum()))
-    (array(45.), array(10.))
-    """
-
-    def __init__(self, X: Data, y: Any = None, weight: Any = None, rows: int | None = None) -> None:
-        self.X, self.y, self.weight = X, y, weight
-        self.rows = rows or rows_of_chunk(X)
-
-    @property
-    def n_samples(self) -> int:
-        return length(self.X)
-
-    def __iter__(self) -> Iterator[Chunk]:
-        whole = Chunk(self.X, self.y, self.weight)
-        for start in range(0, self.n_samples, self.rows):
-            chunk = whole.rows(slice(start, min(start + self.rows, self.n_samples)))
-            if isinstance(chunk.X, np.memmap):  # read here, ahead of the work on it
-                chunk = replace(chunk, X=np.array(chunk.X))
-            yield chunk
-
-    def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> Chunks:
-        return ArrayChunks(self.X, y, weight, self.rows)
-
-    def sample(self, n: int, rng: np.random.Generator) -> Chunk:
-        few = min(n, self.n_samples)
-        places = np.sort(rng.choice(self.n_samples, few, replace=False))
-        return Chunk(self.X, self.y, self.weight).rows(places)
-
-
-def rows_of_chunk(X: Data) -> int:
-    """How many samples make a chunk of some megabytes."""
-    itemsize = getattr(getattr(X, "dtype", None), "itemsize", 0)
-    if not isinstance(X, np.ndarray) or not itemsize or X.dtype == object:
-        return _ROWS
-    return int(max(1024, _BYTES // max(itemsize * int(np.prod(X.shape[1:])), 1)))
+        """None of them, often."""
+        first, last = np.searchsorted(self.places, [chunk.start, chunk.start + len(chunk)])
+        return chunk.rows(self.places[first:last] - chunk.start)
 
 
 def joined(chunks: list[Chunk]) -> Chunk:
@@ -249,6 +247,25 @@ def joined(chunks: list[Chunk]) -> Chunk:
     return Chunk(join(*(c.X for c in chunks)), y, weight, first.start)
 
 
+def regrouped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
+    """The same samples, ``rows`` in each chunk but the last."""
+    held: list[Chunk] = []
+    count = 0
+    for chunk in chunks:
+        start = 0
+        while len(chunk) - start + count >= rows:
+            stop = start + rows - count
+            whole = start == 0 and stop == len(chunk)
+            part = chunk if whole else chunk.rows(slice(start, stop))
+            yield joined([*held, part])
+            held, count, start = [], 0, stop
+        if start < len(chunk):
+            held.append(chunk.rows(slice(start, len(chunk))))
+            count += len(chunk) - start
+    if held:
+        yield joined(held)
+
+
 def ahead(items: Iterator[T]) -> Iterator[T]:
     """The items, each fetched by another thread while the one before is in use."""
     end = object()
@@ -257,6 +274,11 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
         while (item := coming.result()) is not end:
             coming = reader.submit(next, items, end)
             yield item  # type: ignore[misc]
+
+
+def no_samples(name: str = "the source") -> ValueError:
+    """The error of a source without any chunk."""
+    return ValueError(f"there are no samples: {name} has no rows.")
 
 
 def _count(chunk: Chunk) -> Sums:

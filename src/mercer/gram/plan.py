@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..chunks.base import ArrayChunks, Chunks
+from ..chunks.arrays import ArrayChunks
+from ..chunks.base import Chunks
 from ..data import Data, length, take
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank

@@ -47,8 +47,8 @@ class KernelKMeans(TransformerMixin, ClusterMixin, KeepsSamples, KernelByName):
     random_state : int, RandomState or None
         Draws the starts.
     plan : Plan, optional
-        Memory and threads to use, and how K is stored. With ``Plan(rank=500)`` hundreds of
-        thousands of samples are no problem.
+        Memory and threads to use, and how K is stored. With ``Plan(rank=500)`` time and memory
+        grow with the number of samples, not with its square.
 
     Attributes
     ----------

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..chunks.base import ArrayChunks, Chunk, Chunks
+from ..chunks.arrays import ArrayChunks
+from ..chunks.base import Chunk, Chunks
 from ..data import Data, length
 from ..gram.base import Gram
 from ..gram.plan import Plan

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import compute_class_weight
 
-from ..chunks.base import ArrayChunks, Chunk, Chunks, Mapped
+from ..chunks.arrays import ArrayChunks
+from ..chunks.base import Change, Chunk, Chunks
 from ..data import Data
 from ..gram.phi import StreamedPhi
 from ..gram.plan import Plan
@@ -133,7 +134,7 @@ def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
 
 
 @dataclass
-class Coded:
+class Coded(Change):
     """A step: labels as codes, or as signs, one column for each class if there are more than two.
 
     Weights are multiplied by those of classes.
@@ -177,7 +178,7 @@ def coded(model: Any, chunks: Chunks, joint: Callable[[int], bool]) -> Chunks:
         factors = compute_class_weight(given, classes=classes, y=classes)
     if factors is not None and not np.all((factors >= 0) & np.isfinite(factors)):
         raise ValueError(f"class_weight must be >= 0 and finite, got {given!r}.")
-    return Mapped(chunks, Coded(classes, factors, joint(len(classes))))
+    return chunks.changed(Coded(classes, factors, joint(len(classes))))
 
 
 # ---- solvers -------------------------------------------------------------------------------------

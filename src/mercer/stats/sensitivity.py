@@ -257,7 +257,7 @@ def sensitivity_indices(
         first_interval=ends[0],
         total_interval=ends[1],
         interactions=pairs,
-        hsic=whole,
+        hsic=float(whole),
         kernel=resolved,
         n_permutations=n_permutations,
         confidence=confidence,

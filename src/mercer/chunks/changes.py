@@ -1,0 +1,167 @@
+"""What becomes of chunks: functions of samples, random parts, columns to one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, as_vectors, is_frame, length
+from .base import Change, Chunk, Chunks, Sums
+
+_BLOCK = 1_000_000  # numbers that are hashed at a time
+
+
+@dataclass
+class OnSamples(Change):
+    """A function of samples; targets and weights stay."""
+
+    function: Callable[[Data], Data]
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        X = self.function(chunk.X)
+        if length(X) != len(chunk):
+            raise ValueError(
+                f"a function of {len(chunk)} samples returned {length(X)}; apply() keeps their "
+                f"number, and split() or the source itself leaves some out."
+            )
+        return replace(chunk, X=X)
+
+
+@dataclass
+class Targets(Change):
+    """Targets and weights by the numbers of samples, in place of their own."""
+
+    y: Any
+    weight: Any = None
+    keeps_rows = False  # a sample on its own does not know its number
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        rows = slice(chunk.start, chunk.start + len(chunk))
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(chunk, y=self.y[rows], weight=weight)
+
+
+@dataclass
+class Part(Change):
+    """The samples whose hash is on one side of a threshold."""
+
+    threshold: float
+    seed: int
+    below: bool
+    keeps_rows = False
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        return chunk.rows(np.flatnonzero(self._stay(chunk.start, chunk.start + len(chunk))))
+
+    def count(self, start: int, stop: int) -> int:
+        edges = range(start, stop, _BLOCK)
+        return sum(int(self._stay(a, min(a + _BLOCK, stop)).sum()) for a in edges)
+
+    def _stay(self, start: int, stop: int) -> np.ndarray:
+        return (uniform(start, stop, self.seed) < self.threshold) == self.below
+
+
+def halves(fraction: float, rng: Any) -> tuple[Part, Part]:
+    """Most samples, and a fraction of them."""
+    if not 0 < fraction < 1:
+        raise ValueError(f"fraction must be between 0 and 1, got {fraction!r}.")
+    seed = int(np.random.default_rng(rng).integers(2**63))
+    return Part(fraction, seed, below=False), Part(fraction, seed, below=True)
+
+
+def uniform(start: int, stop: int, seed: int) -> np.ndarray:
+    """A hash of each of these numbers, uniform in [0, 1): SplitMix64 at their places.
+
+    Steele, Lea & Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
+    """
+    z = np.uint64(seed) + np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+
+
+def standardized(chunks: Chunks) -> tuple[Chunks, Any]:
+    """Every column with mean 0 and variance 1, from one pass, and the scaler that does it.
+
+    Weights count if there are any; constant columns become 0. Sparse matrices keep their zeros:
+    they are divided by standard deviations only.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        Of vectors: arrays, sparse matrices or tables of numbers.
+
+    Returns
+    -------
+    chunks : Chunks
+        The same samples, scaled whenever they are read.
+    scaler : sklearn.preprocessing.StandardScaler
+        Fitted, for the ``transform`` of new samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import stream
+    >>> from mercer.chunks import standardized
+    >>> scaled, scaler = standardized(stream(np.arange(12.0).reshape(6, 2), rows=2))
+    >>> scaler.mean_
+    array([5., 6.])
+    >>> scaled.reduce(lambda chunk: (chunk.X.sum(axis=0), (chunk.X**2).mean(axis=0)))
+    (array([0., 0.]), array([3., 3.]))
+    """
+    from sklearn.preprocessing import StandardScaler
+
+    first = chunks.take(np.arange(1)).X
+    origin = _vectors(first)[0]
+    origin = origin.toarray()[0] if sp.issparse(origin) else origin
+    mass, total, squares = chunks.reduce(_Moments(np.asarray(origin, dtype=float)))
+    if not mass > 0:
+        raise ValueError("all weights are zero: there is nothing to scale by.")
+    shift = total / mass
+    mean, variance = origin + shift, np.maximum(squares / mass - shift**2, 0.0)
+    rounding = np.finfo(float).eps * np.maximum(np.abs(mean), np.abs(shift))
+    constant = np.sqrt(variance) <= 10 * rounding
+    scaler = StandardScaler(with_mean=not sp.issparse(first))
+    scaler.mean_, scaler.var_ = mean, variance
+    scaler.scale_ = np.where(constant, 1.0, np.sqrt(variance))
+    scaler.n_features_in_, scaler.n_samples_seen_ = len(mean), chunks.n_samples
+    if is_frame(first):
+        scaler.feature_names_in_ = np.array(first.columns, dtype=object)
+        scaler.set_output(transform="pandas" if hasattr(first, "iloc") else "polars")
+    return chunks.apply(scaler.transform), scaler
+
+
+@dataclass
+class _Moments:
+    """Sums of weights, of differences to one sample, and of their squares.
+
+    Squares of differences to a sample do not lose the digits that those of large numbers do.
+    """
+
+    origin: np.ndarray
+
+    def __call__(self, chunk: Chunk) -> Sums:
+        X, w = _vectors(chunk.X), chunk.weight
+        w = np.ones(len(chunk)) if w is None else np.asarray(w, dtype=float)
+        if not sp.issparse(X):
+            D = X - self.origin
+            return np.array(w.sum()), w @ D, w @ D**2
+        D, v = X.data - self.origin[X.indices], np.repeat(w, np.diff(X.indptr))
+
+        def by_column(values: np.ndarray | None) -> np.ndarray:
+            return np.bincount(X.indices, values, X.shape[1])
+
+        full = by_column(None) == len(chunk)
+        zeros = np.where(full, 0.0, w.sum() - by_column(v))  # the weight of entries not stored
+        total = by_column(v * D) - zeros * self.origin
+        return np.array(w.sum()), total, by_column(v * D**2) + zeros * self.origin**2
+
+
+def _vectors(X: Data) -> Any:
+    return as_vectors(X, "standardized")

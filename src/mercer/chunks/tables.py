@@ -1,0 +1,269 @@
+"""Chunks of tables in files: Parquet, Arrow and CSV, read by pyarrow."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import FileFormatError
+from .base import Chunk, regrouped
+from .roles import Roles, listed
+from .source import Source, existing, rows_of_chunk
+
+_MISSING = ("error", "drop")
+_WIDE = 40  # bytes that a value takes that is no number
+_SEPARATORS = ",;\t|"
+_BLOCK = 1 << 22  # bytes of text that are read at a time
+
+
+class TableChunks(Source):
+    """The rows of tables that pyarrow reads; chunks are tables of pandas.
+
+    Parameters
+    ----------
+    target, weight : str, optional
+        Columns; a list of them makes a target with several columns.
+    columns : list of str, optional
+        Those to read; by default all.
+    rows : int, optional
+        Samples in a chunk; by default as many as take 32 MB.
+    missing : {"error", "drop"}
+        What to do with rows that have no value in one of these columns.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        paths: list[Path],
+        target: Any = None,
+        weight: Any = None,
+        columns: Any = None,
+        rows: int | None = None,
+        missing: str = "error",
+    ) -> None:
+        if missing not in _MISSING:
+            raise ValueError(f"missing must be one of {_MISSING}, got {missing!r}.")
+        super().__init__(name, paths)
+        self.roles, self.missing = Roles(columns, target, weight), missing
+        known = self.schema.names
+        twice = [n for n in known if known.count(n) > 1]
+        if twice:
+            raise ValueError(f"{name} has two columns of the same name, {twice[0]!r}; rename one.")
+        self.wanted = list(dict.fromkeys(self._named(known)))
+        self.rows = rows or rows_of_chunk(sum(_width(self.schema.field(n)) for n in self.wanted))
+
+    @cached_property
+    @abstractmethod
+    def schema(self) -> Any:
+        """Names and types of all columns."""
+
+    @abstractmethod
+    def _batches(self) -> Iterator[Any]:
+        """Record batches of the columns wanted, of any size."""
+
+    def _named(self, known: list[str]) -> list[str]:
+        """The columns that have a role."""
+        roles = self.roles
+        asked = [*roles.columns, *roles.others]
+        for name in asked:
+            if name not in known:
+                raise ValueError(f"{self.name} has no column {name!r}; there are {listed(known)}.")
+        return asked if roles.columns else known
+
+    def _read(self) -> Iterator[Chunk]:
+        return regrouped(self._chunks(), self.rows)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        start = 0
+        try:
+            for batch in self._batches():
+                table = self._complete(batch, start)
+                start += batch.num_rows
+                if table.num_rows:
+                    yield self.roles(Chunk(table.to_pandas(), start=start - batch.num_rows))
+        except (OSError, _arrow().ArrowInvalid) as error:
+            words = " ".join(str(error).split())
+            raise FileFormatError(f"{self.name}, after row {start}: {words}") from None
+
+    def _complete(self, batch: Any, start: int) -> Any:
+        """The rows without missing values, or an error that says where one is; plain types."""
+        import pyarrow.compute as pc
+
+        batch = batch.select(self.wanted)
+        lost = [pc.is_null(column, nan_is_null=True) for column in batch.columns]
+        counts = [pc.sum(mask).as_py() or 0 for mask in lost]
+        if any(counts) and self.missing == "error":
+            column = int(np.argmax(np.array(counts) > 0))
+            row = pc.index(lost[column], True).as_py()
+            raise ValueError(
+                f"{self.name}, row {start + row}: column {self.wanted[column]!r} has no value; "
+                f'fill it, or leave such rows out with missing="drop".'
+            )
+        if any(counts):
+            whole = ~np.logical_or.reduce([np.asarray(mask) for mask in lost])
+            batch = batch.filter(_arrow().array(whole))
+        plain = [column.cast(_plain(column.type)) for column in batch.columns]
+        return _arrow().Table.from_arrays(plain, names=self.wanted)
+
+
+class ParquetChunks(TableChunks):
+    """The rows of a data set of Arrow: Parquet files, folders of them, tables.
+
+    Parameters
+    ----------
+    source : path, list of paths, pyarrow.dataset.Dataset or pyarrow.Table
+        A folder may be partitioned by names such as ``year=2024``.
+    target, weight, columns, rows, missing
+        As for :class:`TableChunks`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from mercer.chunks import ParquetChunks
+    >>> table = pa.table({"age": [31.0, 45.0, 27.0], "sick": ["no", "yes", "no"]})
+    >>> [chunk] = ParquetChunks(table, target="sick")
+    >>> list(chunk.X.columns), chunk.y.tolist()
+    (['age'], ['no', 'yes', 'no'])
+    """
+
+    def __init__(self, source: Any, target: Any = None, weight: Any = None, **options: Any) -> None:
+        ds = _arrow("dataset")
+        name, self.dataset = f"the {type(source).__name__}", source
+        if isinstance(source, str | PathLike | list | tuple):
+            given = source if isinstance(source, list | tuple) else [source]
+            files = [existing(path) for path in given]
+            name = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+            kind = "ipc" if files[0].suffix in (".arrow", ".feather", ".ipc") else "parquet"
+            try:
+                self.dataset = ds.dataset(
+                    str(files[0]) if len(files) == 1 else [str(f) for f in files],
+                    format=kind,
+                    partitioning="hive",
+                )
+            except (OSError, _arrow().ArrowInvalid) as error:
+                words = " ".join(str(error).split())
+                raise FileFormatError(
+                    f"{name} is no file of this kind, or it is cut off: {words}"
+                ) from None
+        elif isinstance(source, _arrow().Table):
+            self.dataset = ds.dataset(source)
+        paths = [Path(path) for path in getattr(self.dataset, "files", [])]
+        super().__init__(name, [p for p in paths if p.exists()], target, weight, **options)
+
+    @cached_property
+    def schema(self) -> Any:
+        return self.dataset.schema
+
+    @property
+    def n_samples(self) -> int:
+        if self.missing == "drop":
+            return super().n_samples
+        if "_counted" not in vars(self):
+            self._counted = self.dataset.count_rows()
+        return self._counted
+
+    def _batches(self) -> Iterator[Any]:
+        ds = _arrow("dataset")
+        kind = getattr(getattr(self.dataset, "format", None), "type_name", "")
+        options = {}
+        if kind == "parquet":  # pages as they are needed, not whole groups of rows
+            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+                use_buffered_stream=True, pre_buffer=False
+            )
+        return self.dataset.to_batches(
+            columns=self.wanted,
+            batch_size=self.rows,
+            batch_readahead=1,
+            fragment_readahead=0,
+            **options,
+        )
+
+
+class CsvChunks(TableChunks):
+    """The rows of a text file with a header, separated by commas, semicolons, tabs or bars.
+
+    What a column holds is decided by the first megabytes: numbers or strings.
+
+    Parameters
+    ----------
+    path : path
+        Also compressed: ``.csv.gz``.
+    target, weight, columns, rows, missing
+        As for :class:`TableChunks`.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        target: Any = None,
+        weight: Any = None,
+        **options: Any,
+    ) -> None:
+        self.path = existing(path)
+        super().__init__(str(path), [self.path], target, weight, **options)
+
+    @cached_property
+    def schema(self) -> Any:
+        pa = _arrow()
+        try:
+            with self._open() as first:
+                found = first.schema
+        except (OSError, pa.ArrowInvalid) as error:
+            raise FileFormatError(f"{self.name} is no table, or cut off: {error}") from None
+        # whole numbers at first may have a point later; what is empty at first may be numbers
+        loose = [
+            pa.float64() if pa.types.is_integer(f.type) or pa.types.is_null(f.type) else f.type
+            for f in found
+        ]
+        return pa.schema(list(zip(found.names, loose, strict=True)))
+
+    def _open(self, **convert: Any) -> Any:
+        csv = _arrow("csv")
+        return csv.open_csv(
+            self.path,
+            read_options=csv.ReadOptions(block_size=_BLOCK),
+            parse_options=csv.ParseOptions(delimiter=self._separator),
+            convert_options=csv.ConvertOptions(strings_can_be_null=True, **convert),
+        )
+
+    @cached_property
+    def _separator(self) -> str:
+        with _arrow().input_stream(str(self.path)) as file:
+            head = file.read(1 << 16).decode("utf-8", "replace").partition("\n")[0]
+        return max(_SEPARATORS, key=head.count)
+
+    def _batches(self) -> Iterator[Any]:
+        types = {name: self.schema.field(name).type for name in self.wanted}
+        with self._open(include_columns=self.wanted, column_types=types) as reader:
+            yield from reader
+
+
+def _arrow(part: str = "") -> Any:
+    """The module pyarrow, or one in it."""
+    from importlib import import_module
+
+    try:
+        return import_module(f"pyarrow.{part}" if part else "pyarrow")
+    except ImportError:
+        raise ImportError('reading tables needs pyarrow: pip install "mercer[table]".') from None
+
+
+def _plain(kind: Any) -> Any:
+    """Dictionaries as what they stand for, decimals as floats; all else as it is."""
+    types = _arrow().types
+    if types.is_dictionary(kind):
+        return kind.value_type
+    return _arrow().float64() if types.is_decimal(kind) else kind
+
+
+def _width(field: Any) -> int:
+    try:
+        return max(field.type.bit_width // 8, 1)
+    except ValueError:
+        return _WIDE

@@ -13,6 +13,7 @@ import numpy as np
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
 from ..data import Data, length, take
+from ..engine.durations import parse_duration
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
 from ..kernels.approximate.rules import Approximated, FeatureRule
@@ -37,6 +38,13 @@ def _memory(value: Any) -> str | None:
         return None if value is None or parse_memory(value) > 0 else "a positive amount of memory"
     except (TypeError, ValueError):
         return 'a number of bytes or a string like "2 GB"'
+
+
+def _duration(value: Any) -> str | None:
+    try:
+        return None if value is None or parse_duration(value) > 0 else "a positive duration"
+    except (TypeError, ValueError):
+        return 'a number of seconds or a string like "10 min"'
 
 
 def _workers(value: Any) -> str | None:
@@ -83,6 +91,10 @@ class Plan(Params):
         these, in place of ``rank``.
     device : {"cpu"}
         Where the computation runs.
+    budget : float or str, optional
+        The time that a fit may take, in seconds or as ``"10 min"``. Models then try themselves out
+        on a few samples (:func:`mercer.models.forecast`, some seconds), and go the fastest way
+        that is exact, or take as many landmarks as fit the time.
 
     Examples
     --------
@@ -106,17 +118,18 @@ class Plan(Params):
         None,
         check=lambda f: None if f is None or isinstance(f, FeatureRule) else "a rule for features",
     )
+    budget: float | str | None = parameter(None, check=_duration)
     _doubles = 0  # matrices beside which K has to have room
 
     @property
-    def budget(self) -> float:
-        """The memory budget in bytes."""
+    def room(self) -> float:
+        """The memory that K may take, in bytes."""
         return parse_memory(self.memory) if self.memory is not None else free_memory() / 2
 
     @property
     def limit(self) -> float:
-        """Bytes beyond which solvers refuse: the budget, if memory was given."""
-        return np.inf if self.memory is None else self.budget
+        """Bytes beyond which solvers refuse: the memory, if it was given."""
+        return np.inf if self.memory is None else self.room
 
     @property
     def few(self) -> float | None:
@@ -143,7 +156,7 @@ class Plan(Params):
         kernel = kernel.resolve(X)
         P = kernel.prepare(X)
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
-        chosen: Any = self._choose(kernel, P, np.inf if small else self.budget)[0]
+        chosen: Any = self._choose(kernel, P, np.inf if small else self.room)[0]
         if self._approximates(kernel, P):
             few: Any = self.through(kernel).resolve(X)
             kernel, P = few, few.extend(P)
@@ -153,12 +166,18 @@ class Plan(Params):
         gram.limit, gram.workers = self.limit, self.workers
         return gram
 
-    def explain(self, kernel: Kernel, X: Data) -> str:
-        """What :meth:`gram` would do with this kernel and data, and why."""
+    def explain(self, kernel: Any, X: Data, y: Any = None) -> str:
+        """What :meth:`gram` would do with this kernel and data, and why.
+
+        Of a model in place of a kernel, with its targets y: the time and the memory that each way
+        to fit it takes, from trials on some of the samples (:func:`mercer.models.forecast`).
+        """
+        if hasattr(kernel, "forecast"):
+            return str(kernel.forecast(X, y, plan=self))
         if self.streams(kernel, X):
             return self._why_streamed(kernel, X)
         kernel = kernel.resolve(X)
-        return self._choose(kernel, kernel.prepare(X), self.budget)[1]
+        return self._choose(kernel, kernel.prepare(X), self.room)[1]
 
     # ---- features that are never stored ------------------------------------------------------
     def streams(self, kernel: Kernel, X: Data) -> bool:
@@ -173,7 +192,7 @@ class Plan(Params):
         if isinstance(X, np.memmap):
             return True
         nbytes = self._bytes_of_features(X)
-        return nbytes > _TINY and nbytes > self.budget
+        return nbytes > _TINY and nbytes > self.room
 
     def _bytes_of_features(self, X: Data) -> float:
         """What features take that are stored, with a copy that solvers make of them."""
@@ -215,7 +234,7 @@ class Plan(Params):
             why = (
                 f"features of {length(X)} samples would take "
                 f"{memory_words(self._bytes_of_features(X))}, over the budget of "
-                f"{memory_words(self.budget)}"
+                f"{memory_words(self.room)}"
             )
         one = take(X if not isinstance(X, Chunks) else next(iter(X)).X, slice(0, 1))
         kernel = kernel.resolve(one)

@@ -32,4 +32,6 @@ FLAT = {
     "svr": "NuSVR SVR",
 }
 
-__getattr__, __dir__, __all__ = lazy(__name__, FLAT, {"svm_report": "DualReport"})
+__getattr__, __dir__, __all__ = lazy(
+    __name__, FLAT, {"costs": "Forecast forecast", "svm_report": "DualReport"}
+)

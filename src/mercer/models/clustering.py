@@ -93,6 +93,7 @@ class KernelKMeans(TransformerMixin, ClusterMixin, KeepsSamples, KernelByName):
     random_state: Any = None
     plan: Plan | None = None
 
+    factorises: ClassVar[bool] = False
     saved_state: ClassVar[tuple[str, ...]] = (
         *KEPT, "labels_", "inertia_", "lower_bound_", "n_iter_", "_norms",
     )  # fmt: skip

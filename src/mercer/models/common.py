@@ -69,8 +69,14 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
     def whole(*args: P.args, **kwargs: P.kwargs) -> T:
         estimator: Any = args[0]
         before = dict(vars(estimator))
+        plan = before.get("plan")
         try:
-            return fit(*args, **kwargs)
+            if getattr(plan, "budget", None) is None:
+                return fit(*args, **kwargs)
+            estimator.plan = _in_time(estimator, *args[1:], **kwargs)
+            found = fit(*args, **kwargs)
+            estimator.plan = plan
+            return found
         except BaseException:
             estimator.__dict__ = before
             raise
@@ -78,11 +84,26 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
     return whole
 
 
+def _in_time(estimator: Any, X: Data, y: Any = None, *_: Any, **__: Any) -> Any:
+    """The plan for a fit that keeps to the time that was asked for."""
+    found = estimator.forecast(X, y)
+    if found.best is None:
+        raise ValueError(f"plan.budget={estimator.plan.budget!r} is too short.\n{found}")
+    return found.best.plan
+
+
 class KernelEstimator(BaseEstimator):
     """scikit-learn's base, for estimators with a ``kernel`` on samples of any kind."""
 
     saved_state: ClassVar[tuple[str, ...]] = SEEN
+    factorises: ClassVar[bool] = True  # does a fit take n^3 operations, with K stored?
     kernel: Any
+
+    def forecast(self, X: Data, y: Any = None, *, plan: Any = None) -> Any:
+        """What a fit would take: see :func:`mercer.models.forecast`."""
+        from .costs import forecast
+
+        return forecast(self, X, y, plan=plan)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

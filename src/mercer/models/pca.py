@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -145,6 +145,7 @@ class KernelPCA(PrincipalSubspace):
     n_jobs: int | None = None
     plan: Plan | None = None
 
+    factorises: ClassVar[bool] = False
     saved_state = (
         *SEEN,
         "kernel_",

@@ -51,6 +51,7 @@ class SupportVectorMachine(KernelEstimator):
     max_iter: int = -1
     plan: Plan | None = None
 
+    factorises: ClassVar[bool] = False
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN,
         "kernel_",

@@ -145,7 +145,9 @@ def solve_falkon(
             V = watch.best["coef"]
             left = _left(phi, V, alphas, np.float64)
             violation = _violation(P, left)
-    return _solution(V, n_iter, left, violation, alphas, tol, name, watch, moments if form else None)
+    return _solution(
+        V, n_iter, left, violation, alphas, tol, name, watch, moments if form else None
+    )
 
 
 def _refine(

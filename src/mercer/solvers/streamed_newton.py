@@ -320,7 +320,9 @@ class Search:
             if watch.best is not None:
                 V = watch.best["coef"]
             G, value, corners = whole.gradient(V, np.float64, corners=task.width is not None)
-            violation = State(V, G, value, start, whole.excess(whole.precondition(V), G)).violation()
+            violation = State(
+                V, G, value, start, whole.excess(whole.precondition(V), G)
+            ).violation()
             if violation.max(initial=0.0) <= goal or watch.stopped or n_iter >= self.most:
                 break
         squares = inner(G, G, task.joint)[: len(value)]

@@ -1,0 +1,120 @@
+"""What a fit will take: trials are continued by the right powers, and plans go by what they say."""
+
+import numpy as np
+import pytest
+
+from mercer import SVC, Gaussian, KernelPCA, KernelRidge, Landmarks, Linear, Plan, RandomFourier
+from mercer.chunks import ArrayChunks
+from mercer.models import Forecast, forecast
+from mercer.models.costs import _FACTORED, _NARROW, _STORED, _TILED, Way
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((2500, 2))
+Y = np.sin(X[:, 0])
+RIDGE = KernelRidge(0.1, kernel=Gaussian(1.0))
+
+
+def names(found):
+    return [way.name for way in found.ways]
+
+
+def test_all_ways_are_looked_at():
+    found = forecast(RIDGE, X, Y)
+    assert names(found) == ["stored", "in tiles", "300 landmarks", "1000 landmarks"]
+    for way in found.ways:
+        assert 0 < way.seconds < 600
+        assert 1e5 < way.nbytes < 1e10
+        assert way.exact == ("landmarks" not in way.name)
+        RIDGE.set_params(plan=way.plan).fit(X[:50], Y[:50])
+    RIDGE.set_params(plan=None)
+    stored = found.ways[0]
+    assert 8 * 2500**2 <= stored.nbytes <= 5 * 8 * 2500**2
+    text = str(found)
+    assert "2,500 samples" in text
+    assert text.count("chosen") == 1
+
+
+def test_a_plan_that_asks_for_one_way_is_looked_at_alone():
+    for plan, name in (
+        (Plan(rank=50), "50 landmarks"),
+        (Plan(features=RandomFourier(40)), "40 features"),
+        (Plan(features=Landmarks(30)), "30 features"),
+        (Plan(storage="tiled"), "'tiled'"),
+    ):
+        found = forecast(RIDGE, X[:600], Y[:600], plan=plan)
+        assert names(found) == [name]
+        assert found.ways[0].plan == plan
+
+
+def test_samples_in_chunks_and_models_without_targets():
+    chunks = ArrayChunks(X[:1200], Y[:1200], rows=500)
+    assert names(forecast(RIDGE, chunks, plan=Plan(rank=40))) == ["40 landmarks"]
+    found = KernelPCA(2, kernel=Gaussian(1.0)).forecast(X[:500])
+    assert found.best is not None
+    with pytest.raises(ValueError, match="give y as well"):
+        forecast(SVC(), X[:100])
+
+
+def test_what_a_model_refuses_is_told():
+    def broken(a, b):
+        raise ValueError("no such thing; ask elsewhere.")
+
+    found = forecast(KernelRidge(kernel=broken), X[:100], Y[:100])
+    assert all(way.why_not for way in found.ways)
+    assert "refused: no such thing" in str(found)
+    assert found.best is None
+    assert "Nothing fits" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("growth", "power"),
+    [(_FACTORED, 3), (_STORED, 2), (_TILED, 2)],
+    ids=["factor", "rows", "tiles"],
+)
+def test_powers_of_the_number_of_samples(growth, power):
+    ratio = growth.work(2e7, 0, 10.0) / growth.work(1e7, 0, 10.0)
+    assert ratio == pytest.approx(2.0**power, rel=1e-4)
+
+
+def test_powers_of_the_number_of_landmarks():
+    assert _NARROW.work(2e9, 100, 1e9) == pytest.approx(2 * _NARROW.work(1e9, 100, 1e9))
+    assert _NARROW.work(1e9, 2e4, 1.0) == pytest.approx(4 * _NARROW.work(1e9, 1e4, 1.0), rel=1e-3)
+
+
+def ways(*figures):
+    return [Way(f"{s}", Plan(), s, b, exact) for s, b, exact in figures]
+
+
+def test_the_best_way():
+    some = ways((100.0, 1e9, True), (200.0, 1e6, True), (1.0, 1e6, False), (5.0, 1e7, False))
+    assert Forecast(some, 10, np.inf, np.inf).best is some[0]
+    assert Forecast(some, 10, np.inf, 1e8).best is some[1]
+    assert Forecast(some, 10, 50.0, 1e8).best is some[3]
+    assert Forecast(some, 10, 2.0, 1e8).best is some[2]
+    assert Forecast(some, 10, 0.5, 1e8).best is None
+
+
+def test_a_budget_of_time(monkeypatch):
+    few = ways((100.0, 1e6, True), (5.0, 1e6, False))
+    few[1] = Way("20 landmarks", Plan(rank=20), 5.0, 1e6, False)
+
+    def told(model, X, y=None, *, plan=None):
+        return Forecast(few, len(X), 10.0, 1e9)
+
+    monkeypatch.setattr("mercer.models.costs.forecast", told)
+    plan = Plan(budget="10 s")
+    model = KernelRidge(0.1, kernel=Gaussian(1.0), plan=plan).fit(X[:200], Y[:200])
+    assert len(model.X_fit_) == 20
+    assert model.plan is plan
+    few[1] = few[0]
+    with pytest.raises(ValueError, match="budget='10 s' is too short"):
+        KernelRidge(0.1, kernel=Gaussian(1.0), plan=plan).fit(X[:200], Y[:200])
+
+
+def test_a_budget_as_users_give_it():
+    model = KernelRidge(0.1, kernel=Linear(), plan=Plan(budget="1 h")).fit(X[:300], Y[:300])
+    assert model.plan.budget == "1 h"
+    assert "300 samples" in Plan().explain(RIDGE, X[:300], Y[:300])
+    for wrong in ("soon", -3, "10 parsec"):
+        with pytest.raises(ValueError, match="budget must be"):
+            Plan(budget=wrong)

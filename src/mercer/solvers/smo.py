@@ -96,6 +96,8 @@ def solve_box(
         K = K.centred() if problem.balanced else K
         found = None
         if K.matrix is not None and len(problem) <= smo_dense.LARGEST:
+            if not np.isfinite(K.matrix).all():
+                raise ValueError(NOT_FINITE)
             found = smo_dense.solve(K.matrix, problem, tol, max_iter)
         if found is None:
             found = _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)

@@ -13,9 +13,11 @@ novelty          0                   0 .. 1           0          nu n
 nu-classifier    0                   between 0, y     0          ± nu n / 2 per class
 ===============  ==================  ===============  =========  ======================
 
-Each round picks the variables that violate optimality most, fetches their kernel rows (one
-matrix product, kept in a cache), solves the small problem on them to a tenth of its violation
-by two-variable steps of second order, and applies the changes that are not zero to the gradient.
+Small problems of a K that is stored are solved by steps alone (:mod:`.smo_dense`); of others, and
+where that fails, each round picks the variables that violate optimality most, fetches their kernel
+rows (one matrix product, kept in a cache), solves the small problem on them to a tenth of its
+violation by two-variable steps of second order, and applies the changes that are not zero to the
+gradient.
 The working set grows from round to round: few rows are computed before it is known which ones
 matter, and many variables are settled together once their rows are at hand.
 
@@ -96,6 +98,8 @@ def solve_box(
         K = K.centred() if problem.balanced else K
         found = None
         if K.matrix is not None and len(problem) <= smo_dense.LARGEST:
+            if not np.isfinite(K.matrix).all():
+                raise ValueError(NOT_FINITE)
             found = smo_dense.solve(K.matrix, problem, tol, max_iter)
         if found is None:
             found = _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)

@@ -110,7 +110,8 @@ def guiding(
             add_rows(g, rows, slot[moved], change[moved], start, min(start + _WIDE, len(g)))
 
 
-@njit(cache=True, nogil=True, fastmath=_EXACT)
+# no error where values are not finite: that is found by whoever called
+@njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
 def steps_guided_by(
     g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
 ):
@@ -194,7 +195,7 @@ def _move(g, up, down, Ki, Kj, step, lows, highs):
         start += chunk
 
 
-@njit(cache=True, nogil=True, fastmath=_EXACT)
+@njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
 def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
     """Twice the fall of the objective by a step in i and each j without bounds.
 

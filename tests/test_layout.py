@@ -13,7 +13,7 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"_compiled"},
     {"frames", "params"},
     {"data"},
-    {"ownership", "engine"},
+    {"chunks", "ownership", "engine"},
     {"features"},
     {"kernels"},
     {"gram", "losses"},
@@ -27,9 +27,10 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 ASKED = {"isinstance", "issubclass", "type"}
-PACKAGES = (
-    "explain gram io kernels losses models plots readers rkhs solvers stats tables testing tuning"
-)
+PACKAGES = """
+    chunks explain gram io kernels losses models plots readers rkhs solvers stats tables
+    testing tuning
+"""
 
 
 def imports(path):

@@ -3,23 +3,37 @@
 One kernel object, built by algebra, on any data, in every algorithm.
 
 The names that most programs need are here. Each is also in the package of its kind, beside those
-that extensions need: :mod:`mercer.kernels`, :mod:`mercer.gram`, :mod:`mercer.losses`,
-:mod:`mercer.solvers`, :mod:`mercer.rkhs`, :mod:`mercer.models`, :mod:`mercer.stats`,
-:mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.readers`, :mod:`mercer.io`; and only
-there, :mod:`mercer.plots`, :mod:`mercer.tables` and :mod:`mercer.testing`.
+that extensions need: :mod:`mercer.kernels`, :mod:`mercer.chunks`, :mod:`mercer.gram`,
+:mod:`mercer.losses`, :mod:`mercer.solvers`, :mod:`mercer.rkhs`, :mod:`mercer.models`,
+:mod:`mercer.stats`, :mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.readers`,
+:mod:`mercer.io`; and only there, :mod:`mercer.plots`, :mod:`mercer.tables` and
+:mod:`mercer.testing`.
 """
 
 from __future__ import annotations
 
-from . import explain, gram, io, kernels, losses, models, readers, rkhs, solvers, stats, tuning
+from . import (
+    chunks,
+    explain,
+    gram,
+    io,
+    kernels,
+    losses,
+    models,
+    readers,
+    rkhs,
+    solvers,
+    stats,
+    tuning,
+)
 from ._lazy import lazy
 
 __version__ = "0.1.0"
 
-_FLAT = {
-    room.__name__.rpartition(".")[2]: " ".join(room.FLAT.values())
-    for room in (explain, gram, io, kernels, losses, models, readers, rkhs, solvers, stats, tuning)
-}
+_ROOMS = (
+    chunks, explain, gram, io, kernels, losses, models, readers, rkhs, solvers, stats, tuning,
+)  # fmt: skip
+_FLAT = {room.__name__.rpartition(".")[2]: " ".join(room.FLAT.values()) for room in _ROOMS}
 
 __getattr__, _names, __all__ = lazy(__name__, _FLAT, rooms="exceptions params plots tables testing")
 __all__ += ["__version__"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.atomic import write_atomically
 from ..frames import pandas
-from ..io.atomic import write_atomically
 from ..io.files import load
 from ..tables.numbers import count
 from ..tables.reading import read_table

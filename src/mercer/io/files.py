@@ -28,8 +28,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .. import __version__
+from ..engine.atomic import write_atomically
 from ..exceptions import FileFormatError
-from .atomic import write_atomically
 from .codecs.kinds import Node, Unreadable, decode, encode
 
 FORMAT = 1

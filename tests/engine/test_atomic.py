@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mercer import load, save
-from mercer.io.atomic import write_atomically
+from mercer.engine.atomic import write_atomically
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and locks of POSIX")
 
@@ -85,7 +85,7 @@ def test_threads_that_save_to_one_path(tmp_path):
 
 KILLED = """
 import sys, time
-from mercer.io.atomic import write_atomically
+from mercer.engine.atomic import write_atomically
 def write(stream):
     stream.write(b"half"); stream.flush(); print("half", flush=True); time.sleep(60)
 write_atomically(sys.argv[1], write)

@@ -1,0 +1,227 @@
+"""K between samples that come in chunks and a few columns: never stored, one pass at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..chunks.base import Chunk, Chunks, Sums
+from ..data import Data, Rows, length, take
+from ..exceptions import not_finite
+from ..kernels.base import Kernel
+from .base import Gram
+from .tiles import TILE, go_on, run, slices
+
+_GROUPS = 16  # accumulators of a pass: which strips go to which does not depend on the threads
+_STRIP = 1_500_000  # entries of a strip of rows, which is used twice and should stay in cache
+
+Block = Callable[[slice], list[Any]]
+Between = Callable[[np.ndarray, Chunk], tuple[np.ndarray, Sums]]
+
+
+class Columns(ABC):
+    """What samples are compared with: a function of samples with values in R^M."""
+
+    kernel: Kernel
+    size: int  # M
+
+    @abstractmethod
+    def blocks(self, X: Data) -> Block:
+        """A function of a slice of these samples: their rows, as pieces side by side."""
+
+
+@dataclass
+class Centres(Columns):
+    """The values k(x, z) at M centres z."""
+
+    kernel: Kernel
+    Z: Data  # as they were given
+
+    def __post_init__(self) -> None:
+        self.size = length(self.Z)
+
+    def blocks(self, X: Data) -> Block:
+        tile = self.kernel.tiles(self.kernel.prepare(X), self.kernel.prepare(self.Z))
+        parts = slices(self.size, TILE)
+        return lambda rows: [tile(rows, cols) for cols in parts]
+
+
+@dataclass
+class FeatureColumns(Columns):
+    """The features of a kernel that has M of them, dense or sparse."""
+
+    kernel: Kernel
+    size: int
+
+    def blocks(self, X: Data) -> Block:
+        P = self.kernel.prepare(X)
+        return lambda rows: [self.kernel.features(take(P, rows))]
+
+
+@dataclass
+class Pass:
+    """One pass over a chunk: K' U of U = between(K V, chunk), and what ``between`` adds up.
+
+    A value, not a closure, so that it can be sent to where the chunk is.
+    """
+
+    columns: Columns
+    V: np.ndarray | None
+    between: Between
+    outputs: int
+    workers: int | None = None
+
+    def __call__(self, chunk: Chunk) -> Sums:
+        """K' U, then the other sums."""
+        n, m = len(chunk), self.columns.size
+        block = self.columns.blocks(chunk.X)
+        strips = slices(n, max(64, min(_STRIP // max(m, 1), -(-n // _GROUPS))))
+        groups = max(1, min(_GROUPS, len(strips)))
+        partial = np.zeros((groups, m, self.outputs))
+        others: list[list[Sums]] = [[] for _ in range(groups)]
+
+        def group(g: int) -> None:
+            for rows in strips[g::groups]:
+                go_on()
+                pieces = block(rows)
+                F = self._scores(pieces, rows)
+                U, sums = self.between(F, chunk.rows(rows))
+                if self.outputs:
+                    _add(partial[g], pieces, U)
+                others[g].append(sums)
+
+        run(group, range(groups), self.workers)
+        sums = [each for group_sums in others for each in group_sums]
+        return (partial.sum(axis=0), *(np.sum(parts, axis=0) for parts in zip(*sums, strict=True)))
+
+    def _scores(self, pieces: list[Any], rows: slice) -> np.ndarray:
+        if self.V is None:
+            return np.zeros((rows.stop - rows.start, 0))
+        F, start = np.zeros((rows.stop - rows.start, self.V.shape[1])), 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for piece in pieces:
+                stop = start + piece.shape[1]
+                F += piece @ self.V[start:stop].astype(piece.dtype, copy=False)
+                start = stop
+        if not np.all(np.isfinite(F)):
+            raise not_finite(self.columns.kernel)
+        return F
+
+
+def _add(total: np.ndarray, pieces: list[Any], U: np.ndarray) -> None:
+    start = 0
+    for piece in pieces:
+        stop = start + piece.shape[1]
+        total[start:stop] += piece.T @ U.astype(piece.dtype, copy=False)
+        start = stop
+
+
+class StreamedGram(Gram):
+    """K between n samples in chunks and M columns, computed whenever it is used.
+
+    Parameters
+    ----------
+    columns : Columns
+        Centres, or features: what the samples are compared with.
+    chunks : Chunks
+        The samples, with targets and weights if they have any.
+    workers : int, optional
+        The number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian
+    >>> from mercer.chunks import ArrayChunks
+    >>> from mercer.gram.streamed import Centres, StreamedGram
+    >>> X = np.linspace(0, 1, 1000)[:, None]
+    >>> K = StreamedGram(Centres(Gaussian(0.5), X[::100]), ArrayChunks(X, X[:, 0], rows=300))
+    >>> K.shape, np.allclose(K.normal(np.ones(10)), Gaussian(0.5)(X[::100], X) @ (K @ np.ones(10)))
+    ((1000, 10), True)
+    """
+
+    symmetric = False
+    matrix_free = True
+
+    def __init__(self, columns: Columns, chunks: Chunks, workers: int | None = None) -> None:
+        self.columns, self.chunks, self.workers = columns, chunks, workers
+        self.kernel = columns.kernel
+        self.dtype = np.dtype(np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.chunks.n_samples, self.columns.size
+
+    def through(
+        self, V: np.ndarray | None, between: Between, outputs: int
+    ) -> tuple[np.ndarray, Sums]:
+        """K' U in one pass, with U = ``between(K V, chunk)``, and the other sums it returns.
+
+        Every entry of K is computed once and used twice. ``between`` is called with the rows of
+        K V of some samples and these samples as a :class:`~mercer.chunks.Chunk`; it returns as
+        many rows of U, with ``outputs`` columns, and a tuple of arrays that are added up over all
+        samples. With V = None the scores have no columns. A normal product is F -> F, a gradient
+        F -> w L'(y, F), a product with the Hessian (F, D) -> w L''(y, F) D.
+        """
+        V = None if V is None else np.asarray(V, dtype=np.float64)
+        job = Pass(self.columns, V, between, outputs, self.workers)
+        product, *sums = self.chunks.reduce(job)
+        return product, tuple(sums)
+
+    def normal(self, V: np.ndarray) -> np.ndarray:
+        V = np.asarray(V, dtype=np.float64)
+        columns = V[:, None] if V.ndim == 1 else V
+        product = self.through(columns, as_they_are, columns.shape[1])[0]
+        return product[:, 0] if V.ndim == 1 else product
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        parts = self.chunks.map(Scores(self.columns, np.asarray(V, np.float64), self.workers))
+        return np.concatenate(list(parts))
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        wanted = np.arange(self.shape[0])[rows]
+        out = np.empty((len(wanted), len(np.arange(self.shape[1])[cols])))
+        for chunk in self.chunks:
+            here = np.flatnonzero((wanted >= chunk.start) & (wanted < chunk.start + len(chunk)))
+            if len(here):
+                some = chunk.rows(wanted[here] - chunk.start)
+                pieces = self.columns.blocks(some.X)(slice(0, len(some)))
+                whole = np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
+                out[here] = whole[:, cols]
+        return out
+
+    @property
+    def nbytes(self) -> int:
+        """Accumulators and strips; the n x M matrix is never there."""
+        return 16 * self.shape[1] * 8 + 16 * _STRIP
+
+
+@dataclass
+class Scores:
+    """K V of one chunk."""
+
+    columns: Columns
+    V: np.ndarray
+    workers: int | None = None
+
+    def __call__(self, chunk: Chunk) -> np.ndarray:
+        """One row for each sample."""
+        out = np.empty((len(chunk), self.V.shape[1]))
+
+        def keep(F: np.ndarray, part: Chunk) -> tuple[np.ndarray, Sums]:
+            start = part.start - chunk.start
+            out[start : start + len(part)] = F
+            return F[:, :0], ()
+
+        Pass(self.columns, self.V, keep, 0, self.workers)(chunk)
+        return out
+
+
+def as_they_are(F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
+    """U = F, or with weights U = w F."""
+    return (F if chunk.weight is None else chunk.weight[:, None] * F), ()

@@ -1,4 +1,4 @@
-"""Gram operators made from others: shifted, summed, centred. None of them stores a matrix."""
+"""Gram operators made from others: shifted, scaled, summed, centred. None of them stores a matrix."""
 
 from __future__ import annotations
 
@@ -45,6 +45,37 @@ class ShiftedGram(Gram):
 
     def explain(self) -> str:
         return f"shifted on the diagonal:\n{_indent(self.inner)}"
+
+
+class ScaledGram(Gram):
+    """D K D with a diagonal D: samples that count more, or less, or not at all."""
+
+    def __init__(self, inner: Gram, root: np.ndarray) -> None:
+        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
+        self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
+        self.workers = inner.workers
+        self.root = np.asarray(root, dtype=float)
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        scaled = self.root[rows][:, None] * self.inner.block(rows, cols) * self.root[cols]
+        return scaled.astype(self.dtype, copy=False)
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return self.root[:, None] * (self.inner @ (self.root[:, None] * V))
+
+    def diag(self) -> np.ndarray:
+        return self.root**2 * self.inner.diag()
+
+    def products(self, dtype: Any, room: float = 0.0) -> Gram:
+        return ScaledGram(self.inner.products(dtype, room), self.root)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the operator inside."""
+        return self.inner.nbytes
+
+    def explain(self) -> str:
+        return f"rows and columns scaled:\n{_indent(self.inner)}"
 
 
 class SumGram(Gram):

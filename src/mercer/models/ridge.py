@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,7 @@ from ..rkhs.function import RKHSFunction
 from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
+from ..solvers.watch import Step, Watch
 from .common import (
     KernelByName,
     Regressor,
@@ -56,11 +58,19 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
         own is called as ``solver(gram, Y, alpha, weights, tol=tol, rng=rng)`` and returns a
         :class:`~mercer.solvers.Solution`.
     tol : float
-        Relative residual at which ``"cg"`` stops.
+        Relative residual at which ``"cg"`` stops: of every target, computed in double precision.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
         Draws the preconditioner of ``"cg"``.
+    verbose : bool
+        A progress bar of ``"cg"``, with the time left.
+    callback : callable, optional
+        Called after each of its iterations with a :class:`~mercer.solvers.watch.Step`; it stops
+        if that returns True.
+    checkpoint : path, optional
+        A file that it keeps its state in, once a minute and when it is interrupted: the same fit
+        goes on from there. Removed when it is done.
 
     Attributes
     ----------
@@ -101,6 +111,9 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
     tol: float = 1e-8
     plan: Plan | None = None
     random_state: Any = None
+    verbose: bool = False
+    callback: Callable[[Step], Any] | None = None
+    checkpoint: Any = None
 
     saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum")
 
@@ -117,23 +130,21 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
         alphas = self._check_alpha(Y.shape[1])
         gram = self._make_gram(X)
         rng = np.random.default_rng(_seed(self.random_state))
-        coef = np.empty(Y.shape, dtype=np.result_type(gram.dtype, np.float32))
-        for alpha in np.unique(alphas):
-            columns = alphas == alpha
-            solution = solve_ridge(
-                gram,
-                Y[:, columns],
-                float(alpha),
-                weights,
-                solver=self.solver,
-                tol=self.tol,
-                rng=rng,
-            ).warn()
-            coef[:, columns] = solution.coef
+        solution = solve_ridge(
+            gram,
+            Y,
+            alphas,
+            weights,
+            solver=self.solver,
+            tol=self.tol,
+            rng=rng,
+            watch=Watch(self.callback, self.checkpoint, bool(self.verbose)),
+        ).warn()
+        coef = solution.coef.astype(np.result_type(gram.dtype, np.float32), copy=False)
         self._noise = alphas if weights is None else (alphas, weights)
         self._keep(gram, X, coef[:, 0] if flat else coef, solution.moments)
-        last = self.dual_coef_.reshape(len(self.dual_coef_), -1)[:, columns]
-        self.solution_ = replace(solution, coef=last, moments=None)
+        kept = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        self.solution_ = replace(solution, coef=kept, moments=None)
         return self
 
     def predict(self, X: Data) -> np.ndarray:

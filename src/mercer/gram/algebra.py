@@ -1,4 +1,4 @@
-"""Gram operators made from others: shifted, scaled, summed, centred. None of them stores a matrix."""
+"""Gram operators made from others: shifted, scaled, summed, centred. None stores a matrix."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ _TRUSTED = 1e-4  # the fall of a residual in single precision after which it is 
 _PROGRESS = 0.5  # by which it must have fallen then, or products become exact, or it is over
 _ROUNDING = 100  # rounding errors of a product beyond which a negative curvature is one
 _EXTREME = 1e30  # entries beyond this, or below its inverse, are left in double precision
-_VECTORS = 10  # arrays of the shape of Y while it runs
+_KEPT = 0.8  # of the memory, for the factor and the tiles that are kept
+VECTORS = 10  # arrays of the shape of Y while it runs
 _SOME = 500  # samples that tell whether K is indefinite
 
 
@@ -115,7 +116,7 @@ def solve_systems(
     systems: Systems,
     root: np.ndarray | None = None,
     *,
-    tol: float = 1e-8,
+    tol: float | np.ndarray = 1e-8,
     max_iter: int = 1000,
     rank: int | None = None,
     rng: np.random.Generator,
@@ -126,7 +127,8 @@ def solve_systems(
 
     With D = diag(root), the square roots of weights w, (K + alpha W^-1) c = y is such a system.
     Residuals are those of the latter, y - K c - alpha c / w, relative to y, on the samples of the
-    part whose weight is not 0.
+    part whose weight is not 0; ``tol`` is one for all columns or one each. The other parameters are
+    those of :func:`solve_cg`, and a preconditioner that several calls share.
     """
     with watch or Watch() as watch:
         run = _Run(gram, systems, root, tol, max_iter, rank, rng, watch, preconditioner)
@@ -145,26 +147,27 @@ class _Run:
         gram: Gram,
         systems: Systems,
         root: np.ndarray | None,
-        tol: float,
+        tol: float | np.ndarray,
         max_iter: int,
         rank: int | None,
         rng: np.random.Generator,
         watch: Watch,
         preconditioner: LowRankPreconditioner | None,
     ) -> None:
-        self.gram, self.systems, self.tol, self.max_iter = gram, systems, tol, max_iter
+        self.gram, self.systems, self.max_iter = gram, systems, max_iter
         self.watch, self.alphas, self.group = watch, systems.alphas, systems.group
         n, t = systems.Y.shape
+        self.tol = np.broadcast_to(np.asarray(tol, dtype=float), (t,))
         A = gram if root is None else gram.scale(root)
         self.root = np.ones(n) if root is None else root
         self.back = np.divide(1.0, self.root, out=np.zeros(n), where=self.root > 0)
-        memory = min(gram.limit, most_memory(), free_memory() / 2) - 8.0 * _VECTORS * n * t
+        memory = min(gram.limit, most_memory(), free_memory() / 2) - 8.0 * VECTORS * n * t
         if preconditioner is None:
             rank = rank or most_columns(n, memory / 2)
             found = low_rank(A, float(self.alphas.min(initial=np.inf)), rank, rng)
             preconditioner = LowRankPreconditioner(found, self.alphas, systems.parts)
         self.P = preconditioner
-        room = memory - self.P.columns.nbytes if n > _FEW else 0.0
+        room = _KEPT * memory - self.P.columns.nbytes if n > _FEW else 0.0
         self.exact = A.products(np.float64)
         ordinary = 1 / _EXTREME < float(A.diag().max(initial=0.0)) < _EXTREME
         single = n > _FEW and ordinary
@@ -191,7 +194,7 @@ class _Run:
         going = measured > self.tol
         while going.any() and not stop and self.n_iter < self.max_iter:
             goal = np.maximum(self.tol, _TRUSTED * measured) if self.single else self.tol
-            stop = self._iterate(going, np.broadcast_to(goal, measured.shape))
+            stop = self._iterate(going, goal)
             self._measure(np.flatnonzero(going))
             before, measured = measured, self._errors(np.arange(t))
             stuck = going & (measured > _PROGRESS * before)
@@ -214,8 +217,8 @@ class _Run:
             if not self._step(columns):
                 return False
             self.n_iter += 1
-            worst = float(self._errors(columns).max())
-            if self.watch(self.n_iter, worst, self.tol, {"coef": self.X}):
+            worst, finest = float((self._errors(columns) / self.tol[columns]).max()), self.tol.min()
+            if self.watch(self.n_iter, worst * finest, float(finest), {"coef": self.X}):
                 return True
         return False
 
@@ -269,16 +272,15 @@ class _Run:
         eps = float(np.finfo(self.exact.dtype).eps)
         size = float((np.linalg.norm(self.X, axis=0) / self.size).max(initial=0.0))
         rounding = min(4 * eps * (self.P.top + self.alphas.max(initial=0.0)) * size, 1e-6)
-        converged = worst <= max(self.tol, rounding)
-        stopped = self.watch.stopped or f"conjugate gradients stopped after {self.n_iter} iterations"
-        message = (
-            "solved"
-            if converged
-            else (
-                f"{stopped} at a relative residual of {worst:.1e}, tol={self.tol:g} was asked for; "
-                f"raise alpha or tol, or give the plan more memory."
+        converged = bool(np.all(measured <= np.maximum(self.tol, rounding)))
+        stopped = f"conjugate gradients stopped after {self.n_iter} iterations"
+        message = "solved"
+        if not converged:
+            message = (
+                f"{self.watch.stopped or stopped} at a relative residual of {worst:.1e}, "
+                f"tol={self.tol.min():g} was asked for; raise alpha or tol, or give the plan more "
+                f"memory."
             )
-        )
         stats = {"method": "cg", "residual": worst, "preconditioner_rank": self.P.rank}
         coef = self.root[:, None] * self.X * self.unit
         return Solution(coef, converged, self.n_iter, message, stats)

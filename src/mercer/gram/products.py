@@ -60,23 +60,26 @@ class ProductGram(Gram):
 
     @cached_property
     def _diagonal(self) -> np.ndarray:
-        return self.inner.diag()
+        return diagonal_in(self.inner, self.dtype)
 
     def _tile(self, rows: slice, cols: slice) -> np.ndarray:
         place = rows.start, cols.start
         tile = self._kept.get(place)
         if tile is None:
             tile = self._compute(rows, cols)
-            if self._keeps(*place):
+            if place in self._chosen:
                 self._kept[place] = tile
         return tile
 
-    def _keeps(self, top: int, left: int) -> bool:
-        """One of a low-discrepancy sequence in the plane: any share of tiles lies evenly."""
+    @cached_property
+    def _chosen(self) -> set[tuple[int, int]]:
+        """The tiles to keep, by a sequence of low discrepancy in the plane."""
         size = tile_size(*self.shape)
-        share = self.room / self._whole
-        at = 0.7548776662466927 * (top // size) + 0.5698402909980532 * (left // size)
-        return share >= 1 or at % 1 < 0.98 * share
+        starts = range(0, self.shape[0], size)
+        i, j = np.triu_indices(len(starts))
+        count = int(self.room // (size * size * self.dtype.itemsize))
+        first = np.argsort((0.7548776662466927 * i + 0.5698402909980532 * j) % 1.0, kind="stable")
+        return {(int(i[k]) * size, int(j[k]) * size) for k in first[:count]}
 
     @property
     def _whole(self) -> float:
@@ -124,6 +127,8 @@ def tiles_in(kernel: Kernel, X: Data, dtype: np.dtype) -> Tile:
     if formula is None or not any(True for _ in formula.atoms()) or formula.dtype == dtype:
         given = kernel.tiles(X, X)
         return lambda rows, cols: given(rows, cols).astype(dtype, copy=False)
+    if dtype == np.float64:  # before anything is taken from a centre
+        formula = _rounded(formula, dtype)
     bare = exponents(formula, formula, dtype)
     if bare is not None and not bare.in_doubt:
         exp = bare.exp
@@ -132,16 +137,24 @@ def tiles_in(kernel: Kernel, X: Data, dtype: np.dtype) -> Tile:
     return lambda rows, cols: next(evaluator(rows, cols)).astype(dtype, copy=False)
 
 
+def diagonal_in(gram: KernelGram, dtype: np.dtype) -> np.ndarray:
+    """The diagonal of K; in double precision if asked for, of samples in single precision, too."""
+    formula = gram.kernel.formula(gram.X) if gram.dtype != dtype == np.float64 else None
+    if formula is None:
+        return gram.diag()
+    return np.array(np.broadcast_to(_rounded(formula, dtype).diag(), len(gram)), dtype=dtype)
+
+
 def _rounded(formula: Formula, dtype: np.dtype) -> Formula:
     """The formula of points in another precision; of distances, from a centre of the points."""
-    known: dict[int, Any] = {}
+    known: dict[tuple[int, bool], Any] = {}
 
     def change(atom: Atom) -> Atom:
         points = atom.points
-        place = id(points)
+        still = atom.metric == INNER or sp.issparse(points) or dtype == np.float64
+        place = id(points), still
         if place not in known:
-            shifted = atom.metric == INNER or sp.issparse(points) or dtype == np.float64
-            known[place] = (points if shifted else points - centre(points)).astype(dtype)
+            known[place] = (points if still else points - centre(points)).astype(dtype)
         return replace(atom, points=known[place])
 
     return formula.map(change)

@@ -184,9 +184,17 @@ class _Run:
         self.R, self.n_iter = self.Y.copy(), 0
         earlier = watch.resume(systems.Y, self.alphas, self.root, systems.part, _told_by(gram))
         if earlier is not None:
-            self.n_iter, state = earlier
-            self.X = state["coef"].reshape(n, t)
-            self._measure(everything)
+            self.n_iter = earlier[0]
+            self._go_on(earlier[1]["coef"])
+
+    @property
+    def coef(self) -> np.ndarray:
+        """The coefficients c."""
+        return self.root[:, None] * self.X * self.unit
+
+    def _go_on(self, coef: np.ndarray) -> None:
+        self.X = self.back[:, None] * coef.reshape(self.X.shape) / self.unit
+        self._measure(np.arange(len(self.alphas)))
 
     def solve(self) -> Solution:
         t, stop = len(self.alphas), False
@@ -204,6 +212,9 @@ class _Run:
                     self.single, self.fast = False, self.exact
                 else:
                     going &= ~stuck
+        if self.watch.best is not None:
+            self._go_on(self.watch.best["coef"])
+            measured = self._errors(np.arange(t))
         return self._solution(measured)
 
     def _iterate(self, going: np.ndarray, goal: np.ndarray) -> bool:
@@ -217,8 +228,9 @@ class _Run:
             if not self._step(columns):
                 return False
             self.n_iter += 1
-            worst, finest = float((self._errors(columns) / self.tol[columns]).max()), self.tol.min()
-            if self.watch(self.n_iter, worst * finest, float(finest), {"coef": self.X}):
+            finest = float(self.tol.min())
+            worst = finest * float((self._errors(columns) / self.tol[columns]).max())
+            if self.watch(self.n_iter, worst, finest, {"coef": self.coef}):
                 return True
         return False
 
@@ -282,8 +294,7 @@ class _Run:
                 f"memory."
             )
         stats = {"method": "cg", "residual": worst, "preconditioner_rank": self.P.rank}
-        coef = self.root[:, None] * self.X * self.unit
-        return Solution(coef, converged, self.n_iter, message, stats)
+        return Solution(self.coef, converged, self.n_iter, message, stats)
 
 
 def _inverse(pairs: np.ndarray) -> tuple[np.ndarray, float, bool]:

@@ -10,8 +10,9 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     FLAT,
     {
-        "algebra": "CenteredGram ShiftedGram SumGram",
+        "algebra": "CenteredGram ScaledGram ShiftedGram SumGram",
         "packed": "PackedGram",
+        "products": "ProductGram",
         "stored": "DenseGram KernelGram LowRankGram TiledGram",
     },
 )

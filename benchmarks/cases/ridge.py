@@ -97,8 +97,9 @@ def huge(n: int, memory: str) -> Contest:
 
     X, y = _friedman(n)
     model = KernelRidge(
-        1.0, kernel=Gaussian.from_gamma(1.0), tol=1e-6, plan=Plan(memory=memory), random_state=0
-    )
+        1.0, kernel=Gaussian.from_gamma(1.0), tol=1e-6, solver="cg",
+        plan=Plan(memory=memory, storage="tiled"), random_state=0,
+    )  # fmt: skip
     return Contest(
         {MERCER: lambda: model.fit(X, y)}, each(lambda m: float(m.solution_.stats["residual"]))
     )

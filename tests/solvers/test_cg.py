@@ -137,6 +137,15 @@ def test_a_tiny_penalty_is_solved_or_said_not_to_be(problem, single):
     assert np.all(np.isfinite(found.coef))
 
 
+def test_targets_in_single_precision_are_taken_as_they_are(problem):
+    X, Y = problem
+    Y = Y.astype(np.float32)
+    noise = np.full(len(X), 0.1)
+    found = solve_cg(Gaussian().gram(X, TILED), Y, noise, tol=1e-12, rng=np.random.default_rng(0))
+    R = Y - dense(Gaussian(), X, noise) @ found.coef
+    assert np.linalg.norm(R, axis=0).max() <= 1e-11 * np.linalg.norm(Y, axis=0).max()
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_samples(rng, n):
     X, y = rng.standard_normal((n, 2)), rng.standard_normal(n)

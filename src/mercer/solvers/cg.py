@@ -26,7 +26,7 @@ _PROGRESS = 0.5  # by which it must have fallen then, or products become exact, 
 _ROUNDING = 100  # rounding errors of a product beyond which a negative curvature is one
 _EXTREME = 1e30  # entries beyond this, or below its inverse, are left in double precision
 _KEPT = 0.8  # of the memory, for the factor and the tiles that are kept
-VECTORS = 10  # arrays of the shape of Y while it runs
+VECTORS = 12  # arrays of the shape of Y while it runs
 _SOME = 500  # samples that tell whether K is indefinite
 
 
@@ -174,7 +174,7 @@ class _Run:
         self.fast = A.products(np.float32 if single else np.float64, room)
         self.single = self.fast.dtype == np.float32 and self.exact.dtype == np.float64
         everything = np.arange(t)
-        Y = systems.projected(np.where(self.root[:, None] > 0, systems.Y, 0.0), everything)
+        Y = systems.projected(systems.Y * (self.root[:, None] > 0), everything).astype(np.float64)
         largest = np.abs(Y).max(axis=0, initial=0.0)
         self.unit = np.where(largest > 0, largest, 1.0)
         Y = Y / self.unit
@@ -182,10 +182,12 @@ class _Run:
         self.Y = self.root[:, None] * Y
         self.X, self.D, self.AD = (np.zeros((n, t)) for _ in range(3))
         self.R, self.n_iter = self.Y.copy(), 0
-        earlier = watch.resume(systems.Y, self.alphas, self.root, systems.part, _told_by(gram))
-        if earlier is not None:
-            self.n_iter = earlier[0]
-            self._go_on(earlier[1]["coef"])
+        if watch.checkpoint is not None:
+            known = systems.Y, self.alphas, self.root, systems.part, _told_by(gram)
+            earlier = watch.resume(*known)
+            if earlier is not None:
+                self.n_iter = earlier[0]
+                self._go_on(earlier[1]["coef"])
 
     @property
     def coef(self) -> np.ndarray:

@@ -250,7 +250,7 @@ CASES = [
         {"n": 300, "memory": "10 MB"},
         memory=Target(cost=0.5),
         accuracy=Accuracy("relative residual", 1e-6),
-        versus={GPYTORCH: Target(speed=3.0)},
+        versus={GPYTORCH: Target(speed=1.5)},
         rounds=2,
     ),
     Case(

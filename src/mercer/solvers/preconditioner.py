@@ -12,6 +12,7 @@ from ..gram.tiles import go_on, one_blas_thread, run, slices
 from .pivoted import PivotedCholesky, pivoted_cholesky
 
 _COLUMNS = 6  # times sqrt(n): so many columns cost about as much as ten products with K
+_CHEAP = 1000  # columns that cost little in any case
 _LEAST = 100  # columns, whatever the memory
 _BOUND = 10  # trace of what is left of K, in units of alpha: the condition number is below 11 then
 _ROUNDED = 1e-5  # of the trace: what single precision can tell from nothing
@@ -187,7 +188,7 @@ class ShiftedInverse:
 
 def most_columns(n: int, memory: float) -> int:
     """The rank of a factor that pays, and that so many bytes can hold in single precision."""
-    pays = _COLUMNS * np.sqrt(n)
+    pays = max(_COLUMNS * np.sqrt(n), _CHEAP)
     return int(min(n, max(_LEAST, min(pays, memory / (4 * max(n, 1))))))
 
 

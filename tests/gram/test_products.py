@@ -85,15 +85,6 @@ def test_operators_without_another_form_are_themselves(rng):
         assert gram.products(np.float32) is gram
 
 
-def test_scaled(rng):
-    X, root = rng.standard_normal((80, 2)), rng.uniform(0, 2, 80)
-    D, V = np.diag(root), rng.standard_normal((80, 2))
-    K = Gaussian().gram(X, TILED).scale(root)
-    check_gram(K, D @ Gaussian()(X) @ D)
-    assert "scaled" in repr(K)
-    np.testing.assert_allclose(K.products(np.float32) @ V, D @ Gaussian()(X) @ D @ V, atol=1e-4)
-
-
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_rounds_of_tiles(n):
     rounds = tiles._rounds(n)

@@ -7,6 +7,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data import Data, Rows
 from .base import Gram
@@ -48,26 +49,34 @@ class ShiftedGram(Gram):
 
 
 class ScaledGram(Gram):
-    """D K D with a diagonal D: samples that count more, or less, or not at all."""
+    """S K S with S = diag(scale): k(x, y) becomes s(x) k(x, y) s(y)."""
 
-    def __init__(self, inner: Gram, root: np.ndarray) -> None:
+    def __init__(self, inner: Gram, scale: np.ndarray) -> None:
         self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
+        self.scale = np.asarray(scale, dtype=np.float64)
         self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
         self.workers = inner.workers
-        self.root = np.asarray(root, dtype=float)
+
+    @property
+    def features(self) -> Any:
+        """Those of the samples, scaled."""
+        phi = self.inner.features
+        if phi is None:
+            return None
+        return sp.diags(self.scale) @ phi if sp.issparse(phi) else self.scale[:, None] * phi
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
-        scaled = self.root[rows][:, None] * self.inner.block(rows, cols) * self.root[cols]
+        scaled = self.scale[rows][:, None] * self.inner.block(rows, cols) * self.scale[cols]
         return scaled.astype(self.dtype, copy=False)
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
-        return self.root[:, None] * (self.inner @ (self.root[:, None] * V))
+        return self.scale[:, None] * (self.inner @ (self.scale[:, None] * V))
 
     def diag(self) -> np.ndarray:
-        return self.root**2 * self.inner.diag()
+        return self.inner.diag() * self.scale**2
 
-    def products(self, dtype: Any, room: float = 0.0) -> Gram:
-        return ScaledGram(self.inner.products(dtype, room), self.root)
+    def detached(self) -> Gram:
+        return ScaledGram(self.inner.detached(), self.scale)
 
     @property
     def nbytes(self) -> int:
@@ -75,7 +84,7 @@ class ScaledGram(Gram):
         return self.inner.nbytes
 
     def explain(self) -> str:
-        return f"rows and columns scaled:\n{_indent(self.inner)}"
+        return f"scaled from both sides:\n{_indent(self.inner)}"
 
 
 class SumGram(Gram):

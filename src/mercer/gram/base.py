@@ -202,12 +202,6 @@ class Gram(ABC):
 
         return ShiftedGram(self, value)
 
-    def scale(self, root: np.ndarray) -> Gram:
-        """D K D with D = diag(root)."""
-        from .algebra import ScaledGram
-
-        return ScaledGram(self, root)
-
     def __add__(self, other: Any) -> Gram:
         from .algebra import SumGram
 

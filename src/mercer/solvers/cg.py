@@ -13,6 +13,7 @@ import numpy as np
 
 from ..engine.limits import most_memory
 from ..engine.memory import free_memory
+from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
 from ..kernels.indefinite import why_no_factor
 from .base import Solution
@@ -158,7 +159,7 @@ class _Run:
         self.watch, self.alphas, self.group = watch, systems.alphas, systems.group
         n, t = systems.Y.shape
         self.tol = np.broadcast_to(np.asarray(tol, dtype=float), (t,))
-        A = gram if root is None else gram.scale(root)
+        A = gram if root is None else ScaledGram(gram, root)
         self.root = np.ones(n) if root is None else root
         self.back = np.divide(1.0, self.root, out=np.zeros(n), where=self.root > 0)
         memory = min(gram.limit, most_memory(), free_memory() / 2) - 8.0 * VECTORS * n * t
@@ -168,11 +169,12 @@ class _Run:
             preconditioner = LowRankPreconditioner(found, self.alphas, systems.parts)
         self.P = preconditioner
         room = _KEPT * memory - self.P.columns.nbytes if n > _FEW else 0.0
-        self.exact = A.products(np.float64)
         ordinary = 1 / _EXTREME < float(A.diag().max(initial=0.0)) < _EXTREME
-        single = n > _FEW and ordinary
-        self.fast = A.products(np.float32 if single else np.float64, room)
-        self.single = self.fast.dtype == np.float32 and self.exact.dtype == np.float64
+        exact = gram.products(np.float64)
+        fast = gram.products(np.float32 if n > _FEW and ordinary else np.float64, room)
+        self.single = fast.dtype == np.float32 and exact.dtype == np.float64
+        self.eps = float(np.finfo(exact.dtype).eps)
+        self.exact, self.fast = (K if root is None else ScaledGram(K, root) for K in (exact, fast))
         everything = np.arange(t)
         Y = systems.projected(systems.Y * (self.root[:, None] > 0), everything).astype(np.float64)
         largest = np.abs(Y).max(axis=0, initial=0.0)
@@ -247,7 +249,7 @@ class _Run:
         D /= np.where(norm > 0, norm, 1.0)
         AD = self.systems.projected(self.fast @ D, columns) + alphas * D
         inverse, lowest, curved = _inverse(self._pairs(D, AD))
-        rounding = _ROUNDING * np.finfo(self.fast.dtype).eps * (self.P.top + alphas.max())
+        rounding = _ROUNDING * self.eps * (self.P.top + alphas.max())
         if lowest < -rounding and not self.single:
             some = np.linspace(0, len(D) - 1, min(len(D), _SOME)).astype(int)
             raise NotPositiveDefiniteError(
@@ -283,9 +285,8 @@ class _Run:
 
     def _solution(self, measured: np.ndarray) -> Solution:
         worst = float(measured.max(initial=0.0))
-        eps = float(np.finfo(self.exact.dtype).eps)
         size = float((np.linalg.norm(self.X, axis=0) / self.size).max(initial=0.0))
-        rounding = min(4 * eps * (self.P.top + self.alphas.max(initial=0.0)) * size, 1e-6)
+        rounding = min(4 * self.eps * (self.P.top + self.alphas.max(initial=0.0)) * size, 1e-6)
         converged = bool(np.all(measured <= np.maximum(self.tol, rounding)))
         stopped = f"conjugate gradients stopped after {self.n_iter} iterations"
         message = "solved"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
+from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
 from ..gram.tiles import go_on, one_blas_thread, run, slices
 from .pivoted import PivotedCholesky, pivoted_cholesky
@@ -226,7 +227,7 @@ class NystromPreconditioner:
     def __init__(self, gram: Gram, noise: np.ndarray, rank: int, rng: np.random.Generator) -> None:
         self.alpha = float(noise.min())
         self.root = np.sqrt(self.alpha / noise)[:, None]
-        found = low_rank(gram.scale(self.root[:, 0]), self.alpha, rank, rng)
+        found = low_rank(ScaledGram(gram, self.root[:, 0]), self.alpha, rank, rng)
         self.inner = LowRankPreconditioner(found, np.array([self.alpha]))
 
     def __matmul__(self, V: np.ndarray) -> np.ndarray:

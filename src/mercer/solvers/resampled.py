@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engine.limits import most_memory
 from ..engine.memory import free_memory
+from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
 from .base import Solution
 from .cg import VECTORS, Systems, solve_systems
@@ -127,7 +128,7 @@ class RidgeSystems:
     def _preconditioner(
         self, alphas: np.ndarray, parts: np.ndarray | None
     ) -> LowRankPreconditioner:
-        A = self.gram if self.root is None else self.gram.scale(self.root)
+        A = self.gram if self.root is None else ScaledGram(self.gram, self.root)
         rank = most_columns(self.n, self._memory / 2)
         return LowRankPreconditioner(
             low_rank(A, float(alphas.min()), rank, self.rng), alphas, parts

@@ -1,4 +1,4 @@
-"""Kernel ridge regression on Friedman's first problem: fitting, cross-validation, leave-one-out."""
+"""Kernel ridge regression, mostly of Friedman's first problem: fits, folds, leave-one-out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..harness import MERCER, Accuracy, Case, Contest, Target, against
+from ..harness import MERCER, Accuracy, Case, Contest, Target, against, each
 
-SKLEARN = "scikit-learn"
+SKLEARN, GPYTORCH = "scikit-learn", "GPyTorch"
 
 
 def _friedman(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -57,6 +57,82 @@ def fit_large(n: int) -> Contest:
         return {MERCER: float(np.linalg.norm(left) / np.linalg.norm(y))}
 
     return Contest({MERCER: lambda: ours.fit(X, y), SKLEARN: lambda: theirs.fit(X, y)}, residual)
+
+
+def iterative(n: int, memory: str) -> Contest:
+    """Data of the shape of the protein set, and K in memory that holds a fraction of it.
+
+    Errors are residuals ||(K + alpha I) c - y|| / ||y||, with K computed anew in double precision.
+    scikit-learn and GPyTorch store K in double precision; the preconditioner of the latter has 100
+    columns.
+    """
+    from sklearn.kernel_ridge import KernelRidge as Peer
+
+    from mercer import Gaussian, KernelRidge, Plan
+
+    X, y = _protein_like(n)
+    alpha = 0.1
+    ours = KernelRidge(
+        alpha, kernel=Gaussian(), tol=1e-6, solver="cg",
+        plan=Plan(memory=memory, storage="tiled"), random_state=0,
+    )  # fmt: skip
+    theirs = Peer(alpha=alpha, kernel="rbf", gamma=0.5)
+
+    def residual(coef: np.ndarray) -> float:
+        K = Gaussian().gram(X, Plan(storage="tiled"))
+        return float(np.linalg.norm(K @ coef + alpha * coef - y) / np.linalg.norm(y))
+
+    return Contest(
+        {
+            MERCER: lambda: ours.fit(X, y).dual_coef_,
+            SKLEARN: lambda: theirs.fit(X, y).dual_coef_,
+            GPYTORCH: lambda: _gpytorch(X, y, alpha),
+        },
+        each(residual),
+    )
+
+
+def huge(n: int, memory: str) -> Contest:
+    from mercer import Gaussian, KernelRidge, Plan
+
+    X, y = _friedman(n)
+    model = KernelRidge(
+        1.0, kernel=Gaussian.from_gamma(1.0), tol=1e-6, solver="cg",
+        plan=Plan(memory=memory, storage="tiled"), random_state=0,
+    )  # fmt: skip
+    return Contest(
+        {MERCER: lambda: model.fit(X, y)}, each(lambda m: float(m.solution_.stats["residual"]))
+    )
+
+
+def _protein_like(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nine features on few directions, as measurements of one thing are, with a rough target."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((n, 5))
+    X = Z @ rng.standard_normal((5, 9)) + 0.3 * rng.standard_normal((n, 9))
+    X /= X.std(axis=0)
+    y = np.sin(3 * X[:, 0]) + np.abs(X[:, 1]) * X[:, 2] + rng.standard_normal(n)
+    return X, (y - y.mean()) / y.std()
+
+
+def _gpytorch(X: np.ndarray, y: np.ndarray, alpha: float) -> np.ndarray:
+    import gpytorch
+    import torch
+    from linear_operator import settings
+
+    kernel = gpytorch.kernels.RBFKernel().double()
+    kernel.lengthscale = 1.0
+    points, rhs = torch.from_numpy(X), torch.from_numpy(y)[:, None]
+    with (
+        torch.no_grad(),
+        settings.max_cholesky_size(0),
+        settings.cg_tolerance(1e-6),
+        settings.max_cg_iterations(2000),
+        settings.min_preconditioning_size(1),
+        settings.max_preconditioner_size(100),
+    ):
+        A = kernel(points).evaluate_kernel().add_diagonal(torch.tensor(alpha).double())
+        return A.solve(rhs)[:, 0].numpy()
 
 
 # ---- selection -----------------------------------------------------------------------------------
@@ -164,6 +240,30 @@ CASES = [
         accuracy=Accuracy("relative residual", 1e-8),
         rounds=1,
         crashes=(SKLEARN,),
+    ),
+    Case(
+        "ridge.iterative",
+        "KernelRidge.fit, Gaussian kernel, n={n:,}, d=9, K in {memory}",
+        iterative,
+        {"n": 12_000, "memory": "300 MB"},
+        {"n": 4_000, "memory": "100 MB"},
+        {"n": 300, "memory": "10 MB"},
+        memory=Target(cost=0.5),
+        accuracy=Accuracy("relative residual", 1e-6),
+        versus={GPYTORCH: Target(speed=1.5)},
+        rounds=2,
+    ),
+    Case(
+        "ridge.huge",
+        "KernelRidge.fit, Gaussian kernel, n={n:,}, d=10, K in {memory}",
+        huge,
+        {"n": 100_000, "memory": "1.8 GB"},
+        {"n": 20_000, "memory": "200 MB"},
+        {"n": 300, "memory": "10 MB"},
+        memory=Target(limit=2e9),
+        accuracy=Accuracy("relative residual", 1e-6),
+        rounds=1,
+        slow=True,
     ),
     Case(
         "ridge.cv",

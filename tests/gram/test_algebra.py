@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian, Linear, Plan
+from mercer.gram.algebra import ScaledGram
 from mercer.testing import check_gram
 
 
@@ -50,3 +51,14 @@ def test_shapes_are_checked(X):
         Gaussian().gram(X) + Gaussian().gram(X[:5])
     with pytest.raises(ValueError, match="square"):
         Gaussian().gram(X).cross(X[:5]).shift(1.0)
+
+
+def test_scaled_from_both_sides(X, rng):
+    scale, V = rng.uniform(0, 2, len(X)), rng.standard_normal((len(X), 2))
+    S = np.diag(scale)
+    K = ScaledGram(Gaussian().gram(X, Plan(storage="tiled")), scale)
+    check_gram(K, S @ Gaussian()(X) @ S)
+    np.testing.assert_allclose(K @ V, S @ Gaussian()(X) @ S @ V)
+    assert "scaled" in repr(K)
+    low = ScaledGram(Linear().gram(X), scale)
+    np.testing.assert_allclose(low.features @ low.features.T, S @ Linear()(X) @ S)

@@ -125,3 +125,16 @@ def test_zero_and_bad_input(K):
 def test_same_seed_same_pivots(K):
     first, second = (pivoted_cholesky(K, rank=30, rng=5).pivots for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+def test_a_factor_in_single_precision(rng):
+    X = rng.standard_normal((300, 2))
+    gram = Gaussian().gram(X)
+    found = pivoted_cholesky(gram, rank=60, rng=0, dtype=np.float32)
+    assert found.factor.dtype == np.float32
+    F = found.factor.astype(float)
+    error = Gaussian()(X) - F @ F.T
+    np.testing.assert_allclose(np.diag(error), found.diagonal, atol=1e-4)
+    all_of_it = pivoted_cholesky(gram, tol=0, rng=0, dtype=np.float32)  # stops at its rounding
+    assert all_of_it.rank < 300
+    assert all_of_it.worst < 1e-4

@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "algebra": "CenteredGram ScaledGram ShiftedGram SumGram",
         "packed": "PackedGram",
+        "products": "ProductGram",
         "stored": "DenseGram KernelGram LowRankGram TiledGram",
     },
 )

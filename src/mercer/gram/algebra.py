@@ -52,10 +52,10 @@ class ScaledGram(Gram):
     """S K S with S = diag(scale): k(x, y) becomes s(x) k(x, y) s(y)."""
 
     def __init__(self, inner: Gram, scale: np.ndarray) -> None:
-        self.inner, self.shape = inner, inner.shape
+        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
         self.scale = np.asarray(scale, dtype=np.float64)
-        self.dtype = np.result_type(inner.dtype, np.float64)
         self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
+        self.workers = inner.workers
 
     @property
     def features(self) -> Any:
@@ -66,7 +66,8 @@ class ScaledGram(Gram):
         return sp.diags(self.scale) @ phi if sp.issparse(phi) else self.scale[:, None] * phi
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
-        return self.scale[rows][:, None] * self.inner.block(rows, cols) * self.scale[cols]
+        scaled = self.scale[rows][:, None] * self.inner.block(rows, cols) * self.scale[cols]
+        return scaled.astype(self.dtype, copy=False)
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         return self.scale[:, None] * (self.inner @ (self.scale[:, None] * V))

@@ -171,6 +171,13 @@ class Gram(ABC):
         """The same operator, in the form for very many products."""
         return self
 
+    def products(self, dtype: Any, room: float = 0.0) -> Gram:
+        """The same operator for many products in this precision, with tiles kept in so many bytes.
+
+        Itself where there is no other form.
+        """
+        return self
+
     def unstored(self) -> Gram:
         """The same operator, in the form for a few of its rows: none is computed beside them."""
         return self

@@ -128,6 +128,11 @@ class TiledGram(KernelGram):
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         return multiply(self.kernel, self.X, self.Y, V, workers=self.workers)
 
+    def products(self, dtype: Any, room: float = 0.0) -> Gram:
+        from .products import ProductGram
+
+        return ProductGram(self, dtype, room) if self.symmetric else self
+
     @property
     def nbytes(self) -> int:
         """Tiles in flight and accumulators; the n x m matrix is never there."""

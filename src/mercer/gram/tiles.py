@@ -8,7 +8,6 @@ added in which order does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,11 @@ from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..engine.threads import cores, go_on, on_pool, one_blas_thread, run
 from ..exceptions import not_finite
-from ..kernels.base import Kernel
+from ..kernels.base import Kernel, Tile
 
 __all__ = [
     "TILE",
+    "Tile",
     "contract",
     "cores",
     "evaluate",
@@ -30,6 +30,8 @@ __all__ = [
     "row_means",
     "run",
     "slices",
+    "symmetric_product",
+    "tile_size",
 ]
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
@@ -37,7 +39,7 @@ _AT_ONCE = 2.5  # arrays of the size of a tile that a thread has while it comput
 _ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
 _CHEAP = 150  # rows of a tile that takes no longer than handing it out
 _GROUPS = 16  # independent accumulators of a symmetric product
-_ACCUMULATORS = 256e6  # bytes they may take; beyond, a product does not use symmetry
+_ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds
 
 
 def evaluate(
@@ -51,7 +53,7 @@ def evaluate(
     probe = block(slice(0, 1), slice(0, 1))
     require_memory(n * m * probe.dtype.itemsize, f"a {n} x {m} kernel matrix")
     out = np.empty((n, m), probe.dtype)
-    size = tile or _tile_size(n, m)
+    size = tile or tile_size(n, m)
     if X is Y:
         exact = diagonal(kernel, X)
 
@@ -84,7 +86,7 @@ def in_flight(n: int, workers: int | None, itemsize: int) -> float:
     """
     if n <= TILE:
         return 0.0
-    return _AT_ONCE * itemsize * _tile_size(n, n) ** 2 * (workers or cores())
+    return _AT_ONCE * itemsize * tile_size(n, n) ** 2 * (workers or cores())
 
 
 def multiply(
@@ -99,10 +101,10 @@ def multiply(
     """K(X, Y) @ V of prepared X and Y without forming K; tiles are added up in float64."""
     n, m, k = length(X), length(Y), V.shape[1]
     block = kernel.tiles(X, Y)
-    size = tile or _tile_size(n, m)
+    size = tile or tile_size(n, m)
     V = np.ascontiguousarray(V, dtype=block(slice(0, 1), slice(0, 1)).dtype)
-    if X is Y and _GROUPS * V.size * 8 <= _ACCUMULATORS:
-        return _multiply_symmetric(kernel, X, block, V, size, workers)
+    if X is Y:
+        return symmetric_product(block, diagonal(kernel, X), V, size=size, workers=workers)
     out = np.zeros((n, k))
 
     def strip(rows: slice) -> None:
@@ -130,7 +132,7 @@ def contract(
     n, p = length(X), len(kernel.theta)
     if not p:
         return np.zeros(0)
-    size = tile or _tile_size(n, n)
+    size = tile or tile_size(n, n)
     jobs = [(r, c) for r in slices(n, size) for c in slices(n, size) if c.start >= r.start]
     partial = np.empty((len(jobs), p))  # one row per tile: added up in the same order, always
 
@@ -160,40 +162,71 @@ def row_means(kernel: Kernel, X: Data, Y: Data) -> np.ndarray:
     return multiply(kernel, X, Y, np.full((m, 1), 1 / m))[:, 0]
 
 
-def _multiply_symmetric(
-    kernel: Kernel, X: Data, block: Any, V: np.ndarray, size: int, workers: int | None
+def symmetric_product(
+    block: Tile, exact: np.ndarray, V: np.ndarray, *, size: int, workers: int | None = None
 ) -> np.ndarray:
-    """K @ V from the upper triangle of tiles, each used twice.
+    """K @ V from the upper triangle of tiles, each used twice; added up in float64.
 
-    Strips of rows are dealt to a fixed number of groups with an accumulator each, so that the
-    order of additions is the same for any number of threads.
+    The order of additions is the same for any number of threads. Strips of rows are dealt to a
+    fixed number of groups with an accumulator each; or, where V is so wide that these would be
+    large, tiles come in rounds of which no two meet in a row or column of K.
+
+    Parameters
+    ----------
+    block : callable
+        (rows, cols) -> K[rows, cols], whose diagonal is overwritten.
+    exact : array of shape (n,)
+        The diagonal of K.
+    V : array of shape (n, t)
+        In the precision of the tiles.
+    size : int
+        The rows of a tile.
     """
-    n = len(V)
-    exact = diagonal(kernel, X)
-    strips = slices(n, size)
+    strips = slices(len(V), size)
+
+    def add(rows: slice, cols: slice, total: np.ndarray) -> None:
+        go_on()
+        T = block(rows, cols)
+        if rows == cols:
+            np.fill_diagonal(T, exact[rows])
+            total[rows] += T @ V[rows]
+        else:
+            total[rows] += T @ V[cols]
+            total[cols] += T.T @ V[rows]
+
+    if _GROUPS * V.size * 8 > _ACCUMULATORS:
+        out = np.zeros(V.shape)
+        for pairs in _rounds(len(strips)):
+            run(lambda at: add(strips[at[0]], strips[at[1]], out), pairs, workers)
+        return out
     groups = min(_GROUPS, len(strips))
-    partial = np.zeros((groups, n, V.shape[1]))
+    partial = np.zeros((groups, *V.shape))
 
     def group(g: int) -> None:
-        acc = partial[g]
-        for rows in strips[g::groups]:
-            for cols in slices(n, size):
-                if cols.start < rows.start:
-                    continue
-                go_on()
-                T = block(rows, cols)
-                if rows == cols:
-                    np.fill_diagonal(T, exact[rows])
-                    acc[rows] += T @ V[rows]
-                else:
-                    acc[rows] += T @ V[cols]
-                    acc[cols] += T.T @ V[rows]
+        for i in range(g, len(strips), groups):
+            for cols in strips[i:]:
+                add(strips[i], cols, partial[g])
 
     run(group, range(groups), workers)
     return partial.sum(axis=0)
 
 
-def _tile_size(n: int, m: int) -> int:
+def _rounds(n: int) -> list[list[tuple[int, int]]]:
+    """All pairs i <= j below n, in rounds in which every number occurs once at most.
+
+    The rounds of a tournament in which each of n plays each: one sits still, the others move on
+    by one place.
+    """
+    even = n + n % 2
+    rounds = [[(i, i) for i in range(n)]]
+    for shift in range(even - 1):
+        ring = [even - 1, *((i + shift) % (even - 1) for i in range(even - 1))]
+        pairs = zip(ring[: even // 2], reversed(ring[even // 2 :]), strict=True)
+        rounds.append([(min(p), max(p)) for p in pairs if max(p) < n])
+    return rounds
+
+
+def tile_size(n: int, m: int) -> int:
     """At most TILE; smaller when the matrix is, so that each of 16 cores has a few tiles.
 
     Those of matrices so small that they are computed in a moment are a sixteenth of all.

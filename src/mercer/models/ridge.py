@@ -58,7 +58,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByNa
         own is called as ``solver(gram, Y, alpha, weights, tol=tol, rng=rng)`` and returns a
         :class:`~mercer.solvers.Solution`.
     tol : float
-        Relative residual at which ``"cg"`` stops. Where features are streamed: by how much the
+        Relative residual of every target at which ``"cg"`` stops. Where features are streamed: by how much the
         objective may exceed its minimum, as a part of what f explains.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
@@ -140,23 +140,21 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByNa
         if gram.streamed:
             return self._fit_by_passes(gram, Y, weights, None if flat else Y.shape[1])
         rng = np.random.default_rng(_seed(self.random_state))
-        coef = np.empty(Y.shape, dtype=np.result_type(gram.dtype, np.float32))
-        for alpha in np.unique(alphas):
-            columns = alphas == alpha
-            solution = solve_ridge(
-                gram,
-                Y[:, columns],
-                float(alpha),
-                weights,
-                solver=self.solver,
-                tol=self.tol,
-                rng=rng,
-            ).warn()
-            coef[:, columns] = solution.coef
+        solution = solve_ridge(
+            gram,
+            Y,
+            alphas,
+            weights,
+            solver=self.solver,
+            tol=self.tol,
+            rng=rng,
+            watch=self._watch(),
+        ).warn()
+        coef = solution.coef.astype(np.result_type(gram.dtype, np.float32), copy=False)
         self._noise = alphas if weights is None else (alphas, weights)
         self._keep(gram, X, coef[:, 0] if flat else coef, solution.moments)
-        last = self.dual_coef_.reshape(len(self.dual_coef_), -1)[:, columns]
-        self.solution_ = replace(solution, coef=last, moments=None)
+        kept = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        self.solution_ = replace(solution, coef=kept, moments=None)
         return self
 
     def predict(self, X: Data) -> np.ndarray:

@@ -18,10 +18,12 @@ from ..data import Data, take
 from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
+from ..solvers.resampled import RidgeSystems
 from .common import Regressor, all_or_nothing
 from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 
+_FEW = 2000  # samples up to which an eigendecomposition is cheap, however K is stored
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
 
 
@@ -35,6 +37,10 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     every fold (or of leave-one-out) in closed form; no model is refitted. Lengthscales such as
     "median" are resolved once, on all samples of the training part.
 
+    Where K is not stored (see ``plan``), all alphas, folds and targets are systems that conjugate
+    gradients solve together: each product with K serves all of them. Leave-one-out then becomes
+    generalised cross-validation, with a trace estimated from random signs.
+
     Parameters
     ----------
     alphas : array of float
@@ -46,7 +52,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         ``{"gamma": [0.1, 1]}``, or whole kernels, ``{"kernel": [Gaussian(), Laplacian()]}``.
         ``"auto"`` tries the lengthscale of the kernel times 1/8, 1/4, ..., 8; several at once.
     cv : None, int, splitter or iterable
-        None is leave-one-out; otherwise as in scikit-learn, folds of the training part.
+        None is leave-one-out (for more than 2000 samples whose K is not stored, generalised
+        cross-validation); otherwise as in scikit-learn, folds of the training part.
     test_size : float
         Fraction held out for the final test; 0 for none.
     scoring : str or callable
@@ -57,6 +64,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         As in :class:`KernelRidge`.
     verbose : bool
         Show a progress bar over kernel settings.
+    callback, checkpoint
+        As in :class:`KernelRidge`, of the final fit.
     random_state : int, RandomState or None
         Chooses the test part.
 
@@ -142,8 +151,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
 
         def score(setting: Setting) -> list[np.ndarray]:
             candidate = clone(self).set_params(**clone(setting, safe=False))
-            spectrum = RidgeSpectrum(candidate._make_gram(data), w)
-            return _all_scores(spectrum, Y[inside], alphas, folds, metric, w)
+            held_out = _held_out(candidate._make_gram(data), Y[inside], alphas.tolist(), folds, w)
+            return _all_scores(held_out, Y[inside], folds, metric, w)
 
         self._search(self._settings(data), [{"alpha": alpha} for alpha in alphas.tolist()], score)
         self.alpha_: float = self.best_params_["alpha"]
@@ -229,20 +238,34 @@ def _metric(scoring: Any, flat: bool) -> Callable[..., float]:
     return metric
 
 
-def _all_scores(
-    spectrum: RidgeSpectrum,
+def _held_out(
+    gram: Any,
     Y: np.ndarray,
-    alphas: np.ndarray,
+    alphas: list[float],
+    folds: list[np.ndarray] | None,
+    weights: np.ndarray | None,
+) -> list[list[np.ndarray]]:
+    """For every alpha and fold, predictions for its samples by the model of all others."""
+    if gram.matrix_free and len(gram) > _FEW:
+        systems = RidgeSystems(gram, weights)
+        if folds is None:
+            return [[F] for F in systems.left_out(Y, alphas)]
+        return systems.held_out(Y, alphas, folds)
+    spectrum = RidgeSpectrum(gram, weights)
+    if folds is None:
+        return [[spectrum.leave_one_out(Y, alpha)] for alpha in alphas]
+    return spectrum.held_out(Y, alphas, folds)
+
+
+def _all_scores(
+    held_out: list[list[np.ndarray]],
+    Y: np.ndarray,
     folds: list[np.ndarray] | None,
     metric: Callable[..., float],
     weights: np.ndarray | None,
 ) -> list[np.ndarray]:
     """Scores of every fold, for every alpha."""
     parts: list[Any] = [slice(None)] if folds is None else list(folds)
-    if folds is None:
-        held_out = [[spectrum.leave_one_out(Y, float(alpha))] for alpha in alphas]
-    else:
-        held_out = spectrum.held_out(Y, list(map(float, alphas)), folds)
     w = [None if weights is None else weights[V] for V in parts]
     return [
         np.array([metric(Y[V], F, wV) for V, F, wV in zip(parts, of_alpha, w, strict=True)])

@@ -14,10 +14,11 @@ from ..exceptions import IndefiniteKernelWarning, NumericalWarning, warn
 from ..gram.base import Gram
 from ..kernels.indefinite import is_negative, negative_eigenvalue
 from .base import Solution
-from .cg import solve_cg
+from .cg import Systems, solve_systems
 from .cholesky import CholeskyFactor, NotPositiveDefiniteError
 from .eigen import RidgeSpectrum
 from .primal import solve_primal
+from .watch import Watch
 
 Solver = Callable[..., Solution]
 _PRIMAL_LIMIT = 8000  # more features than this are not factorised
@@ -37,27 +38,55 @@ def choose(gram: Gram, alpha: float) -> str:
 def solve_ridge(
     gram: Gram,
     Y: np.ndarray,
-    alpha: float,
+    alpha: float | np.ndarray,
     weights: np.ndarray | None = None,
     *,
     solver: str | Solver = "auto",
     tol: float = 1e-8,
     rng: np.random.Generator | None = None,
+    watch: Watch | None = None,
 ) -> Solution:
     """Minimise sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over f = sum_i c_i k(x_i, .).
 
-    Solves (W^1/2 K W^1/2 + alpha I) b = W^1/2 y and returns c = W^1/2 b. A solver is a function
-    of a Gram operator, targets of shape (n, t), alpha, weights or None, and the keywords tol and
-    rng, that returns a :class:`Solution`.
+    Solves (W^1/2 K W^1/2 + alpha I) b = W^1/2 y and returns c = W^1/2 b, for one alpha or one for
+    each target. A solver is a function of a Gram operator, targets of shape (n, t), alpha, weights
+    or None, and the keywords tol and rng, that returns a :class:`Solution`. What iterates lets
+    ``watch`` look on.
     """
     start = time.perf_counter()
-    solver = choose(gram, alpha) if solver == "auto" else solver
-    chosen = SOLVERS[solver] if isinstance(solver, str) else solver
-    solution = chosen(gram, Y, alpha, weights, tol=tol, rng=rng or np.random.default_rng(0))
-    if not isinstance(solver, str):
-        _check(solution, Y, getattr(solver, "__name__", type(solver).__name__))
+    alphas = np.broadcast_to(np.asarray(alpha, dtype=float), Y.shape[1:])
+    options: dict[str, Any] = {"tol": tol, "rng": rng or np.random.default_rng(0)}
+    solver = choose(gram, float(alphas.min(initial=np.inf))) if solver == "auto" else solver
+    if solver == "cg":
+        solution = _solve_cg(gram, Y, alphas, weights, watch=watch, **options)
+    else:
+        chosen = SOLVERS[solver] if isinstance(solver, str) else solver
+        solution = _one_by_one(chosen, gram, Y, alphas, weights, options)
     solution.stats["seconds"] = time.perf_counter() - start
     return solution
+
+
+def _one_by_one(
+    solver: Solver,
+    gram: Gram,
+    Y: np.ndarray,
+    alphas: np.ndarray,
+    weights: np.ndarray | None,
+    options: dict[str, Any],
+) -> Solution:
+    """A system for each alpha; what is said of all is said of the worst."""
+    found = {}
+    for alpha in np.unique(alphas).tolist():
+        targets = Y[:, alphas == alpha]
+        found[alpha] = solver(gram, targets, alpha, weights, **options)
+        _check(found[alpha], targets, getattr(solver, "__name__", type(solver).__name__))
+    worst = min(found.values(), key=lambda solution: solution.converged)
+    if len(found) == 1:
+        return worst
+    coef = np.empty(Y.shape, np.result_type(*(solution.coef for solution in found.values())))
+    for alpha, solution in found.items():
+        coef[:, alphas == alpha] = solution.coef
+    return replace(worst, coef=coef, n_iter=max(solution.n_iter for solution in found.values()))
 
 
 def _check(solution: Any, Y: np.ndarray, name: str) -> None:
@@ -87,20 +116,25 @@ def _solve_primal(
 def _solve_cg(
     gram: Gram,
     Y: np.ndarray,
-    alpha: float,
+    alphas: np.ndarray,
     weights: np.ndarray | None,
     *,
     tol: float,
     rng: np.random.Generator,
+    watch: Watch | None = None,
 ) -> Solution:
-    """K + alpha W^-1 is the same system for positive weights; samples of weight 0 drop out."""
+    """All alphas and targets at once; samples of weight 0 drop out."""
+    if np.any(alphas <= 0):
+        raise ValueError("the iterative solver needs alpha > 0 (K alone may be singular).")
     if weights is not None and np.any(weights == 0):
         used, coef = np.flatnonzero(weights), np.zeros(Y.shape)
-        found = _solve_cg(gram.subset(used), Y[used], alpha, weights[used], tol=tol, rng=rng)
+        found = _solve_cg(
+            gram.subset(used), Y[used], alphas, weights[used], tol=tol, rng=rng, watch=watch
+        )
         coef[used] = found.coef
         return replace(found, coef=coef)
-    noise = np.full(len(Y), alpha) if weights is None else alpha / weights
-    return solve_cg(gram, Y, noise, tol=tol, rng=rng)
+    root = None if weights is None else np.sqrt(weights)
+    return solve_systems(gram, Systems.of(Y, alphas), root, tol=tol, rng=rng, watch=watch)
 
 
 def _solve_dense(

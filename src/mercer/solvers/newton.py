@@ -22,8 +22,8 @@ from ..engine.memory import require_memory
 from ..gram.base import Gram
 from ..kernels.indefinite import why_no_factor
 from .auto import choose
-from .cg import NystromPreconditioner
 from .cholesky import CholeskyFactor, NotPositiveDefiniteError
+from .preconditioner import NystromPreconditioner, most_columns
 
 if TYPE_CHECKING:
     from .representer import Problem
@@ -114,7 +114,7 @@ def _by_features(phi: Any, h: np.ndarray, alpha: float) -> Inverse:
 def _nystrom(gram: Gram, h: np.ndarray, alpha: float) -> Inverse:
     """Nearly the same, by a low-rank approximation of K."""
     h = np.maximum(h, FLAT * h.max())
-    rank = int(min(len(h), max(10, 4 * np.sqrt(len(h))), 2000))
+    rank = most_columns(len(h), gram.limit / 4)
     P = NystromPreconditioner(gram, alpha / h, rank, np.random.default_rng(0))
     return lambda R: P @ (R / h[:, None])
 

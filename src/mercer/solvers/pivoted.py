@@ -24,7 +24,7 @@ class PivotedCholesky:
     pivots : ndarray of shape (r,)
         The columns of K that were used, in order.
     factor : ndarray of shape (n, r)
-        L; its rows at the pivots are lower triangular.
+        L; its rows at the pivots are lower triangular. Columns are contiguous.
     diagonal : ndarray of shape (n,)
         The diagonal of the error E.
     trace : float
@@ -69,6 +69,7 @@ def pivoted_cholesky(
     random: bool = True,
     rng: Any = None,
     block: int | None = None,
+    dtype: Any = np.float64,
 ) -> PivotedCholesky:
     r"""A factor L of few columns with K close to L L', in O(n r^2) operations and O(n r) memory.
 
@@ -100,6 +101,9 @@ def pivoted_cholesky(
     block : int, optional
         How many pivots are proposed at a time; by default a tenth of those chosen so far, at
         least 32.
+    dtype : dtype
+        The precision of L. Single precision halves the memory; what is left of K is then known to
+        some 1e-5 of its largest entry, and nothing is looked for beyond.
 
     Returns
     -------
@@ -135,8 +139,10 @@ def pivoted_cholesky(
     if np.any(left < 0):
         raise ValueError(f"K has a negative diagonal entry ({left.min():.3g}): it is no kernel's.")
     trace, most = float(left.sum()), n if rank is None else min(rank, n)
-    nothing = _ROUNDING * float(np.finfo(gram.dtype).eps) * left.max(initial=0.0)
-    factor = np.empty((n, most if rank is not None else min(most, 128)))
+    coarse = max(float(np.finfo(gram.dtype).eps), float(np.finfo(dtype).eps))
+    nothing = _ROUNDING * coarse * left.max(initial=0.0)
+    # column by column: what is never used of the memory asked for is never taken
+    columns = np.empty((most if rank is not None else min(most, 128), n), dtype)
     pivots = np.empty(0, dtype=np.int64)
     while len(pivots) < most and left.sum() > tol * trace and np.any(left > nothing):
         r = len(pivots)
@@ -146,9 +152,10 @@ def pivoted_cholesky(
             proposed = rng.choice(n, size, p=chance / chance.sum())
         else:
             proposed = np.argsort(-chance, kind="stable")[:size]
-        if r + size > factor.shape[1]:
-            factor = np.concatenate([factor, np.empty((n, min(most - r, max(r, size))))], axis=1)
-        F = factor[proposed, :r]
+        if r + size > len(columns):
+            more = np.empty((min(most - r, max(r, size)), n), dtype)
+            columns = np.concatenate([columns[:r], more])
+        F = columns[:r, proposed].T.astype(np.float64)
         core = gram.block(proposed, proposed).astype(np.float64) - F @ F.T
         left[proposed] = np.maximum(np.diagonal(core), 0.0)
         if random:
@@ -158,9 +165,9 @@ def pivoted_cholesky(
             accepted, L = _descent(core, chance.max(), nothing)
         if accepted:
             new = proposed[accepted]
-            _append(gram, factor, new, r, L, left)
+            _append(gram, columns.T, new, r, L, left)
             pivots = np.concatenate([pivots, new])
-    return PivotedCholesky(pivots, factor[:, : len(pivots)].copy(), left, trace)
+    return PivotedCholesky(pivots, columns[: len(pivots)].T, left, trace)
 
 
 def _rejection(
@@ -213,9 +220,9 @@ def _append(
 ) -> None:
     """Columns of the factor for new pivots, (K[:, new] - F F[new]') L^-T, and what they leave."""
     everything = np.arange(len(left))
-    columns = gram.block(everything, new).astype(np.float64, copy=False)
-    inner = factor[new, :r].copy()
-    stop = r + len(new)
+    columns = gram.block(everything, new).astype(factor.dtype, copy=False)
+    inner, stop = factor[new, :r].copy(), r + len(new)
+    L = L.astype(factor.dtype)
 
     def strip(rows: slice) -> None:
         part = columns[rows] - factor[rows, :r] @ inner.T

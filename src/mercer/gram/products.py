@@ -1,0 +1,160 @@
+"""K for very many products: in a precision of its own, its tiles kept as far as memory goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data import Data, Rows
+from ..engine.memory import memory_words
+from ..kernels.base import Kernel, Tile
+from ..kernels.evaluator import Evaluator, exponents
+from ..kernels.formula import INNER, Atom, Formula
+from ..kernels.vectors.distances import centre
+from .base import Gram
+from .tiles import symmetric_product, tile_size
+
+if TYPE_CHECKING:
+    from .stored import KernelGram
+
+
+class ProductGram(Gram):
+    """A kernel matrix whose products are computed in single or double precision.
+
+    Tiles come from the formula of the kernel, with coordinates rounded after a shift that
+    distances do not see; from the kernel itself where it states none. Those that are kept are
+    spread evenly over the upper triangle, so that every product takes as long, and every thread
+    has as much to do. A product does not depend on how many are kept.
+
+    Parameters
+    ----------
+    inner : KernelGram
+        The square operator whose entries these are.
+    dtype : dtype
+        The precision of tiles; they are added up in double precision.
+    room : float
+        Bytes that may be kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, Plan
+    >>> K = Gaussian().gram(np.zeros((1000, 2)), Plan(storage="tiled"))
+    >>> K.products(np.float32, room=1e6)
+    ProductGram: 1000 x 1000, products in float32, up to 1 MB of its upper triangle kept
+    """
+
+    def __init__(self, inner: KernelGram, dtype: Any, room: float = 0.0) -> None:
+        self.inner, self.shape, self.dtype = inner, inner.shape, np.dtype(dtype)
+        self.limit, self.workers, self.kernel = inner.limit, inner.workers, inner.kernel
+        self.room = max(float(room), 0.0)
+        self._kept: dict[tuple[int, int], np.ndarray] = {}
+
+    @cached_property
+    def _compute(self) -> Tile:
+        return tiles_in(self.kernel, self.inner.X, self.dtype)
+
+    @cached_property
+    def _diagonal(self) -> np.ndarray:
+        return diagonal_in(self.inner, self.dtype)
+
+    def _tile(self, rows: slice, cols: slice) -> np.ndarray:
+        place = rows.start, cols.start
+        tile = self._kept.get(place)
+        if tile is None:
+            tile = self._compute(rows, cols)
+            if place in self._chosen:
+                self._kept[place] = tile
+        return tile
+
+    @cached_property
+    def _chosen(self) -> set[tuple[int, int]]:
+        """The tiles to keep, by a sequence of low discrepancy in the plane."""
+        size = tile_size(*self.shape)
+        starts = range(0, self.shape[0], size)
+        i, j = np.triu_indices(len(starts))
+        count = int(self.room // (size * size * self.dtype.itemsize))
+        first = np.argsort((0.7548776662466927 * i + 0.5698402909980532 * j) % 1.0, kind="stable")
+        return {(int(i[k]) * size, int(j[k]) * size) for k in first[:count]}
+
+    @property
+    def _whole(self) -> float:
+        """Bytes of all tiles."""
+        n, size = self.shape[0], tile_size(*self.shape)
+        return (n * n + n * size) / 2 * self.dtype.itemsize
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        V = np.asarray(V, dtype=np.float64)
+        largest = np.abs(V).max(axis=0, initial=0.0)
+        unit = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))  # rounds nothing
+        scaled = np.ascontiguousarray(V / unit, dtype=self.dtype)
+        size = tile_size(*self.shape)
+        product = symmetric_product(
+            self._tile, self._diagonal, scaled, size=size, workers=self.workers
+        )
+        return product * unit
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        return self.inner.block(rows, cols).astype(self.dtype, copy=False)
+
+    def diag(self) -> np.ndarray:
+        return self._diagonal.copy()
+
+    def cross(self, X_new: Data) -> Gram:
+        return self.inner.cross(X_new)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the tiles that are kept, and of what adds them up."""
+        return int(min(self.room, self._whole)) + self.inner.nbytes
+
+    def explain(self) -> str:
+        n, m = self.shape
+        kept = memory_words(min(self.room, self._whole))
+        return (
+            f"ProductGram: {n} x {m}, products in {self.dtype}, up to {kept} of its upper triangle "
+            f"kept"
+        )
+
+
+def tiles_in(kernel: Kernel, X: Data, dtype: np.dtype) -> Tile:
+    """A function (rows, cols) -> K[rows, cols] of prepared X in this precision."""
+    formula = kernel.formula(X)
+    if formula is None or not any(True for _ in formula.atoms()) or formula.dtype == dtype:
+        given = kernel.tiles(X, X)
+        return lambda rows, cols: given(rows, cols).astype(dtype, copy=False)
+    if dtype == np.float64:  # before anything is taken from a centre
+        formula = _rounded(formula, dtype)
+    bare = exponents(formula, formula, dtype)
+    if bare is not None and not bare.in_doubt:
+        exp = bare.exp
+        return lambda rows, cols: exp(rows, cols).astype(dtype, copy=False)
+    evaluator = Evaluator([_rounded(formula, dtype)])
+    return lambda rows, cols: next(evaluator(rows, cols)).astype(dtype, copy=False)
+
+
+def diagonal_in(gram: KernelGram, dtype: np.dtype) -> np.ndarray:
+    """The diagonal of K; in double precision if asked for, of samples in single precision, too."""
+    formula = gram.kernel.formula(gram.X) if gram.dtype != dtype == np.float64 else None
+    if formula is None:
+        return gram.diag()
+    return np.array(np.broadcast_to(_rounded(formula, dtype).diag(), len(gram)), dtype=dtype)
+
+
+def _rounded(formula: Formula, dtype: np.dtype) -> Formula:
+    """The formula of points in another precision; of distances, from a centre of the points."""
+    known: dict[tuple[int, bool], Any] = {}
+
+    def change(atom: Atom) -> Atom:
+        points = atom.points
+        still = atom.metric == INNER or sp.issparse(points) or dtype == np.float64
+        place = id(points), still
+        if place not in known:
+            known[place] = (points if still else points - centre(points)).astype(dtype)
+        return replace(atom, points=known[place])
+
+    return formula.map(change)

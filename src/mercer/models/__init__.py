@@ -18,6 +18,8 @@ FLAT = {
     "machine": "KernelMachine",
     "multioutput": "MultiOutputKernelRidge",
     "novelty": "OneClassSVM",
+    "online": "OnlineKernelMachine",
+    "online_novelty": "OnlineOneClassSVM",
     "pca": "KernelPCA",
     "preimage": "LearnedPreImage",
     "quantile": "KernelQuantileRegressor",

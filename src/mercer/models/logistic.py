@@ -12,8 +12,9 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
+from .by_loss import best_class
 from .common import Classifier, all_or_nothing
-from .machine import RepresenterMachine, best_class
+from .machine import RepresenterMachine
 
 
 @dataclass(eq=False, repr=False)

@@ -6,9 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
@@ -19,6 +16,7 @@ from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
+from .by_loss import ByLoss
 from .common import (
     KernelEstimator,
     all_or_nothing,
@@ -28,7 +26,6 @@ from .common import (
     check_number,
     check_targets,
     check_weights,
-    without_masks,
 )
 from .kept import KEPT, KeepsSamples
 
@@ -142,12 +139,8 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         )
 
 
-def _on_labels(machine: Any) -> bool:
-    return as_loss(machine.loss).targets in ("sign", "classes")
-
-
 @dataclass(eq=False, repr=False)
-class KernelMachine(RepresenterMachine):
+class KernelMachine(ByLoss, RepresenterMachine):
     r"""Learning with any loss and the norm of an RKHS.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i L(y_i, f(x_i) + b)
@@ -232,20 +225,6 @@ class KernelMachine(RepresenterMachine):
 
     saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        try:
-            kind = as_loss(self.loss).targets
-        except ValueError:  # fit will say so
-            kind = "real"
-        if kind in ("sign", "classes"):
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        else:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-            tags.target_tags.positive_only = kind == "count"
-        return tags
-
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets or labels y, and weights."""
@@ -283,36 +262,3 @@ class KernelMachine(RepresenterMachine):
         k = len(self.classes_)
         ones = [1] if k == 2 else range(k)
         return [np.where(self._targets == one, 1.0, -1.0) for one in ones]
-
-    def _two_sided(self, f: np.ndarray) -> np.ndarray:
-        """One score for two classes."""
-        return f[:, 1] - f[:, 0] if f.ndim == 2 and f.shape[1] == 2 else f
-
-    @available_if(_on_labels)
-    def decision_function(self, X: Data) -> np.ndarray:
-        """f(x) + b, of losses for classes: shape (m,), or one column per class if there are more.
-
-        The joint loss has two functions for two classes, which differ by their sign.
-        """
-        return self._two_sided(self._values(X))
-
-    def predict(self, X: Data) -> np.ndarray:
-        """Numbers, classes, or the mean of counts, as the loss has it (``loss.prediction``)."""
-        f = self._values(X)
-        labels = self.loss_.targets in ("sign", "classes")
-        return self.classes_[best_class(f)] if labels else self.loss_.prediction(f)
-
-    @without_masks
-    def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of numbers, accuracy of classes, the part of the deviance explained of counts."""
-        predicted = self.predict(X)
-        kind = self.loss_.targets
-        if kind == "count":
-            return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
-        metric = r2_score if kind == "real" else accuracy_score
-        return float(metric(y, predicted, sample_weight=sample_weight))
-
-
-def best_class(f: np.ndarray) -> np.ndarray:
-    """The place of the class with the largest score."""
-    return (f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)

@@ -116,12 +116,12 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     loss: Any = "squared"
     alpha: float = 1e-5
     _: KW_ONLY
-    eta: float = 1.0
+    eta: float = 10.0
     schedule: str = "sqrt"
     update: str = "implicit"
     budget: int | str = 500
     removal: str = "merge"
-    average: bool | float = False
+    average: bool | float = True
     nu: float | None = None
     fit_intercept: bool = True
 

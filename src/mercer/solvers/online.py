@@ -146,6 +146,8 @@ def take_in(
         state.mean_intercept.copy(),
         np.array([state.time, state.tube]),
         np.concatenate([np.ones(m, dtype=bool), np.zeros(n, dtype=bool)]),
+        np.empty(m + n),
+        np.empty(m + n),
     )
     targets = _targets(loss, y)
     if targets is None:

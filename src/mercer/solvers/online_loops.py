@@ -65,6 +65,8 @@ class Iterate(NamedTuple):
     mean_intercept: np.ndarray
     clock: np.ndarray  # the sum of weights so far, and the half width of the tube
     alive: np.ndarray  # (m + n,)
+    energy: np.ndarray  # room for numbers of all places
+    row: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -159,6 +161,8 @@ def logistic_slope(y, v, reach):
     for _ in range(_STEPS):
         q = 1 / (1 + math.exp(min(z + reach * p, 700.0)))
         gap = p - q
+        if abs(gap) <= 1e-15 * p:
+            break
         if gap > 0:
             high = p
         else:
@@ -166,8 +170,6 @@ def logistic_slope(y, v, reach):
         new = p - gap / (1 + reach * q * (1 - q))
         if not low < new < high:
             new = (low + high) / 2
-        if abs(new - p) <= 1e-15 * p:
-            break
         p = new
     return -y * p
 
@@ -236,16 +238,17 @@ def softmax_slopes(v, code, p, u):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def finish(rule, values, weight, state, i, eta, shrink, slopes, alive):
-    """Move f and b, keep to the budget, and average; returns how many samples are kept."""
+    """Move f and b, average, and keep to the budget; returns how many samples are kept."""
     m, new = values.cross.shape[1], values.cross.shape[1] + i
     moved = alive == 0
     for j in range(slopes.size):
+        coef = state.coef[j]
         for a in range(new):
-            state.coef[j, a] *= shrink
+            coef[a] *= shrink
         change = -eta * slopes[j]
         if rule.intercept:
             state.intercept[j] += change
-        state.coef[j, new] = change * shrink if rule.implicit else change
+        coef[new] = change * shrink if rule.implicit else change
         moved = moved or change != 0
     if rule.window > 0:
         average(rule, weight, state, new)
@@ -254,10 +257,15 @@ def finish(rule, values, weight, state, i, eta, shrink, slopes, alive):
     state.alive[new] = True
     if alive < rule.budget:
         return alive + 1
-    if rule.removal == MERGE:
-        merge(values, state, m, new)
+    if rule.removal == OLDEST:
+        forget(state, first(state))
     else:
-        forget(state, smallest(values, state, new) if rule.removal == SMALLEST else first(state))
+        measure(values, state, new)
+        other = lowest(state.energy, new)
+        if rule.removal == MERGE:
+            merge(values, state, m, new, other)
+        else:
+            forget(state, other)
     return alive
 
 
@@ -267,8 +275,9 @@ def average(rule, weight, state, new):
     time = state.clock[0]
     share = min(max(2 * weight / (time + weight), weight / rule.window), 1.0)
     for j in range(state.coef.shape[0]):
+        coef, mean = state.coef[j], state.mean[j]
         for a in range(new + 1):
-            state.mean[j, a] += share * (state.coef[j, a] - state.mean[j, a])
+            mean[a] += share * (coef[a] - mean[a])
         state.mean_intercept[j] += share * (state.intercept[j] - state.mean_intercept[j])
 
 
@@ -281,39 +290,44 @@ def first(state):
     return a
 
 
-@njit(cache=True, nogil=True)
-def smallest(values, state, end):
-    """The sample before place ``end`` whose term a k(x, .) has the smallest norm."""
-    found, least = -1, np.inf
-    for a in range(end):
-        if state.alive[a]:
-            size = energy(values, state, a)
-            if size < least:
-                found, least = a, size
-    return found
-
-
-@njit(cache=True, nogil=True)
-def energy(values, state, a):
-    """||a k(x, .)||^2, over outputs, of the iterate and its average."""
-    total = 0.0
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def measure(values, state, new):
+    """||a k(x, .)||^2 of each term, over outputs, of the iterate and its average."""
+    energy = state.energy
+    energy[: new + 1] = 0.0
     for j in range(state.coef.shape[0]):
-        total += state.coef[j, a] ** 2
+        coef = state.coef[j]
+        for a in range(new + 1):
+            energy[a] += coef[a] * coef[a]
         if state.mean.shape[1]:
-            total += state.mean[j, a] ** 2
-    return total * values.diag[a]
+            mean = state.mean[j]
+            for a in range(new + 1):
+                energy[a] += mean[a] * mean[a]
+    for a in range(new + 1):
+        energy[a] = energy[a] * values.diag[a] if state.alive[a] else np.inf
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+def lowest(numbers, end):
+    """The first place before ``end`` with the smallest number: two passes, which are fast."""
+    least = np.inf
+    for a in range(end):
+        least = numbers[a] if numbers[a] < least else least
+    a = 0
+    while numbers[a] != least and a < end - 1:
+        a += 1
+    return a
 
 
 @njit(cache=True, nogil=True)
-def merge(values, state, m, new):
+def merge(values, state, m, new, other):
     """Project the term of the new sample, or the smallest other one, on that of its nearest."""
-    other = smallest(values, state, new)
-    near_new, cosine_new = nearest(values, state, m, new)
-    near_other, cosine_other = nearest(values, state, m, other)
-    lost_new = energy(values, state, new) * (1 - cosine_new)
-    lost_other = energy(values, state, other) * (1 - cosine_other)
-    gone, near = (new, near_new) if lost_new <= lost_other else (other, near_other)
-    if near >= 0 and values.diag[near] > 0:
+    near_new, far_new = nearest(values, state, m, new, new)
+    near_other, far_other = nearest(values, state, m, other, new)
+    gone, near = other, near_other
+    if state.energy[new] * far_new <= state.energy[other] * far_other:
+        gone, near = new, near_new
+    if values.diag[near] > 0:
         ratio = kernel_value(values, m, gone, near) / values.diag[near]
         for j in range(state.coef.shape[0]):
             state.coef[j, near] += ratio * state.coef[j, gone]
@@ -322,19 +336,29 @@ def merge(values, state, m, new):
     forget(state, gone)
 
 
-@njit(cache=True, nogil=True)
-def nearest(values, state, m, a):
-    """The kept sample whose feature has the smallest angle with that of a; its squared cosine."""
-    found, best, n = -1, -1.0, len(state.alive)
-    for c in range(n):
-        if state.alive[c] and c != a and values.diag[c] > 0:
-            k = kernel_value(values, m, a, c)
-            cosine = k * k / values.diag[c]
-            if cosine > best:
-                found, best = c, cosine
-    if values.diag[a] > 0:
-        best /= values.diag[a]
-    return found, min(max(best, 0.0), 1.0)
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def nearest(values, state, m, a, new):
+    """The other sample whose feature has the smallest angle with that of a; its squared sine."""
+    row, diag, alive = state.row, values.diag, state.alive
+    if a >= m:
+        near, inside = values.cross[a - m], values.within[a - m]
+        for c in range(m):
+            row[c] = near[c]
+        for c in range(m, new + 1):
+            row[c] = inside[c - m]
+    else:
+        near = values.gram[values.slots[a]]
+        for c in range(m):
+            row[c] = near[values.slots[c]]
+        for c in range(m, new + 1):
+            if alive[c]:
+                row[c] = values.cross[c - m, a]
+    for c in range(new + 1):  # minus the squared cosine, but for a factor
+        row[c] = -row[c] * row[c] / diag[c] if alive[c] and diag[c] > 0 else 1.0
+    row[a] = 1.0
+    c = lowest(row, new + 1)
+    cosine = -row[c] / diag[a] if diag[a] > 0 else 1.0
+    return c, 1 - min(max(cosine, 0.0), 1.0)
 
 
 @njit(cache=True, nogil=True, inline="always")

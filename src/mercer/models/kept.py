@@ -52,6 +52,7 @@ class KeepsSamples:
 
     def _keep_samples(self, gram: Any, X: Data) -> Span | None:
         """Keep X, or a few samples that span the same functions, and those are returned."""
+        vars(self).pop("_stream", None)  # of an earlier partial_fit
         span: Span | None = None if self._keeps_all else gram.span()
         self.kernel_, self.n_samples_seen_ = gram.kernel, len(gram)
         self.X_fit_ = X if span is None else span.points(X)
@@ -60,7 +61,8 @@ class KeepsSamples:
 
     @property
     def _has_all(self) -> bool:
-        return length(self.X_fit_) >= self.n_samples_seen_
+        streamed = getattr(self, "_stream", None) is not None
+        return not streamed and length(self.X_fit_) >= self.n_samples_seen_
 
     def _need_all(self, what: str, remedy: str) -> None:
         """Refuse what needs samples that were not kept."""

@@ -15,10 +15,11 @@ from ..losses.classification import Logistic, Multinomial
 from .by_loss import best_class
 from .common import Classifier, all_or_nothing
 from .machine import RepresenterMachine
+from .recursive import StreamedLogistic
 
 
 @dataclass(eq=False, repr=False)
-class KernelLogisticRegression(Classifier, RepresenterMachine):
+class KernelLogisticRegression(Classifier, StreamedLogistic, RepresenterMachine):
     r"""Kernel logistic regression.
 
     .. math:: \min_{f_k \in H,\, b_k} -\sum_i w_i \log p(y_i \mid x_i)
@@ -90,7 +91,7 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     max_iter: int | None = None
     plan: Plan | None = None
 
-    saved_state = (*RepresenterMachine.saved_state, "classes_")
+    saved_state = (*RepresenterMachine.saved_state, "classes_", "_stream")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:

@@ -59,12 +59,16 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         return self._function(self.dual_coef_)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _check_X(self, X: Data) -> Data:
-        """Samples; parameters are checked before any work."""
+    def _check_parameters(self) -> None:
+        """Before any work."""
         check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         if self.max_iter is not None and not self.max_iter >= 1:
             raise ValueError(f"max_iter must be None or >= 1, got {self.max_iter!r}.")
+
+    def _check_X(self, X: Data) -> Data:
+        """Samples."""
+        self._check_parameters()
         return check_data(self, X, self.kernel, reset=True)
 
     def _check_fit(self, X: Data, y: Any) -> tuple[Data, np.ndarray]:

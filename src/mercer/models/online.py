@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..data import Data
@@ -16,7 +15,14 @@ from ..losses.classification import Logistic, Multinomial
 from ..losses.named import as_loss
 from ..params import copy_params
 from .by_loss import ByLoss
-from .common import all_or_nothing, check_data, check_labels, check_number, check_targets
+from .common import (
+    all_or_nothing,
+    check_data,
+    check_number,
+    check_stream_labels,
+    check_stream_weights,
+    check_targets,
+)
 from .logistic import _probabilities
 from .online_base import OnlineModel
 
@@ -134,9 +140,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         return self._take(X, y, None, sample_weight, whole=True)
 
     @all_or_nothing
-    def partial_fit(
-        self, X: Data, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def partial_fit(self, X: Data, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on with more samples.
 
         Parameters
@@ -176,10 +180,10 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         X = check_data(self, X, self.kernel, reset=first)
         labels = loss.targets in ("sign", "classes")
         if labels:
-            y = self._codes(X, y, classes, first, whole)
+            y = check_stream_labels(self, X, y, classes, first)
         else:
             y = column_or_1d(check_targets(self, X, y), warn=True)
-        weights = self._check_stream_weights(X, sample_weight)
+        weights = check_stream_weights(X, sample_weight, begun=not first)
         if not labels:
             loss.check_targets(y, weights, intercept=whole and self.fit_intercept)
         several = labels and (len(self.classes_) > 2 or loss.targets == "classes")
@@ -195,30 +199,6 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         self.loss_ = loss
         self._learn(X, loss, y, weights, self.fit_intercept, outside=outside)
         return self
-
-    def _codes(self, X: Data, y: Any, classes: Any, first: bool, whole: bool) -> np.ndarray:
-        """Labels as places in ``classes_``, which the first call sets."""
-        if first and classes is None and whole:
-            return check_labels(self, X, y)[1]
-        y = column_or_1d(check_targets(self, X, y, None), warn=True)
-        check_classification_targets(y)
-        given = None if classes is None else np.unique(classes)
-        if first:
-            self.classes_ = np.unique(y) if given is None else given
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    "The number of classes has to be greater than one; give all of them to the "
-                    f"first call of partial_fit, classes=[...]; got {len(self.classes_)} class"
-                )
-        elif given is not None and not np.array_equal(given, self.classes_):
-            raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}.")
-        known = np.isin(y, self.classes_)
-        if not known.all():
-            raise ValueError(
-                f"y has the label {y[~known].tolist()[0]!r}, which is none of classes_, "
-                f"{self.classes_.tolist()}; name it in classes of the first call of partial_fit."
-            )
-        return np.searchsorted(self.classes_, y)
 
     def _check_nu(self, loss: Any) -> float:
         """The share of samples outside of a tube that adapts; -1 if there is none."""

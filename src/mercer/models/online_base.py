@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
 from ..engine.memory import memory_words, parse_memory
@@ -80,24 +80,17 @@ class OnlineModel(KernelEstimator):
                 f"eta * alpha must be < 1 for update='explicit', got {self.eta * self.alpha:.3g}: "
                 f"each step multiplies f by 1 - eta alpha."
             )
-        average = self.average
-        if not isinstance(average, bool | np.bool_) and not (
-            isinstance(average, Real) and average >= 1
-        ):
-            raise ValueError(f"average must be a bool or a number >= 1, got {average!r}.")
+        if not self._averages_all_or_nothing:
+            check_number("average", self.average, "a bool or a number >= 1", lambda v: v >= 1)
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
                 "an online model needs the kernel itself: a precomputed matrix cannot tell what "
                 "samples that come later have in common with those that are kept."
             )
 
-    def _check_stream_weights(self, X: Data, sample_weight: Any) -> np.ndarray:
-        """Weights, of which a later part of a stream may have none that is positive."""
-        weights = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64))
-        begun = getattr(self, "n_samples_seen_", 0) > 0
-        if np.any(weights < 0) or not (begun or np.any(weights > 0)):
-            raise ValueError("sample_weight must be >= 0, and not all zero.")
-        return weights
+    @property
+    def _averages_all_or_nothing(self) -> bool:
+        return isinstance(self.average, bool | np.bool_)
 
     def _forget(self) -> None:
         """Nothing of an earlier stream is left."""
@@ -144,12 +137,11 @@ class OnlineModel(KernelEstimator):
         self.n_samples_seen_ += length(X)
         self._publish()
 
-    def _rule(
-        self, X: Data, outputs: int, intercept: bool, lean: float, outside: float
-    ) -> Rule:
+    def _rule(self, X: Data, outputs: int, intercept: bool, lean: float, outside: float) -> Rule:
         scale, power = schedule(self.schedule, float(self.eta), float(self.alpha))
-        averaged = isinstance(self.average, bool | np.bool_)
-        window = (np.inf if self.average else 0.0) if averaged else float(self.average)
+        window = float(self.average)
+        if self._averages_all_or_nothing:
+            window = np.inf if self.average else 0.0
         return Rule(
             scale, power, float(self.alpha), self.update == "implicit", bool(intercept),
             float(lean), float(outside), window, self._count(X, outputs), REMOVALS[self.removal],
@@ -186,9 +178,9 @@ class OnlineModel(KernelEstimator):
     def _publish(self) -> None:
         """Attributes that tell what has been learned, and what files hold of where it stands."""
         state = self._state
-        averaged = not (isinstance(self.average, bool | np.bool_) and not self.average)
+        averaged = bool(self.average)
         coef = (state.mean if averaged else state.coef).T
-        intercept = state.mean_intercept if averaged else state.intercept
+        intercept: Any = state.mean_intercept if averaged else state.intercept
         if coef.shape[1] == 1:
             coef, intercept = coef[:, 0], float(intercept[0])
         self.X_fit_, self.dual_coef_, self.intercept_ = self._kept.X, coef.copy(), intercept

@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 
 from ..data import Data, length
 from ..losses.base import Dual, Piecewise
-from .common import all_or_nothing, check_data, check_number
+from .common import all_or_nothing, check_data, check_number, check_stream_weights
 from .online_base import OnlineModel
 
 
@@ -111,7 +111,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
         self._check_parameters()
         check_number("nu", self.nu, "in (0, 1)", lambda nu: 0 < nu < 1)
         X = check_data(self, X, self.kernel, reset=first)
-        weights = self._check_stream_weights(X, sample_weight)
+        weights = check_stream_weights(X, sample_weight, begun=not first)
         if first:
             self._begin(X, 1, 0.0)
         y = np.zeros((length(X), 1))

@@ -24,12 +24,13 @@ from .common import (
     check_weights,
 )
 from .kept import KEPT, KeepsSamples, unseen
+from .recursive import StreamedRidge
 
 SOLVERS = ("auto", *auto.SOLVERS)
 
 
 @dataclass(eq=False, repr=False)
-class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
+class KernelRidge(MultiOutputMixin, Regressor, StreamedRidge, KeepsSamples, KernelByName):
     r"""Kernel ridge regression.
 
     .. math:: \min_{f \in H_k} \sum_i w_i (y_i - f(x_i))^2 + \alpha \|f\|^2
@@ -102,7 +103,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
     plan: Plan | None = None
     random_state: Any = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum")
+    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum", "_stream")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
@@ -260,6 +261,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
 
         What phi(x) has beside the features of the training samples stays as uncertain as it was.
         """
+        self._find_axes()
         alphas, s = self._different(np.asarray(self._noise)), np.asarray(self._spectrum)[:, None]
         total = s + alphas
         share = np.divide(alphas, total, where=total > 0, out=np.ones_like(total))

@@ -209,7 +209,15 @@ def check_stream_labels(estimator: Any, X: Data, y: Any, classes: Any, first: bo
 
 def check_stream_weights(X: Data, sample_weight: Any, begun: bool) -> np.ndarray:
     """Weights, all of which may be 0 in a later part of a stream."""
-    weights = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    if sample_weight is None or isinstance(sample_weight, Real):
+        weights = np.full(length(X), 1.0 if sample_weight is None else float(sample_weight))
+    else:
+        options = {"ensure_2d": False, "input_name": "sample_weight", "copy": True}
+        weights = check_array(sample_weight, dtype=np.float64, **options)
+    if weights.shape != (length(X),):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}, and there are {length(X)} samples."
+        )
     if np.any(weights < 0) or not (begun or np.any(weights > 0)):
         raise ValueError("sample_weight must be >= 0, and not all zero.")
     return weights

@@ -157,7 +157,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     @property
     def epsilon_(self) -> float:
         """The half width of the tube."""
-        return float(self._iterate[5])
+        return float(self._iterate[6 if self.average else 5])
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data) -> np.ndarray:

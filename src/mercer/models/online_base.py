@@ -118,6 +118,7 @@ class OnlineModel(KernelEstimator):
             )
         if rule.window > 0 and not state.mean.shape[1]:
             state.mean, state.mean_intercept = state.coef, state.intercept
+            state.mean_tube = state.tube
         if self.removal == "merge" and len(state.gram) != rule.budget:
             state = state.known(kept.gram(), rule.budget)
         # the loops write into this matrix: if anything fails, the state as it was has none
@@ -186,13 +187,28 @@ class OnlineModel(KernelEstimator):
         self.X_fit_, self.dual_coef_, self.intercept_ = self._kept.X, coef.copy(), intercept
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         self._iterate = (
-            state.coef, state.mean, state.intercept, state.mean_intercept, state.time, state.tube
+            state.coef, state.mean, state.intercept, state.mean_intercept,
+            state.time, state.tube, state.mean_tube,
         )  # fmt: skip
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
+        *arrays, time, tube, mean_tube = self._iterate
+        coef, mean, intercept, mean_intercept = (np.array(a, dtype=np.float64) for a in arrays)
+        m, outputs = length(self.X_fit_), len(intercept)
+        whole, none = (outputs, m), (outputs, 0)
+        if not (
+            coef.shape == whole
+            and mean.shape in (whole, none)
+            and intercept.shape == mean_intercept.shape == (outputs,)
+            and np.size(self.dual_coef_) == coef.size
+            and all(np.all(np.isfinite(part)) for part in self._iterate)
+        ):
+            raise ValueError("the state of an online model does not fit together.")
         self._kept = KeptSamples(self.kernel_, self.X_fit_)
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         diag = self.kernel_.diag(self.kernel_.prepare(self.X_fit_)).astype(np.float64)
-        none = np.zeros(0, dtype=np.int64)
-        self._state = Expansion(*self._iterate, diag, np.zeros((0, 0)), none)
+        self._state = Expansion(
+            coef, mean, intercept, mean_intercept, float(time), float(tube), float(mean_tube),
+            diag, np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
+        )  # fmt: skip

@@ -56,8 +56,8 @@ class Expansion:
         The coefficients of the last iterate, and of the average; (outputs, 0) if there is none.
     intercept, mean_intercept : ndarray of shape (outputs,)
         b, likewise.
-    time, tube : float
-        The sum of all weights so far, and the half width of the tube of the loss.
+    time, tube, mean_tube : float
+        The sum of all weights so far; the half width of the tube of the loss, and its average.
     diag : ndarray of shape (m,)
         k(x_i, x_i).
     gram, slots : ndarray
@@ -71,6 +71,7 @@ class Expansion:
     mean_intercept: np.ndarray
     time: float
     tube: float
+    mean_tube: float
     diag: np.ndarray
     gram: np.ndarray
     slots: np.ndarray
@@ -80,7 +81,7 @@ class Expansion:
         """That of f = 0."""
         none, zero = np.zeros((outputs, 0)), np.zeros(outputs)
         return cls(
-            none, none, zero, zero.copy(), 0.0, tube,
+            none, none, zero, zero.copy(), 0.0, tube, tube,
             np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
         )  # fmt: skip
 
@@ -144,7 +145,7 @@ def take_in(
         np.hstack([state.mean, np.zeros((outputs, n))]) if averaged else state.mean,
         state.intercept.copy(),
         state.mean_intercept.copy(),
-        np.array([state.time, state.tube]),
+        np.array([state.time, state.tube, state.mean_tube]),
         np.concatenate([np.ones(m, dtype=bool), np.zeros(n, dtype=bool)]),
         np.empty(m + n),
         np.empty(m + n),
@@ -174,6 +175,7 @@ def take_in(
             now.mean_intercept,
             float(now.clock[0]),
             float(now.clock[1]),
+            float(now.clock[2]),
             values.diag[places],
             gram,
             slots,

@@ -63,7 +63,7 @@ class Iterate(NamedTuple):
     mean: np.ndarray  # the same, or (outputs, 0)
     intercept: np.ndarray
     mean_intercept: np.ndarray
-    clock: np.ndarray  # the sum of weights so far, and the half width of the tube
+    clock: np.ndarray  # the sum of weights so far, the half width of the tube, and its average
     alive: np.ndarray  # (m + n,)
     energy: np.ndarray  # room for numbers of all places
     row: np.ndarray
@@ -279,6 +279,7 @@ def average(rule, weight, state, new):
         for a in range(new + 1):
             mean[a] += share * (coef[a] - mean[a])
         state.mean_intercept[j] += share * (state.intercept[j] - state.mean_intercept[j])
+    state.clock[2] += share * (state.clock[1] - state.clock[2])
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ from ..losses.classification import Logistic, Multinomial
 from .by_loss import best_class
 from .common import Classifier, all_or_nothing
 from .machine import RepresenterMachine
-from .recursive import StreamedLogistic
+from .recursive_logistic import StreamedLogistic
 
 
 @dataclass(eq=False, repr=False)

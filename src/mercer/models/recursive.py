@@ -1,4 +1,4 @@
-"""Streams for models on features: recursive ridge and logistic regression (``partial_fit``)."""
+"""Streams for models on features, and recursive ridge regression (``partial_fit``)."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.approximate.rules import Approximated
 from ..kernels.base import Kernel
 from ..ownership import owned
-from ..solvers.recursive import Posterior, RidgeMoments
-from ..solvers.representer import MachineSolution
-from .common import (
-    all_or_nothing,
-    check_data,
-    check_stream_labels,
-    check_stream_weights,
-    check_targets,
-)
+from ..solvers.recursive import RidgeMoments
+from .common import all_or_nothing, check_data, check_stream_weights, check_targets
 from .kept import few_gram
 
-_MOST = 20_000  # features of which a matrix is kept
+_LANDMARKS = 500  # of kernels that have too many features, unless a plan says something else
+_MOST = 5_000  # features of its own with which a kernel is taken as it is
+
+
+def _is_given(model: Any) -> bool:
+    """Is the kernel itself given, and not a matrix of its values?"""
+    return not (isinstance(model.kernel, str) and model.kernel == "precomputed")
 
 
 class StreamedFeatures:
     """What models share that see a stream through the features of a kernel, and keep few samples.
 
     Landmarks, and parameters of the kernel that depend on data, come from the first chunk, unless
-    they are given.
+    they are given. A kernel without few features is seen through 500 landmarks.
     """
 
     kernel: Any
@@ -52,17 +51,13 @@ class StreamedFeatures:
     def _begin(self, X: Data) -> None:
         """The kernel with its features."""
         kernel, plan = self._as_kernel(X), self.plan or Plan()
-        if plan.few is not None and not isinstance(kernel, Nystrom | Approximated):
-            kernel = plan.through(kernel)
+        if not isinstance(kernel, Nystrom | Approximated):
+            known = kernel.resolve(X)
+            count = known.n_features(known.prepare(X))
+            if count is None or count > (_MOST if plan.few is None else plan.few):
+                plan = plan.replace(rank=_LANDMARKS) if plan.few is None else plan
+                kernel = plan.through(kernel)
         self.kernel_ = kernel.resolve(X)
-        count = self.kernel_.n_features(self.kernel_.prepare(X))
-        if count is None or count > _MOST:
-            raise ValueError(
-                f"partial_fit needs a kernel with few features, and {kernel!r} has "
-                f"{'infinitely many' if count is None else count}; give the model "
-                f"plan=Plan(rank=500), whose landmarks come from the first chunk, "
-                f"plan=Plan(features=RandomFourier(500)), or kernel=Nystrom(kernel, landmarks)."
-            )
         self.n_samples_seen_ = 0
         if isinstance(self.kernel_, Nystrom):
             self.X_fit_ = owned(self.kernel_.reference)
@@ -98,16 +93,16 @@ class StreamedRidge(StreamedFeatures):
     _axes: Any
     _spectrum: Any
 
-    @available_if(lambda self: "alpha" in self.get_params(deep=False))  # not where it is chosen
+    @available_if(lambda self: _is_given(self) and "alpha" in self.get_params(deep=False))
     @all_or_nothing
     def partial_fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Go on with more samples, in memory that does not grow with their number.
 
-        The kernel needs finitely many features: landmarks, of a :class:`~mercer.Nystrom` kernel or
-        of ``Plan(rank=M)``, which the first chunk supplies; random ones,
-        ``Plan(features=RandomFourier(M))``; or its own. Phi' W Phi and Phi' W y are added up, so
-        the result is that of :meth:`fit` on all samples with the same features, to rounding. What
-        :meth:`fit` has found before is not a part of the stream.
+        The kernel is seen through finitely many features: those of a :class:`~mercer.Nystrom`
+        kernel; of the plan, ``Plan(rank=M)`` or ``Plan(features=RandomFourier(M))``; its own, if
+        these are few; or of 500 landmarks. Landmarks come from the first chunk. Phi' W Phi and
+        Phi' W y are added up, so the result is that of :meth:`fit` on all samples with the same
+        features, to rounding. What :meth:`fit` has found before is not a part of the stream.
         """
         first = self._first()
         X = check_data(self, X, self.kernel, reset=first, keep=False)
@@ -143,83 +138,3 @@ class StreamedRidge(StreamedFeatures):
             landmarks = isinstance(self.kernel_, Nystrom)
             span = LandmarkSpan(self.gram_) if landmarks else SampleSpan(self.gram_)
             self._spectrum, self._axes = span.axes(self._stream[0])
-
-
-class StreamedLogistic(StreamedFeatures):
-    """``partial_fit`` of kernel logistic regression."""
-
-    alpha: float
-    fit_intercept: bool
-    class_weight: Any
-    tol: float
-    max_iter: int | None
-    classes_: np.ndarray
-    dual_coef_: np.ndarray
-    _likelihood: Any
-    _check_parameters: Any
-    _targets: Any
-    _weights: Any
-
-    @all_or_nothing
-    def partial_fit(self, X: Data, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more samples, in memory that does not grow with their number.
-
-        The kernel needs finitely many features, as for :meth:`KernelRidge.partial_fit`. A normal
-        distribution of their weights, with a precision matrix of order M (times the number of
-        classes, if there are more than two), stands for all chunks before; it is exact for the
-        first one, whose result is that of :meth:`fit`, and better the longer chunks are.
-
-        Parameters
-        ----------
-        X, y : data, array
-            Samples and labels.
-        classes : array, optional
-            All classes there will be, in the first call; by default those of its labels.
-        sample_weight : array, optional
-            Weights of the samples.
-        """
-        first = self._first()
-        self._check_parameters()
-        X = check_data(self, X, self.kernel, reset=first, keep=False)
-        codes = check_stream_labels(self, X, y, classes, first)
-        weights = check_stream_weights(X, sample_weight, begun=not first)
-        if self.class_weight is not None:
-            weights = weights * self._class_factors()[codes]
-        if first:
-            vars(self).pop("X_fit_", None)
-            self._begin(X)
-        phi = self._phi(X)
-        several = len(self.classes_) > 2
-        self._targets = codes
-        loss, targets = self._likelihood()
-        intercept = bool(self.fit_intercept)
-        if first:
-            outputs = len(self.classes_) if several else 1
-            require_memory(
-                8.0 * (outputs * (phi.shape[1] + 1)) ** 2 * 3, "precision matrices of the weights"
-            )
-            seen = Posterior.prior(phi.shape[1], outputs, float(self.alpha), intercept)
-        else:
-            seen = Posterior(*self._stream)
-        full = np.column_stack([phi, np.ones(len(phi))]) if intercept else phi
-        seen, solution = seen.take_in(full, targets, weights, loss, self.tol, self.max_iter or 100)
-        solution.warn()
-        W = seen.mean[:-1] if intercept else seen.mean
-        b = seen.mean[-1] if intercept else np.zeros(W.shape[1])
-        coef = self._spanned(X).combine(W)
-        self._stream, self._targets, self._weights = tuple(seen), None, None
-        self.dual_coef_ = coef if several else coef[:, 0]
-        self.intercept_ = b if several else float(b[0])
-        self.n_iter_ = max(solution.n_iter, 1)
-        self.solution_ = MachineSolution(
-            coef, solution.converged, solution.n_iter, solution.message, solution.stats, intercept=b
-        )
-        return self
-
-    def _class_factors(self) -> np.ndarray:
-        if not isinstance(self.class_weight, dict):
-            raise ValueError(
-                f"class_weight={self.class_weight!r} depends on all labels; for partial_fit, give "
-                f"a dict of factors."
-            )
-        return np.array([float(self.class_weight.get(c, 1.0)) for c in self.classes_.tolist()])

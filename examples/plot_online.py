@@ -4,8 +4,8 @@ Learning from a stream that drifts
 
 :class:`mercer.OnlineKernelMachine` sees each sample once, moves by one step, and keeps no more
 samples than its budget allows. With steps :math:`\eta / \sqrt t` it comes to rest, which is right
-for data that stay alike. With constant steps and a penalty it forgets what it saw some 1 / (alpha eta)
-samples ago, and follows data that change.
+for data that stay alike. With constant steps and a penalty it forgets what it saw some
+1 / (alpha eta) samples ago, and follows data that change.
 """
 
 import matplotlib.pyplot as plt

@@ -340,6 +340,21 @@ def test_a_refused_chunk_changes_nothing(data):
     np.testing.assert_allclose(model.partial_fit(X[300:], y[300:]).predict(X), expected, atol=1e-9)
 
 
+def test_parameters_may_change_along_the_stream(data):
+    """Averages begin and end, budgets grow, removals change; a budget too large is refused."""
+    X, y, _ = data
+    model = OnlineKernelMachine(Gaussian(0.5), budget=20)
+    for options in (
+        {"average": False}, {"average": 50.0}, {"removal": "oldest"}, {"budget": 35},
+        {"average": False, "removal": "merge"}, {"average": True}, {"schedule": "constant"},
+    ):  # fmt: skip
+        model.set_params(**options).partial_fit(X, y)
+        assert np.all(np.isfinite(model.predict(X)))
+    assert len(model.X_fit_) == 35
+    with pytest.raises(MemoryError, match="merge"):
+        model.set_params(budget=10**8).partial_fit(X, y)
+
+
 def test_the_callers_data_may_change(data):
     X, y, _ = data
     given = X.copy()

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
-from ..engine.memory import memory_words, parse_memory
+from ..engine.memory import memory_words, parse_memory, require_memory
 from ..engine.threads import go_on
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
@@ -116,10 +116,13 @@ class OnlineModel(KernelEstimator):
                 f"budget must be at least {len(kept)}, the number of samples that are kept "
                 f"already, got {rule.budget}; fit again with a smaller one."
             )
-        if rule.window > 0 and not state.mean.shape[1]:
+        if rule.window == 0:
+            state.mean = state.mean[:, :0]
+        elif not state.mean.shape[1]:  # the average begins now
             state.mean, state.mean_intercept = state.coef, state.intercept
             state.mean_tube = state.tube
         if self.removal == "merge" and len(state.gram) != rule.budget:
+            require_memory(8.0 * rule.budget**2, "removal='merge' with this budget")
             state = state.known(kept.gram(), rule.budget)
         # the loops write into this matrix: if anything fails, the state as it was has none
         self._state.gram = np.zeros((0, 0))

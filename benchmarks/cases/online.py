@@ -107,13 +107,14 @@ CASES = [
             {"n": 10_000, "budget": 500, "peers": True, "options": options},
             {"n": 4_000, "budget": 500, "peers": True, "options": options},
             {"n": 200, "budget": 50, "peers": True, "options": options},
-            time=Target(speed=speed),
+            time=Target(speed=5.0),
+            versus={LOOP: Target(speed=speed)},
             accuracy=Accuracy("share of wrong labels", wrong),
             rounds=3,
         )
         for name, words, options, speed, wrong in (
-            ("norma", "NORMA, hinge loss,", _NORMA, 5.0, 0.5),
-            ("merged", "hinge loss", {}, 3.0, 0.25),
+            ("norma", "NORMA, hinge loss,", _NORMA, 4.0, 0.5),
+            ("merged", "hinge loss", {}, 2.0, 0.25),
         )
     ),
     Case(

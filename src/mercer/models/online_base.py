@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
-from ..engine.threads import go_on
-from ..gram.tiles import evaluate
+from ..engine.threads import go_on, one_blas_thread
+from ..gram.tiles import diagonal
 from ..kernels.base import Kernel
 from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
@@ -127,16 +127,17 @@ class OnlineModel(KernelEstimator):
         # the loops write into this matrix: if anything fails, the state as it was has none
         self._state.gram = np.zeros((0, 0))
         step = max(min(_BLOCK, rule.budget), _LEAST)
-        for start in range(0, length(X), step):
-            go_on()
-            rows = slice(start, min(start + step, length(X)))
-            block = take(X, rows)
-            P = self.kernel_.prepare(block)
-            state, places = take_in(
-                state, rule, loss, y[rows], weights[rows],
-                kept.cross(P), evaluate(self.kernel_, P, P), self.kernel_.diag(P),
-            )  # fmt: skip
-            kept = kept.replaced(places, block, P)
+        with one_blas_thread():
+            for start in range(0, length(X), step):
+                go_on()
+                rows = slice(start, min(start + step, length(X)))
+                block = take(X, rows)
+                P = self.kernel_.prepare(block)
+                state, places = take_in(
+                    state, rule, loss, y[rows], weights[rows],
+                    kept.cross(P), kept.within(P), diagonal(self.kernel_, P),
+                )  # fmt: skip
+                kept = kept.replaced(places, block, P)
         self._kept, self._state = kept, state
         self.n_samples_seen_ += length(X)
         self._publish()

@@ -13,6 +13,7 @@ from ..ownership import owned
 from .common import on_vectors
 
 _PIECES = 8  # prepared parts that are looked at one by one before all are prepared again
+_ALONE = 2**18  # kernel values of vectors
 
 
 class KeptSamples:
@@ -37,8 +38,21 @@ class KeptSamples:
 
     def cross(self, P: Data) -> np.ndarray:
         """Kernel values of prepared samples, one row each, with those that are kept."""
-        blocks = [evaluate(self.kernel, P, piece) for piece in self._pieces]
+        blocks = [self._values(P, piece) for piece in self._pieces]
+        if len(blocks) == 1:
+            return blocks[0]
         return np.hstack(blocks) if blocks else np.zeros((length(P), 0))
+
+    def within(self, P: Data) -> np.ndarray:
+        """Kernel values of prepared samples with each other."""
+        return self._values(P, P)
+
+    def _values(self, P: Data, Q: Data) -> np.ndarray:
+        """In one tile, on this thread, where waking others takes as long as the work."""
+        n, m = length(P), length(Q)
+        if self._most == 1 and n * m <= _ALONE:
+            return self.kernel.tiles(P, Q)(slice(0, n), slice(0, m))
+        return evaluate(self.kernel, P, Q)
 
     def gram(self) -> np.ndarray:
         """Kernel values of those that are kept."""

@@ -351,6 +351,9 @@ def test_parameters_may_change_along_the_stream(data):
         model.set_params(**options).partial_fit(X, y)
         assert np.all(np.isfinite(model.predict(X)))
     assert len(model.X_fit_) == 35
+    with pytest.raises(ValueError, match="other targets"):
+        model.set_params(loss="hinge").partial_fit(X, y > 0)
+    model.set_params(loss="huber").partial_fit(X, y)
     with pytest.raises(MemoryError, match="merge"):
         model.set_params(budget=10**8).partial_fit(X, y)
 

@@ -177,7 +177,12 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         self._check_parameters()
         loss = copy_params(as_loss(self.loss))
         outside = self._check_nu(loss)
-        X = check_data(self, X, self.kernel, reset=first)
+        if not first and loss.targets != self.loss_.targets:
+            raise ValueError(
+                f"loss={self.loss!r} is for other targets than {self.loss_!r}, with which the "
+                f"stream began; use fit to begin anew."
+            )
+        X = check_data(self, X, self.kernel, reset=first, keep=False)
         labels = loss.targets in ("sign", "classes")
         if labels:
             y = check_stream_labels(self, X, y, classes, first)

@@ -119,7 +119,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
         first = not hasattr(self, "_state")
         self._check_parameters()
         check_number("nu", self.nu, "in (0, 1)", lambda nu: 0 < nu < 1)
-        X = check_data(self, X, self.kernel, reset=first)
+        X = check_data(self, X, self.kernel, reset=first, keep=False)
         weights = check_stream_weights(X, sample_weight, begun=not first)
         if first:
             self._begin(X, 1, 0.0)

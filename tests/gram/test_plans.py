@@ -15,6 +15,8 @@ SENTENCE = "Memory and threads to use, and how K is stored"
 WITHOUT = {  # no kernel matrix of their own
     "CCA",  # linear
     "ConformalRegressor",  # that of the regressor inside, which has a plan
+    "OnlineKernelMachine",  # a few samples at a time
+    "OnlineOneClassSVM",
 }
 K = Gaussian(1.0)
 rng = np.random.default_rng(0)

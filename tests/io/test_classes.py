@@ -29,6 +29,7 @@ REGRESSION = {
     "LSSVR": mercer.LSSVR(),
     "MultiOutputKernelRidge": mercer.MultiOutputKernelRidge(0.1, kernel=Gaussian()),
     "NuSVR": mercer.NuSVR(),
+    "OnlineKernelMachine": mercer.OnlineKernelMachine(Gaussian(), "huber", budget=10),
     "SVR": mercer.SVR(),
     "SemiparametricRidge": mercer.SemiparametricRidge(Gaussian(), alpha=0.1),
     "SmoothingSpline": mercer.SmoothingSpline(),
@@ -51,6 +52,7 @@ OTHERS = {
     "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
     "SpectralClustering": lambda: mercer.SpectralClustering(2, random_state=0).fit(X),
+    "OnlineOneClassSVM": lambda: mercer.OnlineOneClassSVM(budget=10).fit(X),
 }
 RESULTS = {
     "DirichletPrior": lambda: mercer.DirichletPrior([0.5, 2.0]),

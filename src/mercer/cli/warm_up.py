@@ -80,6 +80,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
     job(m.SVC().fit, large[:900], np.digitize(noisy[:900], [-0.5, 0.5]))
     job(m.SVC().fit, (large[:900] > 0).astype(float), noisy[:900] > 0)
     job(m.OneClassSVM().fit, X)
+    job(m.OnlineKernelMachine(loss="logistic", budget=20).fit, X, two)
     job(m.SVC(kernel=m.Spectrum(2)).fit, _STRINGS, [0, 0, 1, 1])
     long = ["".join(rng.choice(list("ACGT"), 80)) for _ in range(60)]
     both(m.Spectrum(8), long)

@@ -31,6 +31,7 @@ _SHAPES: dict[str, dict[str, str]] = {
     "SplineModel": {"points_": "n d", "center_": "d"},
     "RepresenterMachine": {**_REGRESSION, "intercept_": "t?"},
     "LeastSquaresMachine": {**_REGRESSION, "intercept_": "t?"},
+    "OnlineModel": {**_REGRESSION, "intercept_": "t?"},
     "MultiOutputKernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
     "ConditionalEmbedding": {"X_fit_": "n", "Y_fit_": "n", "dual_coef_": "n t?"},
     "KernelPCA": {
@@ -114,7 +115,12 @@ def _check_counts(model: Any) -> None:
     if width is not None and not isinstance(width, int):
         raise Unreadable("holds a model of a strange number of features.")
     seen = getattr(model, "n_samples_seen_", None)
-    if seen is not None and hasattr(model, "X_fit_") and not seen >= length(model.X_fit_):
+    streamed = getattr(model, "_stream", None) is not None  # its landmarks may be more
+    if (
+        seen is not None
+        and hasattr(model, "X_fit_")
+        and not (streamed or seen >= length(model.X_fit_))
+    ):
         raise Unreadable("holds a model with more samples than it was fitted to.")
     support = getattr(model, "n_support_", None)
     if support is not None:

@@ -19,6 +19,8 @@ FLAT = {
     "machine": "KernelMachine",
     "multioutput": "MultiOutputKernelRidge",
     "novelty": "OneClassSVM",
+    "online": "OnlineKernelMachine",
+    "online_novelty": "OnlineOneClassSVM",
     "pca": "KernelPCA",
     "preimage": "LearnedPreImage",
     "quantile": "KernelQuantileRegressor",

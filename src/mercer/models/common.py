@@ -211,6 +211,46 @@ def check_labels(estimator: Any, X: Data, y: Any) -> tuple[np.ndarray, np.ndarra
     return y, codes
 
 
+def check_stream_labels(estimator: Any, X: Data, y: Any, classes: Any, first: bool) -> np.ndarray:
+    """Labels of a part of a stream as codes of ``classes_``, which the first call sets."""
+    y = column_or_1d(check_targets(estimator, X, y, None), warn=True)
+    check_classification_targets(y)
+    given = None if classes is None else np.unique(classes)
+    if first:
+        estimator.classes_ = np.unique(y) if given is None else given
+        if len(estimator.classes_) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; name all of them in the first "
+                f"call of partial_fit, classes=[...]; got {len(estimator.classes_)} class"
+            )
+    known: np.ndarray = estimator.classes_
+    if given is not None and not np.array_equal(given, known):
+        raise ValueError(f"classes must be those of the first call, {known.tolist()}.")
+    strange = ~np.isin(y, known)
+    if strange.any():
+        raise ValueError(
+            f"y has the label {y[strange].tolist()[0]!r}, which is none of {known.tolist()}; name "
+            f"all classes in the first call of partial_fit, classes=[...]."
+        )
+    return np.searchsorted(known, y)
+
+
+def check_stream_weights(X: Data, sample_weight: Any, begun: bool) -> np.ndarray:
+    """Weights, all of which may be 0 in a later part of a stream."""
+    if sample_weight is None or isinstance(sample_weight, Real):
+        weights = np.full(length(X), 1.0 if sample_weight is None else float(sample_weight))
+    else:
+        options = {"ensure_2d": False, "input_name": "sample_weight", "copy": True}
+        weights = check_array(sample_weight, dtype=np.float64, **options)
+    if weights.shape != (length(X),):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}, and there are {length(X)} samples."
+        )
+    if np.any(weights < 0) or not (begun or np.any(weights > 0)):
+        raise ValueError("sample_weight must be >= 0, and not all zero.")
+    return weights
+
+
 def check_class_weights(classes: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
     """Refuse classes without weight."""
     empty = np.bincount(codes, weights) == 0

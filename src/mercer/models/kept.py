@@ -71,6 +71,7 @@ class KeepsSamples:
 
     def _keep_samples(self, gram: Any, X: Data) -> Span | None:
         """Keep X, or a few samples that span the same functions, and those are returned."""
+        vars(self).pop("_stream", None)  # of an earlier partial_fit
         span: Span | None = None if self._keeps_all and not gram.streamed else gram.span()
         self._keep_span(span, gram, X)
         return span
@@ -82,7 +83,8 @@ class KeepsSamples:
 
     @property
     def _has_all(self) -> bool:
-        return length(self.X_fit_) >= self.n_samples_seen_
+        streamed = getattr(self, "_stream", None) is not None
+        return not streamed and length(self.X_fit_) >= self.n_samples_seen_
 
     def _need_all(self, what: str, remedy: str) -> None:
         """Refuse what needs samples that were not kept."""

@@ -12,13 +12,15 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
+from .by_loss import best_class
 from .common import Classifier, all_or_nothing
-from .machine import RepresenterMachine, best_class
+from .machine import RepresenterMachine
+from .recursive_logistic import RecursiveLogistic
 from .streamed import Watched
 
 
 @dataclass(eq=False, repr=False)
-class KernelLogisticRegression(Classifier, Watched, RepresenterMachine):
+class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, RepresenterMachine):
     r"""Kernel logistic regression.
 
     .. math:: \min_{f_k \in H,\, b_k} -\sum_i w_i \log p(y_i \mid x_i)
@@ -92,7 +94,7 @@ class KernelLogisticRegression(Classifier, Watched, RepresenterMachine):
     max_iter: int | None = None
     plan: Plan | None = None
 
-    saved_state = (*RepresenterMachine.saved_state, "classes_")
+    saved_state = (*RepresenterMachine.saved_state, "classes_", "_stream")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:

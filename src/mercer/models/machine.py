@@ -6,9 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..chunks.base import Chunks
@@ -20,6 +17,7 @@ from ..params import copy_params
 from ..rkhs.function import RKHSFunction
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
+from .by_loss import ByLoss
 from .common import (
     KernelEstimator,
     all_or_nothing,
@@ -29,7 +27,6 @@ from .common import (
     check_number,
     check_targets,
     check_weights,
-    without_masks,
 )
 from .kept import KEPT, KeepsSamples
 from .streamed import Watched, as_chunks, coded, head, machine_by_passes, surveyed
@@ -64,12 +61,16 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         return self._function(self.dual_coef_)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _check_X(self, X: Data) -> Data:
-        """Samples; parameters are checked before any work. Of chunks the first ones tell."""
+    def _check_parameters(self) -> None:
+        """Before any work."""
         check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         if self.max_iter is not None and not self.max_iter >= 1:
             raise ValueError(f"max_iter must be None or >= 1, got {self.max_iter!r}.")
+
+    def _check_X(self, X: Data) -> Data:
+        """Samples; of chunks the first ones tell."""
+        self._check_parameters()
         checked = check_data(self, head(X), self.kernel, reset=True)
         return X if isinstance(X, Chunks) else checked
 
@@ -191,12 +192,8 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         )
 
 
-def _on_labels(machine: Any) -> bool:
-    return as_loss(machine.loss).targets in ("sign", "classes")
-
-
 @dataclass(eq=False, repr=False)
-class KernelMachine(Watched, RepresenterMachine):
+class KernelMachine(ByLoss, Watched, RepresenterMachine):
     r"""Learning with any loss and the norm of an RKHS.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i L(y_i, f(x_i) + b)
@@ -285,20 +282,6 @@ class KernelMachine(Watched, RepresenterMachine):
 
     saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        try:
-            kind = as_loss(self.loss).targets
-        except ValueError:  # fit will say so
-            kind = "real"
-        if kind in ("sign", "classes"):
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        else:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-            tags.target_tags.positive_only = kind == "count"
-        return tags
-
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets or labels y, and weights.
@@ -346,36 +329,3 @@ class KernelMachine(Watched, RepresenterMachine):
         if self._targets is None:  # they come with the samples
             return [None for _ in ones]
         return [np.where(self._targets == one, 1.0, -1.0) for one in ones]
-
-    def _two_sided(self, f: np.ndarray) -> np.ndarray:
-        """One score for two classes."""
-        return f[:, 1] - f[:, 0] if f.ndim == 2 and f.shape[1] == 2 else f
-
-    @available_if(_on_labels)
-    def decision_function(self, X: Data) -> np.ndarray:
-        """f(x) + b, of losses for classes: shape (m,), or one column per class if there are more.
-
-        The joint loss has two functions for two classes, which differ by their sign.
-        """
-        return self._two_sided(self._values(X))
-
-    def predict(self, X: Data) -> np.ndarray:
-        """Numbers, classes, or the mean of counts, as the loss has it (``loss.prediction``)."""
-        f = self._values(X)
-        labels = self.loss_.targets in ("sign", "classes")
-        return self.classes_[best_class(f)] if labels else self.loss_.prediction(f)
-
-    @without_masks
-    def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of numbers, accuracy of classes, the part of the deviance explained of counts."""
-        predicted = self.predict(X)
-        kind = self.loss_.targets
-        if kind == "count":
-            return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
-        metric = r2_score if kind == "real" else accuracy_score
-        return float(metric(y, predicted, sample_weight=sample_weight))
-
-
-def best_class(f: np.ndarray) -> np.ndarray:
-    """The place of the class with the largest score."""
-    return (f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)

@@ -24,13 +24,14 @@ from .common import (
     check_weights,
 )
 from .kept import KEPT, KeepsSamples, unseen
+from .recursive import RecursiveRidge
 from .streamed import Watched, as_chunks, head, ridge_by_passes, surveyed
 
 SOLVERS = ("auto", *auto.SOLVERS, "falkon")
 
 
 @dataclass(eq=False, repr=False)
-class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByName):
+class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Watched, KernelByName):
     r"""Kernel ridge regression.
 
     .. math:: \min_{f \in H_k} \sum_i w_i (y_i - f(x_i))^2 + \alpha \|f\|^2
@@ -58,8 +59,8 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByNa
         own is called as ``solver(gram, Y, alpha, weights, tol=tol, rng=rng)`` and returns a
         :class:`~mercer.solvers.Solution`.
     tol : float
-        Relative residual of every target at which ``"cg"`` stops. Where features are streamed: by how much the
-        objective may exceed its minimum, as a part of what f explains.
+        Relative residual of every target at which ``"cg"`` stops. Where features are streamed: by
+        how much the objective may exceed its minimum, as a part of what f explains.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
@@ -115,7 +116,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByNa
     plan: Plan | None = None
     random_state: Any = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum")
+    saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum", "_stream")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
@@ -205,11 +206,6 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByNa
         check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
         cross = self.gram_.cross(X)
-        if not self._has_all and self._axes is None:
-            raise ValueError(
-                'variances need the matrix Phi\' W Phi, which solver="falkon" does not form; fit '
-                'with solver="primal".'
-            )
         if not self._has_all:
             return self._variance_in_features(X, cross)
         alphas, noise = self._noise_diagonals()
@@ -300,6 +296,7 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByNa
 
         What phi(x) has beside the features of the training samples stays as uncertain as it was.
         """
+        self._find_axes()
         alphas, s = self._different(np.asarray(self._noise)), np.asarray(self._spectrum)[:, None]
         total = s + alphas
         share = np.divide(alphas, total, where=total > 0, out=np.ones_like(total))

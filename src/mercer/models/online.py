@@ -1,0 +1,218 @@
+"""Online learning with any loss: NORMA and its implicit form, within a budget."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import column_or_1d
+
+from ..data import Data
+from ..losses.classification import Logistic, Multinomial
+from ..losses.named import as_loss
+from ..params import copy_params
+from .by_loss import ByLoss
+from .common import (
+    all_or_nothing,
+    check_data,
+    check_number,
+    check_stream_labels,
+    check_stream_weights,
+    check_targets,
+)
+from .logistic import _probabilities
+from .online_base import OnlineModel
+
+
+def _has_probabilities(machine: Any) -> bool:
+    return isinstance(as_loss(machine.loss), Logistic | Multinomial)
+
+
+@dataclass(eq=False, repr=False)
+class OnlineKernelMachine(ByLoss, OnlineModel):
+    r"""Learning with any loss, sample by sample, in memory that does not grow.
+
+    .. math:: \min_{f \in H_k,\, b} \mathrm{E}\, L(y, f(x) + b) + \tfrac{\alpha}{2} \|f\|^2
+
+    Sample t moves f and b by one step of size :math:`\eta_t`,
+
+    .. math:: (f_t, b_t) = \arg\min_{f, b} \tfrac12 \|f - f_{t-1}\|^2 + \tfrac12 (b - b_{t-1})^2
+              + \eta_t w_t \Big( L(y_t, f(x_t) + b) + \tfrac{\alpha}{2} \|f\|^2 \Big),
+
+    or, with ``update="explicit"``, by that of NORMA, :math:`f_t = (1 - \eta_t w_t \alpha) f_{t-1} -
+    \eta_t w_t L'(y_t, f_{t-1}(x_t) + b_{t-1})\, k(x_t, \cdot)`. An implicit step never goes beyond
+    the minimum of the loss, whatever the scale of k, of y and of outliers. Where the stream is cut
+    into calls of :meth:`partial_fit` makes no difference, but for rounding, and for parameters of
+    the kernel that depend on data, such as "median": those are fixed by the first call.
+
+    alpha is per sample: on n samples it compares with ``alpha = n alpha`` of
+    :class:`KernelMachine`.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A kernel on samples of any kind, a name known to scikit-learn, or a function of two samples.
+    loss : Loss or str
+        As in :class:`KernelMachine`: it says what is predicted.
+    alpha : float
+        Strength of the penalty, > 0. With constant steps, a sample is forgotten after about
+        1 / (alpha eta) others.
+    eta : float
+        Size of the steps, > 0; of no meaning for ``schedule="inverse"``.
+    schedule : {"sqrt", "constant", "inverse"}
+        eta / sqrt(t), for data that stay alike; eta, for those that drift; 1 / (alpha t), which
+        makes alpha the only parameter. t is the sum of the weights so far.
+    update : {"implicit", "explicit"}
+        Where the slope of the loss is taken: after the step, or before it.
+    budget : int or str
+        Samples to keep, or memory in words, ``"10 MB"``, for vectors. A step takes as many kernel
+        values.
+    removal : {"merge", "oldest", "smallest"}
+        What to do about a sample too many. ``"merge"``: the term of the new sample, or the smallest
+        other one, is projected on the one whose feature is nearest to it, whichever loses less;
+        takes a matrix of budget x budget numbers. ``"oldest"``: drop the oldest, as NORMA does.
+        ``"smallest"``: drop the other term with the smallest norm.
+    average : bool or float
+        Predict by the average of all iterates, that of time t weighted by t; a number is that of
+        the samples over which the average goes back at most.
+    nu : float, optional
+        With ``loss="epsilon_insensitive"``: the share of samples outside of the tube, whose width
+        is learned, beginning with epsilon.
+    fit_intercept : bool
+        Is there a constant b, which is not penalised?
+
+    Attributes
+    ----------
+    X_fit_, dual_coef_, intercept_
+        The samples that are kept, oldest first; coefficients c of shape (n,) or (n, k); b.
+    classes_ : ndarray
+        The classes, where the loss is one for them.
+    n_samples_seen_ : int
+        The length of the stream so far.
+    epsilon_ : float
+        The half width of the tube, with ``nu``.
+    kernel_, loss_ : Kernel, Loss
+        The kernel and the loss with every parameter a number.
+    rkhs_function_ : RKHSFunction
+        f as an element of H_k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, OnlineKernelMachine
+    >>> rng = np.random.default_rng(0)
+    >>> model = OnlineKernelMachine(Gaussian(0.5), "logistic", budget=100)
+    >>> for _ in range(20):  # a stream
+    ...     X = rng.uniform(-1, 1, (100, 2))
+    ...     model = model.partial_fit(X, X[:, 0] * X[:, 1] > 0, classes=[False, True])
+    >>> model.predict([[0.5, 0.5], [0.5, -0.5]]), len(model.X_fit_)
+    (array([ True, False]), 100)
+
+    References
+    ----------
+    Kivinen, Smola & Williamson, *Online learning with kernels*, 2004. Kulis & Bartlett, *Implicit
+    online learning*, ICML 2010. Wang, Crammer & Vucetic, *Breaking the curse of kernelization:
+    budgeted stochastic gradient descent*, 2012.
+    """
+
+    kernel: Any = "rbf"
+    loss: Any = "squared"
+    alpha: float = 1e-5
+    _: KW_ONLY
+    eta: float = 10.0
+    schedule: str = "sqrt"
+    update: str = "implicit"
+    budget: int | str = 500
+    removal: str = "merge"
+    average: bool | float = True
+    nu: float | None = None
+    fit_intercept: bool = True
+
+    saved_state = (*OnlineModel.saved_state, "loss_", "classes_")
+
+    @all_or_nothing
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """One pass over samples X, targets or labels y, and weights, from the beginning."""
+        self._forget()
+        return self._take(X, y, None, sample_weight, whole=True)
+
+    @all_or_nothing
+    def partial_fit(self, X: Data, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with more samples.
+
+        Parameters
+        ----------
+        X, y : data, array
+            Any number of samples, with targets or labels.
+        classes : array, optional
+            All classes there will be, in the first call; by default those of its labels.
+        sample_weight : array, optional
+            Factors of the steps; samples of weight 0 are passed over.
+        """
+        return self._take(X, y, classes, sample_weight, whole=False)
+
+    @property
+    def epsilon_(self) -> float:
+        """The half width of the tube."""
+        return float(self._iterate[6 if self.average else 5])
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Data) -> np.ndarray:
+        """Probabilities of losses that have them, one column per class.
+
+        Of one logistic machine against the rest for each class: scaled to a sum of one.
+        """
+        f = self._values(X)
+        if f.ndim == 1 or self.loss_.targets == "classes":
+            return _probabilities(f)
+        each = expit(f)
+        return each / each.sum(axis=1, keepdims=True)
+
+    # ---- parts -----------------------------------------------------------------------------
+    def _take(self, X: Data, y: Any, classes: Any, sample_weight: Any, whole: bool) -> Self:
+        first = not hasattr(self, "_state")
+        self._check_parameters()
+        loss = copy_params(as_loss(self.loss))
+        outside = self._check_nu(loss)
+        if not first and loss.targets != self.loss_.targets:
+            raise ValueError(
+                f"loss={self.loss!r} is for other targets than {self.loss_!r}, with which the "
+                f"stream began; use fit to begin anew."
+            )
+        X = check_data(self, X, self.kernel, reset=first, keep=False)
+        labels = loss.targets in ("sign", "classes")
+        if labels:
+            y = check_stream_labels(self, X, y, classes, first)
+        else:
+            y = column_or_1d(check_targets(self, X, y), warn=True)
+        weights = check_stream_weights(X, sample_weight, begun=not first)
+        if not labels:
+            loss.check_targets(y, weights, intercept=whole and self.fit_intercept)
+        several = labels and (len(self.classes_) > 2 or loss.targets == "classes")
+        if labels and loss.targets == "sign":
+            against = np.arange(len(self.classes_)) if several else [1]
+            y = np.where(y[:, None] == against, 1.0, -1.0)
+        else:
+            y = y.astype(np.float64)[:, None]
+        if first:
+            dual = loss.dual(y[:1])
+            tube = 0.0 if dual is None else float(dual.epsilon)
+            self._begin(X, len(self.classes_) if several else 1, tube)
+        self.loss_ = loss
+        self._learn(X, loss, y, weights, self.fit_intercept, outside=outside)
+        return self
+
+    def _check_nu(self, loss: Any) -> float:
+        """The share of samples outside of a tube that adapts; -1 if there is none."""
+        if self.nu is None:
+            return -1.0
+        check_number("nu", self.nu, "in (0, 1) or None", lambda nu: 0 < nu < 1)
+        if loss.smooth or not hasattr(loss, "epsilon"):
+            raise ValueError(
+                f'nu={self.nu!r} is for loss="epsilon_insensitive", whose tube it adapts; got '
+                f"{loss!r}."
+            )
+        return float(self.nu)

@@ -1,0 +1,218 @@
+"""What online models share: blocks of a stream, samples within a budget, predictions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..data import Data, length, take
+from ..engine.memory import memory_words, parse_memory, require_memory
+from ..engine.threads import go_on, one_blas_thread
+from ..gram.tiles import diagonal
+from ..kernels.base import Kernel
+from ..losses.base import Loss
+from ..rkhs.function import RKHSFunction
+from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule, take_in
+from ..solvers.online_loops import Rule
+from .common import SEEN, KernelEstimator, check_data, check_number
+from .online_samples import KeptSamples
+
+_BLOCK = 256  # samples whose kernel values are computed at once, at most
+_LEAST = 32  # and at least, where the budget is smaller
+
+
+class OnlineModel(KernelEstimator):
+    """An estimator whose function is learned sample by sample, and stays within a budget."""
+
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *SEEN, "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_samples_seen_", "_iterate",
+    )  # fmt: skip
+
+    # set by the constructors of subclasses
+    kernel: Any
+    alpha: float
+    eta: float
+    schedule: str
+    update: str
+    budget: Any
+    removal: str
+    average: Any
+
+    X_fit_: Data
+    dual_coef_: np.ndarray
+    intercept_: Any
+    kernel_: Kernel
+    n_samples_seen_: int
+    _kept: KeptSamples
+    _state: Expansion
+
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """The function that has been learned, without the intercept, as an element of H_k."""
+        check_is_fitted(self)
+        points, coef, _ = self._predictor
+        return RKHSFunction(self.kernel_, points, coef)
+
+    # ---- predictions -----------------------------------------------------------------------
+    def _values(self, X: Data) -> np.ndarray:
+        """f(x) + b for every sample of X."""
+        check_is_fitted(self)
+        X = check_data(self, X, self.kernel, reset=False)
+        points, coef, intercept = self._predictor  # at once: another thread may be learning
+        return self.kernel_.gram(points).cross(X) @ coef + intercept
+
+    # ---- learning --------------------------------------------------------------------------
+    def _check_parameters(self) -> None:
+        """Before any work."""
+        check_number("alpha", self.alpha, "> 0 and finite", lambda v: 0 < v < np.inf)
+        check_number("eta", self.eta, "> 0 and finite", lambda v: 0 < v < np.inf)
+        for name, allowed in (
+            ("schedule", SCHEDULES), ("update", UPDATES), ("removal", tuple(REMOVALS))
+        ):  # fmt: skip
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+        if self.update == "explicit" and self.schedule != "inverse" and self.eta * self.alpha >= 1:
+            raise ValueError(
+                f"eta * alpha must be < 1 for update='explicit', got {self.eta * self.alpha:.3g}: "
+                f"each step multiplies f by 1 - eta alpha."
+            )
+        if not self._averages_all_or_nothing:
+            check_number("average", self.average, "a bool or a number >= 1", lambda v: v >= 1)
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                "an online model needs the kernel itself: a precomputed matrix cannot tell what "
+                "samples that come later have in common with those that are kept."
+            )
+
+    @property
+    def _averages_all_or_nothing(self) -> bool:
+        return isinstance(self.average, bool | np.bool_)
+
+    def _forget(self) -> None:
+        """Nothing of an earlier stream is left."""
+        for name in (*self.saved_state, "_state", "_kept", "_predictor"):
+            self.__dict__.pop(name, None)
+
+    def _begin(self, X: Data, outputs: int, tube: float) -> None:
+        """f = 0, with a kernel whose parameters are numbers."""
+        self.kernel_ = self._as_kernel(X).resolve(X)
+        self._kept = KeptSamples(self.kernel_)
+        self._state = Expansion.empty(outputs, tube)
+        self.n_samples_seen_ = 0
+
+    def _learn(
+        self, X: Data, loss: Loss, y: np.ndarray, weights: np.ndarray,
+        intercept: bool = True, lean: float = 0.0, outside: float = -1.0,
+    ) -> None:  # fmt: skip
+        """Take in a part of the stream, block by block."""
+        kept, state = self._kept, replace(self._state)
+        rule = self._rule(X, len(state.intercept), intercept, lean, outside)
+        if len(kept) > rule.budget:
+            raise ValueError(
+                f"budget must be at least {len(kept)}, the number of samples that are kept "
+                f"already, got {rule.budget}; fit again with a smaller one."
+            )
+        if rule.window == 0:
+            state.mean = state.mean[:, :0]
+        elif not state.mean.shape[1]:  # the average begins now
+            state.mean, state.mean_intercept = state.coef, state.intercept
+            state.mean_tube = state.tube
+        if self.removal == "merge" and len(state.gram) != rule.budget:
+            require_memory(8.0 * rule.budget**2, "removal='merge' with this budget")
+            state = state.known(kept.gram(), rule.budget)
+        # the loops write into this matrix: if anything fails, the state as it was has none
+        self._state.gram = np.zeros((0, 0))
+        step = max(min(_BLOCK, rule.budget), _LEAST)
+        with one_blas_thread():
+            for start in range(0, length(X), step):
+                go_on()
+                rows = slice(start, min(start + step, length(X)))
+                block = take(X, rows)
+                P = self.kernel_.prepare(block)
+                state, places = take_in(
+                    state, rule, loss, y[rows], weights[rows],
+                    kept.cross(P), kept.within(P), diagonal(self.kernel_, P),
+                )  # fmt: skip
+                kept = kept.replaced(places, block, P)
+        self._kept, self._state = kept, state
+        self.n_samples_seen_ += length(X)
+        self._publish()
+
+    def _rule(self, X: Data, outputs: int, intercept: bool, lean: float, outside: float) -> Rule:
+        scale, power = schedule(self.schedule, float(self.eta), float(self.alpha))
+        window = float(self.average)
+        if self._averages_all_or_nothing:
+            window = np.inf if self.average else 0.0
+        return Rule(
+            scale, power, float(self.alpha), self.update == "implicit", bool(intercept),
+            float(lean), float(outside), window, self._count(X, outputs), REMOVALS[self.removal],
+        )  # fmt: skip
+
+    def _count(self, X: Data, outputs: int) -> int:
+        """The budget as a number of samples."""
+        if isinstance(self.budget, Integral) and not isinstance(self.budget, bool):
+            if self.budget < 1:
+                raise ValueError(f"budget must be >= 1, got {self.budget!r}.")
+            return int(self.budget)
+        if not isinstance(self.budget, str):
+            raise ValueError(
+                f'budget must be a number of samples or memory like "10 MB", got {self.budget!r}.'
+            )
+        if not isinstance(X, np.ndarray) or X.dtype == object:
+            raise ValueError(
+                f"budget={self.budget!r}: only vectors have a size that is known ahead; give a "
+                f"number of samples."
+            )
+        memory = parse_memory(self.budget)
+        # twice the sample, coefficients and averages, a column of kernel values of a block; K
+        each = 2 * X[:1].nbytes + 8 * (4 * outputs + _BLOCK + 4)
+        most = memory / each
+        if self.removal == "merge":
+            most = 2 * memory / (each + np.sqrt(each**2 + 32 * memory))
+        if most < 1:
+            raise ValueError(
+                f"budget={self.budget!r} does not hold a single sample; at least "
+                f"{memory_words(each + 8)} are needed."
+            )
+        return int(most)
+
+    def _publish(self) -> None:
+        """Attributes that tell what has been learned, and what files hold of where it stands."""
+        state = self._state
+        averaged = bool(self.average)
+        coef = (state.mean if averaged else state.coef).T
+        intercept: Any = state.mean_intercept if averaged else state.intercept
+        if coef.shape[1] == 1:
+            coef, intercept = coef[:, 0], float(intercept[0])
+        self.X_fit_, self.dual_coef_, self.intercept_ = self._kept.X, coef.copy(), intercept
+        self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
+        self._iterate = (
+            state.coef, state.mean, state.intercept, state.mean_intercept,
+            state.time, state.tube, state.mean_tube,
+        )  # fmt: skip
+
+    def _restore(self) -> None:
+        """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
+        *arrays, time, tube, mean_tube = self._iterate
+        coef, mean, intercept, mean_intercept = (np.array(a, dtype=np.float64) for a in arrays)
+        m, outputs = length(self.X_fit_), len(intercept)
+        whole, none = (outputs, m), (outputs, 0)
+        if not (
+            coef.shape == whole
+            and mean.shape in (whole, none)
+            and intercept.shape == mean_intercept.shape == (outputs,)
+            and np.size(self.dual_coef_) == coef.size
+            and all(np.all(np.isfinite(part)) for part in self._iterate)
+        ):
+            raise ValueError("the state of an online model does not fit together.")
+        self._kept = KeptSamples(self.kernel_, self.X_fit_)
+        self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
+        diag = self.kernel_.diag(self.kernel_.prepare(self.X_fit_)).astype(np.float64)
+        self._state = Expansion(
+            coef, mean, intercept, mean_intercept, float(time), float(tube), float(mean_tube),
+            diag, np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
+        )  # fmt: skip

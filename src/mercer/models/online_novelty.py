@@ -1,0 +1,128 @@
+"""Novelty detection on streams: the one-class support vector machine, sample by sample."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from ..data import Data, length
+from ..losses.base import Dual, Piecewise
+from .common import all_or_nothing, check_data, check_number, check_stream_weights
+from .online_base import OnlineModel
+
+_ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
+
+
+class _Outside(Piecewise):
+    """max(0, -f): samples on the wrong side of 0."""
+
+    def dual(self, y: np.ndarray) -> Dual:
+        return Dual(np.zeros_like(y), -1.0, 0.0)
+
+
+@dataclass(eq=False, repr=False)
+class OnlineOneClassSVM(OutlierMixin, OnlineModel):
+    r"""One-class support vector machine on a stream, in memory that does not grow.
+
+    .. math:: \min_{f, \rho} \mathrm{E} \max(0, \rho - f(x)) - \nu \rho
+              + \tfrac{\alpha}{2} \|f\|^2
+
+    f and rho move with every sample as in :class:`OnlineKernelMachine`, with -rho as the intercept:
+    rho grows by nu eta_t, and falls by up to eta_t where a sample lies outside, so that a share nu
+    of them does.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A kernel on samples of any kind, a name known to scikit-learn, or a function of two samples.
+    nu : float
+        In (0, 1): the share of samples that lie outside.
+    alpha : float
+        Strength of the penalty, > 0: f is of the size nu / alpha.
+    eta, schedule, update, budget, removal, average
+        As in :class:`OnlineKernelMachine`. By default steps are 1 / (alpha t), with which f is the
+        mean of what all samples have added to it; ``"constant"`` is for data that drift.
+
+    Attributes
+    ----------
+    offset_ : float
+        rho: ``decision_function(X) = score_samples(X) - offset_``.
+    X_fit_, dual_coef_, intercept_, n_samples_seen_, kernel_, rkhs_function_
+        As in :class:`OnlineKernelMachine`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import OnlineOneClassSVM
+    >>> rng = np.random.default_rng(0)
+    >>> model = OnlineOneClassSVM(nu=0.1)
+    >>> for _ in range(10):
+    ...     model = model.partial_fit(rng.standard_normal((200, 2)))
+    >>> model.predict([[0.0, 0.0], [9.0, 9.0]])
+    array([ 1, -1])
+
+    References
+    ----------
+    Kivinen, Smola & Williamson, *Online learning with kernels*, 2004.
+    """
+
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    nu: float = 0.1
+    alpha: float = 1.0
+    eta: float = 1.0
+    schedule: str = "inverse"
+    update: str = "implicit"
+    budget: int | str = 500
+    removal: str = "merge"
+    average: bool | float = False
+
+    @all_or_nothing
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """One pass over the samples, from the beginning; y is ignored."""
+        self._forget()
+        return self._take(X, sample_weight)
+
+    @all_or_nothing
+    def partial_fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with more samples; y is ignored."""
+        return self._take(X, sample_weight)
+
+    @property
+    def offset_(self) -> float:
+        """rho."""
+        return -self.intercept_
+
+    def score_samples(self, X: Data) -> np.ndarray:
+        """f(x), larger where data are dense."""
+        return self._values(X) + self.offset_
+
+    def decision_function(self, X: Data) -> np.ndarray:
+        """f(x) - rho: positive inside of the region."""
+        return self._values(X)
+
+    def predict(self, X: Data) -> np.ndarray:
+        """1 inside of the region, -1 outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _publish(self) -> None:
+        """Implicit steps leave samples on the edge, which rounding must not put outside."""
+        super()._publish()
+        size = np.abs(self.dual_coef_).sum() * self._state.diag.max(initial=0.0)
+        self.intercept_ += _ROUNDING * float(size)
+        self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
+
+    def _take(self, X: Data, sample_weight: Any) -> Self:
+        first = not hasattr(self, "_state")
+        self._check_parameters()
+        check_number("nu", self.nu, "in (0, 1)", lambda nu: 0 < nu < 1)
+        X = check_data(self, X, self.kernel, reset=first, keep=False)
+        weights = check_stream_weights(X, sample_weight, begun=not first)
+        if first:
+            self._begin(X, 1, 0.0)
+        y = np.zeros((length(X), 1))
+        self._learn(X, _Outside(), y, weights, lean=float(self.nu))
+        return self

@@ -1,0 +1,263 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, softmax
+
+from mercer.losses import Loss, as_loss
+from mercer.solvers import online_loops as loops
+from mercer.solvers.online import REMOVALS, Expansion, schedule, take_in
+from mercer.solvers.online_loops import Rule
+
+SIGNS = ("hinge", "squared_hinge", "smoothed_hinge", "logistic")
+NUMBERS = (
+    "squared", "absolute", "huber", "quantile", "expectile", "epsilon_insensitive",
+    "squared_epsilon_insensitive", "poisson",
+)  # fmt: skip
+
+
+@dataclass(eq=False, repr=False)
+class LogCosh(Loss):
+    """A loss of somebody else's, by its values alone."""
+
+    smooth = True
+
+    def value(self, y, f):
+        return np.logaddexp(f - y, y - f)
+
+    def slope(self, y, f):
+        return np.tanh(f - y)
+
+
+class Slow:
+    """NORMA and its implicit form with lists of terms: nothing is shared with the library."""
+
+    def __init__(self, kernel, loss, rule, nu=None):
+        self.kernel, self.loss, self.rule, self.nu = kernel, loss, rule, nu
+        self.terms = []  # [point, coefficient, averaged coefficient], oldest first
+        self.b = self.b_mean = self.time = 0.0
+
+    def inner(self, x, z):
+        return float(self.kernel(x, z))
+
+    def __call__(self, x, averaged=False):
+        place = 2 if averaged else 1
+        b = self.b_mean if averaged else self.b
+        return sum(term[place] * self.inner(term[0], x) for term in self.terms) + b
+
+    def step(self, x, y, w=1.0):
+        rule, y = self.rule, np.array([y])
+        self.time += w
+        eta = w * rule.scale / self.time**rule.power
+        self.b -= eta * rule.lean
+        if rule.implicit:
+            shrink = 1 / (1 + eta * rule.alpha)
+            v = (self(x) - self.b) * shrink + self.b
+            reach = eta * (self.inner(x, x) * shrink + rule.intercept)
+            u = (v - float(self.loss.prox(y, np.array([v]), reach)[0])) / reach
+            new = -eta * u * shrink
+        else:
+            shrink = 1 - eta * rule.alpha
+            u = float(self.loss.slope(y, np.array([self(x)]))[0])
+            new = -eta * u
+        self.b -= eta * u * rule.intercept
+        for term in self.terms:
+            term[1] *= shrink
+        if u != 0 or not self.terms:
+            self.terms.append([x, new, 0.0])
+        if rule.window:
+            share = min(1, max(2 * w / (self.time + w), w / rule.window))
+            self.b_mean += share * (self.b - self.b_mean)
+            for term in self.terms:
+                term[2] += share * (term[1] - term[2])
+        if len(self.terms) > rule.budget:
+            self.remove()
+
+    def size(self, term):
+        return (term[1] ** 2 + term[2] ** 2) * self.inner(term[0], term[0])
+
+    def remove(self):
+        if self.rule.removal == loops.OLDEST:
+            del self.terms[0]
+            return
+        other = min(self.terms[:-1], key=self.size)
+        if self.rule.removal == loops.SMALLEST:
+            self.terms = [t for t in self.terms if t is not other]
+            return
+        found = []
+        for gone in (self.terms[-1], other):
+
+            def cosine(term, gone=gone):
+                own = self.inner(term[0], term[0]) * self.inner(gone[0], gone[0])
+                return self.inner(term[0], gone[0]) ** 2 / own
+
+            near = max((t for t in self.terms if t is not gone), key=cosine)
+            found.append((self.size(gone) * (1 - cosine(near)), gone, near))
+        _, gone, near = min(found, key=lambda each: each[0])
+        ratio = self.inner(gone[0], near[0]) / self.inner(near[0], near[0])
+        near[1] += ratio * gone[1]
+        near[2] += ratio * gone[2]
+        self.terms = [t for t in self.terms if t is not gone]
+
+
+def gaussian(x, z):
+    return np.exp(-np.sum((x - z) ** 2))
+
+
+def linear(x, z):
+    return 0.1 + x @ z
+
+
+def rule_of(budget=10**6, removal="oldest", update="implicit", name="sqrt", eta=0.7, alpha=0.05,
+            window=0.0, intercept=True, lean=0.0, outside=-1.0):  # fmt: skip
+    scale, power = schedule(name, eta, alpha)
+    return Rule(scale, power, alpha, update == "implicit", intercept, lean, outside, window,
+                budget, REMOVALS[removal])  # fmt: skip
+
+
+def fast(kernel, loss, rule, X, y, weights, step=7, outputs=1, tube=None):
+    """The library's function of the same stream, in blocks of some length."""
+    if tube is None:
+        dual = loss.dual(np.zeros((1, 1)))
+        tube = 0.0 if dual is None else dual.epsilon
+    state, kept = Expansion.empty(outputs, tube), X[:0]
+    if rule.removal == loops.MERGE:
+        state = state.known(np.zeros((0, 0)), rule.budget)
+    K = np.array([[kernel(a, b) for b in X] for a in X])
+    index = np.zeros(0, dtype=int)
+    for start in range(0, len(X), step):
+        rows = np.arange(start, min(start + step, len(X)))
+        state, places = take_in(
+            state, rule, loss, y[rows], weights[rows], K[np.ix_(rows, index)],
+            K[np.ix_(rows, rows)], np.diag(K)[rows],
+        )  # fmt: skip
+        index = np.concatenate([index, rows])[places]
+        kept = X[index]
+    return state, kept
+
+
+@pytest.fixture
+def stream(rng):
+    X = rng.standard_normal((60, 2))
+    f = np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * rng.standard_normal(60)
+    return X, f, rng.choice([0.0, 0.5, 1.0, 2.0], 60)
+
+
+def targets_for(name, f):
+    if name in SIGNS:
+        return np.where(f > 0, 1.0, -1.0)
+    return np.round(np.exp(f)) if name == "poisson" else f
+
+
+@pytest.mark.parametrize("update", ["implicit", "explicit"])
+@pytest.mark.parametrize("name", [*SIGNS, *NUMBERS, "own"])
+def test_every_loss_is_the_slow_loop(stream, name, update):
+    X, f, weights = stream
+    loss = LogCosh() if name == "own" else as_loss(name)
+    y, rule = targets_for(name, f), rule_of(update=update, eta=0.3)
+    slow = Slow(gaussian, loss, rule)
+    for x, target, w in zip(X, y, weights, strict=True):
+        if w > 0:
+            slow.step(x, target, w)
+    state, kept = fast(gaussian, loss, rule, X, y[:, None], weights)
+    np.testing.assert_allclose(kept, [term[0] for term in slow.terms])
+    np.testing.assert_allclose(state.coef[0], [term[1] for term in slow.terms], atol=2e-6)
+    np.testing.assert_allclose(state.intercept, slow.b, atol=2e-6)
+
+
+@pytest.mark.parametrize("kernel", [gaussian, linear])
+@pytest.mark.parametrize("window", [0.0, 20.0, np.inf])
+@pytest.mark.parametrize("removal", ["oldest", "smallest", "merge"])
+@pytest.mark.parametrize("name", ["sqrt", "constant", "inverse"])
+def test_budgets_schedules_and_averages_are_the_slow_loop(stream, kernel, window, removal, name):
+    X, y, weights = stream
+    rule = rule_of(9, removal, window=window, name=name)
+    slow = Slow(kernel, as_loss("squared"), rule)
+    for x, target, w in zip(X, y, weights, strict=True):
+        if w > 0:
+            slow.step(x, target, w)
+    state, kept = fast(kernel, as_loss("squared"), rule, X, y[:, None], weights)
+    assert len(kept) == 9
+    np.testing.assert_array_equal(kept, [term[0] for term in slow.terms])
+    np.testing.assert_allclose(state.coef[0], [term[1] for term in slow.terms], atol=1e-9)
+    if window:
+        np.testing.assert_allclose(state.mean[0], [term[2] for term in slow.terms], atol=1e-9)
+        np.testing.assert_allclose(state.mean_intercept, slow.b_mean, atol=1e-9)
+
+
+@pytest.mark.parametrize("removal", ["oldest", "smallest", "merge"])
+def test_blocks_make_no_difference(stream, removal):
+    X, y, weights = stream
+    rule = rule_of(8, removal, window=np.inf)
+    found = [fast(gaussian, as_loss("huber"), rule, X, y[:, None], weights, n) for n in (1, 13, 60)]
+    for state, kept in found[1:]:
+        np.testing.assert_array_equal(kept, found[0][1])
+        np.testing.assert_allclose(state.coef, found[0][0].coef, atol=1e-12)
+        np.testing.assert_allclose(state.mean, found[0][0].mean, atol=1e-12)
+
+
+def test_the_implicit_step_is_a_minimum(rng):
+    """Of the objective itself, over f = p f_old + q k(x, .) and b, by a general minimiser."""
+    X, y, alpha = rng.standard_normal((2, 1)), np.array([0.7, -1.3]), 0.4
+    rule = rule_of(name="constant", eta=0.6, alpha=alpha)
+    before, _ = fast(gaussian, as_loss("squared"), rule, X[:1], y[:1, None], np.ones(1))
+    after, _ = fast(gaussian, as_loss("squared"), rule, X, y[:, None], np.ones(2))
+    c, b, k = before.coef[0, 0], before.intercept[0], gaussian(X[0], X[1])
+
+    def norm(p, q):
+        return p * p + q * q + 2 * p * q * k
+
+    def objective(at):
+        p, q, shift = at
+        f = p * k + q + shift
+        return (
+            norm(p - c, q) / 2
+            + (shift - b) ** 2 / 2
+            + 0.6 * ((f - y[1]) ** 2 / 2 + alpha / 2 * norm(p, q))
+        )
+
+    found = minimize(objective, np.zeros(3), tol=1e-12).x
+    np.testing.assert_allclose([*after.coef[0], after.intercept[0]], found, atol=1e-6)
+
+
+@pytest.mark.parametrize("reach", [1e-8, 0.3, 50.0, 1e8])
+@pytest.mark.parametrize("v", [-40.0, -1.0, 0.0, 3.0, 700.0])
+def test_slopes_where_a_step_ends(reach, v):
+    for y in (-1.0, 1.0):
+        p = brentq(lambda p, y=y: p - expit(-(y * v + reach * p)), 0, 1, xtol=1e-300, rtol=1e-14)
+        assert loops.logistic_slope(y, v, reach) == pytest.approx(-y * p, rel=1e-9, abs=1e-300)
+    for y in (0.0, 3.0, 1e5):
+        end = v - reach * loops.poisson_slope(y, v, reach)
+        expected = as_loss("poisson").prox(np.array([y]), np.array([v]), reach)[0]
+        assert end == pytest.approx(expected, rel=1e-9, abs=1e-13 * (1 + abs(v) + reach * y))
+
+
+@pytest.mark.parametrize("reach", [0.0, 1e-6, 0.5, 30.0, 1e6])
+def test_joint_slopes_where_a_step_ends(rng, reach):
+    for scale in (0.1, 3.0, 100.0):
+        v, u = scale * rng.standard_normal(5), np.empty(5)
+        loops.joint_slopes(v, 2, reach, u)
+        p = softmax(v - reach * u)
+        p[2] -= 1
+        np.testing.assert_allclose(u, p, atol=1e-8)
+
+
+def test_a_tube_holds_its_share(rng):
+    X = rng.uniform(-1, 1, (400, 1))
+    y = X[:, :1] + rng.standard_normal((400, 1))
+    for update in ("implicit", "explicit"):
+        rule = rule_of(40, "merge", update=update, eta=1.0, alpha=1e-3, outside=0.3)
+        state, kept = fast(
+            gaussian, as_loss("epsilon_insensitive"), rule, X, y, np.ones(400), 50, tube=0.1
+        )
+        K = np.array([[gaussian(a, b) for b in kept] for a in X])
+        outside = np.abs(y[:, 0] - K @ state.coef[0] - state.intercept[0]) > state.tube
+        assert 0.2 < outside.mean() < 0.4
+
+
+def test_what_diverges_is_refused(stream):
+    X, y = np.tile(stream[0], (5, 1)), np.tile(stream[1], 5)[:, None]
+    rule = rule_of(update="explicit", name="constant", eta=1e5, alpha=1e-9)
+    with pytest.raises(FloatingPointError, match="update='implicit'"):
+        fast(gaussian, as_loss("squared"), rule, X, y, np.ones(300), 300)

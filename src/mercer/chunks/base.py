@@ -115,7 +115,6 @@ class Chunks(ABC):
             raise ValueError("there are no samples: the source has no chunk.")
         return replace(kept, start=0)
 
-
     def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> Chunks:
         """The same samples with targets and weights that lie in memory, in place of their own."""
         return Beside(self, Slices(y, weight))

@@ -73,9 +73,7 @@ class ImplicitGram(Gram):
         self, y: Any = None, weights: np.ndarray | None = None, intercept: bool = False
     ) -> StreamedPhi:
         chunks = self.chunks if y is None else self.chunks.beside(y, weights)
-        return StreamedPhi(
-            StreamedGram(self.columns, chunks, self.workers), self.factor, intercept
-        )
+        return StreamedPhi(StreamedGram(self.columns, chunks, self.workers), self.factor, intercept)
 
     def features_of(self, chunk: Chunk) -> np.ndarray:
         """Phi of some samples, as an array."""

@@ -1,6 +1,7 @@
 r"""Any convex loss through M features of any number of samples, which are never stored.
 
-.. math:: \min_{v, b} \sum_i w_i L(y_i, \langle v, \phi(x_i) \rangle + b) + \tfrac{\alpha}{2} \|v\|^2
+.. math:: \min_{v, b} \sum_i w_i L(y_i, \langle v, \phi(x_i) \rangle + b)
+          + \tfrac{\alpha}{2} \|v\|^2
 
 Newton's method: a step solves (Phi' D Phi + alpha) d = -gradient with curvatures D by conjugate
 gradients, preconditioned by the matrix of a few samples (:mod:`mercer.solvers.sampled`), from the
@@ -85,7 +86,8 @@ class Minimiser:
         self, phi: Phi, some: StoredPhi, task: Task, alpha: float, start: np.ndarray
     ) -> None:
         self.phi, self.some, self.task, self.alpha, self.start = phi, some, task, alpha, start
-        self.penalty, self.dtype = phi.penalty(alpha), PRECISIONS[0]
+        self.penalty = phi.penalty(alpha)
+        self.dtype: Any = PRECISIONS[0]
         self.kept: tuple[np.ndarray, Preconditioner] | None = None
 
     def gradient(self, V: np.ndarray, dtype: Any, corners: bool = False) -> tuple[Any, Any, Any]:
@@ -320,7 +322,9 @@ class Search:
             if watch.best is not None:
                 V = watch.best["coef"]
             G, value, corners = whole.gradient(V, np.float64, corners=task.width is not None)
-            violation = State(V, G, value, start, whole.excess(whole.precondition(V), G)).violation()
+            violation = State(
+                V, G, value, start, whole.excess(whole.precondition(V), G)
+            ).violation()
             if violation.max(initial=0.0) <= goal or watch.stopped or n_iter >= self.most:
                 break
         squares = inner(G, G, task.joint)[: len(value)]

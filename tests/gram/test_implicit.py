@@ -8,6 +8,7 @@ import pytest
 
 from mercer import Gaussian, Landmarks, Linear, Nystrom, Plan, RandomFourier, Spectrum
 from mercer.chunks import ArrayChunks
+from mercer.exceptions import MemoryPlanError
 from mercer.gram.implicit import ImplicitGram
 from mercer.gram.phi import Shifted
 from mercer.gram.streamed import as_they_are
@@ -37,7 +38,14 @@ def test_it_is_the_matrix(name, rows):
     np.testing.assert_allclose(K @ V, dense @ V, atol=scale)
     np.testing.assert_allclose(K.diag(), np.diagonal(dense), atol=1e-10 * dense.max())
     np.testing.assert_allclose(K.cross(data[:5]) @ V, dense[:5] @ V, atol=scale)
-    assert K.streamed and K.matrix_free and K.features is None and "never stored" in K.explain()
+    assert K.streamed
+    assert "never stored" in K.explain()
+    phi = K.features  # for methods that store them
+    np.testing.assert_allclose(phi @ phi.T, dense, atol=1e-10 * dense.max())
+    K = ImplicitGram(kernel, ArrayChunks(data, rows=rows), data)
+    K.limit = 10.0
+    with pytest.raises(MemoryPlanError, match="stores"):
+        _ = K.features
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -75,7 +83,7 @@ def test_features_have_the_norm_of_their_functions(name):
 
 def test_what_a_pass_carries_can_be_sent():
     job = Shifted(as_they_are, np.ones(2))
-    again = pickle.loads(pickle.dumps(job))  # noqa: S301
+    again = pickle.loads(pickle.dumps(job))
     np.testing.assert_array_equal(again.offset, job.offset)
 
 

@@ -120,7 +120,8 @@ def test_a_start_from_another_penalty_takes_fewer_steps():
     path = solve(S, [Logistic()], alpha=1.0, tol=1e-8)
     start = np.vstack([path.weights, path.intercept])
     warm = solve(S, [Logistic()], alpha=1.0, tol=1e-7, start=start)
-    assert warm.n_iter == 0 and warm.converged
+    assert warm.n_iter == 0
+    assert warm.converged
 
 
 def test_separable_classes_and_outliers_end():
@@ -138,7 +139,8 @@ def test_separable_classes_and_outliers_end():
 
 def test_it_says_that_it_did_not_converge():
     found = solve(C, [Poisson()], tol=1e-14, max_iter=1)
-    assert not found.converged and "max_iter" in found.message
+    assert not found.converged
+    assert "max_iter" in found.message
 
 
 def test_a_callback_stops_it_and_a_checkpoint_goes_on(tmp_path):
@@ -153,7 +155,8 @@ def test_a_callback_stops_it_and_a_checkpoint_goes_on(tmp_path):
     np.testing.assert_allclose(again.weights, whole.weights, atol=1e-4)
     assert not path.exists()
     stopped = solve(C, [Poisson()], tol=1e-12, watch=Watch(lambda step: True))
-    assert stopped.n_iter == 1 and "callback" in stopped.message
+    assert stopped.n_iter == 1
+    assert "callback" in stopped.message
 
 
 # ---- tasks ---------------------------------------------------------------------------------------
@@ -162,7 +165,8 @@ def test_smoothing_lowers_a_loss_by_little_and_its_slopes_are_differences(loss, 
     f, h, width = 2 * RNG.standard_normal(N), 1e-6, 0.1
     rounded = Smoothed(loss, width)
     low = loss.value(y, f) - rounded.value(y, f)
-    assert low.min() > -1e-12 and low.max() <= width / 2 + 1e-12
+    assert low.min() > -1e-12
+    assert low.max() <= width / 2 + 1e-12
     slope = (rounded.value(y, f + h) - rounded.value(y, f - h)) / (2 * h)
     np.testing.assert_allclose(rounded.slope(y, f), slope, atol=1e-4)
     task = Task([loss]).smoothed(width)
@@ -171,4 +175,4 @@ def test_smoothing_lowers_a_loss_by_little_and_its_slopes_are_differences(loss, 
 
 def test_what_a_pass_carries_can_be_sent():
     for job in (Slope(Task([Hinge()], width=0.1), (1.0, 0.5)), Bend(Task([Logistic()]))):
-        assert repr(pickle.loads(pickle.dumps(job)).task.losses) == repr(job.task.losses)  # noqa: S301
+        assert repr(pickle.loads(pickle.dumps(job)).task.losses) == repr(job.task.losses)

@@ -186,7 +186,7 @@ def _refine(
             n_iter += 1
             return watch(n_iter, float(np.max(rest / unit)), goal, {"coef": V + X})
 
-        enough = np.maximum(0.25 * goal, ROUGH * violation if level == 0 else 0.0) * unit
+        enough = np.maximum(0.5 * goal, ROUGH * violation if level == 0 else 0.0) * unit
         X, _ = conjugate_gradients(product, P, left.R, enough, most - n_iter, look=look)
         V = V + X
         left = _left(phi, V, alphas, np.float64)

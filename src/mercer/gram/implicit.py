@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..chunks.base import Chunk, Chunks, Sums
 from ..data import Data, Rows, length, take
-from ..engine.memory import memory_words
+from ..engine.memory import memory_words, require_memory
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from .base import Gram
@@ -68,6 +69,14 @@ class ImplicitGram(Gram):
     def rank(self) -> int:
         """The number of features."""
         return self.columns.size
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """Phi stored after all, for methods that cannot do without, where memory suffices."""
+        what = f"a method that stores {self.rank} features of {len(self)} samples"
+        require_memory(8.0 * len(self) * self.rank, what, self.limit)
+        job = FeatureRows(self.columns, self.factor, self.workers)
+        return np.concatenate(list(self.chunks.map(job)))
 
     def stream(
         self, y: Any = None, weights: np.ndarray | None = None, intercept: bool = False

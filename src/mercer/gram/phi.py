@@ -140,7 +140,7 @@ class StoredPhi(Phi):
         """Phi' diag(w) Phi; its products in single precision, if that is enough."""
         total = np.zeros((self.size, self.size))
         dtype = np.float32 if single else np.float64
-        for rows in slices(self.n, _ROWS):
+        for rows in slices(self.n, 4 * _ROWS):
             part = self.array[rows].astype(dtype) * np.sqrt(weights[rows, None]).astype(dtype)
             add_product(total, part, self.workers)
         return total
@@ -168,19 +168,16 @@ class Rows:
 
     def __call__(self, chunk: Chunk) -> np.ndarray:
         """One row for each sample."""
-        block, parts = self.columns.blocks(chunk.X), slices(len(chunk), _ROWS)
-        first = self._strip(block(parts[0]))
-        out = np.empty((len(chunk), first.shape[1]), first.dtype)
+        block = self.columns.blocks(chunk.X)
+        dtype = _side_by_side(block(slice(0, 1))).dtype
+        factor = None if self.factor is None else self.factor.astype(dtype)
+        out = np.empty((len(chunk), self.columns.size), dtype)
 
         def strip(rows: slice) -> None:
-            out[rows] = self._strip(block(rows))
+            out[rows] = whitened(factor, _side_by_side(block(rows)).T).T
 
-        run(strip, parts, self.workers)
+        run(strip, slices(len(chunk), _ROWS), self.workers)
         return out
-
-    def _strip(self, pieces: list[Any]) -> np.ndarray:
-        phi = np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
-        return phi if self.factor is None else whitened(self.factor.astype(phi.dtype), phi.T).T
 
 
 @dataclass
@@ -198,6 +195,10 @@ class Moments(Rows):
             for few in slices(len(phi), _ROWS):
                 add_product(total, phi[few], self.workers)
         return (total,)
+
+
+def _side_by_side(pieces: list[Any]) -> np.ndarray:
+    return np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
 
 
 def whitened(factor: np.ndarray | None, B: np.ndarray, transposed: bool = False) -> np.ndarray:

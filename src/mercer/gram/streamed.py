@@ -61,13 +61,16 @@ class Centres(Columns):
         return self._exponential(P, Q, dtype) or _pieces(self.kernel.tiles(P, Q), parts)
 
     def _exponential(self, P: Data, Q: Data, dtype: Any) -> Block | None:
-        """Compiled, in single precision, where k = exp(...) and that is exact enough."""
-        single = dtype == np.float32 or getattr(P, "dtype", None) == np.float32
-        if not single or dtype == np.float64 or length(P) * self.size < _COMPILED:
+        """From exponents, where k = exp(...) and these are exact: compiled, in single precision."""
+        if length(P) * self.size < _COMPILED:
             return None
-        found = exponents(self.kernel.formula(P), self.kernel.formula(Q), np.float32)
+        single = dtype == np.float32 or getattr(P, "dtype", None) == np.float32
+        kind = np.float32 if single else None
+        found = exponents(self.kernel.formula(P), self.kernel.formula(Q), kind)
         if found is None or found.in_doubt:
             return None
+        if not single:
+            return _pieces(found.exp, slices(self.size, TILE))
         from .exponential import exp_block
 
         left, right, unit = found.left, found.right, np.float32(found.unit)

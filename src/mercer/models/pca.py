@@ -222,6 +222,8 @@ class KernelPCA(PrincipalSubspace):
         self.X_fit_, self.n_samples_seen_ = X, length(X)
         self.gram_ = self._make_kernel(X).gram(X, plan)
         self.kernel_ = self.gram_.kernel
+        if self.gram_.streamed:  # coordinates of all samples are stored in any case
+            self.gram_ = few_gram(self.kernel_, X, plan)
         landmarks = isinstance(self.kernel_, Nystrom)
         found = self._from_landmarks(weights) if landmarks else self._exact(weights)
         self.eigenvectors_ = found.vectors

@@ -12,6 +12,7 @@ from ..chunks.base import Chunk, Sums
 from ..data import Data
 from ..gram.phi import Shifted
 from ..gram.plan import Plan
+from ..losses.base import Loss
 from ..losses.regression import Quantile
 from .common import Regressor, all_or_nothing, check_weights, without_masks
 from .machine import RepresenterMachine
@@ -123,7 +124,7 @@ class KernelQuantileRegressor(Regressor, Watched, RepresenterMachine):
         X = self._chunks(X, y, sample_weight)
         X, y = self._check_fit(X, y)
         weights = None if y is None else check_weights(sample_weight, y)
-        losses = [Quantile(float(q)) for q in quantiles]
+        losses: list[Loss] = [Quantile(float(q)) for q in quantiles]
         self._make_gram(X, losses[0])
         gram, solutions = self.gram_, self._solve_all(losses, [y] * len(losses), weights)
         order = np.argsort(quantiles)

@@ -253,7 +253,8 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         self._keep_span(span, gram, None)
         coef, moments = span.combine(solution.weights), solution.moments
         self.dual_coef_ = coef[:, 0] if targets is None else coef
-        self._spectrum, self._axes = (None, None) if moments is None else span.axes(moments)
+        known: Any = (None, None) if moments is None else span.axes(moments)
+        self._spectrum, self._axes = known
         self.solution_ = replace(solution, coef=coef, moments=None, weights=None)
         return self
 

@@ -111,11 +111,16 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     alpha: ClassVar[Any] = property(attrgetter("alpha_"), doc="The alpha of the final fit.")  # type: ignore[misc]
     solver: ClassVar[str] = "auto"  # type: ignore[misc]  # of the final fit
     tol: ClassVar[float] = 1e-8  # type: ignore[misc]
+    callback: ClassVar[Any] = None  # type: ignore[misc]
+    checkpoint: ClassVar[Any] = None  # type: ignore[misc]
+    validation: ClassVar[Any] = None  # type: ignore[misc]
 
     saved_state = (*KernelRidge.saved_state, *CHOSEN, "alpha_", "test_score_")
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelRidgeCV:
+    def fit(
+        self, X: Data, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> KernelRidgeCV:
         """Choose by cross-validation, test on the part held out, then fit on everything.
 
         Parameters

@@ -35,6 +35,7 @@ _ROUNDS = 12
 _LITTLE = 0.25  # of what was left, or more, is left again: the next precision
 _DIRECT = 1200  # operations per entry that solving by passes takes, about; 2 M for all of Phi' Phi
 _SMALL = 2e11  # operations that nobody waits for
+_KNOWN = 100  # samples by which a problem is told from others
 _MOST = 8000  # features whose matrix is formed
 
 
@@ -91,7 +92,8 @@ def solve_falkon(
     method : {"auto", "falkon", "primal"}
         ``"primal"`` forms Phi' W Phi, ``"falkon"`` does not; by default what takes less work.
     tol : float
-        By how much the objective may exceed its minimum, as a part of what f explains.
+        By how much the objective may exceed its minimum, as a part of what f explains; for samples
+        in single precision, no less than its rounding, 1.2e-7.
     max_iter : int, optional
         Most steps of conjugate gradients, by default 200.
     rng : numpy.random.Generator
@@ -121,10 +123,11 @@ def solve_falkon(
     >>> found.weights.shape, found.converged
     ((20, 1), True)
     """
-    t, goal = len(alphas), tol
+    t = len(alphas)
     form = direct(phi, t) if method == "auto" else method == "primal"
     name = "primal" if form else "falkon"
-    some = sample_of(phi, rng, limit)
+    some = phi.sample(_KNOWN, rng) if form else sample_of(phi, rng, limit)
+    goal = max(tol, float(np.finfo(np.result_type(some.array, np.float32)).eps))
     if form:
         require_memory(24.0 * phi.size**2, f"the matrix of {phi.size} features", limit)
         moments = phi.moments()
@@ -146,7 +149,7 @@ def solve_falkon(
             left = _left(phi, V, alphas, np.float64)
             violation = _violation(P, left)
     return _solution(
-        V, n_iter, left, violation, alphas, tol, name, watch, moments if form else None
+        V, n_iter, left, violation, alphas, goal, name, watch, moments if form else None
     )
 
 
@@ -183,7 +186,7 @@ def _refine(
             n_iter += 1
             return watch(n_iter, float(np.max(rest / unit)), goal, {"coef": V + X})
 
-        enough = np.maximum(0.25 * goal, ROUGH * violation if level == 0 else 0.0) * unit
+        enough = np.maximum(0.5 * goal, ROUGH * violation if level == 0 else 0.0) * unit
         X, _ = conjugate_gradients(product, P, left.R, enough, most - n_iter, look=look)
         V = V + X
         left = _left(phi, V, alphas, np.float64)

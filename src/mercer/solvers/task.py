@@ -1,4 +1,4 @@
-"""What is asked of scores in a pass: sums of losses, slopes and curvatures, for several problems."""
+"""What is asked of scores in a pass: losses, slopes and curvatures, of several problems at once."""
 
 from __future__ import annotations
 

@@ -94,6 +94,8 @@ class Nystrom(AnchoredFeatures):
         kernel, reference = self.kernel.resolve(X), self.reference
         if reference is None:
             reference = landmarks(kernel, X, self.rank, self.choose)
+        if kernel is self.kernel and reference is self.reference:
+            return self
         return replace(self, kernel=kernel, reference=reference)
 
     def prepare(self, X: Data) -> Zipped:

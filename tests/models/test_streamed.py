@@ -1,0 +1,202 @@
+"""Models of samples in chunks, and of features that are never stored."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import mercer
+from mercer import (
+    LSSVR,
+    SVR,
+    Gaussian,
+    GaussianProcessRegressor,
+    KernelLogisticRegression,
+    KernelMachine,
+    KernelPCA,
+    KernelQuantileRegressor,
+    KernelRidge,
+    Plan,
+    RandomFourier,
+)
+from mercer.chunks import ArrayChunks
+
+RNG = np.random.default_rng(0)
+N = 800
+X = RNG.standard_normal((N, 3))
+R = np.sin(X.sum(axis=1)) + 0.3 * RNG.standard_normal(N)
+TWO = np.where(R > 0, "yes", "no")
+MANY = np.array(["a", "b", "c"])[np.digitize(R, [-0.5, 0.5])]
+COUNTS = RNG.poisson(np.exp(0.5 * R)).astype(float)
+W = RNG.random(N) + 0.1
+NEW = RNG.standard_normal((50, 3))
+KERNEL = Gaussian(1.5)
+STORED, STREAMED = Plan(rank=40), Plan(rank=40, storage="streamed")
+
+
+def machine(loss, **options):
+    return KernelMachine(KERNEL, loss, tol=1e-13, **options)
+
+
+CASES = {
+    "ridge": (KernelRidge(1.0, kernel=KERNEL, tol=1e-20), R, "predict"),
+    "two targets": (
+        KernelRidge([1.0, 0.1], kernel=KERNEL, tol=1e-20), np.column_stack([R, COUNTS]), "predict",
+    ),
+    "variance": (KernelRidge(1.0, kernel=KERNEL, tol=1e-20), R, "posterior_variance"),
+    "huber": (machine("huber"), R, "predict"),
+    "poisson": (machine("poisson"), COUNTS, "predict"),
+    "two classes": (machine("logistic"), TWO, "decision_function"),
+    "one against the rest": (machine("squared_hinge"), MANY, "decision_function"),
+    "jointly": (machine("multinomial"), MANY, "decision_function"),
+    "jointly, two": (machine("multinomial"), TWO, "decision_function"),
+    "probabilities": (
+        KernelLogisticRegression(kernel=KERNEL, tol=1e-13), TWO, "predict_proba",
+    ),
+    "balanced": (
+        KernelLogisticRegression(kernel=KERNEL, tol=1e-13, class_weight="balanced"), MANY,
+        "predict_proba",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_streamed_and_stored_agree(name, tmp_path):
+    model, y, method = CASES[name]
+    stored = clone(model).set_params(plan=STORED).fit(X, y, W)
+    streamed = clone(model).set_params(plan=STREAMED).fit(X, y, W)
+    chunked = clone(model).set_params(plan=STORED).fit(ArrayChunks(X, y, W, rows=130))
+    mercer.save(streamed, tmp_path / "model")
+    read = mercer.load(tmp_path / "model")
+    expected = getattr(stored, method)(NEW)
+    for other in (streamed, chunked, read):
+        np.testing.assert_allclose(getattr(other, method)(NEW), expected, atol=1e-4)
+        assert len(other.X_fit_) <= 40
+        assert other.n_samples_seen_ == N
+    if method != "posterior_variance":
+        np.testing.assert_allclose(
+            getattr(chunked, method)(ArrayChunks(NEW, rows=7)), expected, atol=1e-4
+        )
+
+
+def test_quantiles():
+    model = KernelQuantileRegressor([0.2, 0.8], kernel=KERNEL, tol=1e-3)
+    streamed = clone(model).set_params(plan=STREAMED).fit(X, R)
+    chunked = clone(model).set_params(plan=STORED).fit(ArrayChunks(X, R, rows=300))
+    for fitted in (streamed, chunked):
+        low, high = fitted.predict(X).T
+        assert np.mean(low > R) == pytest.approx(0.2, abs=0.03)
+        assert np.mean(high > R) == pytest.approx(0.8, abs=0.03)
+        assert fitted.crossings_ == 0
+
+
+def test_random_features_keep_few_samples_too():
+    plan = Plan(features=RandomFourier(30), storage="streamed")
+    model = KernelRidge(0.1, kernel=KERNEL, plan=plan, tol=1e-20).fit(X, R)
+    stored = KernelRidge(0.1, kernel=KERNEL, plan=plan.replace(storage="lowrank")).fit(X, R)
+    np.testing.assert_allclose(model.predict(NEW), stored.predict(NEW), atol=1e-6)
+    assert len(model.X_fit_) == 30
+
+
+def test_memory_maps_are_read_in_chunks(tmp_path):
+    path = tmp_path / "X.npy"
+    np.save(path, X)
+    mapped = np.load(path, mmap_mode="r+")
+    model = KernelRidge(1.0, kernel=KERNEL, plan=STORED, tol=1e-20).fit(mapped, R, W)
+    plain = KernelRidge(1.0, kernel=KERNEL, plan=STORED).fit(X, R, W)
+    np.testing.assert_allclose(model.predict(mapped), plain.predict(X), atol=1e-6)
+    assert len(model.X_fit_) == 40
+    with pytest.raises(ValueError, match="799 entries, but X has 800"):
+        model.fit(mapped, R[1:])
+
+
+def test_solver_falkon_needs_no_more_than_a_rank():
+    model = KernelRidge(1.0, kernel=KERNEL, solver="falkon", plan=STORED, tol=1e-20).fit(X, R)
+    direct = KernelRidge(1.0, kernel=KERNEL, plan=STORED).fit(X, R)
+    np.testing.assert_allclose(model.predict(NEW), direct.predict(NEW), atol=1e-6)
+    assert model.solution_.stats["method"] == "falkon"
+    with pytest.raises(ValueError, match='solver="primal"'):
+        model.posterior_variance(NEW)
+    with pytest.raises(ValueError, match="Plan\\(rank=1000\\)"):
+        KernelRidge(kernel=KERNEL, solver="falkon").fit(X, R)
+
+
+def test_many_new_samples_are_predicted_in_strips():
+    model = KernelRidge(1.0, kernel=KERNEL, plan=STREAMED).fit(X, R)
+    many = RNG.standard_normal((300_000, 3))
+    expected = model.gram_.cross(many[-50:]) @ model.dual_coef_
+    np.testing.assert_allclose(model.predict(many)[-50:], expected, atol=1e-8)
+
+
+# ---- what goes on beside -------------------------------------------------------------------------
+def test_early_stopping_keeps_the_best():
+    noise = np.random.default_rng(1).standard_normal(N)
+    options = {"kernel": Gaussian(0.5), "solver": "falkon", "plan": Plan(rank=60), "tol": 1e-10}
+    model = KernelRidge(1e-3, validation=(X[600:], noise[600:]), **options)
+    model.fit(X[:600], noise[:600])
+    plain = KernelRidge(1e-3, **options).fit(X[:600], noise[:600])
+    assert "validation" in model.solution_.message
+    assert model.score(X[600:], noise[600:]) >= plain.score(X[600:], noise[600:])
+    seen = []
+    labels = KernelLogisticRegression(
+        kernel=KERNEL, plan=STREAMED, validation=(X[:100], MANY[:100]), callback=seen.append
+    )
+    assert labels.fit(X, MANY).score(X, MANY) > 0.6
+    assert seen
+    with pytest.raises(ValueError, match="pair"):
+        KernelRidge(kernel=KERNEL, plan=STREAMED, validation=X).fit(X, R)
+    with pytest.raises(ValueError, match="labels that y has not"):
+        labels.set_params(validation=(X[:2], ["a", "z"])).fit(X, MANY)
+
+
+# ---- other models --------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "model",
+    [
+        LSSVR(kernel=KERNEL),
+        SVR(kernel=KERNEL),
+        GaussianProcessRegressor(kernel=KERNEL, optimizer=None),
+        KernelPCA(n_components=1, kernel=KERNEL),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_other_models_take_streamed_features_where_they_fit(model):
+    stored, streamed = (clone(model).set_params(plan=p).fit(X[:300], R[:300]) for p in
+                        (STORED, STREAMED))  # fmt: skip
+    method = "predict" if hasattr(model, "predict") else "transform"
+    found, expected = (getattr(m, method)(NEW) for m in (streamed, stored))
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-5)
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("chunks", "match"),
+    [
+        (ArrayChunks(X), "without targets"),
+        (ArrayChunks(X, R, -W), "weight is negative"),
+        (ArrayChunks(X, R, 0 * W), "not all zero"),
+        (ArrayChunks(X, np.where(R > 1, np.nan, R)), "target is nan"),
+        (ArrayChunks(X[:0], R[:0]), "no samples"),
+        (ArrayChunks(np.where(X > 3, np.inf, X), R), "column 0 is inf"),
+    ],
+)
+def test_chunks_that_no_model_can_use(chunks, match):
+    with pytest.raises(ValueError, match=match):
+        KernelRidge(kernel=KERNEL, plan=STORED).fit(chunks)
+
+
+def test_refusals_name_the_remedy():
+    chunks = ArrayChunks(X, R)
+    with pytest.raises(ValueError, match="have to be None"):
+        KernelRidge(kernel=KERNEL, plan=STORED).fit(chunks, R)
+    with pytest.raises(ValueError, match="Plan\\(rank=1000\\)"):
+        KernelRidge(kernel=KERNEL).fit(chunks)
+    with pytest.raises(ValueError, match="does not take samples in chunks"):
+        KernelPCA(kernel=KERNEL).fit(chunks)
+    with pytest.raises(ValueError, match="never stored; use one of"):
+        KernelRidge(kernel=KERNEL, solver="cholesky", plan=STREAMED).fit(X, R)
+    with pytest.raises(ValueError, match="never stored; use 'auto'"):
+        machine("hinge", solver="dual", plan=STREAMED).fit(X, TWO)
+    with pytest.raises(ValueError, match="one for counts"):
+        machine("poisson", plan=STORED).fit(chunks)
+    with pytest.raises(ValueError, match="greater than one"):
+        machine("hinge", plan=STORED).fit(ArrayChunks(X, np.zeros(N)))

@@ -13,7 +13,7 @@ from numba.core import caching
 
 import mercer
 from mercer import _compiled
-from mercer._compiled import njit
+from mercer._compiled import by_type, intrinsic, njit
 
 
 def square(x):
@@ -49,6 +49,23 @@ def test_loops_call_each_other():
     assert njit(nogil=True)(lambda x: inner(x) + inlined(x))(3.0) == 18.0
 
 
+def test_what_loops_are_made_of_is_made_when_they_are_compiled():
+    @intrinsic
+    def half(typing, x):
+        def generate(context, builder, signature, args):
+            return builder.fmul(args[0], args[0].type(0.5))
+
+        return numba.float64(numba.float64), generate
+
+    @by_type
+    def kind(x):
+        return (lambda x: 1) if isinstance(x, numba.types.Integer) else (lambda x: 2)
+
+    assert half._type is kind._type is None
+    loop = njit(nogil=True)(lambda x: half(float(x)) + 10 * kind(x))
+    assert (loop(3), loop(3.0)) == (11.5, 21.5)
+
+
 @pytest.mark.parametrize("watching", [True, False])
 def test_compiling_for_long_is_announced_to_people_only(monkeypatch, capsys, watching):
     monkeypatch.setattr(_compiled, "_PATIENCE", 0.0)
@@ -65,11 +82,13 @@ import sys
 import sklearn.base, sklearn.utils.validation  # it imports pandas where that is installed
 before = set(sys.modules)
 import mercer
-from mercer import GaussianProcessRegressor, KernelPCA, KernelRidge, two_sample_test
+from mercer import SVC, SVR, GaussianProcessRegressor, KernelPCA, KernelRidge, two_sample_test
 KernelRidge(kernel="rbf").fit([[0.0], [1.0]], [0.0, 1.0]).predict([[2.0]])
 KernelPCA(1, kernel="rbf").fit([[0.0], [1.0], [3.0]])
 GaussianProcessRegressor().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 0.0]).predict([[2.0]])
 two_sample_test([[0.0], [1.0], [2.0]], [[1.0], [2.0], [4.0]])
+for model in (SVC(), SVR(kernel="linear")):
+    model.fit([[0.0], [1.0], [3.0]], [0, 1, 0]).predict([[2.0]])
 heavy = {"numba", "llvmlite", "pandas", "matplotlib", "sklearn.model_selection", "sklearn.metrics"}
 assert not heavy & (set(sys.modules) - before), heavy & (set(sys.modules) - before)
 """

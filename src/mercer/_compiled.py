@@ -49,6 +49,11 @@ class Loop:
         return (self._dispatcher or self._prepared())(*args)
 
     @property
+    def ready(self) -> bool:
+        """Has it been called in this process, so that there is no more waiting for numba?"""
+        return self._dispatcher is not None
+
+    @property
     def _numba_type_(self) -> Any:
         """What another loop calls."""
         with _lock:
@@ -70,6 +75,57 @@ class Loop:
                 self._dispatcher = _dispatcher(self._function, self._options)
                 _prepared.append(self)
             return self._dispatcher
+
+
+class Deferred:
+    """What loops call that numba knows how to make, and makes when the first of them is compiled.
+
+    Parameters
+    ----------
+    make : callable
+        Returns what stands for it in compiled code.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._type: Any = None
+
+    @property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+
+        with _lock:
+            if self._type is None:
+                made = self._make()
+                known = cpu_target.typing_context
+                known.refresh()  # it looks for what is new only when it is told to
+                self._type = known.resolve_value_type(made)
+            return self._type
+
+
+def intrinsic(define: Callable[..., Any]) -> Any:
+    """:func:`numba.extending.intrinsic`, without importing numba before it is needed."""
+
+    def make() -> Any:
+        from numba.extending import intrinsic
+
+        return intrinsic(define)
+
+    return Deferred(make)
+
+
+def by_type(choose: Callable[..., Any]) -> Any:
+    """A function of loops that is another one for other types: ``choose(types)`` returns it."""
+
+    def make() -> Any:
+        from numba.extending import overload
+
+        def chosen() -> None: ...
+
+        overload(chosen)(choose)
+        return chosen
+
+    return Deferred(make)
 
 
 def folders() -> set[str]:

@@ -28,7 +28,8 @@ from mercer import (
     two_sample_test,
 )
 from mercer.kernels.evaluator import Evaluator, exponents
-from mercer.kernels.formula import Atom, Number, Plus, Times, columns_step
+from mercer.kernels.formula import Atom, columns_step
+from mercer.kernels.formula_nodes import Number, Plus, Times
 from mercer.kernels.vectors.distances import SquaredDistances
 from mercer.testing import check_kernel
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mercer import SVC, SVR, Gaussian, Linear, NuSVC, NuSVR, OneClassSVM
 from mercer.exceptions import IndefiniteKernelWarning
 from mercer.gram import tiles
-from mercer.solvers import smo, working_set
+from mercer.solvers import smo_state, working_set
 
 FORMS = {
     "double": np.asarray,
@@ -107,7 +107,7 @@ class TestThreads:
         """Blocks large enough to be shared, whose entries are computed from both sides."""
         X, f = data(3000, 6)
         monkeypatch.setattr(working_set, "_SHARED", 0)
-        monkeypatch.setattr(smo, "_DIRECT", 0)
+        monkeypatch.setattr(smo_state, "_DIRECT", 0)
         found = []
         for cores in (1, 2, 4, 4, 4):
             monkeypatch.setattr(tiles, "cores", lambda cores=cores: cores)

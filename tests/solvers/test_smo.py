@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from mercer import Gaussian
 from mercer.gram.row_loops import add_rows, scatter
 from mercer.gram.rows import RowGram
-from mercer.solvers import smo, working_set
+from mercer.solvers import smo, smo_state, working_set
 from mercer.solvers.smo import BoxProblem, solve_box
 from mercer.solvers.smo_loops import BIG, compact, mirror, refill, slopes
 
@@ -67,7 +67,7 @@ def problems(rng, n=40):
 @pytest.mark.parametrize("direct", [0, 1000])
 @pytest.mark.parametrize("largest", [8, 512])
 def test_optimum_equals_a_general_optimiser(rng, monkeypatch, name, direct, largest):
-    monkeypatch.setattr(smo, "_DIRECT", direct)
+    monkeypatch.setattr(smo_state, "_DIRECT", direct)
     monkeypatch.setattr(working_set, "_LARGEST", largest)
     monkeypatch.setattr(working_set, "_FIRST", 4)
     K = Gaussian()(rng.standard_normal((40, 2)))
@@ -104,7 +104,7 @@ def rounded(K):
 @pytest.mark.parametrize("direct", [0, 1000])
 @pytest.mark.parametrize("form", [blocks, rounded])
 def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, form, direct):
-    monkeypatch.setattr(smo, "_DIRECT", direct)
+    monkeypatch.setattr(smo_state, "_DIRECT", direct)
     monkeypatch.setattr(working_set, "_LARGEST", 32)
     monkeypatch.setattr(working_set, "_FIRST", 8)
     monkeypatch.setattr(working_set, "SMALLEST", 16)
@@ -126,7 +126,7 @@ def test_shrinking_and_a_small_cache_change_nothing(rng, monkeypatch, form, dire
 @pytest.mark.parametrize("direct", [0, 1000])
 def test_rounded_rows_do_not_spoil_the_certificate(rng, monkeypatch, direct):
     """At large C the gradient has to be computed anew, more than once, to reach tol at all."""
-    monkeypatch.setattr(smo, "_DIRECT", direct)
+    monkeypatch.setattr(smo_state, "_DIRECT", direct)
     K, problem = classification(rng, 400, 1e5)
     solution = solve_box(rounded(K), problem, tol=1e-3)
     assert solution.converged
@@ -273,7 +273,7 @@ class TestEnds:
     @pytest.mark.parametrize("noise", [1e-3, 1.0])
     @pytest.mark.parametrize("fixed", [True, False])
     def test_on_wrong_rows(self, rng, monkeypatch, name, direct, noise, fixed):
-        monkeypatch.setattr(smo, "_DIRECT", direct)
+        monkeypatch.setattr(smo_state, "_DIRECT", direct)
         K = Gaussian()(rng.standard_normal((120, 2)))
         problem = problems(rng, 120)[name]
         found = solve_box(self.noisy(K, noise, fixed=fixed), problem, tol=1e-3)
@@ -299,7 +299,7 @@ class TestEnds:
 
     @pytest.mark.parametrize("direct", [0, 1000])
     def test_on_asymmetric_and_indefinite_matrices(self, rng, monkeypatch, direct):
-        monkeypatch.setattr(smo, "_DIRECT", direct)
+        monkeypatch.setattr(smo_state, "_DIRECT", direct)
         monkeypatch.setattr(smo, "_STEPS", 30_000)
         for K in (rng.standard_normal((80, 80)), np.tri(80), -np.ones((80, 80))):
             for problem in problems(rng, 80).values():
@@ -319,7 +319,7 @@ class TestEnds:
     @pytest.mark.parametrize("where", ["diagonal", "row", "entry"])
     @pytest.mark.parametrize("direct", [0, 1000])
     def test_what_is_not_finite_is_refused(self, rng, monkeypatch, value, where, direct):
-        monkeypatch.setattr(smo, "_DIRECT", direct)
+        monkeypatch.setattr(smo_state, "_DIRECT", direct)
         for problem in problems(rng, 80).values():
             K = Gaussian()(rng.standard_normal((80, 2)))
             if where == "diagonal":

@@ -5,7 +5,7 @@ from mercer import Gaussian
 from mercer.gram.exponential import Factors
 from mercer.gram.rows import RowGram
 from mercer.kernels.vectors.distances import SquaredDistances
-from mercer.solvers import smo, working_set
+from mercer.solvers import smo, smo_state, working_set
 from mercer.solvers.smo import BoxProblem, solve_box
 
 
@@ -43,7 +43,7 @@ def problem(name, rng, X):
 @pytest.mark.parametrize("name", ["classification", "regression", "nu"])
 def test_same_optimum_as_by_blocks(rng, monkeypatch, name, large):
     if large:  # a working set, and products with K in place of rows
-        monkeypatch.setattr(smo, "_DIRECT", 50)
+        monkeypatch.setattr(smo_state, "_DIRECT", 50)
         monkeypatch.setattr(working_set, "_LARGEST", 64)
     X = rng.standard_normal((500, 3))
     task = problem(name, rng, X)

@@ -100,7 +100,7 @@ def test_the_population_of_the_ishigami_function(rng):
 
 
 def test_products_without_each(rng):
-    parts = [partial(np.asarray, M) for M in rng.normal(size=(5, 4, 4))]
+    parts = [partial(np.array, M) for M in rng.normal(size=(5, 4, 4))]
     for place, (k, others) in enumerate(without_each(parts)):
         assert np.array_equal(k, parts[place]())
         wanted = np.prod([1 + part() for i, part in enumerate(parts) if i != place], axis=0)

@@ -300,6 +300,9 @@ def test_lengthscales_need_features(rng):
         tune(KernelRidge(kernel=Linear()), rng.standard_normal((9, 2)), np.arange(9.0), ard=True)
     with pytest.raises(ValueError, match="has none for several features"):
         tune(KernelRidge(kernel=Gaussian()), rng.standard_normal((9, 1)), np.arange(9.0), ard=True)
+    X = rng.standard_normal((30, 2))
+    tuned = tune(KernelRidge(), X, X[:, 0], kernels=[Linear(), Gaussian()], ard=True)
+    assert np.shape(tuned.candidates_[1].kernel.lengthscale) == (2,)
 
 
 def test_gaussian_processes_tune_themselves(rng):

@@ -62,6 +62,9 @@ class ArrayChunks(Source):
         for start in range(0, n, self.rows):
             yield self._rows(slice(start, min(start + self.rows, n)))
 
+    def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> ArrayChunks:
+        return ArrayChunks(self.X, y, weight, self.rows)
+
     def take(self, places: np.ndarray) -> Chunk:
         if _is_foreign(self.X):  # picks single rows slowly, or not at all
             return super().take(places)

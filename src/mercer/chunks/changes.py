@@ -32,13 +32,27 @@ class OnSamples(Change):
 
 
 @dataclass
+class Slices(Change):
+    """Targets and weights of all samples, of which each chunk takes its own."""
+
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    alone = False
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        rows = slice(chunk.start, chunk.start + len(chunk))
+        weight = None if self.weight is None else self.weight[rows]
+        return Chunk(chunk.X, self.y[rows], weight, chunk.start)
+
+
+@dataclass
 class Part(Change):
     """The samples whose hash is on one side of a threshold."""
 
     threshold: float
     seed: int
     below: bool
-    keeps_rows = False
+    alone = False
 
     def __call__(self, chunk: Chunk) -> Chunk:
         return chunk.rows(np.flatnonzero(self._stay(chunk.start, chunk.start + len(chunk))))

@@ -66,9 +66,12 @@ class DaskChunks(Chunks):
         return int(sum(self.lengths))
 
     def changed(self, change: Change) -> DaskChunks:
+        import dask
+
+        sent = dask.delayed(change, traverse=False)  # once, whatever it holds
         lengths, parts = [], []
         for part, start, stop in self._placed():
-            parts.append(_lazily(work, change, part, start))
+            parts.append(_lazily(work, sent, part, start))
             lengths.append(change.count(start, stop))
         return DaskChunks(parts, self.client, lengths, self.held)
 

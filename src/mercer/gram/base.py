@@ -13,6 +13,7 @@ from ..engine.memory import memory_words, require_memory
 from ..exceptions import DenseWarning, not_finite, warn
 
 if TYPE_CHECKING:
+    from .phi import StreamedPhi
     from .span import Span
 
 _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of them
@@ -42,6 +43,9 @@ class Gram(ABC):
         Bytes that a plan allows for K and what solvers make of it.
     workers : int or None
         The number of threads; None for all cores.
+    streamed : bool
+        Is K a product of features that are never stored? Then :meth:`stream` has them, for solvers
+        that work by passes over the samples.
     of_kernel : bool
         Are entries the values of ``kernel`` at samples, and nothing else, so that whoever knows a
         quicker way to some of them may take it?
@@ -55,6 +59,7 @@ class Gram(ABC):
     limit: float = float("inf")
     workers: int | None = None
     of_kernel: bool = False
+    streamed: bool = False
 
     @abstractmethod
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
@@ -85,6 +90,15 @@ class Gram(ABC):
     def rank(self) -> int | None:
         """The number of features, an upper bound on the rank of K; None where there are none."""
         return None if self.features is None else int(self.features.shape[1])
+
+    def stream(
+        self, y: Any = None, weights: np.ndarray | None = None, intercept: bool = False
+    ) -> StreamedPhi:
+        """The features of a ``streamed`` K, beside targets and weights, for solvers by passes.
+
+        Without y, these are those that come with the samples.
+        """
+        raise TypeError(f"{type(self).__name__} has no features that are streamed.")
 
     def normal(self, V: np.ndarray) -> np.ndarray:
         """K' K V in one pass: every entry of K is computed once, and used twice."""

@@ -9,11 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
-from .._compiled import njit
+from .._compiled import by_type, intrinsic, njit
 from ..kernels.vectors.bits import differing
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
@@ -42,12 +39,11 @@ class Factors(NamedTuple):
         return self.left.shape[1] * (1 if self.left.dtype.kind == "f" else _WORD)
 
 
+@by_type
 def exponents(left, right, unit):
     """What K is the exponential of, for rows of both factors."""
+    from numba import types
 
-
-@overload(exponents)
-def _exponents(left, right, unit):
     def of_bits(left, right, unit):
         columns, count = right.T.copy(), np.empty(right.shape[0], np.int32)
         out = np.empty((left.shape[0], count.size), np.float32)
@@ -104,8 +100,20 @@ def exp_scatter(left, right, unit, cache, slots, start):
             exp(exponent[r], cache[slots[r], begin : begin + width])
 
 
+@njit(cache=True, nogil=True)
+def exp_block(left, right, unit, out):
+    """out = K, tile by tile."""
+    for first in range(0, right.shape[0], _TILE):
+        exponent = exponents(left, right[first : first + _TILE], unit)
+        for r in range(left.shape[0]):
+            exp(exponent[r], out[r, first : first + exponent.shape[1]])
+
+
 @intrinsic
 def _float_of_bits(typing, bits):
+    from llvmlite import ir
+    from numba import types
+
     def generate(context, builder, signature, args):
         return builder.bitcast(args[0], ir.FloatType())
 

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..chunks.arrays import ArrayChunks
+from ..chunks.base import Chunks
 from ..data import Data, length, take
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
@@ -17,11 +19,16 @@ from ..kernels.approximate.rules import Approximated, FeatureRule
 from ..kernels.base import Kernel
 from ..params import Params, one_of, parameter, show
 from .base import Gram
+from .implicit import ImplicitGram
 from .stored import DenseGram, LowRankGram, TiledGram
 from .tiles import cores, in_flight
 
 _TINY = 1e7  # bytes up to which nobody asks how much memory is free, which takes longer than K
 STORAGE: dict[str, type[Gram]] = {"dense": DenseGram, "tiled": TiledGram, "lowrank": LowRankGram}
+_STREAMED = "streamed"
+_MOST_FEATURES = 1e5  # of a kernel's own, that are streamed as they are
+_LANDMARKS = 1e8  # entries of the columns from which landmarks are chosen, or
+_PER_FEATURE = 2, 50  # samples for each of them, at least and at most
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
 
 
@@ -38,10 +45,10 @@ def _workers(value: Any) -> str | None:
 
 
 def _storage(value: Any) -> str | None:
-    known = isinstance(value, str) and value in ("auto", *STORAGE)
+    known = isinstance(value, str) and value in ("auto", *STORAGE, _STREAMED)
     if known or (isinstance(value, type) and issubclass(value, Gram) and not isabstract(value)):
         return None
-    listed = ", ".join(map(repr, ("auto", *STORAGE)))
+    listed = ", ".join(map(repr, ("auto", *STORAGE, _STREAMED)))
     return f"one of {listed}, or a subclass of mercer.Gram that has a block"
 
 
@@ -59,15 +66,18 @@ class Plan(Params):
     workers : int, optional
         The number of threads; by default all cores this process may use. Factorisations of large
         matrices use the threads of LAPACK, which are set elsewhere (``OPENBLAS_NUM_THREADS``).
-    storage : {"auto", "dense", "tiled", "lowrank"} or subclass of Gram
+    storage : {"auto", "dense", "tiled", "lowrank", "streamed"} or subclass of Gram
         ``"auto"`` uses features where the kernel has few of them, stores K where it fits the
-        memory, and computes it tile by tile otherwise. A class of your own is called as
+        memory, and computes it tile by tile otherwise. Features, of a kernel or asked for by
+        ``rank`` or ``features``, are stored (``"lowrank"``) where they fit the memory, and computed
+        in each pass over the samples (``"streamed"``) where they do not, and for samples that come
+        in :class:`~mercer.chunks.Chunks` or from a memory map. A class of your own is called as
         ``storage(kernel, X, workers=workers)``, with a kernel whose parameters are numbers and
         samples that it has prepared.
     rank : int or float, optional
         Replace a kernel with more features than this by its :class:`~mercer.Nystrom`
         approximation of that rank; a number below 1 is the share of the trace of K that may be
-        lost instead. For ``storage`` "auto" or "lowrank".
+        lost instead. For ``storage`` "auto", "lowrank" or "streamed".
     features : RandomFourier, TensorSketch, Hashing or Landmarks, optional
         Replace a kernel with more features than this rule gives by its approximation through
         these, in place of ``rank``.
@@ -128,6 +138,8 @@ class Plan(Params):
 
     def gram(self, kernel: Kernel, X: Data) -> Gram:
         """The Gram operator of a kernel on raw data; nothing large is computed yet."""
+        if self.streams(kernel, X):
+            return self._streamed(kernel, X)
         kernel = kernel.resolve(X)
         P = kernel.prepare(X)
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
@@ -143,8 +155,71 @@ class Plan(Params):
 
     def explain(self, kernel: Kernel, X: Data) -> str:
         """What :meth:`gram` would do with this kernel and data, and why."""
+        if self.streams(kernel, X):
+            return self._why_streamed(kernel, X)
         kernel = kernel.resolve(X)
         return self._choose(kernel, kernel.prepare(X), self.budget)[1]
+
+    # ---- features that are never stored ------------------------------------------------------
+    def streams(self, kernel: Kernel, X: Data) -> bool:
+        """Are features computed in each pass over the samples?
+
+        Where that was asked for, samples are not in memory, or features do not fit in.
+        """
+        if isinstance(X, Chunks) or self.storage == _STREAMED:
+            return True
+        if self.few is None or self.storage != "auto":
+            return False
+        if isinstance(X, np.memmap):
+            return True
+        nbytes = self._bytes_of_features(X)
+        return nbytes > _TINY and nbytes > self.budget
+
+    def _bytes_of_features(self, X: Data) -> float:
+        """What features take that are stored, with a copy that solvers make of them."""
+        return 16.0 * length(X) * max(self.few or 0, 1)
+
+    def _streamed(self, kernel: Kernel, X: Data) -> Gram:
+        chunks = X if isinstance(X, Chunks) else ArrayChunks(X)
+        some = self._some(chunks)
+        whole = isinstance(X, Chunks | np.memmap)
+        kernel = kernel.resolve(some if whole else X)
+        P = kernel.prepare(take(some, slice(0, 1)))
+        if self._approximates(kernel, P):
+            kernel = self.through(kernel).resolve(some)
+        elif not (kernel.n_features(P) or np.inf) <= _MOST_FEATURES:
+            raise ValueError(
+                f"samples that come in chunks are seen through a few features, but {kernel!r} has "
+                f"{'very many' if kernel.n_features(P) else 'none'}; give the plan a rank, such "
+                f"as Plan(rank=1000), or features."
+            )
+        gram = ImplicitGram(kernel, chunks, some, workers=self.workers)
+        gram.limit = self.limit
+        return gram
+
+    def _some(self, chunks: Chunks) -> Data:
+        """Samples from which landmarks are chosen: neither all nor n x M numbers are needed."""
+        m = max(int(self.few or 1), 1)
+        least, most = (count * m for count in _PER_FEATURE)
+        count = int(max(min(most, _LANDMARKS / m), least, 1000))
+        return chunks.sample(count, np.random.default_rng(0)).X
+
+    def _why_streamed(self, kernel: Kernel, X: Data) -> str:
+        if isinstance(X, Chunks | np.memmap):
+            why = "samples are not in memory"
+        elif self.storage == _STREAMED:
+            why = "asked for by storage='streamed'"
+        else:
+            why = (
+                f"features of {length(X)} samples would take "
+                f"{memory_words(self._bytes_of_features(X))}, over the budget of "
+                f"{memory_words(self.budget)}"
+            )
+        one = take(X if not isinstance(X, Chunks) else next(iter(X)).X, slice(0, 1))
+        kernel = kernel.resolve(one)
+        fewer = self._approximates(kernel, kernel.prepare(one))
+        how = self._through() if fewer else "K is a product of features"
+        return f"ImplicitGram: {why}, so {how}, which are computed in each pass and never stored."
 
     def _approximates(self, kernel: Kernel, P: Data) -> bool:
         """Are fewer features asked for than the kernel has on these data?"""
@@ -174,7 +249,7 @@ class Plan(Params):
         asked = (
             f"rank={self.rank!r}" if self.features is None else f"features={show(self.features)}"
         )
-        if self.few is not None and self.storage not in ("auto", "lowrank"):
+        if self.few is not None and self.storage not in ("auto", "lowrank", _STREAMED):
             raise ValueError(
                 f"{asked} makes K a product of features, which "
                 f'storage={show(self.storage)} excludes; use storage="lowrank".'

@@ -90,13 +90,18 @@ class RowGram(Gram):
             found = cls(inner.block, inner.diag(), dtype=inner.dtype, workers=workers)
         else:
             n = len(inner)
-            K = np.ascontiguousarray(inner.dense(f"K of {n} samples", 8.0 * n * n), np.float64)
-            found = cls(
-                lambda rows, cols: K[rows][:, cols], np.diagonal(K).copy(), matrix=K,
-                workers=workers, how="stored as an array",
-            )  # fmt: skip
+            found = cls.stored(inner.dense(f"K of {n} samples", 8.0 * n * n), workers)
         found.limit = gram.limit
         return found
+
+    @classmethod
+    def stored(cls, matrix: np.ndarray, workers: int | None = None) -> RowGram:
+        """The rows of an array."""
+        K = np.ascontiguousarray(matrix, np.float64)
+        return cls(
+            lambda rows, cols: K[rows][:, cols], np.diagonal(K).copy(), matrix=K,
+            workers=workers, how="stored as an array",
+        )  # fmt: skip
 
     def block(self, rows: Any, cols: Any) -> np.ndarray:
         return self._block(rows, cols)

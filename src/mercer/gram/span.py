@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
@@ -13,9 +13,6 @@ import scipy.sparse as sp
 from ..data import Data, take
 from ..ownership import owned
 from .tiles import slices
-
-if TYPE_CHECKING:
-    from .stored import LowRankGram
 
 _STRIP = 4096  # samples whose features are used at a time
 _RESOLVED = 1e-8  # of the longest direction: shorter ones, and rounding divided by it, are small
@@ -27,11 +24,11 @@ class Span(ABC):
 
     Parameters
     ----------
-    gram : LowRankGram
-        The operator of all samples.
+    gram : Gram
+        The operator of all samples, a product of features.
     """
 
-    def __init__(self, gram: LowRankGram) -> None:
+    def __init__(self, gram: Any) -> None:
         self.gram = gram
 
     @abstractmethod
@@ -44,26 +41,17 @@ class Span(ABC):
 
     def express(self, coef: np.ndarray) -> np.ndarray:
         """Coefficients a with sum_j a_j k(z_j, .) = sum_i c_i k(x_i, .), as many columns as c."""
-        C = coef.reshape(len(coef), -1)
-        phi, weights = self.gram.phi, np.zeros((self.gram.phi.shape[1], C.shape[1]))
-        for rows in slices(len(C), _STRIP):
-            weights += phi[rows].T @ C[rows].astype(np.float64, copy=False)
-        found = self.combine(weights).astype(coef.dtype, copy=False)
+        found = self.combine(self._adjoint(coef.reshape(len(coef), -1)))
+        found = found.astype(coef.dtype, copy=False)
         return found[:, 0] if coef.ndim == 1 else found
+
+    def _adjoint(self, C: np.ndarray) -> np.ndarray:
+        """Phi' c."""
+        return self.gram.adjoint(C)
 
     def moments(self, sample_weight: np.ndarray | None) -> np.ndarray:
         """Phi' W Phi, in double precision."""
-        phi, m = self.gram.phi, self.gram.phi.shape[1]
-        A = np.zeros((m, m))
-        for rows in slices(phi.shape[0], _STRIP):
-            part = phi[rows].astype(np.float64, copy=False)
-            if sample_weight is None:
-                product = part.T @ part
-            else:
-                w = sample_weight[rows]
-                product = part.T @ (sp.diags(w) @ part if sp.issparse(part) else w[:, None] * part)
-            A += product.toarray() if sp.issparse(product) else product
-        return A
+        return self.gram.moments(sample_weight)
 
     def axes(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues of Phi' W Phi, and its unit eigenvectors u as functions <u, phi(.)>.

@@ -16,9 +16,10 @@ from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from .base import Gram
 from .span import LandmarkSpan, SampleSpan, Span
-from .tiles import diagonal, evaluate, multiply
+from .tiles import diagonal, evaluate, multiply, slices
 
 _SMALL = 1000  # samples that are all kept, whatever features the kernel has
+_STRIP = 4096  # samples whose features are used at a time
 _SEARCHED = 2000  # features for which samples are looked for that span them
 
 Form = TypeVar("Form", bound="KernelGram")
@@ -195,6 +196,27 @@ class LowRankGram(KernelGram):
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         return np.asarray(self.phi @ (self.psi.T @ V))
+
+    def adjoint(self, C: np.ndarray) -> np.ndarray:
+        """Phi' c, for one row of c for each sample; in double precision."""
+        weights = np.zeros((self.phi.shape[1], C.shape[1]))
+        for rows in slices(len(C), _STRIP):
+            weights += self.phi[rows].T @ C[rows].astype(np.float64, copy=False)
+        return weights
+
+    def moments(self, sample_weight: np.ndarray | None) -> np.ndarray:
+        """Phi' W Phi, in double precision."""
+        m = self.phi.shape[1]
+        A = np.zeros((m, m))
+        for rows in slices(self.phi.shape[0], _STRIP):
+            part = self.phi[rows].astype(np.float64, copy=False)
+            if sample_weight is None:
+                product = part.T @ part
+            else:
+                w = sample_weight[rows]
+                product = part.T @ (sp.diags(w) @ part if sp.issparse(part) else w[:, None] * part)
+            A += product.toarray() if sp.issparse(product) else product
+        return A
 
     def cross(self, X_new: Data) -> Gram:
         return LowRankGram(

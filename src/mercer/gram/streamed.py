@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +14,16 @@ import scipy.sparse as sp
 from ..chunks.base import Chunk, Chunks, Sums
 from ..data import Data, Rows, length, take
 from ..exceptions import not_finite
+from ..features.sparse import compress
 from ..kernels.base import Kernel
+from ..kernels.evaluator import exponents
 from .base import Gram
 from .tiles import TILE, go_on, run, slices
 
 _GROUPS = 16  # accumulators of a pass: which strips go to which does not depend on the threads
-_STRIP = 1_500_000  # entries of a strip of rows, which is used twice and should stay in cache
+_STRIP = 1_000_000  # entries of a strip of rows, which is used twice and should stay in cache
+_COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
+_SUMMED = 1000  # columns whose products are added up in single precision
 
 Block = Callable[[slice], list[Any]]
 Between = Callable[[np.ndarray, Chunk], tuple[np.ndarray, Sums]]
@@ -31,8 +36,13 @@ class Columns(ABC):
     size: int  # M
 
     @abstractmethod
-    def blocks(self, X: Data) -> Block:
-        """A function of a slice of these samples: their rows, as pieces side by side."""
+    def blocks(self, X: Data, dtype: Any = None) -> Block:
+        """A function of a slice of these samples: their rows, as pieces side by side.
+
+        A piece is good until the same thread asks for the next ones. In the precision of the
+        samples; with ``dtype`` float64 in double; with float32 in single where that is quicker and
+        loses no more than rounding.
+        """
 
 
 @dataclass
@@ -45,10 +55,32 @@ class Centres(Columns):
     def __post_init__(self) -> None:
         self.size = length(self.Z)
 
-    def blocks(self, X: Data) -> Block:
-        tile = self.kernel.tiles(self.kernel.prepare(X), self.kernel.prepare(self.Z))
+    def blocks(self, X: Data, dtype: Any = None) -> Block:
+        P, Q = (self.kernel.prepare(in_double(part, dtype)) for part in (X, self.Z))
         parts = slices(self.size, TILE)
-        return lambda rows: [tile(rows, cols) for cols in parts]
+        return self._exponential(P, Q, dtype) or _pieces(self.kernel.tiles(P, Q), parts)
+
+    def _exponential(self, P: Data, Q: Data, dtype: Any) -> Block | None:
+        """Compiled, in single precision, where k = exp(...) and that is exact enough."""
+        single = dtype == np.float32 or getattr(P, "dtype", None) == np.float32
+        if not single or dtype == np.float64 or length(P) * self.size < _COMPILED:
+            return None
+        found = exponents(self.kernel.formula(P), self.kernel.formula(Q), np.float32)
+        if found is None or found.in_doubt:
+            return None
+        from .exponential import exp_block
+
+        left, right, unit = found.left, found.right, np.float32(found.unit)
+        own = threading.local()  # fresh memory takes longer than what is written into it
+
+        def block(rows: slice) -> list[Any]:
+            size = rows.stop - rows.start
+            if len(getattr(own, "out", ())) < size:
+                own.out = np.empty((size, self.size), np.float32)
+            exp_block(left[rows], right, unit, own.out[:size])
+            return [own.out[:size, part] for part in slices(self.size, _SUMMED)]
+
+        return block
 
 
 @dataclass
@@ -58,9 +90,24 @@ class FeatureColumns(Columns):
     kernel: Kernel
     size: int
 
-    def blocks(self, X: Data) -> Block:
-        P = self.kernel.prepare(X)
-        return lambda rows: [self.kernel.features(take(P, rows))]
+    def blocks(self, X: Data, dtype: Any = None) -> Block:
+        P = self.kernel.prepare(in_double(X, dtype))
+        return lambda rows: [self._features(take(P, rows))]
+
+    def _features(self, P: Data) -> Any:
+        """Samples that consist of nothing have sparse features in any case."""
+        phi: Any = self.kernel.features(P)
+        return compress(phi, np.arange(self.size)) if phi.shape[1] != self.size else phi
+
+
+def _pieces(tile: Callable[[slice, slice], Any], parts: list[slice]) -> Block:
+    return lambda rows: [tile(rows, cols) for cols in parts]
+
+
+def in_double(X: Data, dtype: Any = np.float64) -> Data:
+    """Numbers in single precision as doubles, if these are asked for."""
+    single = dtype == np.float64 and getattr(X, "dtype", None) == np.float32
+    return X.astype(np.float64) if single else X
 
 
 @dataclass
@@ -75,11 +122,12 @@ class Pass:
     between: Between
     outputs: int
     workers: int | None = None
+    dtype: Any = None
 
     def __call__(self, chunk: Chunk) -> Sums:
         """K' U, then the other sums."""
         n, m = len(chunk), self.columns.size
-        block = self.columns.blocks(chunk.X)
+        block = self.columns.blocks(chunk.X, self.dtype)
         strips = slices(n, max(64, min(_STRIP // max(m, 1), -(-n // _GROUPS))))
         groups = max(1, min(_GROUPS, len(strips)))
         partial = np.zeros((groups, m, self.outputs))
@@ -158,7 +206,7 @@ class StreamedGram(Gram):
         return self.chunks.n_samples, self.columns.size
 
     def through(
-        self, V: np.ndarray | None, between: Between, outputs: int
+        self, V: np.ndarray | None, between: Between, outputs: int, dtype: Any = None
     ) -> tuple[np.ndarray, Sums]:
         """K' U in one pass, with U = ``between(K V, chunk)``, and the other sums it returns.
 
@@ -166,10 +214,11 @@ class StreamedGram(Gram):
         K V of some samples and these samples as a :class:`~mercer.chunks.Chunk`; it returns as
         many rows of U, with ``outputs`` columns, and a tuple of arrays that are added up over all
         samples. With V = None the scores have no columns. A normal product is F -> F, a gradient
-        F -> w L'(y, F), a product with the Hessian (F, D) -> w L''(y, F) D.
+        F -> w L'(y, F), a product with the Hessian (F, D) -> w L''(y, F) D. The precision of K is
+        that of the samples, or ``dtype``, see :meth:`Columns.blocks`.
         """
         V = None if V is None else np.asarray(V, dtype=np.float64)
-        job = Pass(self.columns, V, between, outputs, self.workers)
+        job = Pass(self.columns, V, between, outputs, self.workers, dtype)
         product, *sums = self.chunks.reduce(job)
         return product, tuple(sums)
 

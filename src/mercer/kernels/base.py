@@ -1,4 +1,4 @@
-"""The kernel: one required method, and an algebra that builds new kernels from old.
+"""The kernel: one required method, and what follows from it.
 
 A new kernel is a dataclass with a ``pairwise`` method (see :mod:`mercer.testing` to check it):
 
@@ -22,41 +22,31 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..data import Data, as_samples, column_key, is_frame, length, take
-from ..exceptions import NotAKernelError, UnresolvedError
+from ..data import Data, as_samples, is_frame, length, take
+from ..exceptions import UnresolvedError
 from ..frames import align
 from ..params import Params
 from .calculus.domains import ANY, Domain
 from .calculus.properties import Fact, Properties
+from .operators import Operators
 from .overrides import settle
 
 if TYPE_CHECKING:
     from ..gram.base import Gram
     from ..gram.plan import Plan
     from ..rkhs.function import RKHSFunction
-    from .approximate.rules import FeatureRule
     from .formula import Formula
 
 Tile = Callable[[slice, slice], np.ndarray]
 
-_DIFFERENCE = (
-    "A difference of kernels is not a kernel: (k1 - k2)(x, x) can be negative, and then no feature "
-    "map phi gives it as <phi(x), phi(x)>. Only sums, products and non-negative multiples are "
-    "kernels."
-)
-_NEGATIVE = (
-    "A negative multiple of a kernel is not a kernel: {0} * k(x, x) would be negative, but it has "
-    "to be the squared norm of phi(x). Weights must be >= 0."
-)
-
 
 @dataclass(eq=False, repr=False)
-class Kernel(Params, ABC):
+class Kernel(Operators, Params, ABC):
     """A symmetric positive definite function k(x, y) on samples of some kind.
 
     Subclasses are dataclasses (``@dataclass(eq=False, repr=False)``) whose fields are the
@@ -268,118 +258,6 @@ class Kernel(Params, ABC):
         from .notation.explain import explain
 
         return explain(self)
-
-    # ---- the algebra ---------------------------------------------------------------------
-    def __add__(self, other: Any) -> Kernel:
-        from .algebra.constant import as_operand
-        from .algebra.sums import Sum
-
-        if isinstance(other, Real) and other == 0:
-            return self
-        right = as_operand(other)
-        return NotImplemented if right is None else Sum(self, right)
-
-    def __radd__(self, other: Any) -> Kernel:
-        from .algebra.constant import as_operand
-        from .algebra.sums import Sum
-
-        if isinstance(other, Real) and other == 0:  # sum([...]) starts at 0
-            return self
-        left = as_operand(other)
-        return NotImplemented if left is None else Sum(left, self)
-
-    def __mul__(self, other: Any) -> Kernel:
-        from .algebra.constant import as_operand
-        from .algebra.sums import Product
-
-        right = as_operand(other)
-        return NotImplemented if right is None else Product(self, right)
-
-    def __rmul__(self, other: Any) -> Kernel:
-        from .algebra.constant import as_operand
-        from .algebra.sums import Product
-
-        left = as_operand(other)
-        return NotImplemented if left is None else Product(left, self)
-
-    def __truediv__(self, other: Any) -> Kernel:
-        return NotImplemented if not isinstance(other, Real) else (1 / other) * self
-
-    def __pow__(self, exponent: Any) -> Kernel:
-        from .algebra.constant import Constant
-        from .algebra.power import Power
-
-        if not isinstance(exponent, Integral) or exponent < 0:
-            raise NotAKernelError(
-                f"k ** {exponent!r}: only non-negative integer powers of a kernel are kernels in "
-                f"general (they are repeated products)."
-            )
-        if exponent == 0:
-            return Constant(1)
-        return self if exponent == 1 else Power(self, int(exponent))
-
-    def __sub__(self, other: Any) -> Kernel:
-        raise NotAKernelError(_DIFFERENCE)
-
-    __rsub__ = __sub__
-
-    def __neg__(self) -> Kernel:
-        raise NotAKernelError(_NEGATIVE.format(-1))
-
-    def on(self, columns: Any) -> Kernel:
-        """This kernel on some columns of a table, or one entry of tuples.
-
-        One label, or several: as a list, a slice, an array, or a part of ``df.columns``.
-        """
-        from .algebra.transforms import On
-
-        return On(self, column_key(columns))
-
-    def normalize(self) -> Kernel:
-        """k(x, y) / sqrt(k(x, x) k(y, y)): the cosine of the angle between the features."""
-        from .algebra.rescaled import Normalized
-
-        return Normalized(self)
-
-    def center(self, reference: Data | None = None) -> Kernel:
-        """k with features centred on a reference sample (by default the training data)."""
-        from .algebra.anchored import Centered
-
-        return Centered(self, reference)
-
-    def given(self, reference: Data | None = None, noise: Any = 0.0) -> Kernel:
-        """The covariance of a Gaussian process given its values at a sample, seen with noise."""
-        from .algebra.conditioned import Conditioned
-
-        return Conditioned(self, reference, noise)
-
-    def pullback(self, map: Callable[[Data], Data]) -> Kernel:
-        """k(A(x), A(y)) for a map A, given as a function of a whole data set."""
-        from .algebra.transforms import Pullback
-
-        return Pullback(self, map)
-
-    def modulate(self, factor: Callable[[Data], np.ndarray]) -> Kernel:
-        """f(x) k(x, y) f(y) for a function f, given as a function of a whole data set."""
-        from .algebra.rescaled import Modulated
-
-        return Modulated(self, factor)
-
-    def through(self, points: Data | None = None) -> Kernel:
-        """sum_z k(x, z) k(z, y) over points z (by default the training data): Gram matrix K K."""
-        from .algebra.anchored import Through
-
-        return Through(self, points)
-
-    def approximate(self, features: FeatureRule) -> Kernel:
-        """This kernel through few features: random ones, sketches, hashed ones or landmarks."""
-        return features.approximate(self)
-
-    def restrict(self, condition: Callable[[Data], np.ndarray]) -> Kernel:
-        """This kernel on the samples that satisfy a condition; others are refused."""
-        from .algebra.transforms import Restricted
-
-        return Restricted(self, condition)
 
     # ---- printing ------------------------------------------------------------------------
     def _wrapped(self, binding: int) -> str:

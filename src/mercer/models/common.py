@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_consistent_length, compute_class_we
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
+from ..chunks.base import Chunks
 from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, unmasked
 from ..frames import matrix
 from ..kernels.base import Kernel
@@ -124,6 +125,12 @@ def check_data(
     if reset:
         meaning = getattr(estimator, "if_indefinite", None)
         warn_if_indefinite(kernel, type(estimator).__name__, meaning, stacklevel=3)
+    if isinstance(X, Chunks):
+        raise ValueError(
+            f"{type(estimator).__name__} does not take samples in chunks here; KernelRidge, "
+            f"KernelMachine, KernelLogisticRegression and KernelQuantileRegressor are fitted to "
+            f"them, with plan=Plan(rank=M), and predict them; others take a sample in memory."
+        )
     given, X = X, as_samples(X, type(estimator).__name__)
     X = _checked(estimator, X, kernel, reset)
     return owned(X, given) if reset and keep else X

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..chunks.arrays import ArrayChunks
+from ..chunks.base import Chunk, Chunks
 from ..data import Data, length
 from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..gram.span import Span
+from ..gram.streamed import Centres, StreamedGram
+from ..gram.tiles import slices
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
@@ -18,6 +23,8 @@ from .common import SEEN, check_data
 
 KEPT = ("kernel_", "X_fit_", "dual_coef_", "n_samples_seen_", *SEEN)  # what they save, at least
 
+_AT_ONCE = 10_000_000  # features of new samples that are there at a time
+_STRIP = 4096  # samples, where these are more
 _ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
 
@@ -30,6 +37,18 @@ def unseen(kernel: Kernel, X: Data, seen: np.ndarray) -> np.ndarray:
     """k(x, x) less the part of it that features of the training samples have; rounding is 0."""
     prior = kernel.diag(kernel.prepare(X)).astype(np.float64)
     return np.where(prior - seen > _ROUNDING * prior, prior - seen, 0.0)
+
+
+@dataclass
+class Crossed:
+    """A pass: K(X, samples) @ coef of one chunk, strip by strip."""
+
+    gram: Any
+    coef: np.ndarray
+
+    def __call__(self, chunk: Chunk) -> np.ndarray:
+        parts = (chunk.rows(rows).X for rows in slices(len(chunk), _STRIP))
+        return np.concatenate([self.gram.cross(X) @ self.coef for X in parts])
 
 
 class KeepsSamples:
@@ -52,11 +71,14 @@ class KeepsSamples:
 
     def _keep_samples(self, gram: Any, X: Data) -> Span | None:
         """Keep X, or a few samples that span the same functions, and those are returned."""
-        span: Span | None = None if self._keeps_all else gram.span()
+        span: Span | None = None if self._keeps_all and not gram.streamed else gram.span()
+        self._keep_span(span, gram, X)
+        return span
+
+    def _keep_span(self, span: Span | None, gram: Any, X: Data) -> None:
         self.kernel_, self.n_samples_seen_ = gram.kernel, len(gram)
         self.X_fit_ = X if span is None else span.points(X)
         self.gram_ = gram if span is None else self._few()
-        return span
 
     @property
     def _has_all(self) -> bool:
@@ -81,9 +103,21 @@ class KeepsSamples:
 
     def _values(self, X: Data) -> np.ndarray:
         """f(x) + b for every sample of X."""
+        return self._evaluate(X) + self.intercept_
+
+    def _evaluate(self, X: Data) -> np.ndarray:
+        """f(x), of any number of samples, or of samples in chunks; one row for each."""
         check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
-        return self.gram_.cross(X) @ self.dual_coef_ + self.intercept_
+        chunks = X if isinstance(X, Chunks) else None
+        if chunks is None:
+            X = check_data(self, X, self.kernel, reset=False)
+            if self._has_all or length(X) * length(self.X_fit_) <= _AT_ONCE:
+                return self.gram_.cross(X) @ self.dual_coef_
+            chunks = ArrayChunks(X)
+        f = self._function(self.dual_coef_)
+        if isinstance(self.kernel_, Nystrom) and not self._has_all:
+            return StreamedGram(Centres(f.kernel, f.points), chunks, self.gram_.workers) @ f.coef
+        return np.concatenate(list(chunks.map(Crossed(self.gram_, self.dual_coef_))))
 
     def _function(self, coef: np.ndarray) -> RKHSFunction:
         """sum_i c_i k(x_i, .): of k itself where the samples are its landmarks."""

@@ -14,10 +14,11 @@ from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
 from .common import Classifier, all_or_nothing
 from .machine import RepresenterMachine, best_class
+from .streamed import Watched
 
 
 @dataclass(eq=False, repr=False)
-class KernelLogisticRegression(Classifier, RepresenterMachine):
+class KernelLogisticRegression(Classifier, Watched, RepresenterMachine):
     r"""Kernel logistic regression.
 
     .. math:: \min_{f_k \in H,\, b_k} -\sum_i w_i \log p(y_i \mid x_i)
@@ -43,6 +44,8 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
         Most Newton steps, by default 100.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
+    verbose, callback, checkpoint, validation
+        What goes on beside the solver where features are streamed, as in :class:`KernelRidge`.
 
     Attributes
     ----------
@@ -92,12 +95,16 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
     saved_state = (*RepresenterMachine.saved_state, "classes_")
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to samples X, labels y and weights."""
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to samples X, labels y and weights.
+
+        X may be :class:`~mercer.chunks.Chunks`, which bring labels and weights with them.
+        """
+        X = self._chunks(X, y, sample_weight)
         X, self._targets, self._weights = self._check_labels(X, y, sample_weight)
         loss, targets = self._likelihood()
         self._make_gram(X, loss)
-        self._keep([self._solve(loss, targets, self._weights)])
+        self._keep(self._solve_all([loss], [targets], self._weights))
         return self
 
     def decision_function(self, X: Data) -> np.ndarray:
@@ -140,10 +147,10 @@ class KernelLogisticRegression(Classifier, RepresenterMachine):
         logs = _log_probabilities(self.leave_one_out())
         return -float(np.average(logs[np.arange(len(logs)), self._targets], weights=self._weights))
 
-    def _likelihood(self) -> tuple[Loss, np.ndarray]:
-        """The loss, and the labels in its form."""
-        if len(self.classes_) > 2:
-            return Multinomial(), self._targets
+    def _likelihood(self) -> tuple[Loss, Any]:
+        """The loss, and the labels in its form; None for those that come with the samples."""
+        if len(self.classes_) > 2 or self._targets is None:
+            return Multinomial() if len(self.classes_) > 2 else Logistic(), self._targets
         return Logistic(), np.where(self._targets == 1, 1.0, -1.0)
 
 

@@ -11,6 +11,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
@@ -31,6 +32,7 @@ from .common import (
     without_masks,
 )
 from .kept import KEPT, KeepsSamples
+from .streamed import Watched, as_chunks, coded, head, machine_by_passes, surveyed
 
 
 class RepresenterMachine(KeepsSamples, KernelEstimator):
@@ -63,23 +65,39 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_X(self, X: Data) -> Data:
-        """Samples; parameters are checked before any work."""
+        """Samples; parameters are checked before any work. Of chunks the first ones tell."""
         check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         if self.max_iter is not None and not self.max_iter >= 1:
             raise ValueError(f"max_iter must be None or >= 1, got {self.max_iter!r}.")
-        return check_data(self, X, self.kernel, reset=True)
+        checked = check_data(self, head(X), self.kernel, reset=True)
+        return X if isinstance(X, Chunks) else checked
 
-    def _check_fit(self, X: Data, y: Any) -> tuple[Data, np.ndarray]:
-        """Samples and numbers."""
+    def _chunks(self, X: Data, y: Any, sample_weight: Any) -> Data:
+        """X, or, if they come in chunks, samples with targets and weights."""
+        chunks = as_chunks(X, y, sample_weight, self.plan)
+        return X if chunks is None else chunks
+
+    def _check_fit(self, X: Data, y: Any) -> tuple[Data, Any]:
+        """Samples and numbers; None for those that come with chunks."""
         X = self._check_X(X)
+        if isinstance(X, Chunks):
+            loss = getattr(self, "loss_", None)
+            seen = surveyed(X, labels=False, loss=loss)
+            if seen.targets is not None:
+                raise ValueError("y must have one dimension.")
+            if loss is not None and not seen.totals[1]:
+                loss.check_targets(np.zeros(1), None, self.fit_intercept)
+            return X, None
         return X, column_or_1d(check_targets(self, X, y), warn=True)
 
     def _check_labels(
         self, X: Data, y: Any, sample_weight: Any
-    ) -> tuple[Data, np.ndarray, np.ndarray | None]:
-        """Samples, codes of the classes, and weights."""
+    ) -> tuple[Data, Any, np.ndarray | None]:
+        """Samples, codes of the classes, and weights; None for those that come with chunks."""
         X = self._check_X(X)
+        if isinstance(X, Chunks):
+            return coded(self, X, self._is_joint), None, None
         y, codes = check_labels(self, X, y)
         weights = check_weights(sample_weight, y, getattr(self, "class_weight", None))
         check_class_weights(self.classes_, codes, weights)
@@ -88,7 +106,7 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
     def _make_gram(self, X: Data, loss: Loss | None = None, solver: str = "auto") -> Any:
         """The operator, with room for what the solver of a loss makes of it."""
         room = 0 if loss is None else matrices_of(loss, solver, self.fit_intercept)
-        gram: Any = (self.plan or Plan()).beside(room).gram(self._as_kernel(X), X)
+        gram: Any = (self.plan or Plan()).beside(room).gram(self._as_kernel(head(X)), X)
         self.X_fit_, self.gram_, self.kernel_ = X, gram, gram.kernel
         return gram
 
@@ -102,11 +120,42 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         solution.warn()
         return solution
 
+    def _solve_all(
+        self, losses: list[Loss], columns: list[Any], weights: Any, solver: str = "auto"
+    ) -> list[MachineSolution]:
+        """One problem for each column of targets; together, where features are streamed."""
+        if not self.gram_.streamed:
+            pairs = zip(losses * (len(columns) // len(losses)), columns, strict=True)
+            return [self._solve(loss, y, weights, solver) for loss, y in pairs]
+        if solver not in ("auto", "newton"):
+            raise ValueError(
+                f"solver={solver!r} cannot do with features that are never stored; use 'auto', or "
+                f"a plan with more memory."
+            )
+        joint = losses[0].targets == "classes"
+        scores = len(self.classes_) if joint else len(columns)
+        y = None
+        if columns[0] is not None:
+            same = joint or len(losses) > 1
+            y = columns[0] if same or len(columns) == 1 else np.stack(columns, axis=1)
+        return [machine_by_passes(self, self.gram_, losses, y, weights, scores)]
+
+    def _is_joint(self, classes: int) -> bool:
+        """Is there one loss of the scores of so many classes together?"""
+        return classes > 2
+
     def _keep(self, solutions: list[MachineSolution]) -> None:
         """Coefficients side by side, and the worst of the certificates; K is let go."""
         span = self._keep_samples(self.gram_, self.X_fit_)
         if span is not None:
-            solutions = [replace(s, coef=span.express(s.coef)) for s in solutions]
+            solutions = [
+                replace(
+                    s,
+                    coef=span.express(s.coef) if s.weights is None else span.combine(s.weights),
+                    weights=None,
+                )
+                for s in solutions
+            ]
             self._targets = self._weights = None
         coef = np.hstack([s.coef for s in solutions])
         intercept = np.concatenate([s.intercept for s in solutions])
@@ -147,7 +196,7 @@ def _on_labels(machine: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class KernelMachine(RepresenterMachine):
+class KernelMachine(Watched, RepresenterMachine):
     r"""Learning with any loss and the norm of an RKHS.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i L(y_i, f(x_i) + b)
@@ -183,6 +232,10 @@ class KernelMachine(RepresenterMachine):
         Most steps of the solver.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
+    verbose, callback, checkpoint, validation
+        Progress, a function of each :class:`~mercer.solvers.watch.Step`, a file that keeps the
+        state, and samples (X, y) held out for early stopping, as in :class:`KernelRidge`: where
+        features are streamed.
 
     Attributes
     ----------
@@ -247,24 +300,29 @@ class KernelMachine(RepresenterMachine):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to samples X, targets or labels y, and weights."""
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets or labels y, and weights.
+
+        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        """
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
         self.loss_ = copy_params(as_loss(self.loss))
         kind = self.loss_.targets
         if self.solver == "newton" and not self.loss_.smooth:
             raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
+        X = self._chunks(X, y, sample_weight)
         if kind in ("sign", "classes"):
             X, self._targets, weights = self._check_labels(X, y, sample_weight)
         else:
             X, self._targets = self._check_fit(X, y)
-            weights = check_weights(sample_weight, self._targets)
-            self.loss_.check_targets(self._targets, weights, self.fit_intercept)
+            weights = None
+            if self._targets is not None:
+                weights = check_weights(sample_weight, self._targets)
+                self.loss_.check_targets(self._targets, weights, self.fit_intercept)
         self._weights = weights
         self._make_gram(X, self.loss_, self.solver)
-        solved = [self._solve(self.loss_, y, weights, self.solver) for y in self._columns()]
-        self._keep(solved)
+        self._keep(self._solve_all([self.loss_], self._columns(), weights, self.solver))
         return self
 
     def leave_one_out(self) -> np.ndarray:
@@ -276,12 +334,17 @@ class KernelMachine(RepresenterMachine):
         self._need_each()
         return self._two_sided(self._leave_one_out(self.loss_, self._columns()))
 
-    def _columns(self) -> list[np.ndarray]:
+    def _is_joint(self, classes: int) -> bool:
+        return self.loss_.targets == "classes"
+
+    def _columns(self) -> list[Any]:
         """The targets of each problem: signs of one class against the rest, if there are many."""
         if self.loss_.targets != "sign":
             return [self._targets]
         k = len(self.classes_)
         ones = [1] if k == 2 else range(k)
+        if self._targets is None:  # they come with the samples
+            return [None for _ in ones]
         return [np.where(self._targets == one, 1.0, -1.0) for one in ones]
 
     def _two_sided(self, f: np.ndarray) -> np.ndarray:

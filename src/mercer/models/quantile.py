@@ -8,15 +8,20 @@ from typing import Any, Self
 import numpy as np
 from sklearn.metrics import d2_pinball_score
 
+from ..chunks.base import Chunk, Sums
 from ..data import Data
+from ..gram.phi import Shifted
 from ..gram.plan import Plan
 from ..losses.regression import Quantile
 from .common import Regressor, all_or_nothing, check_weights, without_masks
 from .machine import RepresenterMachine
+from .streamed import Watched
+
+_FEW = 10_000  # samples that tell how spread y is
 
 
 @dataclass(eq=False, repr=False)
-class KernelQuantileRegressor(Regressor, RepresenterMachine):
+class KernelQuantileRegressor(Regressor, Watched, RepresenterMachine):
     r"""Quantiles of y given x, by the pinball loss.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i\, \rho_q(y_i - f(x_i) - b)
@@ -45,6 +50,8 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
         Most steps of the dual solver; no limit by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
+    verbose, callback, checkpoint, validation
+        What goes on beside the solver where features are streamed, as in :class:`KernelRidge`.
 
     Attributes
     ----------
@@ -107,18 +114,26 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
     saved_state = (*RepresenterMachine.saved_state, "crossings_")
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to samples X, targets y and weights."""
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets y and weights.
+
+        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        """
         quantiles = self._check_quantiles()
+        X = self._chunks(X, y, sample_weight)
         X, y = self._check_fit(X, y)
-        weights = check_weights(sample_weight, y)
+        weights = None if y is None else check_weights(sample_weight, y)
         losses = [Quantile(float(q)) for q in quantiles]
         self._make_gram(X, losses[0])
-        solutions = [self._solve(loss, y, weights) for loss in losses]
-        fitted = np.hstack([self.gram_ @ s.coef + s.intercept for s in solutions])
+        gram, solutions = self.gram_, self._solve_all(losses, [y] * len(losses), weights)
+        order = np.argsort(quantiles)
+        if gram.streamed:
+            self.crossings_ = _crossings_by_passes(gram.stream(y), solutions[0], order, self.tol)
+        else:
+            fitted = np.hstack([gram @ s.coef + s.intercept for s in solutions])
+            crossed = Crossings(order, self.tol * (np.std(y) or 1.0))
+            self.crossings_ = float(crossed.count(fitted) / len(fitted))
         self._keep(solutions)
-        rising = np.diff(fitted[:, np.argsort(quantiles)], axis=1)
-        self.crossings_ = float(np.mean(np.any(rising < -self.tol * (np.std(y) or 1.0), axis=1)))
         return self
 
     def predict(self, X: Data) -> np.ndarray:
@@ -148,3 +163,28 @@ class KernelQuantileRegressor(Regressor, RepresenterMachine):
         if len(np.unique(q)) < len(q):
             raise ValueError(f"quantiles must all be different, got {self.quantiles!r}.")
         return q
+
+
+@dataclass
+class Crossings:
+    """Counts samples at which quantiles do not rise, but for a little ``slack``."""
+
+    order: np.ndarray
+    slack: float
+
+    def count(self, fitted: np.ndarray) -> int:
+        """Of these samples, with one column for each quantile."""
+        rising = np.diff(fitted[:, self.order], axis=1)
+        return int(np.sum(np.any(rising < -self.slack, axis=1)))
+
+    def __call__(self, F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
+        """In a pass over the samples."""
+        return F[:, :0], (np.array(self.count(F)),)
+
+
+def _crossings_by_passes(phi: Any, solution: Any, order: np.ndarray, tol: float) -> float:
+    """The part of all samples; y is as spread as that of a few of them."""
+    y = phi.chunks.sample(_FEW, np.random.default_rng(0)).y
+    between = Shifted(Crossings(order, tol * (float(np.std(y)) or 1.0)), solution.intercept)
+    _, count = phi.through(solution.weights, between, 0)[1]
+    return float(count / phi.n)

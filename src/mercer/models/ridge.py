@@ -24,12 +24,13 @@ from .common import (
     check_weights,
 )
 from .kept import KEPT, KeepsSamples, unseen
+from .streamed import Watched, as_chunks, head, ridge_by_passes, surveyed
 
-SOLVERS = ("auto", *auto.SOLVERS)
+SOLVERS = ("auto", *auto.SOLVERS, "falkon")
 
 
 @dataclass(eq=False, repr=False)
-class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
+class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, Watched, KernelByName):
     r"""Kernel ridge regression.
 
     .. math:: \min_{f \in H_k} \sum_i w_i (y_i - f(x_i))^2 + \alpha \|f\|^2
@@ -50,17 +51,29 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn; a :class:`~mercer.Kernel` has its
         own.
-    solver : {"auto", "cholesky", "primal", "cg", "eigen"} or callable
-        ``"primal"`` works with explicit features, ``"cg"`` never stores K. ``"eigen"`` is for
+    solver : {"auto", "cholesky", "primal", "cg", "falkon", "eigen"} or callable
+        ``"primal"`` works with explicit features, ``"cg"`` never stores K, ``"falkon"`` neither K
+        nor the features of a plan with a rank (:mod:`mercer.solvers.falkon`). ``"eigen"`` is for
         similarities that are no kernels: negative eigenvalues of K count as zero. A solver of your
         own is called as ``solver(gram, Y, alpha, weights, tol=tol, rng=rng)`` and returns a
         :class:`~mercer.solvers.Solution`.
     tol : float
-        Relative residual at which ``"cg"`` stops.
+        Relative residual at which ``"cg"`` stops. Where features are streamed: by how much the
+        objective may exceed its minimum, as a part of what f explains.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
-        Draws the preconditioner of ``"cg"``.
+        Draws the preconditioner of ``"cg"`` and ``"falkon"``.
+    verbose : bool
+        A progress bar of iterative solvers, with the time left.
+    callback : callable, optional
+        Called after each iteration with a :class:`~mercer.solvers.watch.Step`; the solver stops if
+        it returns True.
+    checkpoint : path, optional
+        A file that keeps the state of the solver: a fit that was interrupted goes on from there.
+    validation : tuple (X, y), optional
+        Samples held out: the solver stops when the error on them falls no longer, and the best
+        coefficients are kept. Where features are streamed.
 
     Attributes
     ----------
@@ -105,17 +118,27 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
     saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "_noise", "_axes", "_spectrum")
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model to samples X, targets y of shape (n,) or (n, t), and weights."""
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model to samples X, targets y of shape (n,) or (n, t), and weights.
+
+        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        """
         if not callable(self.solver) and self.solver not in SOLVERS:
             raise ValueError(
                 f"solver must be one of {SOLVERS}, or a function, got {self.solver!r}."
             )
+        chunks = as_chunks(X, y, sample_weight, self.plan)
+        if chunks is not None:
+            targets = surveyed(chunks, labels=False).targets
+            check_data(self, head(chunks), self.kernel, reset=True, keep=False)
+            return self._fit_by_passes(self._make_gram(chunks), None, None, targets)
         X, Y, weights = self._check_fit(X, y, sample_weight)
         flat = Y.ndim == 1
         Y = Y[:, None] if flat else Y
         alphas = self._check_alpha(Y.shape[1])
         gram = self._make_gram(X)
+        if gram.streamed:
+            return self._fit_by_passes(gram, Y, weights, None if flat else Y.shape[1])
         rng = np.random.default_rng(_seed(self.random_state))
         coef = np.empty(Y.shape, dtype=np.result_type(gram.dtype, np.float32))
         for alpha in np.unique(alphas):
@@ -137,10 +160,8 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
         return self
 
     def predict(self, X: Data) -> np.ndarray:
-        """f(x) for every sample of X."""
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
-        return self.gram_.cross(X) @ self.dual_coef_
+        """f(x) for every sample of X, which may come in chunks."""
+        return self._evaluate(X)
 
     @property
     def rkhs_function_(self) -> RKHSFunction:
@@ -186,6 +207,11 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
         check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
         cross = self.gram_.cross(X)
+        if not self._has_all and self._axes is None:
+            raise ValueError(
+                'variances need the matrix Phi\' W Phi, which solver="falkon" does not form; fit '
+                'with solver="primal".'
+            )
         if not self._has_all:
             return self._variance_in_features(X, cross)
         alphas, noise = self._noise_diagonals()
@@ -219,7 +245,23 @@ class KernelRidge(MultiOutputMixin, Regressor, KeepsSamples, KernelByName):
         return np.broadcast_to(alpha, (targets,))
 
     def _make_gram(self, X: Data) -> Any:
-        return self._as_kernel(X).gram(X, self.plan)
+        plan = self.plan or Plan()
+        if isinstance(self.solver, str) and self.solver == "falkon":
+            plan = plan.replace(storage="streamed")
+        return plan.gram(self._as_kernel(head(X)), X)
+
+    def _fit_by_passes(self, gram: Any, Y: Any, weights: Any, targets: int | None) -> Self:
+        """With features that are never stored; targets come with the samples if Y is None."""
+        alphas = self._check_alpha(targets or 1)
+        rng = np.random.default_rng(_seed(self.random_state))
+        solution = ridge_by_passes(self, gram, Y, alphas, weights, rng)
+        span, self._noise = gram.span(), alphas
+        self._keep_span(span, gram, None)
+        coef, moments = span.combine(solution.weights), solution.moments
+        self.dual_coef_ = coef[:, 0] if targets is None else coef
+        self._spectrum, self._axes = (None, None) if moments is None else span.axes(moments)
+        self.solution_ = replace(solution, coef=coef, moments=None, weights=None)
+        return self
 
     def _keep(
         self, gram: Any, X: Data, coef: np.ndarray, moments: np.ndarray | None = None

@@ -17,7 +17,7 @@ from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..gram.tiles import on_pool, run, slices
 from ..kernels.evaluator import exponents
-from ..kernels.indefinite import is_negative
+from ..kernels.indefinite import has_negative
 from ..ownership import owned
 from ..progress import ticker
 from ..solvers.box import BoxProblem, BoxSolution
@@ -147,9 +147,7 @@ class SupportVectorMachine(KernelEstimator):
         if not len(support):  # f is a constant, and no value of k plays a part
             return False
         some = np.unique(support[np.linspace(0, len(support) - 1, _EIGENVALUES).astype(int)])
-        part = np.asarray(K.block(some, some), dtype=np.float64)
-        values = np.linalg.eigvalsh((part + part.T) / 2)
-        return is_negative(values[0], np.abs(values).max())
+        return has_negative(np.asarray(K.block(some, some), dtype=np.float64))
 
     def _certify(self, reports: list[DualReport], troubles: list[str]) -> None:
         """Record how the solver ended for each problem, and warn once of each kind of trouble."""

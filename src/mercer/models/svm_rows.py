@@ -14,11 +14,13 @@ from ..engine.memory import require_memory
 from ..features.sparse import compress
 from ..gram.exponential import Factors
 from ..gram.rows import FeatureRowGram, RowGram
-from ..gram.tiles import multiply, one_blas_thread, run, slices
+from ..gram.tiles import evaluate, multiply, one_blas_thread, run, slices
 from ..kernels.base import Kernel
 from ..kernels.evaluator import exponents
+from ..kernels.given.precomputed import Precomputed
 from ..kernels.vectors.bits import two_values
 from ..kernels.vectors.distances import centre
+from ..solvers.smo_dense import LARGEST
 from .common import on_vectors
 
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
@@ -98,6 +100,9 @@ def training_rows(
         K = _in_single(kernel, rounded, partial(take, P), diagonal, workers)
         if K.error <= _BLURRED * height:
             return K
+    few = n <= (_FEW if isinstance(kernel, Precomputed) else LARGEST)
+    if few and storage == "auto" and 8.0 * n * n <= gram.limit:
+        return RowGram.stored(evaluate(kernel, P, P, workers=workers), workers)
     return RowGram(kernel.tiles(P, P), diagonal, workers=workers)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from ..data import Data
 from ..exceptions import DomainError
 from ..kernels.base import Kernel
-from ..kernels.formula import SQUARED, Atom, Dual, Formula, Rescale
+from ..kernels.formula import SQUARED, Atom, Dual, Formula
+from ..kernels.formula_nodes import Rescale
 from ..kernels.vectors.distances import SquaredDistances
 
 _CUSP = 1e-12  # r^2 below which an infinite slope is taken to be that at this r^2

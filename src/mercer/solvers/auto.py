@@ -25,7 +25,7 @@ _PRIMAL_LIMIT = 8000  # more features than this are not factorised
 
 def choose(gram: Gram, alpha: float) -> str:
     """The solver for K + alpha I: "primal", "cholesky" or "cg"."""
-    if gram.rank is not None:
+    if gram.rank is not None and not gram.streamed:
         small = gram.rank <= min(len(gram), _PRIMAL_LIMIT)
         # c = (y - Phi w) / alpha loses digits when alpha is tiny next to K
         resolved = alpha > 1e-8 * max(float(np.mean(gram.diag())), 1e-300)

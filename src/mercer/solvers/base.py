@@ -28,6 +28,8 @@ class Solution:
         Numbers: method, relative residual, jitter, seconds, ...
     moments : ndarray of shape (M, M) or None
         Phi' W Phi, where the system was solved in the space of M features.
+    weights : ndarray of shape (M, t) or None
+        f_j = <weights[:, j], phi(.)>, in place of dual coefficients, where K is streamed.
     """
 
     coef: np.ndarray
@@ -36,6 +38,7 @@ class Solution:
     message: str = "solved"
     stats: dict[str, Any] = field(default_factory=dict)
     moments: np.ndarray | None = field(default=None, repr=False, kw_only=True)
+    weights: np.ndarray | None = field(default=None, repr=False, kw_only=True)
 
     def warn(self) -> Solution:
         """Say so if the solver did not converge."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .smo_loops import BIG, slopes
-
+BIG = 1e300  # the slope of a variable that a bound stops
 _ZERO = 1e-9  # a sum that is only rounding, as a part of the sum of all its terms in size
 
 
@@ -26,6 +25,11 @@ class BoxProblem:
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def grouping(self) -> tuple[np.ndarray, int]:
+        """The group of each variable, and the number of groups."""
+        groups = np.zeros(len(self), np.int64) if self.groups is None else self.groups
+        return groups, int(groups.max(initial=0)) + 1
 
     @property
     def balanced(self) -> bool:
@@ -51,16 +55,32 @@ class BoxSolution:
         return "" if self.converged else self.message
 
 
+def slopes(
+    problem: BoxProblem, beta: np.ndarray, gradient: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The slopes of the objective upwards and downwards; ±BIG where a bound stops."""
+    epsilon = problem.epsilon
+    up = gradient + np.where(beta >= 0, epsilon, -epsilon)
+    down = gradient + np.where(beta > 0, epsilon, -epsilon)
+    return np.where(beta < problem.upper, up, BIG), np.where(beta > problem.lower, down, -BIG)
+
+
+def largest_violation(problem: BoxProblem, beta: np.ndarray, gradient: np.ndarray) -> float:
+    """By how much a slope downwards exceeds one upwards in the same group."""
+    groups, count = problem.grouping()
+    rise, fall = slopes(problem, beta, gradient)
+    parts = [groups == t for t in range(count)]
+    return float(max(fall[g].max(initial=-BIG) - rise[g].min(initial=BIG) for g in parts))
+
+
 def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> float:
     """The multiplier of the sum constraint, from complementary slackness.
 
     The mean slope over free variables; without any, the middle of the interval it is known to
     lie in.
     """
-    rise, fall = np.empty(len(problem)), np.empty(len(problem))
-    bounds = problem.lower, problem.upper
-    slopes(solution.gradient, solution.beta, *bounds, float(problem.epsilon), rise, fall)
-    inside = np.ones(len(problem), bool) if problem.groups is None else problem.groups == group
+    rise, fall = slopes(problem, solution.beta, solution.gradient)
+    inside = problem.grouping()[0] == group
     free = inside & (rise == fall)
     if free.any():
         return float(rise[free].mean())

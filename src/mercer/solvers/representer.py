@@ -37,11 +37,10 @@ from ..gram.base import Gram
 from ..gram.rows import FeatureRowGram, RowGram
 from ..losses.base import Dual, Loss
 from .base import Solution
-from .box import BoxProblem
+from .box import BIG, BoxProblem, slopes
 from .coordinate import warm_start
 from .newton import FLAT, Preconditioner, solve_newton, system_of
 from .smo import solve_box
-from .smo_loops import BIG, slopes
 
 SOLVERS = ("auto", "newton", "dual", "admm")
 _ADMM_STEPS = 5000
@@ -293,9 +292,8 @@ def _solve_dual(
     C = found.beta[: len(w), None]
     if spare:
         return C, np.zeros(1), found.n_iter
-    rise, fall = np.empty(len(w)), np.empty(len(w))
-    low, high = slopes(found.gradient, found.beta, lower, upper, dual.epsilon, rise, fall)
-    ends = [end for end in (low, high) if abs(end) < BIG / 2]
+    rise, fall = slopes(box, found.beta, found.gradient)
+    ends = [end for end in (rise.min(), fall.max()) if abs(end) < BIG / 2]
     return C, np.array([-float(np.mean(ends)) if ends else 0.0]), found.n_iter
 
 

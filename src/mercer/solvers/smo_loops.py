@@ -7,17 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from .._compiled import njit
+from .._compiled import intrinsic, njit
 from ..gram.row_loops import add_rows
+from .box import BIG
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
-BIG = 1e300
+_EXACT = {"nnan", "nsz"}  # what leaves sums and products as they are written, as in NumPy
 _STRIP = 16  # rows of a block that are mirrored together: a line of the processor's cache
-_FAR = 1e30  # a slope that no variable has
+FAR = 1e30  # a slope that no variable has
 _SAFE = 2e-5  # goals from here on, as parts of the gradient, are safe from rounding to single
 _WIDE = 10_000  # entries of the gradient added up at a time
 _CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
@@ -31,6 +29,9 @@ def _extreme(name: str) -> Any:
 
     @intrinsic
     def choose(typing, a, b):
+        from llvmlite import ir
+        from numba import types
+
         def generate(context, builder, signature, args):
             kind = args[0].type
             function = builder.module.declare_intrinsic(
@@ -109,7 +110,7 @@ def guiding(
             add_rows(g, rows, slot[moved], change[moved], start, min(start + _WIDE, len(g)))
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_EXACT)
 def steps_guided_by(
     g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
 ):
@@ -125,13 +126,13 @@ def steps_guided_by(
     tiny = fine(max(np.finfo(rows.dtype).eps, 1e-12))
     for k in range(n):
         for t in range(n_groups):
-            up[t, k], down[t, k] = _FAR, -_FAR
+            up[t, k], down[t, k] = FAR, -FAR
         if slot[k] >= 0:
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
     Ki = Kj = rows[0]
     step, steps = 0.0, 0
     while True:
-        violation, low, of = -_FAR, real(0.0), 0
+        violation, low, of = -FAR, real(0.0), 0
         for t in range(n_groups):
             _move(g, up[t], down[t], Ki, Kj, real(step), lows[t], highs[t])
             step = 0.0  # g has moved once and for all groups
@@ -173,17 +174,17 @@ def steps_guided_by(
 @njit(cache=True, nogil=True, inline="always")
 def _set_offsets(k, beta, lower, upper, epsilon, groups, up, down):
     t, b = groups[k], beta[k]
-    up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else _FAR
-    down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -_FAR
+    up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else FAR
+    down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -FAR
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_EXACT)
 def _move(g, up, down, Ki, Kj, step, lows, highs):
     """The gradient after a step up in i and down in j; the extreme slopes of each chunk."""
     n, chunk = np.uint64(g.size), np.uint64(_CHUNK)
     start = np.uint64(0)
     for c in range(lows.size):
-        lowest, highest = g.dtype.type(_FAR), g.dtype.type(-_FAR)
+        lowest, highest = g.dtype.type(FAR), g.dtype.type(-FAR)
         for k in range(start, min(n, start + chunk)):
             value = g[k] + step * (Ki[k] - Kj[k])
             g[k] = value
@@ -193,7 +194,7 @@ def _move(g, up, down, Ki, Kj, step, lows, highs):
         start += chunk
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST - {"reassoc"})
+@njit(cache=True, nogil=True, fastmath=_EXACT)
 def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
     """Twice the fall of the objective by a step in i and each j without bounds.
 

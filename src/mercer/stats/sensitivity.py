@@ -11,6 +11,7 @@ import numpy as np
 from ..data import Data
 from ..exceptions import DomainError
 from ..gram.plan import Plan
+from ..gram.tiles import slices
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.sets.measured import SymmetricDifference
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEAST = 6  # observations
+_STRIP = 256  # rows of a product of matrices that is not kept
 _SETS = (set, frozenset, dict)
 
 
@@ -207,7 +209,7 @@ def sensitivity_indices(
     require_stored(plan, "sensitivity_indices", len(values[0]))
     parts = parts_of(values, kernels, laws, names)
     resolved = as_kernel(_usual(output) if kernel is None else kernel, output).resolve(output)
-    against = _Output(np.array(resolved(output), dtype=np.float64), biased)
+    against = _Output(np.asarray(resolved(output), dtype=np.float64), biased)
     n, d = against.n, len(parts)
     shuffled = generator.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)[:, None]
     counts = generator.multinomial(n, np.full(n, 1 / n), size=n_bootstrap).T / n
@@ -215,18 +217,20 @@ def sensitivity_indices(
     pvalues = np.ones((2, d))
     draws = np.empty((2, d, n_bootstrap))
     whole, whole_draws = 0.0, np.empty(0)
-    for place, (k, others) in enumerate(without_each(parts)):
-        with_others = k * others
-        first[place], total[place] = against.hsic(k), against.hsic(with_others)
-        own[place] = _Output(k, biased).hsic(k)
-        for which, factor in enumerate((1.0, others)):
-            if n_permutations:
+    each = without_each(parts)
+    for place in range(d):  # not enumerate, which holds on to the last matrices
+        k, others = next(each)
+        own[place] = _with_itself(k, biased)
+        if n_permutations:
+            for which, factor in enumerate((1.0, others)):
                 pvalues[which, place] = against.pvalue(k, factor, shuffled)
-            if n_bootstrap:
-                draws[which, place] = against.resampled(k * factor, counts)
-        if place == 0:
-            whole = against.hsic(others + with_others)
-            whole_draws = against.resampled(others + with_others, counts)
+        first[place], draws[0, place] = against.hsic(k), against.resampled(k, counts)
+        k *= others
+        total[place], draws[1, place] = against.hsic(k), against.resampled(k, counts)
+        if place == 0:  # all together are others (1 + k); a constant has no part
+            whole = total[0] + (against.hsic(others) if d > 1 else 0.0)
+            whole_draws = draws[1, 0] + (against.resampled(others, counts) if d > 1 else 0.0)
+        del k, others  # before the next ones are computed
     notes: tuple[str, ...] = ()
     share = 1 / whole if whole > 0 else np.nan
     if not whole > 0:
@@ -237,7 +241,7 @@ def sensitivity_indices(
         for a, b in combinations(range(d), 2):
             pairs[a, b] = pairs[b, a] = share * against.hsic(parts[a]() * parts[b]())
     with np.errstate(invalid="ignore", divide="ignore"):
-        r2 = first / np.sqrt(own * against.hsic(against.L))
+        r2 = first / np.sqrt(own * _with_itself(against.L, biased))
     ends: list[Any] = [None, None]
     if n_bootstrap:
         tail = (1 - confidence) / 2
@@ -268,7 +272,7 @@ class _Output:
     def __init__(self, L: np.ndarray, biased: bool) -> None:
         if not np.all(np.isfinite(L)):
             raise DomainError("the kernel of the output is not finite; normalize it.")
-        self.L, self.n, self.biased = centre_in_place(L.copy()), len(L), biased
+        self.L, self.n, self.biased = centre_in_place(L), len(L), biased
 
     def hsic(self, K: np.ndarray) -> float:
         """An estimate of HSIC, linear in K."""
@@ -281,20 +285,32 @@ class _Output:
 
     def pvalue(self, k: np.ndarray, factor: Any, shuffled: np.ndarray) -> float:
         """Of the sum of k times a factor times L, if the input that k belongs to is permuted."""
-        fixed = (factor * self.L).astype(np.float32)
-        moved = k.astype(np.float32)
+        fixed, moved = np.empty((2, self.n, self.n), np.float32)
+        np.multiply(factor, self.L, out=fixed, casting="same_kind")
+        moved[:] = k
         identity = np.arange(self.n)[None, None]
         found = permuted_sums([fixed, moved], np.concatenate([identity, shuffled]))
         sums = found.pairs + found.own
-        rounding = 4 * float(np.finfo(np.float32).eps) * float(np.linalg.norm(fixed * moved))
+        size = np.sqrt(sum(float(np.sum((f * m) ** 2)) for f, m in zip(fixed, moved, strict=True)))
+        rounding = 4 * float(np.finfo(np.float32).eps) * float(size)
         return permutation_pvalue(float(sums[0]), sums[1:], rounding).pvalue
 
     def resampled(self, K: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """HSIC of resamples, each given by the weights of observations."""
         left, right = K @ weights, self.L @ weights
-        both = np.sum(weights * ((K * self.L) @ weights), axis=0)
+        both = np.zeros(weights.shape[1])
+        for at in slices(self.n, _STRIP):
+            both += np.sum(weights[at] * ((K[at] * self.L[at]) @ weights), axis=0)
         apart = np.sum(weights * left, axis=0) * np.sum(weights * right, axis=0)
         return both + apart - 2 * np.sum(weights * left * right, axis=0)
+
+
+def _with_itself(K: np.ndarray, biased: bool) -> float:
+    """An estimate of HSIC of a variable and itself, from its matrix, centred or not."""
+    n, means = len(K), K.mean(axis=0)
+    diag = np.diagonal(K) - 2 * means + means.mean()
+    total = np.vdot(K, K) - 2 * n * (means @ means) + n * n * means.mean() ** 2
+    return float(from_centred(total, diag @ diag, diag.sum() ** 2, n, biased))
 
 
 def _usual(output: Data) -> Kernel:

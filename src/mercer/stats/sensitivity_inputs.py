@@ -16,8 +16,8 @@ from ..kernels.labels.categorical import Categorical
 from ..kernels.notation.named import as_kernel
 from .smoothers import centre_in_place
 
-_MATRICES = 8  # of size n x n that are there at once
-Part = Callable[[], np.ndarray]  # computes the matrix of one input
+_MATRICES = 5  # of size n x n that are there at once, and one for each halving of the inputs
+Part = Callable[[], np.ndarray]  # computes the matrix of one input, a new array each time
 
 
 def columns_of(inputs: Data) -> tuple[list[str], list[Data]]:
@@ -35,7 +35,8 @@ def parts_of(values: Sequence[Data], kernels: Any, laws: Any, names: Sequence[st
     given = [
         _each(entries, names, what) for entries, what in ((kernels, "kernels"), (laws, "laws"))
     ]
-    require_memory(8.0 * _MATRICES * len(values[0]) ** 2, f"matrices of {len(values[0])} samples")
+    n, matrices = len(values[0]), _MATRICES + np.log2(len(values))
+    require_memory(8.0 * matrices * n**2, f"matrices of {n} samples")
     return [_part(X, k, law, name) for X, k, law, name in zip(values, *given, names, strict=True)]
 
 
@@ -59,8 +60,13 @@ def sobolev(u: np.ndarray) -> np.ndarray:
     B_1(u) B_1(v) + B_2(|u - v|) / 2, with Bernoulli polynomials: its mean over uniform v is 0.
     """
     centred = u - 0.5
-    apart = np.abs(np.subtract.outer(u, u))
-    return np.multiply.outer(centred, centred) + (apart * (apart - 1) + 1 / 6) / 2
+    out = np.subtract.outer(u, u)
+    np.abs(out, out=out)
+    out *= out - 1
+    out += 1 / 6
+    out /= 2
+    out += np.multiply.outer(centred, centred)
+    return out
 
 
 def without_each(parts: Sequence[Part], product: Any = 1.0) -> Iterator[tuple[np.ndarray, Any]]:
@@ -75,7 +81,9 @@ def without_each(parts: Sequence[Part], product: Any = 1.0) -> Iterator[tuple[np
     for own, others in ((parts[:middle], parts[middle:]), (parts[middle:], parts[:middle])):
         outside = product
         for part in others:
-            outside = outside * (1 + part())
+            factor = part()
+            factor += 1
+            outside = np.multiply(outside, factor, out=factor)
         yield from without_each(own, outside)
 
 

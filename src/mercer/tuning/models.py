@@ -76,7 +76,8 @@ def tune(
         that on samples held out.
     ard : bool
         Give each feature a lengthscale of its own wherever the kernel has one for all. They begin
-        in proportion to the spread of the features, with the mean squared distance as it was.
+        in proportion to the spread of the features, with the mean squared distance as it was. A
+        kernel without any is an error; one of ``kernels`` is tuned as it is.
     fixed : tuple of str
         Names of hyper-parameters that stay as they are: ``"alpha"`` (or ``"C"``),
         ``"kernel__lengthscale"``.
@@ -166,7 +167,7 @@ def _best_of(
     if isinstance(kernels, str | Kernel) or not len(kernels):
         raise ValueError(f"kernels must be a list of kernels with at least one, got {kernels!r}.")
     draws = check_random_state(wish.random_state).randint(2**31)
-    wish = replace(wish, random_state=draws)
+    wish = replace(wish, random_state=draws, several=len(kernels) > 1)
     best: Any = None
     candidates: list[Candidate] = []
     for kernel in kernels:
@@ -196,6 +197,7 @@ class _Wish:
     test_size: float
     sample_weight: Any
     random_state: Any
+    several: bool = False  # is the kernel one of several?
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -207,7 +209,7 @@ class _Wish:
         if not self.ard:
             return kernel
         spread = per_feature(kernel, X)
-        if len(spread.theta) == len(kernel.theta):
+        if len(spread.theta) == len(kernel.theta) and not self.several:
             raise ValueError(
                 f"ard=True gives each feature a lengthscale, but {kernel!r} has none for several "
                 f"features; use Gaussian, Laplacian, Matern or RationalQuadratic on vectors."

@@ -71,6 +71,8 @@ def test_adjacency_matrices(sparse):
     [
         ({"edges": [(0, 5)], "nodes": 3}, r"joins the node 5, but nodes are 0, \.\.\., 2"),
         ({"edges": [(0, -1)], "nodes": 3}, "joins the node -1"),
+        ({"edges": [(0, 1)], "nodes": ["a", "b"]}, "names are labels"),
+        ({"edges": [], "nodes": -1}, "number of nodes >= 0"),
         ({"edges": [(0, 1, 2)]}, "pairs of whole numbers"),
         ({"edges": [(0.5, 1.0)]}, "pairs of whole numbers"),
         ({"edges": [(0, 1)], "labels": ["a"]}, "joins the node 1"),

@@ -145,6 +145,15 @@ def test_what_is_known_of_them():
     assert "decompositions" in Convolution("items", LETTERS).explain()
 
 
+def test_a_kernel_for_each_part():
+    for kernels in ([LETTERS] * 2, [LETTERS] * 4):
+        with pytest.raises(
+            DomainError, match=f"into 3 parts, but there are {len(kernels)} kernels"
+        ):
+            Convolution("contexts", kernels)(["abc"])
+    assert Convolution("contexts", LETTERS.on(1))(["abc"])[0, 0] == 3.0  # of one's own choice
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match=r"decompose must be a function .* 'items'"):
         Convolution("letters", LETTERS)
@@ -160,5 +169,5 @@ def test_bad_input():
         Convolution("items", LETTERS)(["a", 3])
     with pytest.raises(ValueError, match="list of decompositions, but for sample 0 it is a str"):
         Convolution(str, LETTERS)(["a"])
-    with pytest.raises(DomainError, match="no such entry"):
+    with pytest.raises(DomainError, match="into 1 parts, but there are 2 kernels"):
         Convolution(lambda x: [(x,)], [LETTERS, LETTERS])(["a"])

@@ -11,10 +11,11 @@ import numpy as np
 from ...data import Data, length
 from ...exceptions import NotAKernelError
 from ...params import nonnegative
-from ..base import _NEGATIVE, Kernel, Tile
+from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import EVERYTHING, Domain
-from ..formula import Number
+from ..formula_nodes import Number
+from ..operators import NEGATIVE
 
 
 def as_operand(other: Any) -> Kernel | None:
@@ -23,7 +24,7 @@ def as_operand(other: Any) -> Kernel | None:
         return other
     if isinstance(other, Real) and not isinstance(other, bool):
         if float(other) < 0:
-            raise NotAKernelError(_NEGATIVE.format(other))
+            raise NotAKernelError(NEGATIVE.format(other))
         return Constant(other)  # type: ignore[arg-type]
     return None
 

@@ -1,29 +1,84 @@
-"""The Gaussian kernel of a kernel metric: of distances between features."""
+"""The exponential of a negative definite function, as of squared distances between features."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...data import Data, Zipped, length, take
+from ...data import Data, length, take
 from ...exceptions import UnresolvedError
 from ..base import Kernel, Tile
 from ..overrides import by_tiles
-from .negative import SquaredMetric
+from .negative import Negative, SquaredMetric
 
 _MEDIAN_SAMPLES = 200
 
 
-class MetricGaussian(Kernel):
+class Exponential(Kernel):
+    """exp(-rate psi(x, y)), where the rate is a function of the last parameter in theta."""
+
+    scale: ClassVar[str]  # the name of this parameter: a number, or "median"
+    power: ClassVar[float]  # of it that the rate is proportional to
+
+    @property
+    @abstractmethod
+    def _psi(self) -> Negative:
+        """The negative definite function, whose parameters are all others in theta."""
+
+    @property
+    @abstractmethod
+    def _rate(self) -> float:
+        """The factor of psi."""
+
+    @property
+    def unresolved(self) -> str | None:
+        value = getattr(self, self.scale)
+        own = f'{self.scale}="{value}"' if isinstance(value, str) else None
+        return super().unresolved or own
+
+    def prepare(self, X: Data) -> Data:
+        value = getattr(self, self.scale)
+        if isinstance(value, str):
+            raise UnresolvedError(
+                f'{type(self).__name__}: {self.scale}="{value}" depends on data; call '
+                f"kernel.resolve(X_train) first."
+            )
+        return self._psi.prepare(X)
+
+    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
+        return by_tiles(self, Exponential, X, Y)
+
+    def tiles(self, X: Data, Y: Data) -> Tile:
+        inner, rate = self._psi.tiles(X, Y), self._rate
+
+        def tile(rows: Any, cols: Any) -> np.ndarray:
+            D = inner(rows, cols)
+            D *= -rate
+            return np.exp(D, out=D)
+
+        return tile
+
+    def diag(self, X: Data) -> np.ndarray:
+        one = slice(0, 1)
+        dtype = self.pairwise(take(X, one), take(X, one)).dtype
+        return np.exp(-self._rate * self._psi.diag(X)).astype(dtype, copy=False)
+
+    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
+        D = self._psi.tiles(X, Y)(slice(0, length(X)), slice(0, length(Y)))
+        V = -self._rate * W * np.exp(-self._rate * D)
+        return np.append(self._psi.grad_theta(X, Y, V), self.power * np.vdot(V, D))
+
+
+class MetricGaussian(Exponential):
     """exp(-d(x, y)^2 / (2 l^2)) for the metric d of another kernel, its ``space``.
 
-    Subclasses have a parameter ``lengthscale``, a number or "median"; all others in theta are
-    those of the space, and come before it.
+    Subclasses have a parameter ``lengthscale``, a number or "median".
     """
 
     lengthscale: Any
+    scale, power = "lengthscale", -2.0
 
     @property
     @abstractmethod
@@ -38,43 +93,12 @@ class MetricGaussian(Kernel):
         return float(np.median(between)) if len(between) else 1.0
 
     @property
-    def unresolved(self) -> str | None:
-        return super().unresolved or (
-            f'lengthscale="{self.lengthscale}"' if isinstance(self.lengthscale, str) else None
-        )
-
-    def prepare(self, X: Data) -> Zipped:
-        if isinstance(self.lengthscale, str):
-            raise UnresolvedError(
-                f'{type(self).__name__}: lengthscale="{self.lengthscale}" depends on data; call '
-                f"kernel.resolve(X_train) first."
-            )
-        return self._squares.prepare(X)
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, MetricGaussian, X, Y)
-
-    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        distances = self._squares.tiles(X, Y)
-
-        def tile(rows: slice, cols: slice) -> np.ndarray:
-            D = distances(rows, cols)
-            D *= -0.5 / self.lengthscale**2
-            return np.exp(D, out=D)
-
-        return tile
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        return np.ones_like(X.parts[1])
-
-    def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
-        D = self._squares.tiles(X, Y)(slice(0, len(X)), slice(0, len(Y)))
-        V = W * np.exp(-0.5 / self.lengthscale**2 * D) / self.lengthscale**2
-        return np.append(self._squares.grad_theta(X, Y, -V / 2), np.vdot(V, D))
-
-    def grad_theta_diag(self, X: Zipped, w: np.ndarray) -> np.ndarray:
-        return np.zeros(len(self.theta))
+    def _psi(self) -> SquaredMetric:
+        return SquaredMetric(self.space)
 
     @property
-    def _squares(self) -> SquaredMetric:
-        return SquaredMetric(self.space)
+    def _rate(self) -> float:
+        return 0.5 / self.lengthscale**2
+
+    def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
+        return np.zeros(len(self.theta))

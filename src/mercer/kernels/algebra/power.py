@@ -14,7 +14,8 @@ from ...params import integer, parameter
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
-from ..formula import Formula, Raised, combined, power
+from ..formula import Formula
+from ..formula_nodes import Raised, combined, power
 from .constant import is_kernel
 
 

@@ -14,7 +14,8 @@ from ...params import parameter
 from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_modulated, of_normalized
-from ..formula import Formula, Rescale, combined
+from ..formula import Formula
+from ..formula_nodes import Rescale, combined
 from ..overrides import by_tiles
 from .transforms import Transform
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...data import Data, Zipped, is_frame, length, take
-from ...exceptions import UnresolvedError
 from ...params import parameter, positive
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..overrides import by_tiles
 from ..vectors.distance_induced import induced
+from .metric import Exponential
 from .negative import Negative, as_negative, is_negative
 
 _MEDIAN_SAMPLES = 500
@@ -38,7 +38,7 @@ class OfNegative(Kernel):
     @property
     def unresolved(self) -> str | None:
         inner = self._psi.unresolved
-        return f"psi__{inner}" if inner else None
+        return f"psi__{inner}" if inner else super().unresolved
 
     @property
     def domain(self) -> Domain:
@@ -52,7 +52,7 @@ class OfNegative(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class Schoenberg(OfNegative):
+class Schoenberg(OfNegative, Exponential):
     r"""The exponential of a negative definite function.
 
     .. math:: k(x, y) = \exp(-t\, \psi(x, y))
@@ -88,6 +88,7 @@ class Schoenberg(OfNegative):
     """
 
     t: Any = positive(1.0, choices=("median",))
+    scale, power = "t", 1.0
     because = "exp(-t psi) of a negative definite psi is positive definite (Schoenberg)"
 
     def resolve(self, X: Data) -> Kernel:
@@ -100,38 +101,8 @@ class Schoenberg(OfNegative):
         return replace(found, t=float(1 / np.median(between)) if len(between) else 1.0)
 
     @property
-    def unresolved(self) -> str | None:
-        return super().unresolved or (f't="{self.t}"' if isinstance(self.t, str) else None)
-
-    def prepare(self, X: Data) -> Data:
-        if isinstance(self.t, str):
-            raise UnresolvedError(
-                f'Schoenberg: t="{self.t}" depends on data; call kernel.resolve(X_train) first.'
-            )
-        return self._psi.prepare(X)
-
-    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
-        return by_tiles(self, Schoenberg, X, Y)
-
-    def tiles(self, X: Data, Y: Data) -> Tile:
-        inner = self._psi.tiles(X, Y)
-
-        def tile(rows: Any, cols: Any) -> np.ndarray:
-            D = inner(rows, cols)
-            D *= -self.t
-            return np.exp(D, out=D)
-
-        return tile
-
-    def diag(self, X: Data) -> np.ndarray:
-        one = slice(0, 1)
-        dtype = self.pairwise(take(X, one), take(X, one)).dtype
-        return np.exp(-self.t * self._psi.diag(X)).astype(dtype, copy=False)
-
-    def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
-        D = self._psi.tiles(X, Y)(slice(0, length(X)), slice(0, length(Y)))
-        V = -self.t * W * np.exp(-self.t * D)
-        return np.append(self._psi.grad_theta(X, Y, V), np.vdot(V, D))
+    def _rate(self) -> float:
+        return self.t
 
     @property
     def properties(self) -> prop.Properties:

@@ -16,7 +16,8 @@ from ...params import parameter
 from ..base import Kernel, Tile, no_gradient
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
-from ..formula import Formula, Plus, Times, combined, into
+from ..formula import Formula
+from ..formula_nodes import Plus, Times, combined, into
 from ..overrides import by_tiles
 from .constant import Constant, is_kernel, number
 

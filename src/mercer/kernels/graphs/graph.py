@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,8 @@ class Graph:
         if nodes is None:
             least = int(edges.max()) + 1 if len(edges) else 0
             nodes = next(iter(known.values()), least)
+        if not isinstance(nodes, Integral) or nodes < 0:
+            raise DomainError(f"nodes is a number of nodes >= 0 (names are labels), got {nodes!r}.")
         for name, count in known.items():
             if count != nodes:
                 raise DomainError(f"{name} are given for {count} nodes of {nodes}.")

@@ -99,31 +99,55 @@ def _next(state):
 
 
 @njit(cache=True, nogil=True)
-def draw_sets(k, low, n, indptr, indices, table, out, state, draws):
-    """Count the classes of sets of k nodes of one graph, drawn uniformly."""
-    members = np.empty(k, np.int64)
+def _join(v, d, indptr, indices, members, ahead, count, known):
+    """Make v the member d of a set; its neighbours may join from now on. How many may."""
+    members[d] = v
+    for arc in range(indptr[v], indptr[v + 1]):
+        w = indices[arc]
+        if known[w] == 0:
+            ahead[count] = w
+            count += 1
+        known[w] |= 1 << d
+    return count
+
+
+@njit(cache=True, nogil=True)
+def draw_sets(k, indptr, indices, table, orders, out, state, draws):
+    """Add up estimates of the numbers of connected sets of k nodes of one graph, by their class.
+
+    A set grows from a random arc by one of its neighbours at a time, each as likely as the others,
+    up to k - 1 nodes; then all sets that one more makes of it count at once. A sequence of nodes
+    that comes up with probability p counts as 1 / p, over the number of sequences that lead to the
+    same set (``orders``, by its class): the mean is the number of sets.
+    """
+    n = indptr.size - 1
+    members, ahead = np.empty(k, np.int64), np.empty(n, np.int64)
+    known = np.zeros(n, np.int64)  # which members are neighbours of a node, as bits
+    own = 1 << k  # the bit of members themselves
     for _ in range(draws):
-        for d in range(k):  # Floyd's algorithm: the last of so many nodes, or one before it
-            last = n - k + d
-            v = np.int64((_next(state) >> np.uint64(11)) % np.uint64(last + 1))
-            for e in range(d):
-                if members[e] == v:
-                    v = last
-                    break
-            members[d] = v
-        code, bit = 0, 0
-        for d in range(1, k):
-            u = low + members[d]
-            for e in range(d):
-                v = low + members[e]
-                first, stop = indptr[u], indptr[u + 1]
-                while first < stop:
-                    middle = (first + stop) // 2
-                    if indices[middle] < v:
-                        first = middle + 1
-                    else:
-                        stop = middle
-                if first < indptr[u + 1] and indices[first] == v:
-                    code |= 1 << bit
-                bit += 1
-        out[table[code]] += 1
+        first = np.int64((_next(state) >> np.uint64(11)) % np.uint64(indices.size))
+        v = np.searchsorted(indptr, first, side="right") - 1
+        weight, code, count, size = 1.0, 0, 0, 0
+        while True:
+            code |= (known[v] & (own - 1)) << (size * (size - 1) // 2)
+            known[v] |= own
+            count = _join(v, size, indptr, indices, members, ahead, count, known)
+            size += 1
+            if size == k - 1 or count == 0:  # there may be no more nodes to reach
+                break
+            if size == 1:
+                v, weight, t = indices[first], float(indices.size), np.int64(0)
+                while ahead[t] != v:
+                    t += 1
+            else:
+                t = np.int64((_next(state) >> np.uint64(11)) % np.uint64(count))
+                v, weight = ahead[t], weight * count
+            count -= 1
+            ahead[t] = ahead[count]
+        for v in ahead[:count]:
+            c = table[code | (known[v] << (size * (size - 1) // 2))]
+            out[c] += weight / orders[c]
+        for d in range(size):
+            known[members[d]] = 0
+            for arc in range(indptr[members[d]], indptr[members[d] + 1]):
+                known[indices[arc]] = 0

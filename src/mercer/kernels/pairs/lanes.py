@@ -45,6 +45,14 @@ def _at(context: Any, builder: Any, kind: Any, array: Any, index: Any, vector: A
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
 
+def _symbols(context: Any, builder: Any, kinds: tuple[Any, Any], args: Any) -> Any:
+    """The lanes of two flat arrays of int64 at their indices: args = (first, i, second, j)."""
+    first, i, second, j = args
+    left = builder.load(_at(context, builder, kinds[0], first, i, _INTEGERS), align=8)
+    right = builder.load(_at(context, builder, kinds[1], second, j, _INTEGERS), align=8)
+    return left, right
+
+
 def _equal(builder: Any, number: Any) -> Any:
     """A vector of equal numbers."""
     empty = ir.Constant(_FLOATS, ir.Undefined)
@@ -83,24 +91,21 @@ def equal(typing, number):
     return LANES(types.float64), generate
 
 
-@intrinsic
-def plus(typing, a, b):
-    """a + b."""
+def operation(doc: str, emit: Any) -> Any:
+    """A function of two vectors of lanes, by an instruction: ``emit(builder, a, b)``."""
 
-    def generate(context, builder, signature, args):
-        return builder.fadd(args[0], args[1], flags=_FLAGS)
+    def define(typing, a, b):
+        def generate(context, builder, signature, args):
+            return emit(builder, *args)
 
-    return LANES(LANES, LANES), generate
+        return LANES(LANES, LANES), generate
+
+    define.__doc__ = doc
+    return intrinsic(define)
 
 
-@intrinsic
-def times(typing, a, b):
-    """a * b."""
-
-    def generate(context, builder, signature, args):
-        return builder.fmul(args[0], args[1], flags=_FLAGS)
-
-    return LANES(LANES, LANES), generate
+plus = operation("a + b.", lambda builder, a, b: builder.fadd(a, b, flags=_FLAGS))
+times = operation("a * b.", lambda builder, a, b: builder.fmul(a, b, flags=_FLAGS))
 
 
 @intrinsic
@@ -119,8 +124,7 @@ def where_same(typing, first, i, second, j, lanes):
     """The lanes where two flat arrays of int64 agree at indices i and j, 0 elsewhere."""
 
     def generate(context, builder, signature, args):
-        left = builder.load(_at(context, builder, first, args[0], args[1], _INTEGERS), align=8)
-        right = builder.load(_at(context, builder, second, args[2], args[3], _INTEGERS), align=8)
+        left, right = _symbols(context, builder, (first, second), args[:4])
         zero = ir.Constant(_FLOATS, [0.0] * WIDTH)
         return builder.select(builder.icmp_signed("==", left, right), args[4], zero)
 
@@ -132,8 +136,7 @@ def by_sameness(typing, first, i, second, j, same, other):
     """Lanes ``same`` or ``other`` as two flat arrays of int64 agree or not; 0 where one is < 0."""
 
     def generate(context, builder, signature, args):
-        left = builder.load(_at(context, builder, first, args[0], args[1], _INTEGERS), align=8)
-        right = builder.load(_at(context, builder, second, args[2], args[3], _INTEGERS), align=8)
+        left, right = _symbols(context, builder, (first, second), args[:4])
         agree = builder.icmp_signed("==", left, right)
         none = ir.Constant(_INTEGERS, [0] * WIDTH)
         missing = builder.icmp_signed("<", builder.or_(left, right), none)  # the sign of either
@@ -149,8 +152,7 @@ def look_up(typing, table, first, i, second, j):
 
     def generate(context, builder, signature, args):
         array = context.make_array(table)(context, builder, args[0])
-        left = builder.load(_at(context, builder, first, args[1], args[2], _INTEGERS), align=8)
-        right = builder.load(_at(context, builder, second, args[3], args[4], _INTEGERS), align=8)
+        left, right = _symbols(context, builder, (first, second), args[1:])
         columns = builder.extract_value(array.shape, 1)
         found = ir.Constant(_FLOATS, ir.Undefined)
         for lane in range(WIDTH):

@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..pairs.lanes import _FLAGS, _FLOATS, _INTEGERS, LANES, WIDTH
+from ..pairs.lanes import _FLAGS, _FLOATS, _INTEGERS, LANES, WIDTH, operation
 
 _SMALLEST = 708.0  # exp(-708) is the last that is not denormal
 
@@ -25,44 +25,16 @@ def _called(name: str, builder: Any, result: Any, *args: Any) -> Any:
     return builder.call(function, args, fastmath=_FLAGS)
 
 
-@intrinsic
-def minus(typing, a, b):
-    """a - b."""
-
-    def generate(context, builder, signature, args):
-        return builder.fsub(args[0], args[1], flags=_FLAGS)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def over(typing, a, b):
-    """a / b."""
-
-    def generate(context, builder, signature, args):
-        return builder.fdiv(args[0], args[1], flags=_FLAGS)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def larger(typing, a, b):
-    """The larger of a and b, lane by lane."""
-
-    def generate(context, builder, signature, args):
-        return _called("maxnum", builder, _FLOATS, *args)
-
-    return LANES(LANES, LANES), generate
-
-
-@intrinsic
-def smaller(typing, a, b):
-    """The smaller of a and b, lane by lane."""
-
-    def generate(context, builder, signature, args):
-        return _called("minnum", builder, _FLOATS, *args)
-
-    return LANES(LANES, LANES), generate
+minus = operation("a - b.", lambda builder, a, b: builder.fsub(a, b, flags=_FLAGS))
+over = operation("a / b.", lambda builder, a, b: builder.fdiv(a, b, flags=_FLAGS))
+larger = operation(
+    "The larger of a and b, lane by lane.",
+    lambda builder, a, b: _called("maxnum", builder, _FLOATS, a, b),
+)
+smaller = operation(
+    "The smaller of a and b, lane by lane.",
+    lambda builder, a, b: _called("minnum", builder, _FLOATS, a, b),
+)
 
 
 @intrinsic

@@ -19,6 +19,7 @@ from ...params import parameter
 from ..algebra.composed import Composed
 from ..algebra.constant import is_kernel
 from ..algebra.sums import Product, tensor
+from ..algebra.transforms import On
 from ..bags.stacked import Bags, stack
 from ..bags.sums import SetSum
 from ..base import Kernel
@@ -67,6 +68,14 @@ def _factors(kernel: Kernel, X: Data) -> list[tuple[Kernel, Data]]:
         return [(kernel, X)]
     sides = zip((kernel.left, kernel.right), X.parts, strict=True)
     return [factor for side, part in sides for factor in _factors(side, part)]
+
+
+def _count(kernel: Kernel) -> int | None:
+    """How many parts a product of kernels has, if each of them is on one part."""
+    if isinstance(kernel, Product):
+        left, right = _count(kernel.left), _count(kernel.right)
+        return None if left is None or right is None else left + right
+    return 1 if isinstance(kernel, On) and type(kernel.columns) is int else None
 
 
 def _is_decomposition(value: Any) -> str | None:
@@ -165,7 +174,14 @@ class Convolution(Composed):
                 f"Convolution: decompose must return a list of decompositions, but for sample "
                 f"{place} it is a {type(found).__name__}."
             )
-        return list(found)
+        found, wanted = list(found), _count(self.kernels) or 1
+        for parts in found:
+            if wanted > 1 and isinstance(parts, tuple | list) and len(parts) != wanted:
+                raise DomainError(
+                    f"Convolution: sample {place} has a decomposition into {len(parts)} parts, but "
+                    f"there are {wanted} kernels: one for each part."
+                )
+        return found
 
     @property
     def properties(self) -> prop.Properties:

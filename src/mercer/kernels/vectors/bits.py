@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import types
-from numba.extending import intrinsic
 
-from ..._compiled import njit
+from ..._compiled import intrinsic, njit
 
 _FIRST = 8  # rows that tell most other vectors apart
 _WORD = 32  # bits
@@ -108,6 +106,7 @@ def pack(X: Any, high: float) -> np.ndarray:
 @intrinsic
 def ones(typing, word):
     """How many bits of a word are set."""
+    from numba import types
 
     def generate(context, builder, signature, args):
         return builder.ctpop(args[0])

@@ -21,7 +21,8 @@ from ...params import integer, nonnegative, positive
 from ..base import Tile, no_gradient, weigh
 from ..calculus import properties as prop
 from ..calculus.domains import Domain, ball
-from ..formula import INNER, Atom, Profile, power, prepared_by
+from ..formula import INNER, Atom, Profile, prepared_by
+from ..formula_nodes import power
 from .base import VectorKernel, Vectors, inner_products, squared_norms
 from .distances import SquaredDistances
 from .kind import VECTORS

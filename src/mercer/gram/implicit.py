@@ -1,0 +1,195 @@
+"""K as a product of features that are computed whenever they are used: any number of samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..chunks.base import Chunk, Chunks, Sums
+from ..data import Data, Rows, length, take
+from ..engine.memory import memory_words
+from ..kernels.algebra.nystrom import Nystrom
+from ..kernels.base import Kernel
+from .base import Gram
+from .phi import Rows as FeatureRows
+from .phi import StreamedPhi, whitened
+from .span import LandmarkSpan, SampleSpan, Span
+from .stored import LowRankGram
+from .streamed import Centres, Columns, FeatureColumns, StreamedGram
+from .tiles import slices
+
+_STRIP = 4096  # samples whose features are there at a time
+
+
+class ImplicitGram(Gram):
+    """K = Phi Phi' of samples in chunks, with M features that are never stored.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One with M features: a :class:`~mercer.Nystrom` kernel, one with random features, or one
+        that has features of its own. Resolved.
+    chunks : Chunks
+        The samples.
+    few : data
+        Some of them, from which samples are taken that stand for all.
+    workers : int, optional
+        The number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, Nystrom
+    >>> from mercer.chunks import ArrayChunks
+    >>> from mercer.gram.implicit import ImplicitGram
+    >>> X = np.linspace(0, 1, 500)[:, None]
+    >>> k = Nystrom(Gaussian(0.5), X[::50])
+    >>> K = ImplicitGram(k, ArrayChunks(X, rows=200), X)
+    >>> K.shape, K.rank, np.allclose(K @ np.ones(500), k(X) @ np.ones(500))
+    ((500, 500), 10, True)
+    """
+
+    streamed = True
+
+    def __init__(
+        self, kernel: Kernel, chunks: Chunks, few: Data, *, workers: int | None = None
+    ) -> None:
+        self.kernel, self.chunks, self.few, self.workers = kernel, chunks, few, workers
+        self.columns, self.factor = columns_of(kernel, few)
+        self.dtype = np.dtype(np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.chunks.n_samples, self.chunks.n_samples
+
+    @property
+    def rank(self) -> int:
+        """The number of features."""
+        return self.columns.size
+
+    def stream(
+        self, y: Any = None, weights: np.ndarray | None = None, intercept: bool = False
+    ) -> StreamedPhi:
+        chunks = self.chunks if y is None else self.chunks.beside(y, weights)
+        return StreamedPhi(
+            StreamedGram(self.columns, chunks, self.workers), self.factor, intercept
+        )
+
+    def features_of(self, chunk: Chunk) -> np.ndarray:
+        """Phi of some samples, as an array."""
+        return FeatureRows(self.columns, self.factor, self.workers)(chunk)
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        left = self._rows(rows)
+        return left @ self._rows(cols).T
+
+    def _rows(self, rows: Rows) -> np.ndarray:
+        B = StreamedGram(self.columns, self.chunks).block(rows, slice(0, self.rank))
+        return whitened(self.factor, B.T).T
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return self.times(self.adjoint(V))
+
+    def times(self, weights: np.ndarray) -> np.ndarray:
+        """Phi v, one row for each sample."""
+        coef = whitened(self.factor, weights, transposed=True)
+        return StreamedGram(self.columns, self.chunks, self.workers) @ coef
+
+    def adjoint(self, C: np.ndarray) -> np.ndarray:
+        """Phi' c, for one row of c for each sample."""
+        gram = StreamedGram(self.columns, self.chunks, self.workers)
+        return whitened(self.factor, gram.through(None, Taken(C), C.shape[1])[0])
+
+    def moments(self, sample_weight: np.ndarray | None) -> np.ndarray:
+        """Phi' W Phi."""
+        return self.stream(np.empty((len(self), 0)), sample_weight).moments()
+
+    def diag(self) -> np.ndarray:
+        parts = self.chunks.map(Norms(self.columns, self.factor, self.workers))
+        return np.concatenate(list(parts))
+
+    def cross(self, X_new: Data) -> Gram:
+        return CrossGram(self, X_new)
+
+    def span(self) -> Span:
+        if isinstance(self.kernel, Nystrom):
+            return LandmarkSpan(self)
+        few = LowRankGram(self.kernel, self.kernel.prepare(self.few), workers=self.workers)
+        return FewSpan(self, few)
+
+    @property
+    def nbytes(self) -> int:
+        """Accumulators and strips; neither K nor the features are ever there."""
+        return StreamedGram(self.columns, self.chunks).nbytes
+
+    def explain(self) -> str:
+        return (
+            f"{type(self).__name__}: {len(self)} x {len(self)}, as a product of {self.rank} "
+            f"features that are computed in each pass, never stored; {memory_words(self.nbytes)}\n"
+            f"  k = {self.kernel!r}"
+        )
+
+
+class CrossGram(Gram):
+    """K between new samples and those of an :class:`ImplicitGram`."""
+
+    symmetric = False
+
+    def __init__(self, parent: ImplicitGram, X_new: Data) -> None:
+        self.parent, self.phi = parent, parent.features_of(Chunk(X_new))
+        self.shape, self.dtype = (length(X_new), len(parent)), parent.dtype
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        return self.phi[rows] @ self.parent._rows(cols).T
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        return self.phi @ self.parent.adjoint(V)
+
+
+class FewSpan(SampleSpan):
+    """Samples that stand for all, looked for among a few."""
+
+    def __init__(self, gram: ImplicitGram, few: LowRankGram) -> None:
+        super().__init__(few)
+        self.whole = gram
+
+    def points(self, X: Data) -> Data:
+        return super().points(self.whole.few)
+
+    def _adjoint(self, C: np.ndarray) -> np.ndarray:
+        return self.whole.adjoint(C)
+
+    def moments(self, sample_weight: np.ndarray | None) -> np.ndarray:
+        return self.whole.moments(sample_weight)
+
+
+def columns_of(kernel: Any, few: Data) -> tuple[Columns, np.ndarray | None]:
+    """What samples are compared with, and the factor that makes features of it."""
+    if isinstance(kernel, Nystrom):
+        basis = kernel._basis()
+        return Centres(kernel.kernel, take(kernel.reference, basis.kept)), basis.factor
+    return FeatureColumns(kernel, int(kernel.n_features(kernel.prepare(few)))), None
+
+
+@dataclass
+class Taken:
+    """U = rows of an array, whatever the scores are."""
+
+    C: np.ndarray
+
+    def __call__(self, F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
+        return self.C[chunk.start : chunk.start + len(chunk)], ()
+
+
+@dataclass
+class Norms(FeatureRows):
+    """k(x, x) = |phi(x)|^2 of one chunk."""
+
+    def __call__(self, chunk: Chunk) -> np.ndarray:
+        norms = np.empty(len(chunk))
+        for rows in slices(len(chunk), _STRIP):
+            phi = super().__call__(chunk.rows(rows))
+            norms[rows] = np.einsum("ij,ij->i", phi, phi)
+        return norms

@@ -1,0 +1,221 @@
+"""Features as solvers of large problems see them: scores Phi V, and sums Phi' U, in one pass.
+
+Functions f = <v, phi(.)> have the norm of the vector v. So a penalised loss over M features is a
+problem in R^M, whatever the features come from, and however many samples there are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.sparse as sp
+
+from ..chunks.base import Chunk, Sums
+from .streamed import Between, Columns, StreamedGram
+from .tiles import run, slices
+
+_ROWS = 1000  # samples whose features are multiplied at a time, in their own precision
+_SIDE = 500  # columns of a product of features that are one job
+
+
+class Phi(ABC):
+    """Features of n samples, the last of them the constant 1 if there is an ``intercept``.
+
+    Attributes
+    ----------
+    n, size : int
+        The numbers of samples and features.
+    intercept : bool
+        Is the last feature a constant, which no penalty sees?
+    """
+
+    n: int
+    size: int
+    intercept: bool
+
+    @abstractmethod
+    def through(
+        self, V: np.ndarray, between: Between, outputs: int, dtype: Any = None
+    ) -> tuple[np.ndarray, Sums]:
+        """Phi' U of U = between(Phi V, chunk), and the other sums; see :class:`StreamedGram`."""
+
+    def penalty(self, alpha: Any) -> np.ndarray:
+        """alpha for all features but the constant, shape (size, 1), or (size, t) for several."""
+        each = np.repeat(np.atleast_2d(np.asarray(alpha, dtype=np.float64)), self.size, axis=0)
+        if self.intercept:
+            each[-1] = 0.0
+        return each
+
+
+class StreamedPhi(Phi):
+    """Features that are computed in each pass, and never stored.
+
+    Parameters
+    ----------
+    gram : StreamedGram
+        The columns B, for samples in chunks.
+    factor : array of shape (M, M), optional
+        L, lower triangular: the features are B L^-T, those of centres with k(Z, Z) = L L'. By
+        default they are the columns themselves.
+    intercept : bool
+        Add a constant.
+    """
+
+    def __init__(
+        self, gram: StreamedGram, factor: np.ndarray | None = None, intercept: bool = False
+    ) -> None:
+        self.gram, self.factor, self.intercept = gram, factor, intercept
+        self.size = gram.shape[1] + intercept
+        self.chunks = gram.chunks
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        return self.chunks.n_samples
+
+    def through(
+        self, V: np.ndarray, between: Between, outputs: int, dtype: Any = None
+    ) -> tuple[np.ndarray, Sums]:
+        weights, inner = V, between
+        if self.intercept:
+            weights, inner = V[:-1], Shifted(between, V[-1])
+        weights = whitened(self.factor, weights, transposed=True)
+        product, sums = self.gram.through(weights, inner, outputs, dtype)
+        product = whitened(self.factor, product)
+        if self.intercept:
+            total, *rest = sums
+            product, sums = np.vstack([product, total]), tuple(rest)
+        return product, sums
+
+    def sample(self, count: int, rng: np.random.Generator) -> StoredPhi:
+        """The features of some samples, drawn at random; those of all, if these are no more."""
+        chunk = self.chunks.sample(min(count, self.n), rng)
+        job = Rows(self.gram.columns, self.factor, self.gram.workers)
+        return StoredPhi(job(chunk), chunk, self.intercept, self.gram.workers)
+
+    def moments(self) -> np.ndarray:
+        """Phi' W Phi, in one pass: products in the precision of the samples, sums in double."""
+        job = Moments(self.gram.columns, self.factor, self.gram.workers)
+        return np.asarray(self.chunks.reduce(job)[0])
+
+
+class StoredPhi(Phi):
+    """Features of a few samples, as an array."""
+
+    def __init__(
+        self, phi: np.ndarray, chunk: Chunk, intercept: bool, workers: int | None = None
+    ) -> None:
+        if intercept:
+            phi = np.column_stack([phi, np.ones(len(phi), phi.dtype)])
+        self.array, self.chunk, self.intercept, self.workers = phi, chunk, intercept, workers
+        self.n, self.size = phi.shape
+
+    def scores(self, V: np.ndarray) -> np.ndarray:
+        """Phi V, in double precision."""
+        F = np.empty((self.n, V.shape[1]))
+
+        def strip(rows: slice) -> None:
+            F[rows] = self.array[rows] @ V
+
+        run(strip, slices(self.n, _ROWS), self.workers)
+        return F
+
+    def through(
+        self, V: np.ndarray, between: Between, outputs: int, dtype: Any = None
+    ) -> tuple[np.ndarray, Sums]:
+        U, sums = between(self.scores(V), self.chunk)
+        parts = slices(self.n, _ROWS)
+        partial = np.empty((len(parts), self.size, outputs))
+
+        def strip(i: int) -> None:
+            partial[i] = self.array[parts[i]].T @ U[parts[i]]
+
+        run(strip, range(len(parts)), self.workers)
+        return partial.sum(axis=0), sums
+
+    def moments(self, weights: np.ndarray, single: bool) -> np.ndarray:
+        """Phi' diag(w) Phi; its products in single precision, if that is enough."""
+        total = np.zeros((self.size, self.size))
+        dtype = np.float32 if single else np.float64
+        for rows in slices(self.n, _ROWS):
+            part = self.array[rows].astype(dtype) * np.sqrt(weights[rows, None]).astype(dtype)
+            add_product(total, part, self.workers)
+        return total
+
+
+@dataclass
+class Shifted:
+    """What lies between, with constants added to the scores, and the sums of U beside the rest."""
+
+    between: Between
+    offset: np.ndarray
+
+    def __call__(self, F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
+        U, sums = self.between(F + self.offset, chunk)
+        return U, (U.sum(axis=0), *sums)
+
+
+@dataclass
+class Rows:
+    """The features of one chunk, as an array in the precision of the samples."""
+
+    columns: Columns
+    factor: np.ndarray | None
+    workers: int | None = None
+
+    def __call__(self, chunk: Chunk) -> np.ndarray:
+        """One row for each sample."""
+        block, parts = self.columns.blocks(chunk.X), slices(len(chunk), _ROWS)
+        first = self._strip(block(parts[0]))
+        out = np.empty((len(chunk), first.shape[1]), first.dtype)
+
+        def strip(rows: slice) -> None:
+            out[rows] = self._strip(block(rows))
+
+        run(strip, parts, self.workers)
+        return out
+
+    def _strip(self, pieces: list[Any]) -> np.ndarray:
+        phi = np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
+        return phi if self.factor is None else whitened(self.factor.astype(phi.dtype), phi.T).T
+
+
+@dataclass
+class Moments(Rows):
+    """Phi' W Phi of one chunk."""
+
+    def __call__(self, chunk: Chunk) -> Sums:  # type: ignore[override]
+        """The only sum."""
+        total = np.zeros((self.columns.size, self.columns.size))
+        for rows in slices(len(chunk), _SIDE * 8):
+            part = chunk.rows(rows)
+            phi = super().__call__(part)
+            if part.weight is not None:
+                phi *= np.sqrt(part.weight[:, None]).astype(phi.dtype)
+            for few in slices(len(phi), _ROWS):
+                add_product(total, phi[few], self.workers)
+        return (total,)
+
+
+def whitened(factor: np.ndarray | None, B: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L^-1 B, or L^-T B; B itself if there is no factor."""
+    if factor is None:
+        return B
+    return sla.solve_triangular(factor, B, lower=True, trans=int(transposed), check_finite=False)
+
+
+def add_product(total: np.ndarray, phi: np.ndarray, workers: int | None) -> None:
+    """total += phi' phi, on all cores; what is below the diagonal is copied from above."""
+    parts = slices(phi.shape[1], _SIDE)
+
+    def add(at: tuple[slice, slice]) -> None:
+        rows, cols = at
+        product = phi[:, rows].T @ phi[:, cols]
+        total[rows, cols] += product
+        if rows != cols:
+            total[cols, rows] += product.T
+
+    run(add, [(r, c) for r in parts for c in parts if c.start >= r.start], workers)

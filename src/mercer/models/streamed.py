@@ -1,0 +1,245 @@
+"""Models of samples that come in chunks, or whose features are computed in each pass.
+
+Targets and weights come with the chunks, and are checked in one pass over all, as a small summary
+of each. What a model keeps is that of :mod:`mercer.models.kept`: M samples and M coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import compute_class_weight
+
+from ..chunks.arrays import ArrayChunks
+from ..chunks.base import Change, Chunk, Chunks
+from ..data import Data
+from ..gram.phi import StreamedPhi
+from ..gram.plan import Plan
+from ..gram.streamed import StreamedGram
+from ..losses.base import Loss
+from ..solvers.falkon import Errors, solve_falkon
+from ..solvers.streamed_newton import solve_streamed
+from ..solvers.task import Slope, Task
+from ..solvers.watch import State, Step, Watch
+from .common import check_class_weights, check_data, check_labels, check_targets
+
+SOLVERS = ("auto", "falkon", "primal")  # of ridge regression by passes
+
+
+@dataclass(eq=False, repr=False)
+class Watched:
+    """Estimators whose solvers may take long: what goes on beside their iterations."""
+
+    _: KW_ONLY
+    verbose: bool = False
+    callback: Callable[[Step], Any] | None = None
+    checkpoint: Any = None
+    validation: tuple[Any, Any] | None = None
+
+    def _watch(self, error: Callable[[State], float] | None = None) -> Watch:
+        return Watch(self.callback, self.checkpoint, bool(self.verbose), error)
+
+    def _checked_validation(self) -> tuple[Data, Any] | None:
+        if self.validation is None:
+            return None
+        if not (isinstance(self.validation, tuple | list) and len(self.validation) == 2):
+            raise ValueError("validation must be a pair (X, y) of samples and targets.")
+        X, y = self.validation
+        return check_data(self, X, self.kernel, reset=False, keep=False), y  # type: ignore
+
+
+def as_chunks(X: Any, y: Any, sample_weight: Any, plan: Plan | None) -> Chunks | None:
+    """X if it comes in chunks, as a memory map does where a plan asks for few features."""
+    if isinstance(X, Chunks):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "samples in chunks bring their targets and weights with them; y and sample_weight "
+                "have to be None."
+            )
+        return X
+    mapped = isinstance(X, np.memmap) and X.ndim == 2 and plan is not None
+    if not mapped or plan.few is None or plan.storage not in ("auto", "streamed"):  # type: ignore
+        return None
+    if y is None:
+        raise ValueError("y has to be given, with one target for each row of X.")
+    y = np.asarray(y)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    for name, values in (("y", y), ("sample_weight", weight)):
+        if values is not None and values.shape[:1] != X.shape[:1]:
+            raise ValueError(f"{name} has {len(values)} entries, but X has {len(X)} rows.")
+    return ArrayChunks(X, y, weight)
+
+
+# ---- one pass over targets -----------------------------------------------------------------------
+class Seen(NamedTuple):
+    """What a chunk, or all of them, hold: classes and their weight, the number of targets."""
+
+    labels: np.ndarray
+    totals: np.ndarray
+    targets: int | None
+    weighted: bool
+
+
+@dataclass
+class Survey:
+    """A pass over targets and weights, which refuses those that are none."""
+
+    labels: bool
+    loss: Loss | None = None
+
+    def __call__(self, chunk: Chunk) -> Seen:
+        if chunk.y is None:
+            raise ValueError("the samples come without targets y, which a model has to be given.")
+        y = np.asarray(chunk.y)
+        if y.shape[:1] != (len(chunk),):
+            raise ValueError(f"a chunk of {len(chunk)} samples has targets of shape {y.shape}.")
+        w = np.ones(len(chunk)) if chunk.weight is None else np.asarray(chunk.weight, float)
+        if w.shape != (len(chunk),) or not np.all(np.isfinite(w)) or np.any(w < 0):
+            raise ValueError("sample_weight must be finite and >= 0, one for each sample.")
+        weighted = chunk.weight is not None
+        if self.labels:
+            if y.ndim != 1:
+                raise ValueError(f"labels must have one dimension, got shape {y.shape}.")
+            found, codes = np.unique(y, return_inverse=True)
+            return Seen(found, np.bincount(codes, w, len(found)), None, weighted)
+        if y.dtype.kind not in "biuf" or not np.all(np.isfinite(y)):
+            raise ValueError("y must hold finite numbers; drop the samples of others.")
+        if self.loss is not None:
+            self.loss.check_targets(y, w, intercept=False)
+        columns = None if y.ndim == 1 else y.shape[1]
+        return Seen(np.empty(0), np.array([w.sum(), np.sum(w @ np.abs(y))]), columns, weighted)
+
+
+def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
+    """What all chunks hold; refused where the loss is not for such numbers."""
+    parts = list(chunks.map(Survey(labels, loss)))
+    if not parts:
+        raise ValueError("there are no samples: the source has no chunk.")
+    if len({part.targets for part in parts}) > 1:
+        raise ValueError("chunks have different numbers of targets.")
+    weighted = any(part.weighted for part in parts)
+    if not labels:
+        total = np.sum([part.totals for part in parts], axis=0)
+        if not total[0] > 0:
+            raise ValueError("sample_weight must be >= 0, and not all zero.")
+        return Seen(np.empty(0), total, parts[0].targets, weighted)
+    classes = np.unique(np.concatenate([part.labels for part in parts]))
+    totals = np.zeros(len(classes))
+    for part in parts:
+        totals[np.searchsorted(classes, part.labels)] += part.totals
+    return Seen(classes, totals, None, weighted)
+
+
+@dataclass
+class Coded(Change):
+    """Labels as codes, or as signs, one column for each class if there are more than two.
+
+    Weights are multiplied by those of classes.
+    """
+
+    classes: np.ndarray
+    factors: np.ndarray | None
+    joint: bool
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        codes = np.searchsorted(self.classes, np.asarray(chunk.y))
+        weight = chunk.weight
+        if self.factors is not None:
+            own = self.factors[codes]
+            weight = own if weight is None else own * weight
+        y = codes if self.joint else signs(codes, len(self.classes))
+        return replace(chunk, y=y, weight=weight)
+
+
+def signs(codes: np.ndarray, classes: int) -> np.ndarray:
+    """+1 and -1, one column for each class against the rest, or one for two classes."""
+    ones = np.arange(classes) if classes > 2 else np.array([1])
+    return np.where(codes[:, None] == ones, 1, -1).astype(np.int8)
+
+
+def head(X: Any) -> Data:
+    """The first samples of chunks, which tell what all are like; all, if X is in memory."""
+    return next(iter(X)).rows(slice(0, 100)).X if isinstance(X, Chunks) else X
+
+
+def coded(model: Any, chunks: Chunks, joint: Callable[[int], bool]) -> Chunks:
+    """Chunks with labels in the form of a loss; ``joint`` says of a number of classes which."""
+    seen = surveyed(chunks, labels=True)
+    classes, totals = seen.labels, seen.totals
+    check_labels(model, classes, classes)  # sets classes_, and refuses numbers that are none
+    check_class_weights(classes, np.arange(len(classes)), totals)
+    factors, given = None, getattr(model, "class_weight", None)
+    if isinstance(given, str) and given == "balanced":
+        factors = totals.sum() / (len(classes) * totals)
+    elif given is not None:
+        factors = compute_class_weight(given, classes=classes, y=classes)
+    if factors is not None and not np.all((factors >= 0) & np.isfinite(factors)):
+        raise ValueError(f"class_weight must be >= 0 and finite, got {given!r}.")
+    return chunks.changed(Coded(classes, factors, joint(len(classes))))
+
+
+# ---- solvers -------------------------------------------------------------------------------------
+def ridge_by_passes(
+    model: Any, gram: Any, Y: np.ndarray | None, alphas: np.ndarray, weights: Any, rng: Any
+) -> Any:
+    """What :func:`~mercer.solvers.falkon.solve_falkon` finds for a model of ridge regression."""
+    if model.solver not in SOLVERS:
+        raise ValueError(
+            f"solver={model.solver!r} cannot do with features that are never stored; use one of "
+            f"{SOLVERS}, or a plan with more memory."
+        )
+    held_out = model._checked_validation()
+
+    def error(state: State) -> float:
+        phi = _beside(gram, *held_out, intercept=False)  # type: ignore[misc]
+        return float(phi.through(state["coef"], Errors(), 2 * len(alphas))[1][0].sum())
+
+    if held_out is not None:
+        y = check_targets(model, *held_out)
+        held_out = held_out[0], y.reshape(len(y), -1)
+    return solve_falkon(
+        gram.stream(Y, weights), alphas, method=model.solver, tol=model.tol, rng=rng,
+        limit=gram.limit, watch=model._watch(None if held_out is None else error),
+    ).warn()  # fmt: skip
+
+
+def machine_by_passes(
+    model: Any, gram: Any, losses: list[Any], y: np.ndarray | None, weights: Any, scores: int
+) -> Any:
+    """What :func:`~mercer.solvers.streamed_newton.solve_streamed` finds for a kernel machine."""
+    task = Task(losses, losses[0].targets == "classes")
+    held_out = model._checked_validation()
+    if held_out is not None:
+        held_out = held_out[0], _in_form(model, task, *held_out)
+
+    def error(state: State) -> float:
+        phi = _beside(gram, *held_out, intercept=model.fit_intercept)  # type: ignore[misc]
+        return float(phi.through(state["coef"], Slope(task), scores)[1][0].sum())
+
+    solution = solve_streamed(
+        gram.stream(y, weights, model.fit_intercept), losses, float(model.alpha), scores=scores,
+        tol=model.tol, max_iter=model.max_iter, limit=gram.limit,
+        watch=model._watch(None if held_out is None else error),
+    )  # fmt: skip
+    return solution.warn()
+
+
+def _in_form(model: Any, task: Task, X: Data, y: Any) -> np.ndarray:
+    """Targets held out, as a task takes them."""
+    if task.losses[0].targets not in ("sign", "classes"):
+        return check_targets(model, X, y)
+    y = check_targets(model, X, y, None)
+    unknown = np.setdiff1d(y, model.classes_)
+    if len(unknown):
+        raise ValueError(f"validation has labels that y has not: {unknown.tolist()}.")
+    codes = np.searchsorted(model.classes_, y)
+    return codes if task.joint else signs(codes, len(model.classes_))
+
+
+def _beside(gram: Any, X: Data, y: np.ndarray, intercept: bool) -> StreamedPhi:
+    """The same features of other samples."""
+    other = StreamedGram(gram.columns, ArrayChunks(X, y), gram.workers)
+    return StreamedPhi(other, gram.factor, intercept)

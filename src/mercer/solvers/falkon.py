@@ -1,0 +1,241 @@
+r"""Ridge regression through M features of any number of samples, which are never stored.
+
+.. math:: \min_v \sum_i w_i (y_i - \langle v, \phi(x_i) \rangle)^2 + \alpha \|v\|^2
+
+(Phi' W Phi + alpha) v = Phi' W y is solved by conjugate gradients, each step of which is one pass
+over the samples, preconditioned by the matrix of a few of them (:mod:`mercer.solvers.sampled`); or,
+where M is small, with the matrix of all of them, from one pass, and then for any alpha. Passes may
+be in single precision: what they leave is computed again in double precision, and solved for, until
+the certificate holds.
+
+References: Rudi, Carratino & Rosasco, *FALKON: An optimal large scale kernel method*, NIPS 2017;
+Meanti, Carratino, Rosasco & Rudi, *Kernel methods through the roof*, NeurIPS 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..chunks.base import Chunk, Sums
+from ..engine.memory import require_memory
+from ..gram.phi import StreamedPhi
+from ..gram.streamed import as_they_are
+from .base import Solution
+from .sampled import Preconditioner, conjugate_gradients, curvatures_of, sample_of
+from .watch import Watch
+
+STEPS = 200  # of conjugate gradients, at most
+PRECISIONS = (np.float32, None, np.float64)  # of passes: one after the other, as they are needed
+ROUGH = 1e-7  # by which passes in single precision may reduce what is left, squared
+ROUNDING = 1e-15  # of what is explained: no objective is known better
+_ROUNDS = 12
+_LITTLE = 0.25  # of what was left, or more, is left again: the next precision
+_DIRECT = 1200  # operations per entry that solving by passes takes, about; 2 M for all of Phi' Phi
+_SMALL = 2e11  # operations that nobody waits for
+_MOST = 8000  # features whose matrix is formed
+
+
+class Left(NamedTuple):
+    """What coefficients leave: residuals of the normal equations, and what they stand for."""
+
+    R: np.ndarray
+    residual: np.ndarray  # |R|, as a part of |Phi' W y|
+    objective: np.ndarray
+    explained: np.ndarray  # by how much the objective is lower than that of f = 0
+
+
+@dataclass
+class Errors:
+    """U = w (y - F) and w y; sums of squares."""
+
+    def __call__(self, F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
+        Y = targets(chunk)
+        w = 1.0 if chunk.weight is None else chunk.weight[:, None]
+        E = Y - F
+        return np.hstack([w * E, w * Y]), ((w * E * E).sum(axis=0), (w * Y * Y).sum(axis=0))
+
+
+def targets(chunk: Chunk) -> np.ndarray:
+    """Numbers y, one column for each target."""
+    return np.asarray(chunk.y, dtype=np.float64).reshape(len(chunk), -1)
+
+
+def direct(phi: StreamedPhi, outputs: int) -> bool:
+    """Is Phi' W Phi worth forming? Two operations for M entries, instead of several passes."""
+    few = 2 * phi.size <= _DIRECT + 48 * outputs
+    return phi.size <= _MOST and (few or float(phi.n) * phi.size**2 <= _SMALL)
+
+
+def solve_falkon(
+    phi: StreamedPhi,
+    alphas: np.ndarray,
+    *,
+    method: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int | None = None,
+    rng: np.random.Generator,
+    limit: float = np.inf,
+    watch: Watch | None = None,
+) -> Solution:
+    """Coefficients v of the features, in ``weights``, for targets that come with the samples.
+
+    Parameters
+    ----------
+    phi : StreamedPhi
+        The features, beside targets and weights.
+    alphas : array of shape (t,)
+        The penalty of each target.
+    method : {"auto", "falkon", "primal"}
+        ``"primal"`` forms Phi' W Phi, ``"falkon"`` does not; by default what takes less work.
+    tol : float
+        By how much the objective may exceed its minimum, as a part of what f explains.
+    max_iter : int, optional
+        Most steps of conjugate gradients, by default 200.
+    rng : numpy.random.Generator
+        Draws the samples of the preconditioner.
+    limit : float
+        Bytes that may be used.
+    watch : Watch, optional
+        What goes on beside.
+
+    Returns
+    -------
+    Solution
+        ``stats`` has the certificate: ``violation``, what is compared with tol, r' P^-1 r by the
+        preconditioner P; ``gap``, a proven bound of the excess, |r|^2 / alpha; ``residual``,
+        |r| / |Phi' W y|. All from residuals r in double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, Nystrom
+    >>> from mercer.chunks import ArrayChunks
+    >>> from mercer.gram.implicit import ImplicitGram
+    >>> X = np.linspace(0, 6, 1000)[:, None]
+    >>> k = Nystrom(Gaussian(1.0), X[::50])
+    >>> phi = ImplicitGram(k, ArrayChunks(X), X).stream(np.sin(X[:, 0]))
+    >>> found = solve_falkon(phi, np.array([1e-3]), rng=np.random.default_rng(0))
+    >>> found.weights.shape, found.converged
+    ((20, 1), True)
+    """
+    t, goal = len(alphas), tol
+    form = direct(phi, t) if method == "auto" else method == "primal"
+    name = "primal" if form else "falkon"
+    some = sample_of(phi, rng, limit)
+    if form:
+        require_memory(24.0 * phi.size**2, f"the matrix of {phi.size} features", limit)
+        moments = phi.moments()
+        matrix = moments
+    else:
+        scale = phi.n / some.n
+        w = np.ones(some.n) if some.chunk.weight is None else some.chunk.weight
+        matrix = curvatures_of(some, scale * w, float(alphas.min()))
+    P = Preconditioner(phi, [matrix], alphas, floor=0.0)
+    watch = watch or Watch()
+    with watch:
+        kept = watch.resume(name, phi.n, phi.size, alphas, targets(some.chunk))
+        V, n_iter = (np.zeros((phi.size, t)), 0) if kept is None else (kept[1]["coef"], kept[0])
+        if kept is None and not form:  # what the few samples alone would give
+            V = P(some.through(V, Errors(), 2 * t)[0][:, :t]) * scale
+        V, n_iter, left, violation = _refine(phi, P, V, n_iter, alphas, goal, max_iter, watch)
+        if watch.best is not None:
+            V = watch.best["coef"]
+            left = _left(phi, V, alphas, np.float64)
+            violation = _violation(P, left)
+    return _solution(V, n_iter, left, violation, alphas, tol, name, watch, moments if form else None)
+
+
+def _refine(
+    phi: StreamedPhi,
+    P: Preconditioner,
+    V: np.ndarray,
+    n_iter: int,
+    alphas: np.ndarray,
+    goal: float,
+    max_iter: int | None,
+    watch: Watch,
+) -> tuple[np.ndarray, int, Left, np.ndarray]:
+    """Conjugate gradients for what is left, until it is little enough in double precision."""
+    level, before, most = 0, np.inf, n_iter + (max_iter or STEPS)
+    left = _left(phi, V, alphas, PRECISIONS[level])
+    for again in range(_ROUNDS):
+        violation = _violation(P, left)
+        worst = float(violation.max(initial=0.0))
+        if again and (worst <= goal or n_iter >= most or watch.stopped):
+            break
+        if worst > _LITTLE * before:
+            level += 1
+            if level == len(PRECISIONS):
+                break
+        before, dtype = worst, PRECISIONS[level]
+        unit = 2 * _reference(left)
+
+        def product(D: np.ndarray, at: np.ndarray, dtype: Any = dtype) -> np.ndarray:
+            return phi.through(D, as_they_are, len(at), dtype)[0] + phi.penalty(alphas[at]) * D
+
+        def look(X: np.ndarray, rest: np.ndarray, V: np.ndarray = V, unit: Any = unit) -> bool:
+            nonlocal n_iter
+            n_iter += 1
+            return watch(n_iter, float(np.max(rest / unit)), goal, {"coef": V + X})
+
+        enough = np.maximum(0.25 * goal, ROUGH * violation if level == 0 else 0.0) * unit
+        X, _ = conjugate_gradients(product, P, left.R, enough, most - n_iter, look=look)
+        V = V + X
+        left = _left(phi, V, alphas, np.float64)
+    return V, n_iter, left, violation
+
+
+def _left(phi: StreamedPhi, V: np.ndarray, alphas: np.ndarray, dtype: Any) -> Left:
+    """In one pass; of (sum of squares + alpha |v|^2) / 2."""
+    t = V.shape[1]
+    product, (squares, whole) = phi.through(V, Errors(), 2 * t, dtype)
+    penalty = phi.penalty(alphas) * V
+    R, size = product[:, :t] - penalty, np.linalg.norm(product[:, t:], axis=0)
+    objective = (squares + np.einsum("ij,ij->j", V, penalty)) / 2
+    residual = np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1.0)
+    return Left(R, residual, objective, np.maximum(whole / 2 - objective, 1e-15 * whole))
+
+
+def _reference(left: Left) -> np.ndarray:
+    return np.where(left.explained > 0, left.explained, 1.0)
+
+
+def _violation(P: Preconditioner, left: Left) -> np.ndarray:
+    """The excess of the objective, by the preconditioner, as a part of what is explained."""
+    return np.einsum("ij,ij->j", left.R, P(left.R)) / (2 * _reference(left))
+
+
+def _solution(
+    V: np.ndarray,
+    n_iter: int,
+    left: Left,
+    violation: np.ndarray,
+    alphas: np.ndarray,
+    tol: float,
+    name: str,
+    watch: Watch,
+    moments: np.ndarray | None,
+) -> Solution:
+    worst = float(violation.max(initial=0.0))
+    squares = np.einsum("ij,ij->j", left.R, left.R)
+    gap = np.divide(squares, alphas, where=alphas > 0, out=np.full(len(alphas), np.inf))
+    stats = {
+        "method": name,
+        "violation": worst,
+        "residual": float(left.residual.max(initial=0.0)),
+        "gap": float(np.where(squares > 0, gap, 0.0).max(initial=0.0)),
+        "objective": float(2 * left.objective.sum()),
+    }
+    converged = worst <= max(tol, ROUNDING) or bool(watch.stopped)
+    message = watch.stopped or "solved"
+    if not converged:
+        message = (
+            f"passes stopped after {n_iter} steps with an objective above its minimum by "
+            f"{worst:.1e} of what is explained, tol={tol:g} was asked for; raise alpha or tol, or "
+            f"use samples in double precision."
+        )
+    nothing = np.zeros((0, V.shape[1]))
+    return Solution(nothing, converged, n_iter, message, stats, moments=moments, weights=V)

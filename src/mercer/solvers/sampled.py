@@ -1,0 +1,157 @@
+"""Systems Phi' H Phi + alpha, solved from features of a few samples and a few passes over all.
+
+The matrix of s samples drawn at random, n / s times as large, is close to that of all of them
+wherever alpha is not small against what s samples leave open. Its Cholesky factor preconditions
+conjugate gradients, each step of which is one pass. With the centres themselves as the samples it
+is the preconditioner of FALKON; a sample of its own serves any choice of centres, features of any
+kind, and the curvatures of any loss.
+
+References: Rudi, Carratino & Rosasco, *FALKON*, NIPS 2017; Marteau-Ferey, Bach & Rudi, *Globally
+convergent Newton methods for ill-conditioned generalized self-concordant losses*, NeurIPS 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+
+from ..engine.memory import require_memory
+from ..engine.threads import blas_for
+from ..gram.phi import Phi, StoredPhi, StreamedPhi
+
+_PASS = 100  # operations per entry of Phi, and more, that a pass takes
+_LEAST, _MOST = 2, 6  # samples per feature
+_SHARE = 0.25  # of the memory of a plan
+_SINGLE = 3e-7  # of the trace: an alpha above is not lost in single precision
+_FLAT = 1e-9  # of the curvature that a preconditioner sees
+_JITTER = 1e-14  # of the trace, if there is no factor; a hundred times as much if there is none yet
+
+Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def sample_of(phi: StreamedPhi, rng: np.random.Generator, limit: float = np.inf) -> StoredPhi:
+    """As many samples as make their matrix about as costly as a pass; at least twice M."""
+    m, room = phi.size, _SHARE * limit / (8.0 * phi.size)
+    count = int(min(np.clip(_PASS * phi.n / m, _LEAST * m, _MOST * m), max(room, m), phi.n))
+    require_memory(8.0 * (count * m + 2 * m * m), f"a preconditioner of {m} features", limit)
+    return phi.sample(max(count, min(phi.n, 100)), rng)
+
+
+def curvatures_of(some: StoredPhi, h: np.ndarray, alpha: float) -> np.ndarray:
+    """Phi' H Phi of the sample, in the precision that alpha allows."""
+    sizes = np.einsum("ij,ij->i", some.array, some.array, dtype=np.float64)
+    return some.moments(h, single=alpha > _SINGLE * float(h @ sizes))
+
+
+class Preconditioner:
+    """R -> (A_j + alpha_j)^-1 R_j for each column j.
+
+    Parameters
+    ----------
+    phi : Phi
+        The features, which say what alpha applies to.
+    matrices : list of arrays of shape (M, M)
+        One for each column, or one for all; all are positive semi-definite.
+    alphas : array of shape (t,)
+        One for each column.
+    floor : float
+        Added to what no penalty sees: a constant that no curvature holds.
+    """
+
+    def __init__(
+        self, phi: Phi, matrices: list[np.ndarray], alphas: np.ndarray, floor: float = 0.0
+    ) -> None:
+        of = np.arange(len(alphas)) if len(matrices) > 1 else np.zeros(len(alphas), int)
+        self.factors: list[tuple[np.ndarray, Any]] = []
+        for j, A in enumerate(matrices):
+            for alpha in np.unique(alphas[of == j]):
+                columns = np.flatnonzero((of == j) & (alphas == alpha))
+                self.factors.append((columns, _factor(phi, A, float(alpha), floor)))
+
+    def __call__(self, R: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """The columns of R are those with these numbers, all by default."""
+        columns = np.arange(R.shape[1]) if columns is None else columns
+        Z = np.empty_like(R)
+        for own, factor in self.factors:
+            here = np.flatnonzero(np.isin(columns, own))
+            if len(here):
+                Z[:, here] = sla.cho_solve(factor, R[:, here], check_finite=False)
+        return Z
+
+
+def _factor(phi: Phi, A: np.ndarray, alpha: float, floor: float) -> Any:
+    penalty, trace = phi.penalty(alpha)[:, 0], max(float(np.trace(A)), np.finfo(float).tiny)
+    if phi.intercept:
+        penalty[-1] = floor
+    jitter = 0.0
+    while True:
+        B = A.copy()
+        B.flat[:: len(B) + 1] += penalty + jitter
+        try:
+            with blas_for(len(B)):
+                return sla.cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            if jitter > trace:
+                raise
+            jitter = max(100 * jitter, _JITTER * trace)
+
+
+def inner(R: np.ndarray, Z: np.ndarray, joint: bool) -> np.ndarray:
+    """Inner products of columns; all are one vector if they belong to one problem."""
+    each = np.einsum("ij,ij->j", R, Z)
+    return np.full(len(each), each.sum()) if joint else each
+
+
+def conjugate_gradients(
+    product: Product,
+    precondition: Preconditioner,
+    R: np.ndarray,
+    goal: np.ndarray,
+    most: int,
+    *,
+    joint: bool = False,
+    look: Callable[[np.ndarray, np.ndarray], bool] = lambda X, left: False,
+) -> tuple[np.ndarray, int]:
+    """X with A X = R, until r' P^-1 r <= goal for each column; and the number of steps.
+
+    Parameters
+    ----------
+    product : callable
+        (D, columns) -> A D, for the columns that have not converged.
+    precondition : Preconditioner
+        P^-1.
+    R : array of shape (M, t)
+        Right-hand sides.
+    goal : array of shape (t,)
+        Where each column stops.
+    most : int
+        The most steps.
+    joint : bool
+        Are all columns one system?
+    look : callable
+        Called with X and r' P^-1 r after each step; True ends it.
+    """
+    X, R, n_iter = np.zeros_like(R), R.copy(), 0
+    D = precondition(R)
+    left = inner(R, D, joint)
+    while n_iter < most:
+        at = np.flatnonzero(left > goal)
+        if not len(at):
+            break
+        AD = product(D[:, at], at)
+        curve = inner(D[:, at], AD, joint)
+        bent = curve > _FLAT * left[at]  # else the minimum is far off, or what is left is rounding
+        step = np.divide(left[at], curve, where=bent, out=np.full(len(at), float(not n_iter)))
+        X[:, at] += step * D[:, at]
+        R[:, at] -= step * AD
+        Z = precondition(R[:, at], at)
+        new = inner(R[:, at], Z, joint)
+        D[:, at] = Z + (new / left[at]) * D[:, at]
+        left[at] = np.where(bent, new, 0.0)
+        n_iter += 1
+        if look(X, left):
+            break
+    return X, n_iter

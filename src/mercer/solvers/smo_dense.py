@@ -1,0 +1,112 @@
+"""Small problems, with all of K at hand: two-variable steps without working sets or caches.
+
+numba takes longer to load than many a small problem to solve. So the first steps of a process are
+taken in NumPy, and one that needs many goes on compiled. Both do the same operations in the same
+order: what is found is the same to the last bit, whoever did it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from .box import BoxProblem, BoxSolution, largest_violation
+from .smo_loops import FAR, steps_guided_by
+
+LARGEST = 400  # samples
+_MOST = 50_000  # steps, after which a gradient that was kept up should be looked at
+_TINY = 1e-12  # curvatures are not below it
+_PATIENCE = 3000  # steps that take NumPy no longer than it takes to load numba
+
+_patience = _PATIENCE  # what is left of it in this process
+
+
+def solve(
+    K: np.ndarray, problem: BoxProblem, tol: float, max_iter: int | None = None
+) -> BoxSolution | None:
+    """The solution for a symmetric matrix K, or None where it takes more than few steps.
+
+    The gradient and the violation are computed anew in the end. Where these do not bear out what
+    the steps have reached (values that are not finite, or rounded by too much), the problem is one
+    for the solver that looks after that.
+    """
+    start = time.perf_counter()
+    beta = problem.start.astype(np.float64)
+    with np.errstate(all="ignore"):  # what is not finite shows in the violation
+        g = K @ beta - problem.target
+        limit = _MOST if max_iter is None else min(max_iter, _MOST)
+        steps = _take_steps(K, g, beta, problem, tol, limit)
+        g = K @ beta - problem.target
+        violation = largest_violation(problem, beta, g)
+    if not violation < tol:
+        return None
+    counts = {"rounds": 1, "shrunk": 0, "reconstructions": 0, "rows": len(beta)}
+    stats = {**counts, "seconds": time.perf_counter() - start}
+    return BoxSolution(beta, g, violation, True, steps, "optimal", stats)
+
+
+def _take_steps(
+    K: np.ndarray, g: np.ndarray, beta: np.ndarray, problem: BoxProblem, tol: float, limit: int
+) -> int:
+    """Steps until the violation is below tol; beta and g are updated."""
+    global _patience
+    steps, task = 0, (problem.lower, problem.upper, float(problem.epsilon), *problem.grouping())
+    diagonal = np.diagonal(K).copy()
+    patience = 0 if steps_guided_by.ready else min(limit, max(0, _patience))
+    if patience:
+        steps = plain_steps(g, K, diagonal, beta, *task, tol, patience)
+        _patience -= steps
+        if steps < patience:
+            return steps
+    rows = np.arange(len(beta))
+    return steps + int(steps_guided_by(g, K, rows, diagonal, beta, *task, tol, limit - steps))
+
+
+def plain_steps(
+    g: np.ndarray,
+    K: np.ndarray,
+    diagonal: np.ndarray,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    epsilon: float,
+    groups: np.ndarray,
+    n_groups: int,
+    goal: float,
+    limit: int,
+) -> int:
+    """:func:`~mercer.solvers.smo_loops.steps_guided_by` for all of K, in NumPy.
+
+    A step goes up in i, whose slope upwards is the lowest of its group, and down in the j of the
+    same group that would let the objective fall most if there were no bounds.
+    """
+    up, down = np.full((n_groups, len(beta)), FAR), np.full((n_groups, len(beta)), -FAR)
+    changed: Iterable[int] = range(len(beta))
+    steps = 0
+    while True:
+        for k in changed:
+            t, b = groups[k], beta[k]
+            up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else FAR
+            down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -FAR
+        violation, low, of, i = -FAR, 0.0, 0, 0
+        for t in range(n_groups):
+            rise = g + up[t]
+            k = rise.argmin()
+            worst = (g + down[t]).max() - rise[k]
+            if worst > violation:
+                violation, low, of, i = worst, rise[k], t, k
+        if violation < goal or steps >= limit:
+            return steps
+        excess = np.maximum(g + down[of] - low, 0.0)
+        curvature = np.maximum(diagonal[i] + diagonal - 2.0 * K[i], _TINY)
+        j = (excess * excess / curvature).argmax()
+        to_i = 0.0 if epsilon > 0 and beta[i] < 0 else upper[i]
+        to_j = 0.0 if epsilon > 0 and beta[j] > 0 else lower[j]
+        room_i, room_j = to_i - beta[i], beta[j] - to_j
+        step = min((g[j] + down[of, j] - low) / curvature[j], room_i, room_j)
+        beta[i] = to_i if step == room_i else beta[i] + step
+        beta[j] = to_j if step == room_j else beta[j] - step
+        g += step * (K[i] - K[j])
+        changed, steps = (i, j), steps + 1

@@ -1,0 +1,199 @@
+"""Where a decomposition solver is: its point, the gradient there, and whether to trust that.
+
+The gradient is kept up from step to step, by rows that may be rounded to single precision. It is
+probed in double precision, and computed anew where rounding has cost too much; each time that
+happens, it is checked that there was progress.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..gram.rows import Product, RowGram
+from .box import BoxProblem
+from .rows import RowCache
+from .smo_loops import BIG, slopes
+from .working_set import WorkingSet
+
+_DIRECT = 2500  # active variables up to which no block is put together
+IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
+_ANEW = 30  # times that an inaccurate gradient is computed anew at most
+_PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
+_SUMS = 1e-12  # rounding of the objective, as a part of the sum of all its terms in size
+_PROGRESS = 0.9  # a violation has fallen if it is below this part of the lowest one before
+
+_ROUNDED = ": no step makes a difference beyond rounding; raise tol, lower C, or scale the data."
+INACCURATE = (
+    ": the kernel values are not accurate enough for the objective to fall any further; scale the "
+    "data, lower C or raise tol, and check that the kernel is symmetric."
+)
+NOT_FINITE = (
+    "the kernel has values that are not finite, or so large that sums of them are not; scale the "
+    "data, or normalise the kernel (kernel.normalize())."
+)
+
+Extremes = list[tuple[float, float]]  # the lowest rise and the highest fall of each group
+
+
+@dataclass(frozen=True)
+class _Audit:
+    """A point, with its objective computed in double precision."""
+
+    objective: float
+    rounding: float  # of the objective
+    violation: float
+    beta: np.ndarray
+
+    def beats(self, other: _Audit) -> bool:
+        """Is the objective lower, or as low and the violation smaller?"""
+        fallen, rounding = other.objective - self.objective, self.rounding + other.rounding
+        nearer = self.violation < _PROGRESS * other.violation
+        return fallen > rounding or (fallen >= -rounding and nearer)
+
+
+class State:
+    """A point, the variables that are worked on, and their gradient.
+
+    Parameters
+    ----------
+    K : RowGram
+        The kernel matrix.
+    problem : BoxProblem
+        Targets, bounds, penalty and starting point.
+    tol : float
+        The violation of optimality that is allowed in the end.
+    cache : float
+        Bytes for kernel rows.
+    workers : int, optional
+        Threads.
+    """
+
+    def __init__(
+        self, K: RowGram, problem: BoxProblem, tol: float, cache: float, workers: int | None
+    ) -> None:
+        n = len(problem)
+        self.K, self.problem, self.tol = K, problem, tol
+        self.beta = problem.start.astype(np.float64)
+        self.epsilon = float(problem.epsilon)
+        self.groups, self.n_groups = problem.grouping()
+        self.stats: dict[str, Any] = {"rounds": 0, "shrunk": 0, "reconstructions": 0}
+        rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
+        self.working = WorkingSet(K, rows, workers)
+        capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
+        self.rows = RowCache(K, capacity, workers)
+        self.steps = 0
+        everything = np.arange(n)
+        self._activate(everything, self._gradient(everything, K.rough_product))
+        self.whole = self.beta.copy(), self.g  # when all variables were active
+        self.exact = not self.beta.any()  # is the gradient computed, not as it was kept up?
+        self.best = None if self.beta.any() else self._state()
+        self.stuck, self.inaccurate = "", 0  # why there is no going on, if so; wrong gradients
+
+    def _activate(self, active: np.ndarray, g: np.ndarray) -> None:
+        """Work on these variables from now on, whose gradient is g."""
+        p = self.problem
+        self.active, self.g = active, g
+        self.direct = len(active) <= _DIRECT
+        self.working.restart(active)
+        self.b, self.lower, self.upper = self.beta[active], p.lower[active], p.upper[active]
+        self.group = self.groups[active]
+        self.diagonal = self.K.diagonal[active].astype(self.K.dtype)
+        self.rise, self.fall = np.empty(len(active)), np.empty(len(active))
+
+    def _violation(self) -> tuple[float, Extremes]:
+        """The largest violation, and for each group the lowest rise and the highest fall."""
+        if not np.isfinite(self.g).all():
+            raise ValueError(NOT_FINITE)
+        ends = slopes(self.g, self.b, self.lower, self.upper, self.epsilon, self.rise, self.fall)
+        if self.n_groups == 1:
+            return ends[1] - ends[0], [ends]
+        extremes = []
+        for t in range(self.n_groups):
+            of = self.group == t
+            extremes.append((self.rise[of].min(initial=BIG), self.fall[of].max(initial=-BIG)))
+        return float(max(high - low for low, high in extremes)), extremes
+
+    def _gradient(self, of: np.ndarray, product: Product) -> np.ndarray:
+        """K beta - target, computed from the support vectors."""
+        support = np.flatnonzero(self.beta)
+        if not len(support):
+            return -self.problem.target[of]
+        return product(of, support, self.beta[support]) - self.problem.target[of]
+
+    def _gradient_aside(self, aside: np.ndarray) -> np.ndarray:
+        """The gradient of variables set aside: what it was then, and what has changed since."""
+        beta, g = self.whole
+        changed = np.flatnonzero(self.beta != beta)
+        if len(changed) > np.count_nonzero(self.beta):
+            return self._gradient(aside, self.K.rough_product)
+        change = self.beta[changed] - beta[changed]
+        return g[aside] + self.K.rough_product(aside, changed, change)
+
+    def _settled(self, idle: int) -> bool:
+        """May the solver stop? If not, the gradient has been computed anew."""
+        n = len(self.beta)
+        if len(self.active) < n:
+            aside = np.setdiff1d(np.arange(n), self.active, assume_unique=True)
+            g = np.empty(n)
+            g[self.active], g[aside] = self.g, self._gradient_aside(aside)
+            self.rows.reset()  # rows lack the columns that were set aside
+            self._activate(np.arange(n), g)
+            self.stats["reconstructions"] += 1
+        elif idle >= IDLE:
+            self._audit(_ROUNDED)
+        elif not (self._surely_accurate() or self._accurate(self.tol / 10)):
+            self.inaccurate += 1
+            self._audit(INACCURATE)
+        else:
+            return True
+        return False
+
+    def _surely_accurate(self) -> bool:
+        """Are rows and steps rounded by so little that the gradient need not be probed?"""
+        # rounding errors are as good as random: that of the sum is about error * ||beta||
+        rows = 0.0 if self.K.dtype == np.float64 else self.K.error * np.linalg.norm(self.beta)
+        return 4 * (rows + np.sqrt(self.steps) * self._rounding()) <= self.tol / 10
+
+    def _rounding(self) -> float:
+        """Of an entry of the gradient when it is computed, or changed by a step."""
+        largest = float(np.abs(self.K.diagonal).max(initial=0.0))
+        return float(np.finfo(np.float64).eps * largest * np.abs(self.beta).sum())
+
+    def _accurate(self, allowed: float) -> bool:
+        """Is the gradient, as it was kept up, what it should be? Tried on some entries."""
+        n = len(self.g)
+        probes = np.linspace(0, n - 1, min(n, _PROBES)).astype(int)
+        probes = np.append(probes, [self.rise.argmin(), self.fall.argmax()])
+        errors = self._gradient(self.active[probes], self.K.product) - self.g[probes]
+        return float(np.abs(errors).max()) <= max(allowed, 4 * self._rounding())
+
+    def _audit(self, suspicion: str) -> None:
+        """The gradient of all variables computed anew, and with it whether there was progress.
+
+        If there was none, the solver is stuck, and ``suspicion`` says why.
+        """
+        n = len(self.beta)
+        if len(self.active) < n:
+            self.rows.reset()
+        self._activate(np.arange(n), self._gradient(np.arange(n), self.K.product))
+        self.exact = True
+        self.stats["reconstructions"] += 1
+        found = self._state()
+        if self.best is None or found.beats(self.best):
+            self.best = found
+            self.stuck = suspicion if self.inaccurate >= _ANEW else ""
+        else:
+            self.stuck = suspicion
+            self.beta[:] = self.best.beta
+            self._activate(np.arange(n), self._gradient(np.arange(n), self.K.product))
+
+    def _state(self) -> _Audit:
+        """Where the solver is, for a gradient of all variables that was computed."""
+        quadratic = self.beta * (self.g - self.problem.target) / 2
+        linear = self.epsilon * np.abs(self.beta)
+        rounding = _SUMS * float(np.sum(np.abs(quadratic) + linear))
+        value = float(np.sum(quadratic + linear))
+        return _Audit(value, rounding, self._violation()[0], self.beta.copy())

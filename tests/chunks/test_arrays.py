@@ -59,8 +59,8 @@ def test_lengths_have_to_agree():
 
 
 def test_chunks_take_some_megabytes_by_default():
-    assert len(next(iter(ArrayChunks(np.zeros((3_000_000, 4)))))) == 1_000_000
-    assert len(next(iter(ArrayChunks(np.zeros((3_000_000, 4), np.float32))))) == 2_000_000
+    assert len(next(iter(ArrayChunks(np.zeros((3_000_000, 4)))))) == 500_000
+    assert len(next(iter(ArrayChunks(np.zeros((3_000_000, 4), np.float32))))) == 1_000_000
 
 
 def test_arrays_of_h5py(tmp_path):

@@ -57,6 +57,16 @@ def test_the_hash_is_uniform_and_the_same_everywhere():
     assert uniform(0, 1, 0)[0] == (0xE220A8397B1DCDAF >> 11) * 2.0**-53
 
 
+def test_targets_beside_samples():
+    y, w = np.arange(N) % 7, np.ones(N)
+    for chunks in (stream(X, rows=99), stream(lambda: [X[:2000], X[2000:]])):
+        with_both = chunks.beside(y, w)
+        np.testing.assert_array_equal(np.concatenate([c.y for c in with_both]), y)
+        few = with_both.sample(50, 0)
+        np.testing.assert_array_equal(few.y, few.X[:, 0] % 7)
+        np.testing.assert_array_equal(few.weight, np.ones(50))
+
+
 @pytest.mark.parametrize("fraction", [0, 1, -0.1, 2])
 def test_fractions_out_of_range_are_refused(fraction):
     with pytest.raises(ValueError, match="fraction must be between 0 and 1"):

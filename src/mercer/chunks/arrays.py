@@ -12,9 +12,10 @@ import scipy.sparse as sp
 
 from ..data import Data, length, take
 from ..exceptions import FileFormatError
-from .base import Chunk, Chunks
+from .base import Chunk, joined
 from .source import Source, existing, rows_of_chunk
 
+_PLACES = 128  # single rows that are read from a file at a time
 _ROWS = 65_536  # of a chunk whose samples are of unknown size
 
 
@@ -31,7 +32,7 @@ class ArrayChunks(Source):
     y, weight : array, optional
         Targets, and weights; sliced as X is, so they may be in files, too.
     rows : int, optional
-        Samples in a chunk; by default as many as take 32 MB.
+        Samples in a chunk; by default as many as take 16 MB.
 
     Examples
     --------
@@ -62,13 +63,19 @@ class ArrayChunks(Source):
         for start in range(0, n, self.rows):
             yield self._rows(slice(start, min(start + self.rows, n)))
 
-    def beside(self, y: Any, weight: Any = None) -> Chunks:
+    def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> ArrayChunks:
         return ArrayChunks(self.X, y, weight, self.rows)
 
     def take(self, places: np.ndarray) -> Chunk:
         if _is_foreign(self.X):  # picks single rows slowly, or not at all
             return super().take(places)
-        return self._rows(places)
+        if not isinstance(self.X, np.memmap):
+            return self._rows(places)
+        found = []
+        for some in np.array_split(places, len(places) // _PLACES + 1):
+            found.append(self._rows(some))
+            _let_go(self.X)  # a row brings the pages around it
+        return joined(found)
 
     def _rows(self, index: Any) -> Chunk:
         y, weight = (None if v is None else _read_now(v[index]) for v in (self.y, self.weight))
@@ -115,7 +122,12 @@ def _read_now(X: Data) -> Data:
     if not isinstance(X, np.memmap):
         return X
     found = np.array(X)
+    _let_go(X)
+    return found
+
+
+def _let_go(X: np.memmap) -> None:
+    """Pages of the file that this process holds; they stay in the cache of the system."""
     pages: Any = getattr(X, "_mmap", None)
     if X.mode in ("r", "r+") and hasattr(pages, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
-        pages.madvise(mmap.MADV_DONTNEED)  # they stay in the cache of the system
-    return found
+        pages.madvise(mmap.MADV_DONTNEED)

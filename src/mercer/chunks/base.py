@@ -47,9 +47,15 @@ class Chunk:
 
 
 class Change(ABC):
-    """What becomes of each chunk: a picklable function of it, which keeps all rows or some."""
+    """What becomes of each chunk: a picklable function of it, which keeps all samples or some.
 
-    keeps_rows = True
+    Attributes
+    ----------
+    alone : bool
+        Does what becomes of a sample depend on nothing but itself? (Not if it is its number.)
+    """
+
+    alone = True
 
     @abstractmethod
     def __call__(self, chunk: Chunk) -> Chunk: ...
@@ -164,11 +170,11 @@ class Chunks(ABC):
 
         return self.changed(Roles(columns, target, weight))
 
-    def beside(self, y: Any, weight: Any = None) -> Chunks:
+    def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> Chunks:
         """The same samples with targets and weights that lie in memory, in place of their own."""
-        from .changes import Targets
+        from .changes import Slices
 
-        return self.changed(Targets(y, weight))
+        return self.changed(Slices(y, weight))
 
     def split(self, fraction: float = 0.2, rng: Any = None) -> tuple[Chunks, Chunks]:
         """Two parts at random: most of the samples, and about a ``fraction`` to validate with.
@@ -222,7 +228,7 @@ class Changed(Chunks):
                 start += len(found)
 
     def take(self, places: np.ndarray) -> Chunk:
-        if self.change.keeps_rows:
+        if self.change.alone:
             return self.change(self.source.take(places))
         return super().take(places)
 

@@ -32,17 +32,17 @@ class OnSamples(Change):
 
 
 @dataclass
-class Targets(Change):
-    """Targets and weights by the numbers of samples, in place of their own."""
+class Slices(Change):
+    """Targets and weights of all samples, of which each chunk takes its own."""
 
-    y: Any
-    weight: Any = None
-    keeps_rows = False  # a sample on its own does not know its number
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    alone = False
 
     def __call__(self, chunk: Chunk) -> Chunk:
         rows = slice(chunk.start, chunk.start + len(chunk))
         weight = None if self.weight is None else self.weight[rows]
-        return replace(chunk, y=self.y[rows], weight=weight)
+        return Chunk(chunk.X, self.y[rows], weight, chunk.start)
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Part(Change):
     threshold: float
     seed: int
     below: bool
-    keeps_rows = False
+    alone = False
 
     def __call__(self, chunk: Chunk) -> Chunk:
         return chunk.rows(np.flatnonzero(self._stay(chunk.start, chunk.start + len(chunk))))

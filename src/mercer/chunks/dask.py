@@ -66,9 +66,12 @@ class DaskChunks(Chunks):
         return int(sum(self.lengths))
 
     def changed(self, change: Change) -> DaskChunks:
+        import dask
+
+        sent = dask.delayed(change, traverse=False)  # once, whatever it holds
         lengths, parts = [], []
         for part, start, stop in self._placed():
-            parts.append(_lazily(work, change, part, start))
+            parts.append(_lazily(work, sent, part, start))
             lengths.append(change.count(start, stop))
         return DaskChunks(parts, self.client, lengths, self.held)
 
@@ -90,9 +93,9 @@ class DaskChunks(Chunks):
     def map(self, job: Callable[[Chunk], T]) -> Iterator[T]:
         placed, done = self._placed(), 0
         for attempt in range(_ATTEMPTS):
-            sent = self._sent(job)
-            tasks = (_lazily(work, sent, part, start) for part, start, _ in placed[done:])
             try:
+                sent = self._sent(job)
+                tasks = (_lazily(work, sent, part, start) for part, start, _ in placed[done:])
                 for found in self._in_order(tasks):
                     done += 1
                     yield found
@@ -162,12 +165,12 @@ class DaskChunks(Chunks):
 
     @property
     def _lost(self) -> tuple[type[BaseException], ...]:
-        """What is raised where a job is gone with its workers."""
+        """What is raised where a job is gone with its workers, or was on its way to one of them."""
         if self.client is None:
             return ()
         from distributed import CancelledError, KilledWorker
 
-        return CancelledError, KilledWorker
+        return CancelledError, KilledWorker, OSError
 
 
 def from_dask(source: Any, y: Any = None, weight: Any = None, client: Any = None) -> DaskChunks:

@@ -60,7 +60,7 @@ def stream(
     columns : list of names or numbers, optional
         The features; by default all columns that are neither target nor weight.
     rows : int, optional
-        Samples in a chunk; by default as many as take 32 MB.
+        Samples in a chunk; by default as many as take 16 MB.
     format : {"npy", "parquet", "csv", "svmlight"}, optional
         What is in the file; by default its name says it.
     **options

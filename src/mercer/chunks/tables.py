@@ -20,6 +20,7 @@ _MISSING = ("error", "drop")
 _WIDE = 40  # bytes that a value takes that is no number
 _SEPARATORS = ",;\t|"
 _BLOCK = 1 << 22  # bytes of text that are read at a time
+_PAGE = 1 << 20  # bytes of a column that are read at a time
 
 
 class TableChunks(Source):
@@ -32,7 +33,7 @@ class TableChunks(Source):
     columns : list of str, optional
         Those to read; by default all.
     rows : int, optional
-        Samples in a chunk; by default as many as take 32 MB.
+        Samples in a chunk; by default as many as take 16 MB.
     missing : {"error", "drop"}
         What to do with rows that have no value in one of these columns.
     """
@@ -169,20 +170,35 @@ class ParquetChunks(TableChunks):
         return self._counted
 
     def _batches(self) -> Iterator[Any]:
-        ds = _arrow("dataset")
-        kind = getattr(getattr(self.dataset, "format", None), "type_name", "")
-        options = {}
-        if kind == "parquet":  # pages as they are needed, not whole groups of rows
-            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-                use_buffered_stream=True, pre_buffer=False
-            )
-        return self.dataset.to_batches(
-            columns=self.wanted,
-            batch_size=self.rows,
-            batch_readahead=1,
-            fragment_readahead=0,
-            **options,
+        for fragment in self.dataset.get_fragments():
+            if self._is_plain(fragment):
+                yield from self._pages(fragment)
+            else:
+                yield from fragment.to_batches(
+                    schema=self.schema,
+                    columns=self.wanted,
+                    batch_size=self.rows,
+                    batch_readahead=1,
+                    use_threads=False,
+                )
+
+    def _is_plain(self, fragment: Any) -> bool:
+        """Is this a Parquet file that holds the columns wanted as they are?"""
+        if not isinstance(fragment, _arrow("dataset").ParquetFileFragment):
+            return False
+        own = fragment.physical_schema
+        return all(
+            name in own.names and own.field(name).type == self.schema.field(name).type
+            for name in self.wanted
         )
+
+    def _pages(self, fragment: Any) -> Iterator[Any]:
+        """Rows of a Parquet file, page by page: the scanner of Arrow holds whole groups of rows."""
+        with fragment.open() as file:
+            parquet = _arrow("parquet").ParquetFile(file, pre_buffer=False, buffer_size=_PAGE)
+            yield from parquet.iter_batches(
+                batch_size=self.rows, columns=self.wanted, use_threads=False
+            )
 
 
 class CsvChunks(TableChunks):

@@ -221,8 +221,6 @@ class Plan(Params):
         m = max(int(self.few or 1), 1)
         least, most = (count * m for count in _PER_FEATURE)
         count = int(max(min(most, _LANDMARKS / m), least, 1000))
-        if isinstance(chunks, ArrayChunks) and len(chunks) <= count:
-            return chunks.X
         return chunks.sample(count, np.random.default_rng(0)).X
 
     def _why_streamed(self, kernel: Kernel, X: Data) -> str:

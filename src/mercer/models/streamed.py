@@ -135,7 +135,7 @@ def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
 
 @dataclass
 class Coded(Change):
-    """A step: labels as codes, or as signs, one column for each class if there are more than two.
+    """Labels as codes, or as signs, one column for each class if there are more than two.
 
     Weights are multiplied by those of classes.
     """

@@ -67,31 +67,52 @@ def landmark_sums(
         constant, which moves a statistic under all permutations alike.
     """
     Z, inner = kernels[0].reference, [k.kernel for k in kernels]
-    m, s = length(Z), len(units)
+    sums = value_sums(inner, Z, X, units.size, order, workers, verbose)
+    some = take(X, order[np.unique(np.linspace(0, len(order) - 1, _PROBE).astype(int))])
+    return features_of_sums(kernels, sums, units.size, some)
+
+
+def value_sums(
+    kernels: Sequence[Kernel],
+    Z: Data,
+    X: Data,
+    size: np.ndarray,
+    order: np.ndarray,
+    workers: int | None = None,
+    verbose: bool = False,
+) -> np.ndarray:
+    """Sums over units of k(x, z) at all landmarks z, shape (kernels, s, m); ``size`` of each."""
+    m, s = length(Z), len(size)
     sums = np.zeros((len(kernels), s, m))
-    ends = np.cumsum(units.size)
-    unit = np.repeat(np.arange(s), units.size)
+    ends = np.cumsum(size)
+    unit = np.repeat(np.arange(s), size)
 
     def job(part: slice) -> None:
-        rows = slice(ends[part.start] - units.size[part.start], ends[part.stop - 1])
+        rows = slice(ends[part.start] - size[part.start], ends[part.stop - 1])
         for chunk in slices(rows.stop - rows.start, _ROWS):
             here = slice(rows.start + chunk.start, rows.start + chunk.stop)
-            for at, place, T, scale in _values(inner, Z, take(X, order[here])):
+            for at, place, T, scale in _values(kernels, Z, take(X, order[here])):
                 which = unit[here][at]
                 inside = which[:, None] == np.arange(which[0], which[-1] + 1)
                 sums[place, which[0] : which[-1] + 1] += scale * (inside.T.astype(T.dtype) @ T)
 
     parts = slices(s, max(1, _ROWS * s // len(order)))
     run(counted(job, len(parts), verbose, "samples"), parts, workers)
-    some = take(X, order[np.unique(np.linspace(0, len(order) - 1, _PROBE).astype(int))])
+    return sums
+
+
+def features_of_sums(
+    kernels: Sequence[Any], sums: np.ndarray, size: np.ndarray, some: Data
+) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """What :func:`landmark_sums` returns, from sums of kernel values and some of the samples."""
     found = []
     for kernel, total in zip(kernels, sums, strict=True):
         basis = _trimmed(kernel._basis())
         K = kernel.kernel.pairwise(kernel.kernel.prepare(some), basis.landmarks)
         phi = solve_triangular(basis.factor, K.T, lower=True, check_finite=False)
-        norms = units.size * float(np.sum(phi**2)) / K.shape[0]
-        size = float(np.sqrt(np.mean(total**2)))
-        found.append((_features(total, basis), norms, amplified(basis, size, np.float32)))
+        norms = size * float(np.sum(phi**2)) / K.shape[0]
+        typical = float(np.sqrt(np.mean(total**2)))
+        found.append((_features(total, basis), norms, amplified(basis, typical, np.float32)))
     return found
 
 

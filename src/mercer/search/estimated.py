@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from ..data import Data, length
+from ..engine.threads import one_blas_thread
 from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.stored import TiledGram
@@ -66,6 +67,10 @@ class EstimatedObjective(Objective):
         self.error = np.inf  # the standard error of the latest value
 
     def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        with one_blas_thread():  # all that is large runs on the pool
+            return self._evaluate(free)
+
+    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, alpha = self.at(free)
         try:
             P = kernel.prepare(self.X)

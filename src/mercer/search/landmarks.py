@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..engine.memory import require_memory
+from ..engine.threads import one_blas_thread
 from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.stored import TiledGram
@@ -76,6 +77,10 @@ class LandmarkObjective(Objective):
         return super()._theta(free[: self.numbers])
 
     def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        with one_blas_thread():  # all that is large runs on the pool
+            return self._evaluate(free)
+
+    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, alpha = self.at(free)
         try:
             P, Z = kernel.prepare(self.X), kernel.prepare(self.landmarks(free))

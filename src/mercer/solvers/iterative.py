@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from ..engine.memory import require_memory
-from ..engine.threads import go_on
+from ..engine.threads import go_on, one_blas_thread
 from ..gram.base import Gram
 from ..gram.tiles import run, slices
 from .base import Solution
@@ -76,6 +76,11 @@ class IterativeFactor:
 
     def solve(self, Y: np.ndarray) -> np.ndarray:
         """A^-1 Y, a warning where the residual, computed anew, stays above the tolerance."""
+        with one_blas_thread():
+            self.solution = self._solved(Y).warn()
+        return self.solution.coef
+
+    def _solved(self, Y: np.ndarray) -> Solution:
         P, size = self._preconditioner(), np.linalg.norm(Y, axis=0)
         size[size == 0] = 1
         # errors of products in the precision of K, which c = A^-1 y may be much larger than y for
@@ -97,16 +102,16 @@ class IterativeFactor:
             f"asked for; raise alpha, or give the plan more memory."
         )  # fmt: skip
         stats = {"method": "cg", "residual": worst, "preconditioner_rank": P.U.shape[1]}
-        self.solution = Solution(C, worst <= tol, n_iter, message, stats).warn()
-        return C
+        return Solution(C, worst <= tol, n_iter, message, stats)
 
     def logdet(self) -> float:
         """log det A, with a standard error in ``error``."""
-        P = self._preconditioner()
-        draws = Draws.of(len(self.gram), P.U.shape[1], np.random.default_rng(1))
-        Z = P.draw(draws.few, draws.many)
-        found = conjugate_gradients(self.gram, self.noise, Z, P)
-        squares = np.einsum("ij,ij->j", Z, P @ Z)
+        with one_blas_thread():
+            P = self._preconditioner()
+            draws = Draws.of(len(self.gram), P.U.shape[1], np.random.default_rng(1))
+            Z = P.draw(draws.few, draws.many)
+            found = conjugate_gradients(self.gram, self.noise, Z, P)
+            squares = np.einsum("ij,ij->j", Z, P @ Z)
         value, self.error = log_determinant(P, found, range(Z.shape[1]), squares)
         return value
 
@@ -118,6 +123,10 @@ class IterativeFactor:
     @cached_property
     def _sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """T = Q R^-1 with R'R = Q'AQ, its covariances A T with y, and the rest of diag A."""
+        with one_blas_thread():  # threads of BLAS, between products with K, would only wait
+            return self._made()
+
+    def _made(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         Q = sla.qr(self._preconditioner().U, mode="economic", check_finite=False)[0]
         AQ = self.gram @ Q + self.noise[:, None] * Q
         inner = Q.T @ AQ
@@ -130,17 +139,16 @@ class IterativeFactor:
     def explained(self, B: np.ndarray) -> np.ndarray:
         """b' A^-1 b of every column b, from below."""
         T, AT, rest = self._sums
-        H = T.T @ B
-        left = B - AT @ H
-        scores = left**2 / rest[:, None]
-        few = min(NEIGHBOURS, len(B))
-        total = np.einsum("ij,ij->j", H, H)
+        few, total = min(NEIGHBOURS, len(B)), np.empty(B.shape[1])
 
         def some(columns: slice) -> None:
-            for j in range(columns.start, columns.stop):
+            H = T.T @ B[:, columns]
+            left = B[:, columns] - AT @ H
+            total[columns] = np.einsum("ij,ij->j", H, H)
+            for j, unseen in enumerate(np.ascontiguousarray(left.T), start=columns.start):
                 go_on()
-                near = np.argpartition(scores[:, j], len(B) - few)[-few:]
-                half = self._local(near, left[near, j])
+                near = np.argpartition(unseen**2 / rest, len(B) - few)[-few:]
+                half = self._local(near, unseen[near])
                 total[j] += half @ half
 
         run(some, slices(B.shape[1], 16), self.gram.workers)

@@ -223,7 +223,7 @@ CASES = [
         products,
         {"n": 10_000, "d": 8},
         {"n": 2000, "d": 8},
-        {"n": 100, "d": 3},
+        {"n": 100, "d": 5},
         versus={GPYTORCH: Target(speed=5.0)},
         accuracy=Accuracy("shortfall of the log density of new samples", 0.01),
         rounds=1,

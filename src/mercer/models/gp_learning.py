@@ -19,7 +19,7 @@ from ..solvers import criteria
 from .gp_evidence import joint_evidence
 
 _CURVED = 1000  # samples from which second derivatives are computed
-_RETURN = 2.0  # how far above its start, as a logarithm, a lengthscale may be at first
+_RETURN = 2.0  # above its start, as a logarithm: where a lengthscale begins that was not needed
 LANDMARKS = "landmarks"  # the name in ``fixed`` of where they are
 
 
@@ -106,11 +106,11 @@ class Learning:
         few, n = some[:: -(-len(some) // _CURVED)], len(self.Y)
         Y, measure, scale = self._problem(few)
         shape = self.names, self.limits, self.unit
-        part = DenseObjective(begin.kernel, self._part(few), Y, begin.alpha, measure, scale, *shape)
-        origin = DenseObjective(
-            self.kernel, self._part(few), Y, self.alpha, measure, scale, *shape
-        ).start
-        found = np.where(part.lengths, np.clip(part.start, None, origin + _RETURN), part.start)
+        X = self._part(few)
+        origin = DenseObjective(self.kernel, X, Y, self.alpha, measure, scale, *shape)
+        part = DenseObjective(begin.kernel, X, Y, begin.alpha, measure, scale, *shape)
+        idle = origin.idle(part.start, origin.lengths & (part.start > origin.start))
+        found = np.where(idle, origin.start + _RETURN, part.start)
         kernel, alpha = part.at(found)
         objective = EstimatedObjective(
             kernel, self.X, self.Y, alpha, self.scale, *shape, rank=rank,

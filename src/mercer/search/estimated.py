@@ -19,7 +19,7 @@ from ..solvers.pivoted import pivoted_cholesky
 from ..solvers.quadrature import Draws, PivotPreconditioner, estimate
 from .objective import Objective
 
-_EVALUATIONS = 12  # of the estimate, at most
+_EVALUATIONS = 20  # of the estimate, at most
 _PER_SAMPLE = 3e-4  # of the evidence: what a further step has to promise
 _FLATTEST = 0.01  # curvature per sample: no step trusts less
 _SINGLE = 1e-5  # of the largest value of K: an error that single precision may make

@@ -3,11 +3,11 @@ import pytest
 from scipy.optimize import OptimizeResult, minimize
 
 from mercer import Gaussian
-from mercer.search.descent import _Objective
+from mercer.search.descent import DenseObjective
 from mercer.solvers import criteria
 
 
-class Given(_Objective):
+class Given(DenseObjective):
     """A function with its gradient in place of a criterion."""
 
     def __init__(self, function, start, bounds):
@@ -85,7 +85,7 @@ def test_a_search_on_a_part_does_not_strand_lengthscales(rng):
     X = rng.standard_normal((1000, 4))
     y = np.sin(2 * X[:, 0]) + 0.15 * X[:, 1] + 0.5 * rng.standard_normal(1000)
     part, whole = (
-        _Objective(Gaussian(np.ones(4)), X[:n], y[:n, None], 0.1, criteria.evidence,
+        DenseObjective(Gaussian(np.ones(4)), X[:n], y[:n, None], 0.1, criteria.evidence,
                    np.ones(n), (), (1e-10, 1e6), 1.0)
         for n in (500, 1000)
     )  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_lengthscale_that_collapsed_begins_again(rng):
     X = np.column_stack([rng.normal(size=60), np.arange(60) % 4])
     y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=60)
     alike = criteria.evidence, np.ones(60), (), (1e-10, 1e6), 1.0
-    whole = _Objective(Gaussian(np.ones(2)), X, y[:, None], 0.1, *alike)
+    whole = DenseObjective(Gaussian(np.ones(2)), X, y[:, None], 0.1, *alike)
     strangers = OptimizeResult(x=np.log([0.6, 1e-4, 0.01]), success=True)
     strangers.fun = whole(strangers.x)[0]
     assert abs(whole(strangers.x)[1][1]) < 1e-9

@@ -21,6 +21,7 @@ __all__ = [
     "TILE",
     "Tile",
     "contract",
+    "contract_cross",
     "cores",
     "evaluate",
     "go_on",
@@ -146,6 +147,38 @@ def contract(
 
     run(one, range(len(jobs)), workers)
     return partial.sum(axis=0)
+
+
+def contract_cross(
+    kernel: Kernel,
+    X: Data,
+    Z: Data,
+    strips: list[slice],
+    weights: Callable[[int], np.ndarray],
+    *,
+    inputs: bool = False,
+    workers: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """sum_ij W_ij dk(x_i, z_j)/dtheta, and for ``inputs`` sum_i W_ij dk(x_i, z_j)/dz_j.
+
+    X and Z are prepared, ``weights(i)`` is W of the samples in strip i, and derivatives by the z
+    are with respect to raw ones.
+    """
+    theta = np.zeros((len(strips), len(kernel.theta)))
+    groups = min(_GROUPS, len(strips))
+    moved: list[Any] = [0.0] * groups
+
+    def group(g: int) -> None:
+        for place in range(g, len(strips), groups):
+            go_on()
+            some, W = take(X, strips[place]), weights(place)
+            if theta.shape[1]:
+                theta[place] = kernel.grad_theta(some, Z, W)
+            if inputs:
+                moved[g] = moved[g] + kernel.grad_input(Z, some, W.T)
+
+    run(group, range(groups), workers)
+    return theta.sum(axis=0), np.sum(moved, axis=0)
 
 
 def diagonal(kernel: Kernel, X: Data) -> np.ndarray:

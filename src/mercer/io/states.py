@@ -22,6 +22,8 @@ _SHAPES: dict[str, dict[str, str]] = {
     "GaussianProcessRegressor": {
         "X_train_": "n",
         "y_train_": "n t?",
+        "landmarks_": "n",
+        "_roots": "s n n",
         "dual_coef_": "n t?",
         "_noise": "n s?",
     },
@@ -59,7 +61,7 @@ _SHAPES: dict[str, dict[str, str]] = {
         "_scales": "each d.",
     },
 }
-_SAMPLES = ("X_fit_", "X_train_", "support_vectors_", "points_")
+_SAMPLES = ("X_fit_", "X_train_", "landmarks_", "support_vectors_", "points_")
 _MODELS = ("estimator_", "ridge_", "machine_")  # inside others, which have no samples of their own
 _ANSWERS = ("predict_proba", "predict", "decision_function", "transform")
 

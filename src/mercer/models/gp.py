@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,18 +11,14 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Data, length
-from ..engine.memory import require_memory
+from ..data import Data
 from ..gram.plan import Plan
-from ..gram.tiles import contract, evaluate
+from ..kernels.algebra.nystrom import landmarks
 from ..kernels.base import Kernel
-from ..kernels.indefinite import why_no_factor
 from ..kernels.notation.named import as_kernel
-from ..search.descent import rows_of, search
 from ..search.outcome import Tuning
-from ..solvers import criteria
-from ..solvers.cholesky import NotPositiveDefiniteError
-from ..solvers.weight_space import Factor, factors_of
+from ..solvers.iterative import rank_for
+from ..solvers.weight_space import by_products
 from .common import (
     SEEN,
     KernelEstimator,
@@ -33,16 +29,32 @@ from .common import (
     check_targets,
     covariance,
 )
-from .gp_evidence import evidences, joint_evidence, near
+from .gp_conditioned import NO_NOISE, ConditionedProcess
+from .gp_evidence import likelihood, near
+from .gp_given import for_landmarks, given_landmarks, given_noise, in_units_of_y, present
+from .gp_learning import Learning
 from .gp_parts import ProcessPart, draw, summands
-from .gp_posterior import NewSamples, exact, is_approximate, make_gram, search_rows
+from .gp_posterior import (
+    NewSamples,
+    exact,
+    is_approximate,
+    search_rows,
+    with_room,
+)
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
-_NONE = np.zeros(1)
+
+
+class _Learned(NamedTuple):
+    """What a search chose: the noise is that of each sample and output, points are landmarks."""
+
+    kernel: Kernel
+    noise: np.ndarray
+    points: Data | None
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
+class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, KernelEstimator):
     r"""Gaussian process regression.
 
     .. math:: y_i = f(x_i) + e_i, \quad f \sim GP(0, k), \quad e_i \sim N(0, \alpha)
@@ -51,6 +63,9 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
     :class:`KernelRidge` predicts, and the variance k(x, x) - k_x' (K + alpha I)^-1 k_x. The noise
     and every number in the kernel are chosen by the marginal likelihood of y, whose gradient is
     computed tile by tile: it needs no memory beyond the factor of K.
+
+    Many samples are seen through M ``landmarks``, n M^2 operations; or, where K does not fit the
+    ``plan``, all of them are used through products with a K that is never stored.
 
     Parameters
     ----------
@@ -72,28 +87,43 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
         Subtract the mean of y and divide by its spread; undone in predictions. Without it the scale
         of the kernel is that of y, and a search begins there if the weights in the kernel are far
         from it.
+    landmarks : int or data, optional
+        See the process through as many landmarks, or through these: of all processes that know f
+        at the landmarks only, the one that is nearest to the exact one. Hyper-parameters are chosen
+        by a lower bound on the evidence, and landmarks, which at first are samples that pivoted
+        Cholesky picks, move along with them, within the range of the samples, where a kernel on
+        vectors has derivatives; ``fixed=("landmarks",)`` keeps them. The model keeps the landmarks
+        and forgets the samples.
     random_state : int, RandomState or None
-        Draws restarts, and the samples on which a search with many begins.
+        Draws restarts, the samples on which a search with many begins, and what estimates need.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With a ``rank``, hyper-parameters are chosen
         on as many samples as there are features (at least 500), and what the features do not see
-        stays uncertain.
+        stays uncertain. Where K does not fit the memory, or with ``storage="tiled"``, it is not
+        stored: coefficients come from conjugate gradients, the evidence and its slope from
+        estimates, and variances are never below the exact ones.
 
     Attributes
     ----------
     kernel_ : Kernel
         The kernel with its hyper-parameters; its scale is that of the normalised y.
     gram_ : Gram
-        The operator the model was trained with; predictions use ``gram_.cross``.
+        The operator the model was trained with, or that of the landmarks; predictions use
+        ``gram_.cross``.
     alpha_ : float or ndarray
         The variance of the noise: as given for each sample, or one for each of several normalised
         outputs if it was learned.
     log_marginal_likelihood_value_ : float
-        The logarithm of the likelihood of the (normalised) y.
+        The logarithm of the likelihood of the (normalised) y; with landmarks a lower bound, without
+        a stored K an estimate.
     dual_coef_ : ndarray
         The coefficients c.
     X_train_, y_train_ : data
         Samples, and their normalised targets.
+    landmarks_ : data
+        The landmarks, in place of ``X_train_`` and ``y_train_``, if there are any.
+    solution_ : Solution
+        How the coefficients of a process without landmarks were computed, and their residual.
     tuning_ : Tuning or None
         What the search found.
 
@@ -112,7 +142,9 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
 
     References
     ----------
-    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapters 2 and 5.
+    Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, chapters 2 and 5;
+    Titsias, *Variational learning of inducing variables in sparse Gaussian processes*, AISTATS
+    2009; Gardner, Pleiss, Bindel, Weinberger & Wilson, *GPyTorch*, NeurIPS 2018.
     """
 
     kernel: Any = None
@@ -122,6 +154,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
     fixed: tuple[str, ...] = ()
     n_restarts_optimizer: int = 0
     normalize_y: bool = True
+    landmarks: Any = None
     random_state: Any = None
     plan: Plan | None = None
 
@@ -133,14 +166,24 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
         "dual_coef_",
         "X_train_",
         "y_train_",
+        "landmarks_",
+        "_roots",
         "_noise",
         "_y_mean",
         "_y_scale",
     )
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any) -> Self:
-        """Choose the hyper-parameters, then condition on the data."""
+    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the hyper-parameters, then condition on the data.
+
+        Parameters
+        ----------
+        X, y : data
+            Samples, and targets of shape (n,) or (n, t).
+        sample_weight : array of shape (n,), optional
+            The noise of a sample is alpha divided by its weight; those of weight 0 count as absent.
+        """
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
         X = check_data(self, X, covariance(self.kernel), reset=True)
@@ -152,26 +195,31 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
             )
         if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
             raise ValueError("y is so large that its square is no number; divide it by a constant.")
-        self._y_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])
-        spread = y.std(axis=0) if self.normalize_y else np.ones(y.shape[1:])
-        self._y_scale = np.where(np.ptp(y, axis=0) > 0, spread, 1.0)
+        for name in ("y_train_", "_noise", "landmarks_", "_roots"):  # of another way to fit
+            self.__dict__.pop(name, None)
+        X, y, alpha, weights = present(self, X, y, sample_weight)
+        self._y_mean, self._y_scale = np.zeros(y.shape[1:]), np.ones(y.shape[1:])
+        if self.normalize_y:
+            self._y_mean = np.average(y, axis=0, weights=weights)
+            spread = np.sqrt(np.average((y - self._y_mean) ** 2, axis=0, weights=weights))
+            self._y_scale = np.where(np.ptp(y, axis=0) > 0, spread, 1.0)
         self.X_train_, self.y_train_ = X, (y - self._y_mean) / self._y_scale
         kernel = as_kernel(covariance(self.kernel), X).resolve(X)
+        points = given_landmarks(self, kernel)
+        if self.landmarks is not None:
+            self.X_train_ = for_landmarks(kernel, X)
         self.tuning_: Tuning | None = None
-        alpha, noise = self._given_noise(y)
+        self.alpha_, noise = given_noise(y, alpha, self._y_scale, self.normalize_y)
         if self.optimizer is not None:
-            kernel, alpha, noise = self._learn(kernel, alpha, noise)
-        self.kernel_, self.alpha_, self._noise = kernel, alpha, noise
-        self._restore()
-        self.kernel_ = getattr(self.gram_, "kernel", kernel)
-        Y, n = self._targets(), length(X)
-        C = np.empty_like(Y)
-        for factor, outputs in self._by_factor():
-            C[:, outputs] = factor.solve(Y[:, outputs])
-        self.dual_coef_ = C.reshape(self.y_train_.shape)
-        logdet = float(np.mean([factor.logdet() for factor in self._factors]))
-        constant = Y.shape[1] * (logdet + n * np.log(2 * np.pi))
-        self.log_marginal_likelihood_value_ = -(float((Y * C).sum()) + constant) / 2
+            kernel, noise, points = self._learn(kernel, noise, weights, points)
+        else:
+            noise = noise / weights[:, None]
+        self.kernel_ = kernel
+        if self.landmarks is None:
+            self._condition(noise)
+        else:
+            chosen = self._chosen(kernel) if points is None else points
+            self._condition_on(chosen, noise)
         return self
 
     def predict(
@@ -205,13 +253,16 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
         check_is_fitted(self)
         if return_std and return_cov:
             raise ValueError("ask for the standard deviation or the covariance, not for both.")
-        if include_noise and np.any(self._noise != self._noise[0]):
+        if include_noise and np.ndim(self.alpha):
             raise ValueError(
                 "include_noise needs one alpha, but the noise is known for each training sample; "
                 "add that of the new samples to the squared standard deviations."
             )
-        noise = self._noise[0] if include_noise else _NONE
+        noise = NO_NOISE
+        if include_noise:  # one for all outputs, or for each that has a factor of its own
+            noise = np.atleast_1d(self.alpha_ / self._y_scale**2)[: len(self._factors)]
         X = check_data(self, X, covariance(self.kernel), reset=False)
+        X = for_landmarks(self.kernel_, X) if "landmarks_" in vars(self) else X
         kernel = exact(self.kernel_, self.kernel)
         lost = is_approximate(self.kernel_, self.kernel)
         new = NewSamples(self.gram_.cross(X), kernel, kernel.prepare(X), lost=lost)
@@ -276,6 +327,9 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
         """
         check_is_fitted(self)
         kernel, factor = self.kernel_, 1.0
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        self._need_samples("the likelihood of other hyper-parameters")
         if theta is not None:
             expected = len(kernel.theta) + 1
             if len(theta) != expected:
@@ -284,21 +338,14 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
                     f"logarithm of a factor of the noise; got {len(theta)}."
                 )
             kernel, factor = kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
-        P, workers = kernel.prepare(self.X_train_), (self.plan or Plan()).workers
-        n = length(self.X_train_)
-        require_memory(16.0 * n * n, f"the likelihood of {n} samples", self.gram_.limit)
-        K = np.ascontiguousarray(evaluate(kernel, P, P, workers=workers), dtype=np.float64)
-        noise = factor * self._noise
-        parts = evidences(K, self._targets(), noise)
-        found = criteria.total(parts)
-        if not eval_gradient:
-            return -found.value
-        slope = sum(float(d @ part.diagonal) for d, part in zip(noise.T, parts, strict=True))
-        return -found.value, -np.append(contract(kernel, P, found.tile, workers=workers), slope)
+        noise, plan = factor * self._noise, self.plan or Plan()
+        gram = kernel.gram(self.X_train_, with_room(plan, searched=True))
+        return likelihood(gram, kernel, self._targets(), noise, eval_gradient)
 
     def posterior_kernel(self) -> Kernel:
         """The covariance of f given the data, as a kernel (of the normalised targets)."""
         check_is_fitted(self)
+        self._need_samples("the posterior kernel")
         if self._noise.shape[1] > 1:
             raise ValueError(
                 "each output has a posterior kernel of its own, as the noise is a different part "
@@ -306,46 +353,12 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
             )
         return self.kernel_.given(self.X_train_, self._noise[:, 0])
 
-    def _posterior(
-        self, new: NewSamples, std: bool, cov: bool, noise: np.ndarray = _NONE
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Mean and spread of f, or of one of its parts, at new samples, in units of y."""
-        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        mean, spread = new.posterior(coef, self._factors, std, cov)
-        mean = self._y_scale * mean.reshape(len(mean), *self.dual_coef_.shape[1:])
-        if spread is None:
-            return mean, None
-        if std:
-            spread = np.sqrt(np.maximum(spread, 0.0) + noise)
-            return mean, (spread[:, 0] if mean.ndim == 1 else spread) * self._y_scale
-        spread[np.arange(len(mean)), np.arange(len(mean))] += noise
-        return mean, (spread[:, :, 0] if mean.ndim == 1 else spread) * self._y_scale**2
-
     # ---- the parts of fit ------------------------------------------------------------------
-    def _given_noise(self, y: np.ndarray) -> tuple[Any, np.ndarray]:
-        """alpha in units of y squared, and the noise of the normalised y: (n, 1), or (n, outputs).
-
-        By default it is the same part of the variance of every output.
-        """
-        if self.alpha is None:
-            share = 0.1 if self.normalize_y else 0.1 * float(np.mean(y.var(axis=0))) or 1.0
-            return self._in_units_of_y(share), np.full((len(y), 1), share)
-        alpha = np.asarray(self.alpha, dtype=float)
-        if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != len(y)):
-            raise ValueError(
-                f"alpha must be a number or one for each of the {len(y)} samples, got shape "
-                f"{alpha.shape}."
-            )
-        if not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
-            raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
-        noise = np.broadcast_to(alpha, len(y))[:, None] / np.atleast_1d(self._y_scale**2)
-        return (alpha if alpha.ndim else float(alpha)), noise if np.ptp(noise[0]) else noise[:, :1]
-
     def _learn(
-        self, kernel: Kernel, alpha: Any, noise: np.ndarray
-    ) -> tuple[Kernel, Any, np.ndarray]:
-        """The kernel and the noise that make y most likely."""
-        Y, n, X = self._targets(), len(noise), self.X_train_
+        self, kernel: Kernel, noise: np.ndarray, weights: np.ndarray, points: Data | None
+    ) -> _Learned:
+        """The kernel, the noise, and landmarks if there are any, that make y most likely."""
+        X, Y = self.X_train_, self._targets()
         known = "alpha" in self.fixed or np.ndim(self.alpha) > 0
         fixed = tuple(self.fixed) if "alpha" in self.fixed or not known else (*self.fixed, "alpha")
         unit = 1.0
@@ -353,57 +366,31 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelEstimator):
             unit = float(np.mean(Y**2)) or 1.0
             kernel = near(kernel, X, unit, fixed)
         spread = float(np.mean(Y.var(axis=0))) or unit
-        options: dict[str, Any] = {"scale": np.ones(n)}
-        problem: tuple[Any, ...] = Y, float(np.exp(np.mean(np.log(noise)))), criteria.evidence
-        if known:
-            options, problem = {"scale": noise[:, 0]}, (Y, 1.0, criteria.evidence)
-        if known and noise.shape[1] > 1:
-            options = {"scale": np.zeros(n), "matrices": 2 * noise.shape[1] + 2}
-            problem = np.hstack([Y, noise]), 1.0, joint_evidence
+        alpha = 1.0 if known else float(np.exp(np.mean(np.log(noise))))
+        scale = (noise if known else np.ones((len(noise), 1))) / weights[:, None]
         rng = check_random_state(self.random_state)
-        some = search_rows(n, self.plan, rng)
-        if some is not None:
-            X, options["scale"] = rows_of(kernel, X, some), options["scale"][some]
-            problem = problem[0][some], *problem[1:]
-        found = search(
-            kernel,
-            X,
-            *problem,
-            fixed=fixed,
-            n_restarts=self.n_restarts_optimizer,
-            rng=rng,
-            least=_LEAST_NOISE * spread / unit,
-            unit=unit,
-            plan=self.plan,
-            **options,
+        task = Learning(
+            kernel, X, Y, alpha, scale, fixed, unit, _LEAST_NOISE * spread / unit,
+            self.n_restarts_optimizer, rng, self.plan,
+        )  # fmt: skip
+        products = self.landmarks is None and by_products(
+            kernel.gram(X, with_room(self.plan, searched=True))
         )
+        few = products or self.landmarks is not None
+        rank = rank_for(len(Y), (self.plan or Plan()).limit) if products else 0
+        some = search_rows(len(Y), self.plan, rng, few)
+        found = task.from_k(some)
+        if self.landmarks is not None:
+            points = self._chosen(found.kernel) if points is None else points
+            found, points = task.from_landmarks(found, points)
+        elif products and some is not None:
+            found = task.from_estimates(found, some, rank)
         found.warn()
         self.tuning_ = found
-        if known:
-            return found.kernel, alpha, noise
-        return found.kernel, self._in_units_of_y(found.alpha), np.full((n, 1), found.alpha)
+        if not known:
+            self.alpha_ = in_units_of_y(found.alpha, self._y_scale)
+        return _Learned(found.kernel, found.alpha * scale, points)
 
-    def _in_units_of_y(self, share: float) -> Any:
-        alpha = share * self._y_scale**2
-        return alpha if alpha.ndim else float(alpha)
-
-    def _targets(self) -> np.ndarray:
-        return self.y_train_.reshape(len(self.y_train_), -1)
-
-    def _by_factor(self) -> list[tuple[Factor, slice]]:
-        """Factors of K with its noise, each with the outputs that it belongs to."""
-        if len(self._factors) == 1:
-            return [(self._factors[0], slice(None))]
-        return [(factor, slice(j, j + 1)) for j, factor in enumerate(self._factors)]
-
-    def _restore(self) -> None:
-        """Also what :func:`mercer.load` calls: factors are made again, not stored."""
-        self.gram_: Any = make_gram(
-            self.kernel_, self.X_train_, self.plan, self.optimizer is not None
-        )
-        try:
-            self._factors = factors_of(self.gram_, self._noise)
-        except NotPositiveDefiniteError as error:
-            some = np.linspace(0, len(self.gram_) - 1, min(len(self.gram_), 500)).astype(int)
-            K = self.gram_.block(some, some)
-            raise NotPositiveDefiniteError(why_no_factor(K, float(np.mean(self._noise)))) from error
+    def _chosen(self, kernel: Kernel) -> Data:
+        """Landmarks from the samples."""
+        return landmarks(kernel, self.X_train_, self.landmarks)

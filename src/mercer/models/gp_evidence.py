@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..data import Data
+from ..engine.memory import require_memory
 from ..exceptions import NumericalWarning, warn
+from ..gram.tiles import contract
 from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.sums import Product, Sum
 from ..kernels.base import Kernel
+from ..search.estimated import estimates
 from ..solvers import criteria
-from ..solvers.weight_space import with_noise
+from ..solvers.iterative import rank_for
+from ..solvers.pivoted import pivoted_cholesky
+from ..solvers.quadrature import Draws
+from ..solvers.weight_space import by_products, with_noise
 
 _FAR = 100.0  # a factor between the mean square of y and the variance of the process
 
@@ -25,6 +33,30 @@ def evidences(K: np.ndarray, Y: np.ndarray, noise: np.ndarray) -> list[criteria.
 def joint_evidence(K: np.ndarray, targets: np.ndarray) -> criteria.Criterion:
     """The evidence of outputs whose noise stands beside them, as columns."""
     return criteria.total(evidences(K, *np.split(targets, 2, axis=1)))
+
+
+def likelihood(gram: Any, kernel: Kernel, Y: np.ndarray, noise: np.ndarray, slope: bool) -> Any:
+    """log p(Y), with its derivatives by theta and by the logarithm of a factor of the noise.
+
+    Estimated, always from the same random numbers, where K is not to be stored.
+    """
+    n = len(gram)
+    parts: list[Any]
+    if by_products(gram):
+        rank = rank_for(n, gram.limit)
+        pivots = pivoted_cholesky(gram, rank=rank, rng=0).pivots
+        draws = Draws.of(n, len(pivots), np.random.default_rng(1))
+        parts = estimates(gram, Y, noise, pivots, draws)
+    else:
+        require_memory(16.0 * n * n, f"the likelihood of {n} samples", gram.limit)
+        K = np.ascontiguousarray(gram.consume(), dtype=np.float64)
+        parts = evidences(K, Y, noise)
+    found = criteria.total(parts)
+    if not slope:
+        return -found.value
+    by_noise = sum(float(d @ part.diagonal) for d, part in zip(noise.T, parts, strict=True))
+    slopes = contract(kernel, gram.X, found.tile, workers=gram.workers)
+    return -found.value, -np.append(slopes, by_noise)
 
 
 def near(kernel: Kernel, X: Data, square: float, fixed: tuple[str, ...]) -> Kernel:

@@ -53,7 +53,7 @@ class ProcessPart:
     def __init__(self, process: GaussianProcessRegressor, kernel: Kernel) -> None:
         self.kernel = kernel
         self._process = process
-        self._gram = kernel.gram(process.X_train_, process.plan)
+        self._gram = kernel.gram(process._points, process.plan)
 
     def predict(self, X: Data, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean of the part, and its standard deviation or covariance.

@@ -17,6 +17,8 @@ from ..kernels.base import Kernel
 from ..search.descent import SAMPLE
 from ..solvers.weight_space import Factor, FeatureFactor
 
+_SUBSET = 2000  # samples, at most, on which a search begins that goes on with all by other means
+
 
 @dataclass
 class NewSamples:
@@ -86,7 +88,7 @@ class NewSamples:
             phi = self.cross.features[rows]
             left = _squares(factor.root(phi).T)
             return left + np.maximum(prior[rows] - _squares(phi), 0.0) if self.lost else left
-        return prior[rows] - _squares(factor.half_solve(block.T).T)
+        return prior[rows] - factor.explained(block.T)
 
     def covariances(self, prior: np.ndarray, factor: Factor, block: Any) -> np.ndarray:
         """That of all samples given the data; ``prior`` is K of them."""
@@ -120,6 +122,11 @@ def make_gram(kernel: Kernel, X: Data, plan: Plan | None, searched: bool) -> Gra
     return gram
 
 
+def with_room(plan: Plan | None, searched: bool) -> Plan:
+    """The plan, under which K is stored where there is room for its factor, or a gradient."""
+    return (plan or Plan()).beside(3 if searched else 1)
+
+
 def exact(kernel: Kernel, given: Any) -> Kernel:
     """The kernel that was approximated by a plan, or the kernel itself."""
     return kernel.kernel if is_approximate(kernel, given) else kernel  # type: ignore[attr-defined]
@@ -131,20 +138,26 @@ def is_approximate(kernel: Kernel, given: Any) -> bool:
     return isinstance(kernel, through) and not isinstance(given, through)
 
 
-def search_size(n: int, plan: Plan | None) -> int:
-    """The number of samples on which hyper-parameters are chosen.
+def search_size(n: int, plan: Plan | None, few: bool = False) -> int:
+    """The number of samples on which hyper-parameters are chosen from K.
 
     A search computes all of K of its samples in each step. Who asks for few features does not want
-    that: as many samples as features are enough for those few numbers, or 500.
+    that: as many samples as features are enough for those few numbers, or 500; and where that is
+    only the beginning of a search, few are.
     """
+    if few:
+        room = np.inf if plan is None else np.sqrt(plan.limit / 32)  # for four matrices
+        return max(1, int(min(n, max(SAMPLE, min(n // 10, _SUBSET)), room)))
     if plan is None or plan.few is None:
         return n
     return min(n, max(SAMPLE, int(plan.few)))
 
 
-def search_rows(n: int, plan: Plan | None, rng: np.random.RandomState) -> np.ndarray | None:
+def search_rows(
+    n: int, plan: Plan | None, rng: np.random.RandomState, few: bool = False
+) -> np.ndarray | None:
     """These samples, in order; None if they are all."""
-    size = search_size(n, plan)
+    size = search_size(n, plan, few)
     return np.sort(rng.choice(n, size, replace=False)) if size < n else None
 
 

@@ -51,6 +51,11 @@ class CholeskyFactor:
         with blas_for(len(self._c)):
             return sla.solve_triangular(self._c, B, trans="T", lower=False, check_finite=False)
 
+    def explained(self, B: np.ndarray) -> np.ndarray:
+        """b' A^-1 b of every column b."""
+        half = self.half_solve(B)
+        return np.einsum("ij,ij->j", half, half)
+
     def logdet(self) -> float:
         """log det A."""
         return 2 * float(np.log(np.diagonal(self._c)).sum())

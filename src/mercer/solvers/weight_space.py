@@ -10,6 +10,7 @@ import numpy as np
 from ..engine.memory import require_memory
 from ..gram.base import Gram
 from .cholesky import CholeskyFactor
+from .iterative import IterativeFactor
 
 
 class FeatureFactor:
@@ -53,7 +54,7 @@ class FeatureFactor:
         return self._inner.half_solve(dense)
 
 
-Factor = CholeskyFactor | FeatureFactor
+Factor = CholeskyFactor | FeatureFactor | IterativeFactor
 
 
 def pays(gram: Gram) -> bool:
@@ -61,12 +62,19 @@ def pays(gram: Gram) -> bool:
     return gram.rank is not None and 2 * gram.rank <= len(gram)
 
 
+def by_products(gram: Gram) -> bool:
+    """Is K neither to be stored, nor a product of few features?"""
+    return gram.matrix_free and not pays(gram)
+
+
 def factors_of(gram: Gram, noise: np.ndarray) -> list[Factor]:
     """Factors of K + diag(d) for each column d of the noise.
 
-    Of matrices of the features if these are few, else of K: a stored array is used up, and one
-    that is not meant to be formed is a warning, or refused (:meth:`~mercer.Gram.dense`).
+    Of matrices of the features if these are few, else of K: a stored array is used up, and one that
+    is not to be formed has products take the place of a factor.
     """
+    if by_products(gram):
+        return [IterativeFactor(gram, d) for d in noise.T]
     if not pays(gram):
         what = f"the factor of {len(gram)} samples"
         size = 8.0 * noise.shape[1] * len(gram) ** 2

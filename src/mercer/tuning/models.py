@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from ..data import Data, in_double, length, take, unmasked
 from ..kernels.algebra.constant import Constant
@@ -17,8 +18,9 @@ from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..models.common import check_data, covariance
-from ..search.descent import LOGISTIC, SAMPLE, Measure, check_names, is_matrix, rows_of, search
+from ..search.descent import LOGISTIC, SAMPLE, Measure, is_matrix, rows_of, search
 from ..search.lengthscales import per_feature
+from ..search.objective import check_names
 from ..search.outcome import Candidate, Tuning, ends
 from ..solvers import criteria
 from ..solvers.likelihood import Labels
@@ -326,7 +328,8 @@ def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
 
 def _process(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     """A Gaussian process tunes itself in fit."""
-    if wish.sample_weight is not None:
+    weights = {} if wish.sample_weight is None else {"sample_weight": wish.sample_weight}
+    if weights and not has_fit_parameter(model, "sample_weight"):
         raise ValueError(f"{type(model).__name__} has no weights of samples; drop sample_weight.")
     if wish.ard:
         kernel = covariance(model.kernel)
@@ -337,7 +340,7 @@ def _process(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     restarts = wish.n_restarts or model.n_restarts_optimizer
     return model.set_params(
         optimizer="lbfgs", fixed=(*model.fixed, *wish.fixed), n_restarts_optimizer=restarts
-    ).fit(X, y)
+    ).fit(X, y, **weights)
 
 
 def _fitted(model: Any, found: Tuning, X: Data, y: Any, wish: _Wish, **penalty: float) -> Any:

@@ -1,0 +1,178 @@
+"""Hyper-parameters of a Gaussian process by estimates of its evidence: few steps, all samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from ..data import Data, length
+from ..engine.threads import one_blas_thread
+from ..exceptions import DomainError
+from ..gram.plan import Plan
+from ..gram.stored import TiledGram
+from ..gram.tiles import contract
+from ..kernels.base import Kernel
+from ..solvers import criteria
+from ..solvers.pivoted import pivoted_cholesky
+from ..solvers.quadrature import Draws, PivotPreconditioner, estimate
+from .objective import Objective
+
+_EVALUATIONS = 20  # of the estimate, at most
+_PER_SAMPLE = 3e-4  # of the evidence: what a further step has to promise
+_FLATTEST = 0.01  # curvature per sample: no step trusts less
+_SINGLE = 1e-5  # of the largest value of K: an error that single precision may make
+
+
+class EstimatedObjective(Objective):
+    """The negative evidence, estimated from products with K, as a function of free numbers.
+
+    All estimates use the same random numbers, and the same samples for the preconditioner.
+
+    Parameters
+    ----------
+    X : data
+        Samples, as they are before any kernel prepares them.
+    Y : ndarray of shape (n, t)
+        Targets.
+    scale : ndarray of shape (n, s)
+        The noise, divided by alpha: of all targets, or of each.
+    rank : int
+        That of the preconditioner.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Data,
+        Y: np.ndarray,
+        alpha: float,
+        scale: np.ndarray,
+        fixed: tuple[str, ...],
+        noise: tuple[float, float],
+        unit: float,
+        *,
+        rank: int,
+        plan: Plan,
+        rng: np.random.RandomState,
+    ) -> None:
+        super().__init__(kernel, alpha, fixed, noise, unit)
+        self.X, self.Y, self.scale, self.plan = X, Y, scale, plan
+        self.rough = _in_single(kernel, X)
+        gram = TiledGram(kernel, kernel.prepare(self.rough), workers=plan.workers)
+        seeds = [np.random.default_rng(rng.randint(2**31)) for _ in range(2)]
+        self.pivots = pivoted_cholesky(gram, rank=rank, rng=seeds[0]).pivots
+        self.draws = Draws.of(length(X), len(self.pivots), seeds[1])
+        self.error = np.inf  # the standard error of the latest value
+
+    def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        with one_blas_thread():  # all that is large runs on the pool
+            return self._evaluate(free)
+
+    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        kernel, alpha = self.at(free)
+        try:
+            P = kernel.prepare(self.X)
+            rough = P if self.rough is self.X else kernel.prepare(self.rough)
+            gram = TiledGram(kernel, rough, workers=self.plan.workers)
+            parts = estimates(gram, self.Y, alpha * self.scale, self.pivots, self.draws)
+        except (DomainError, np.linalg.LinAlgError):
+            if not self.count:
+                raise
+            return np.inf, np.zeros(len(free))
+        self.count += 1
+        self.error = float(np.linalg.norm([part.error for part in parts]))
+        slopes = contract(kernel, P, criteria.total(parts).tile, workers=self.plan.workers)
+        by_noise = sum(
+            alpha * (d @ part.diagonal) for d, part in zip(self.scale.T, parts, strict=True)
+        )
+        return sum(part.value for part in parts), np.append(slopes, by_noise)[self.free]
+
+
+def estimates(
+    gram: Any, Y: np.ndarray, noise: np.ndarray, pivots: np.ndarray, draws: Draws
+) -> list[Any]:
+    """The evidence of all targets, or of each if they have noise of their own."""
+    targets = [Y] if noise.shape[1] == 1 else [y[:, None] for y in Y.T]
+    return [
+        estimate(gram, y, d, PivotPreconditioner(gram, d, pivots), draws)
+        for y, d in zip(targets, noise.T, strict=True)
+    ]
+
+
+def refine(objective: EstimatedObjective, H: np.ndarray) -> OptimizeResult:
+    """A minimum near the start by quasi-Newton steps; H are second derivatives to begin with.
+
+    It ends where a step promises less than 3e-4 per sample, or than the estimate can tell. A step
+    counts if the estimate falls, or as far as that cannot tell, if slopes along it do; if not, the
+    next one is a quarter as long.
+    """
+    x, n, radius = objective.start, length(objective.X), 1.0
+    value, slope = objective(x)
+    if not np.isfinite(value):
+        return OptimizeResult(x=x, fun=value, success=False, message="K is singular at the start")
+    success, message = False, f"{_EVALUATIONS} evaluations were not enough"
+    while objective.count < _EVALUATIONS:
+        step = _step(objective, x, slope, H, _FLATTEST * n, radius)
+        if -float(slope @ step) / 2 <= max(_PER_SAMPLE * n, objective.error / 4):
+            success, message = True, "a further step promises too little"
+            break
+        trial = np.clip(x + step, *objective.bounds.T)
+        there, slope_there = objective(trial)
+        flatter = abs(slope_there @ step) < abs(slope @ step)
+        size = float(np.abs(step).max())
+        if there <= value or (flatter and there <= value + objective.error):
+            H = _updated(H, trial - x, slope_there - slope)
+            x, value, slope, radius = trial, there, slope_there, min(1.0, 2 * size)
+        else:
+            radius = size / 4
+    return OptimizeResult(x=x, fun=value, success=success, message=message)
+
+
+def _step(
+    objective: Objective,
+    x: np.ndarray,
+    slope: np.ndarray,
+    H: np.ndarray,
+    flattest: float,
+    radius: float,
+) -> np.ndarray:
+    """Newton's step of what is not held by a bound, within a radius.
+
+    No curvature is taken for less than ``flattest``: along flat directions slopes are noise.
+    """
+    low, high = objective.bounds.T
+    free = ~(((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0)))
+    step = np.zeros(len(x))
+    if free.any():
+        values, vectors = np.linalg.eigh(H[np.ix_(free, free)])
+        step[free] = -vectors @ ((vectors.T @ slope[free]) / np.maximum(np.abs(values), flattest))
+    return step * min(1.0, radius / (float(np.abs(step).max(initial=0.0)) or 1.0))
+
+
+def _updated(H: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """The matrix of BFGS, damped so that it stays positive definite."""
+    Hs = H @ step
+    curvature, seen = float(step @ Hs), float(step @ change)
+    if curvature <= 0:
+        return H
+    share = 1.0 if seen >= 0.2 * curvature else 0.8 * curvature / (curvature - seen)
+    change = share * change + (1 - share) * Hs
+    return H - np.outer(Hs, Hs) / curvature + np.outer(change, change) / float(step @ change)
+
+
+def _in_single(kernel: Kernel, X: Data) -> Data:
+    """X in single precision, where values of K, seen on some samples, are much the same."""
+    if not (isinstance(X, np.ndarray) and X.dtype == np.float64):
+        return X
+    some = X[np.linspace(0, len(X) - 1, min(len(X), 300)).astype(int)]
+    K = kernel(some)
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = some.astype(np.float32)
+        try:  # neither its values differ, nor is a sample told apart from what rounding makes of it
+            others = kernel(single), kernel(some, single.astype(np.float64))
+        except ValueError:
+            return X
+    error = max(float(np.abs(other - K).max()) for other in others)
+    return X.astype(np.float32) if error <= _SINGLE * float(np.abs(K).max()) else X

@@ -1,0 +1,140 @@
+"""Hyper-parameters, noise and landmarks of a Gaussian process, by a bound on its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..data import Data, length, take
+from ..engine.memory import require_memory
+from ..engine.threads import one_blas_thread
+from ..exceptions import DomainError
+from ..gram.plan import Plan
+from ..gram.stored import TiledGram
+from ..gram.tiles import contract_cross, evaluate
+from ..kernels.base import Kernel
+from ..solvers.variational import Bound, Whitened
+from .objective import Objective
+
+_STEPS = 150  # of a search: landmarks go on moving long after that pays
+
+
+class LandmarkObjective(Objective):
+    """The bound as a function of free hyper-parameters, and of where the landmarks are.
+
+    Coordinates of landmarks come after alpha, in units of the spread of the samples, and stay in
+    the range of these.
+
+    Parameters
+    ----------
+    X, Z : data
+        Samples and landmarks, as they are before any kernel prepares them.
+    Y : ndarray of shape (n, t)
+        Targets.
+    scale : ndarray of shape (n, s)
+        The noise, divided by alpha: of all targets, or of each.
+    moves : bool
+        Do landmarks move?
+    """
+
+    precision: ClassVar[dict[str, Any]] = {"ftol": 1e-6, "maxiter": _STEPS}
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Data,
+        Z: Data,
+        Y: np.ndarray,
+        alpha: float,
+        scale: np.ndarray,
+        fixed: tuple[str, ...],
+        noise: tuple[float, float],
+        unit: float,
+        *,
+        moves: bool,
+        plan: Plan,
+    ) -> None:
+        super().__init__(kernel, alpha, fixed, noise, unit)
+        self.X, self.Z, self.Y, self.scale, self.plan = X, Z, Y, scale, plan
+        self.numbers, self.moves = len(self.start), moves
+        if moves:
+            self.spread = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+            ends = np.stack([X.min(axis=0), X.max(axis=0)]) / self.spread
+            limits = np.repeat(ends.T[None], len(Z), axis=0).reshape(-1, 2)
+            places = np.clip((Z / self.spread).ravel(), *limits.T)
+            self.bounds = np.concatenate([self.bounds, limits])
+            self.start = np.concatenate([self.start, places])
+            self.lengths = np.concatenate([self.lengths, np.zeros(len(places), dtype=bool)])
+
+    def landmarks(self, free: np.ndarray) -> Data:
+        """The landmarks at a point."""
+        return free[self.numbers :].reshape(self.Z.shape) * self.spread if self.moves else self.Z
+
+    def _theta(self, free: np.ndarray) -> np.ndarray:
+        return super()._theta(free[: self.numbers])
+
+    def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        with one_blas_thread():  # all that is large runs on the pool
+            return self._evaluate(free)
+
+    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        kernel, alpha = self.at(free)
+        try:
+            P, Z = kernel.prepare(self.X), kernel.prepare(self.landmarks(free))
+            parts = bounds(kernel, P, Z, self.Y, alpha * self.scale, self.plan)
+        except (DomainError, np.linalg.LinAlgError):
+            if not self.count:
+                raise
+            return np.inf, np.zeros(len(free))
+        self.count += 1
+        strips, inner = parts[0].whitened.strips, _sum(part.inner_weights() for part in parts)
+        theta, moved = contract_cross(
+            kernel,
+            P,
+            Z,
+            strips,
+            lambda place: _sum(part.cross_weights(place) for part in parts),
+            inputs=self.moves,
+            workers=self.plan.workers,
+        )
+        theta = theta + kernel.grad_theta(Z, Z, inner)
+        theta = theta + kernel.grad_theta_diag(P, _sum(part.diagonal_weights() for part in parts))
+        slope = np.append(theta, sum(part.by_noise for part in parts))[self.free]
+        if self.moves:
+            moved = moved + 2 * kernel.grad_input(Z, Z, inner)
+            slope = np.append(slope, (moved * self.spread).ravel())
+        return sum(part.value for part in parts), slope
+
+
+def bounds(
+    kernel: Kernel, P: Data, Z: Data, Y: np.ndarray, noise: np.ndarray, plan: Plan
+) -> list[Bound]:
+    """The bound of all targets, or of each if they have noise of their own; P, Z are prepared."""
+    n, m = length(P), length(Z)
+    few = 8.0 * m * (16 * m + 6000)  # accumulators, and a strip or two
+    require_memory(few, f"a process of {m} landmarks", plan.limit)
+    keep = few + 8.0 * n * m <= plan.budget
+    cross = TiledGram(kernel, P, Z, workers=plan.workers)
+    inner = evaluate(kernel, Z, Z, workers=plan.workers)
+    whitened = Whitened(cross, inner, kernel.diag(P).astype(np.float64), keep)
+    targets = [Y] if noise.shape[1] == 1 else [y[:, None] for y in Y.T]
+    return [Bound(whitened, y, d) for y, d in zip(targets, noise.T, strict=True)]
+
+
+def _sum(parts: Iterable[np.ndarray]) -> np.ndarray:
+    return reduce(np.add, parts)
+
+
+def movable(kernel: Kernel, X: Data) -> bool:
+    """Can landmarks move: are samples rows of numbers, by which the kernel has derivatives?"""
+    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
+        return False
+    first = take(X, slice(0, 1))
+    P = kernel.prepare(first)
+    try:
+        return bool(np.shape(kernel.grad_input(P, P, np.ones((1, 1)))) == first.shape)
+    except NotImplementedError:
+        return False

@@ -8,6 +8,7 @@ added in which order does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 

@@ -116,7 +116,7 @@ def bounds(
     n, m = length(P), length(Z)
     few = 8.0 * m * (16 * m + 6000)  # accumulators, and a strip or two
     require_memory(few, f"a process of {m} landmarks", plan.limit)
-    keep = few + 8.0 * n * m <= plan.budget
+    keep = few + 8.0 * n * m <= plan.room
     cross = TiledGram(kernel, P, Z, workers=plan.workers)
     inner = evaluate(kernel, Z, Z, workers=plan.workers)
     whitened = Whitened(cross, inner, kernel.diag(P).astype(np.float64), keep)

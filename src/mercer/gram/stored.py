@@ -11,14 +11,15 @@ import scipy.sparse as sp
 from ..data import Data, Rows, length, take
 from ..engine.memory import memory_words
 from ..exceptions import not_finite
-from ..features.sparse import compress
+from ..features.sparse import compress, occurring
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from .base import Gram
 from .span import LandmarkSpan, SampleSpan, Span
-from .tiles import diagonal, evaluate, multiply
+from .tiles import diagonal, evaluate, multiply, slices
 
 _SMALL = 1000  # samples that are all kept, whatever features the kernel has
+_STRIP = 4096  # samples whose features are converted at a time
 _SEARCHED = 2000  # features for which samples are looked for that span them
 
 Form = TypeVar("Form", bound="KernelGram")
@@ -160,7 +161,7 @@ class LowRankGram(KernelGram):
             raise not_finite(self.kernel)
         if not sp.issparse(phi):
             return phi, None
-        columns = np.unique(phi.indices)
+        columns = occurring(phi)
         return compress(phi, columns), columns
 
     @cached_property
@@ -194,7 +195,11 @@ class LowRankGram(KernelGram):
         return product.toarray() if sp.issparse(product) else product
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
-        return np.asarray(self.phi @ (self.psi.T @ V))
+        if sp.issparse(self.phi) or V.dtype == self.dtype:
+            return np.asarray(self.phi @ (self.psi.T @ V))
+        # numpy would convert all features to the precision of V at once
+        combined = sum(self.psi[at].T @ V[at] for at in slices(self.shape[1], _STRIP))
+        return np.concatenate([self.phi[at] @ combined for at in slices(self.shape[0], _STRIP)])
 
     def cross(self, X_new: Data) -> Gram:
         return LowRankGram(

@@ -19,12 +19,10 @@ from ..gram.tiles import on_pool, run, slices
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import is_negative
 from ..ownership import owned
-from ..progress import ticker
 from ..solvers.box import BoxProblem, BoxSolution
-from ..solvers.coordinate import warm_start
-from ..solvers.smo import solve_box
+from ..solvers.dual import ON_FEATURES, SOLVERS, solve_dual
 from ..solvers.working_set import SMALLEST
-from .common import SEEN, KernelEstimator, check_data, check_number, on_vectors
+from .common import SEEN, KernelEstimator, by_features, check_data, check_number, on_vectors
 from .svm_report import DualReport
 from .svm_rows import training_rows
 
@@ -70,8 +68,11 @@ class SupportVectorMachine(KernelEstimator):
         "what is found is a stationary point of the dual, without a duality gap"
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
+    solver = "auto"  # a parameter of those that have a choice
 
     def _check_X(self, X: Data) -> Data:
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
         check_number("tol", self.tol, "> 0 and finite", lambda tol: 0 < tol < np.inf)
         check_number(
             "max_iter",
@@ -92,10 +93,12 @@ class SupportVectorMachine(KernelEstimator):
         """Fix the kernel, and prepare its matrix for the samples in this order."""
         kernel = self._as_kernel(X)
         plan = self.plan or _TILED
+        if self.solver in ON_FEATURES:
+            plan = by_features(self.plan or Plan(), kernel, X, self.solver)
         gram: Any = plan.gram(kernel, X)
         self.kernel_ = getattr(gram, "kernel", kernel)
         self._psd = self.kernel_.properties.psd  # once, for all pairs of classes
-        storage = "auto" if self.plan is None else plan.storage
+        storage = "auto" if plan is _TILED else plan.storage
         storage = storage if plan.few is None else "lowrank"
         K = training_rows(gram, X, self._precision(), order, storage)
         K.limit = plan.limit
@@ -109,6 +112,11 @@ class SupportVectorMachine(KernelEstimator):
             self._how += f"; rows of {memory_words(self._cache_bytes(K))} are kept at most"
         return K
 
+    @property
+    def _by_features(self) -> bool:
+        """Is K a product of features for certain?"""
+        return self.solver in ON_FEATURES or (self.plan is not None and self.plan.few is not None)
+
     def _precision(self) -> float:
         """The violation that kernel values must allow to reach; 0 for double precision."""
         return self.tol
@@ -117,22 +125,17 @@ class SupportVectorMachine(KernelEstimator):
         self, K: RowGram, problem: BoxProblem, tol: float | None = None, taken: int = 0
     ) -> BoxSolution:
         """Solve to ``tol``, if ``max_iter`` allows it after the steps that were taken already."""
-        K = K.centred() if problem.balanced else K
-        if K.features is not None:
-            problem = warm_start(K.features, problem)
-        goal = self.tol if tol is None else tol
-        shown = self.verbose and not on_pool()
-        with ticker(shown, "rounds") as tick:
-            solution = solve_box(
-                K,
-                problem,
-                tol=goal,
-                cache=self._cache_bytes(K),
-                workers=K.workers,
-                max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
-                shrinking=self.shrinking,
-                watch=(lambda v: tick(f"violation {v:.1e}, goal {goal:.0e}")) if shown else None,
-            )
+        solution = solve_dual(
+            K,
+            problem,
+            solver=self.solver,
+            tol=self.tol if tol is None else tol,
+            cache=self._cache_bytes(K),
+            workers=K.workers,
+            max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
+            shrinking=self.shrinking,
+            verbose=self.verbose and not on_pool(),
+        )
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
 

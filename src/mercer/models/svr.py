@@ -67,7 +67,7 @@ class SVR(VectorRegressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, plan
+    kernel, degree, gamma, coef0, solver, tol, shrinking, cache_size, verbose, max_iter, plan
         As in :class:`SVC`.
     C : float
         Weight of the loss, > 0.
@@ -94,6 +94,7 @@ class SVR(VectorRegressor):
 
     _: KW_ONLY
     epsilon: float = 0.1
+    solver: str = "auto"
 
     def _check_parameters(self) -> None:
         check_number("epsilon", self.epsilon, ">= 0 and finite", lambda e: 0 <= e < np.inf)

@@ -86,6 +86,7 @@ class RowGram(Gram):
         workers = gram.workers
         if inner.features is not None:
             found: RowGram = FeatureRowGram(inner.features, workers=workers)
+            found.span = inner.span  # type: ignore[method-assign]
         elif inner.matrix_free:
             found = cls(inner.block, inner.diag(), dtype=inner.dtype, workers=workers)
         else:

@@ -34,11 +34,12 @@ class SVC(VectorClassifier):
         A kernel, a name known to scikit-learn, or a function of two samples or data sets.
     degree, gamma, coef0
         Parameters of kernels given by name.
-    solver : {"auto", "decomposition", "coordinate"}
+    solver : {"auto", "decomposition", "coordinate", "snacks"}
         ``"decomposition"`` works on rows of K. ``"coordinate"`` is dual coordinate descent, for K
         that is a product of features: a linear kernel, words and other sparse features, or
         ``plan=Plan(features=...)``. ``"auto"`` takes the former, and the latter with features and
-        10,000 samples of a pair of classes or more, unless 200 sweeps are not enough.
+        10,000 samples of a pair of classes or more, unless 200 sweeps are not enough. ``"snacks"``
+        takes stochastic subgradients on features, which was slower wherever it was measured.
     shrinking : bool
         Set samples aside that have settled.
     probability : bool

@@ -16,6 +16,7 @@ from ..gram.given import GivenColumns
 from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..gram.tiles import on_pool, run, slices
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import is_negative
 from ..ownership import owned
@@ -62,6 +63,7 @@ class SupportVectorMachine(KernelEstimator):
         "reports_",
         "shape_fit_",
         "_how",
+        "_few_coef",
     )
 
     if_indefinite: ClassVar[str] = (
@@ -192,11 +194,23 @@ class SupportVectorMachine(KernelEstimator):
             raise ValueError(f'cache_size must be > 0, in MB, or like "2 GB", got {size!r}.')
         return room if K is None else min(room, K.limit / _BESIDE)
 
-    def _keep(self, X: Data, support: np.ndarray) -> None:
-        """Remember the support vectors, and how to meet new data."""
+    def _keep(self, X: Data, support: np.ndarray, K: RowGram | None = None) -> None:
+        """Remember the support vectors, and how to meet new data.
+
+        Where K, of the samples in their order, is that of landmarks, sums over support vectors are
+        sums over these, whose number does not grow with that of the samples.
+        """
         self.support_ = support.astype(np.int32)
         known = self.kernel == "precomputed"
         self.support_vectors_ = np.empty((0, 0)) if known else owned(take(X, support), X)
+        self.__dict__.pop("_few_coef", None)
+        span = K.span() if K is not None and isinstance(self.kernel_, Nystrom) else None
+        if span is not None and len(support):
+            parts = groups(self.n_support_)
+            coef = np.zeros((len(K or ()), len(parts), len(self.dual_coef_)))
+            for g, of in enumerate(parts):
+                coef[support[of], g] = self.dual_coef_.T[of]
+            self._few_coef = span.express(coef.reshape(len(coef), -1))
         self._restore()
 
     def _restore(self) -> None:
@@ -204,6 +218,12 @@ class SupportVectorMachine(KernelEstimator):
         how = getattr(self, "_how", "")
         if self.kernel == "precomputed" or not len(self.support_):
             self.gram_: Any = GivenColumns(self.support_, how)
+            return
+        if hasattr(self, "_few_coef"):  # k(z, .) of a landmark z is the same without the others
+            few: Any = self.kernel_
+            self.gram_ = few.kernel.gram(few.reference, (self.plan or Plan()).exact())
+            self.gram_ = self.gram_.unstored()
+            self.gram_.notes = (how,) if how else ()
             return
         vectors = self.support_vectors_
         self._double = self._single_is_rough(vectors)
@@ -226,6 +246,8 @@ class SupportVectorMachine(KernelEstimator):
         m, coef = length(X), self.dual_coef_.T
         if len(coef) == 0:
             return np.zeros((m, len(self.n_support_), coef.shape[1]))
+        if hasattr(self, "_few_coef"):
+            return (self.gram_.cross(X) @ self._few_coef).reshape(m, len(self.n_support_), -1)
         double = self.kernel != "precomputed" and self._double
         K: Any = self.gram_.cross(X.astype(np.float64, copy=False) if double else X)
         workers = None if self.plan is None else self.plan.workers

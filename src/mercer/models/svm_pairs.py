@@ -79,10 +79,11 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         sorts = self.kernel != "precomputed" and not self._by_features
         order = np.argsort(codes, kind="stable") if sorts else None
         at = slice(None) if order is None else order
-        fits = self._fit_pairs(self._blocks(X, order), codes[at], weights[at])
+        K = self._blocks(X, order)
+        fits = self._fit_pairs(K, codes[at], weights[at])
         if order is not None:
             fits = [replace(fit, index=order[fit.index]) for fit in fits]
-        self._keep(X, self._assemble(codes, fits))
+        self._keep(X, self._assemble(codes, fits), K if order is None else None)
         self._certify([fit.report for fit in fits], [fit.trouble for fit in fits])
         self.__dict__.pop("_calibration", None)
         if self.probability:

@@ -36,12 +36,13 @@ class VectorRegressor(Regressor, SupportVectorMachine):
         if (weights := check_weights(sample_weight, y)) is not None:
             C *= weights
         index = np.flatnonzero(C > 0)
-        beta, report, trouble = self._fit_dual(self._blocks(X), index, y[index], C[index])
+        K = self._blocks(X)
+        beta, report, trouble = self._fit_dual(K, index, y[index], C[index])
         support = np.flatnonzero(beta)
         self.dual_coef_ = beta[None, support]
         self.intercept_ = np.array([report.intercept])
         self.n_support_ = np.array([len(support)], dtype=np.int32)
-        self._keep(X, index[support])
+        self._keep(X, index[support], K)
         self._certify([report], [trouble])
         return self
 

@@ -58,7 +58,7 @@ _FAILED = 12  # times that an estimated gap may prove too small, each time half 
 
 
 @dataclass(frozen=True)
-class _Point:
+class Certified:
     """A feasible point, with all that certifies it."""
 
     beta: np.ndarray
@@ -168,7 +168,7 @@ class _Descent:
             gap = float(self.state[GAP]) + self.penalty * float(self.state[TOTAL]) ** 2
             if not np.isfinite(gap):
                 raise ValueError("sums over the features are not finite; scale the data.")
-            primal = self._dual(self.beta, self.w) + gap
+            primal = _dual_value(self.problem, self.beta, self.w, self.ridge) + gap
             state = {"beta": self.beta, "w": self.w, "level": self.state[LEVEL : LEVEL + 1]}
             stop = watch(self.sweeps, gap / primal if primal > 0 else 0.0, self.tol, state)
             if not (gap <= goal * primal or stop or len(active) == 0 or self.steps >= budget):
@@ -186,7 +186,7 @@ class _Descent:
                 self.rows.locate(self.table)
             self._go_from(point.beta)
             active = np.arange(n)
-        violation = self._violation(best)
+        violation = violation_of(self.problem, best, self.intercept)
         message = "optimal"
         if not converged:
             why = watch.stopped or f"stopped after {self.steps} steps ({self.sweeps} sweeps)"
@@ -220,33 +220,43 @@ class _Descent:
         self.sweeps += 1
         return np.concatenate(kept)
 
-    def _dual(self, beta: np.ndarray, w: np.ndarray) -> float:
-        linear = beta @ self.problem.target - self.problem.epsilon * np.abs(beta).sum()
-        return float(linear - (w @ w + self.ridge @ beta**2) / 2)
-
-    def _certified(self) -> _Point:
-        """The point made feasible, with slopes, multiplier and gap in double precision."""
-        p = self.problem
-        beta = self.beta.copy()
+    def _certified(self) -> Certified:
+        p, beta = self.problem, self.beta.copy()
         if self.intercept:
             beta = balanced(beta, p.lower, p.upper)
-        w = self.exact.combine(beta) if beta.any() else np.zeros_like(self.w)
-        g = (self.exact.scores(w) if w.any() else 0.0) - p.target
-        m = best_multiplier(p, g, self.ridge) if self.intercept else 0.0
-        gap = gap_terms(g - m, beta, p.lower, p.upper, float(p.epsilon), self.ridge)
-        return _Point(beta, w, g + self.ridge * beta, m, self._dual(beta, w), float(gap))
+        return certify(self.exact, p, beta, self.intercept, self.ridge)
 
     def _go_from(self, beta: np.ndarray) -> None:
         self.beta[:], self.state[TOTAL] = beta, beta.sum()
         self.w[:] = self.exact.combine(beta) if beta.any() else 0.0
 
-    def _violation(self, point: _Point) -> float:
-        p, n = self.problem, len(self.beta)
-        rise, fall = np.empty(n), np.empty(n)
-        low, high = slopes(
-            point.gradient, point.beta, p.lower, p.upper, float(p.epsilon), rise, fall
-        )
-        return float(high - low if self.intercept else max(high, -low, 0.0))
+
+def certify(
+    rows: FeatureRows,
+    problem: BoxProblem,
+    beta: np.ndarray,
+    intercept: bool = True,
+    ridge: np.ndarray | None = None,
+) -> Certified:
+    """A feasible point with slopes, the best multiplier and the gap, in double precision."""
+    p, ridge = problem, np.zeros(len(beta)) if ridge is None else ridge
+    w = rows.combine(beta) if beta.any() else np.zeros(rows.shape[1])
+    g = (rows.scores(w) if w.any() else 0.0) - p.target
+    m = best_multiplier(p, g, ridge) if intercept else 0.0
+    gap = gap_terms(g - m, beta, p.lower, p.upper, float(p.epsilon), ridge)
+    return Certified(beta, w, g + ridge * beta, m, _dual_value(p, beta, w, ridge), float(gap))
+
+
+def violation_of(problem: BoxProblem, point: Certified, intercept: bool) -> float:
+    """The largest violation of optimality at a point."""
+    p, rise, fall = problem, np.empty(len(problem)), np.empty(len(problem))
+    low, high = slopes(point.gradient, point.beta, p.lower, p.upper, float(p.epsilon), rise, fall)
+    return float(high - low if intercept else max(high, -low, 0.0))
+
+
+def _dual_value(problem: BoxProblem, beta: np.ndarray, w: np.ndarray, ridge: np.ndarray) -> float:
+    linear = beta @ problem.target - problem.epsilon * np.abs(beta).sum()
+    return float(linear - (w @ w + ridge @ beta**2) / 2)
 
 
 def balanced(beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from ..progress import ticker
 from .box import BoxProblem, BoxSolution
 from .coordinate import solve_coordinate
 from .smo import solve_box
+from .snacks import solve_snacks
 from .watch import Watch
 
-SOLVERS = ("auto", "decomposition", "coordinate")
-ON_FEATURES = ("coordinate",)  # those that need K as a product of features
+# those that need K as a product of features
+ON_FEATURES: dict[str, Any] = {"coordinate": solve_coordinate, "snacks": solve_snacks}
+SOLVERS = ("auto", "decomposition", *ON_FEATURES)
 LARGE = 10_000  # samples from which on coordinate descent is not only a start, but the solver
 _FEW = 2000  # samples up to which the decomposition needs no start
 _SWEEPS = 200  # of coordinate descent, after which the decomposition goes on
@@ -39,7 +42,7 @@ def solve_dual(
     ----------
     K, problem, cache, max_iter, shrinking, workers
         See :func:`mercer.solvers.smo.solve_box`.
-    solver : {"auto", "decomposition", "coordinate"}
+    solver : {"auto", "decomposition", "coordinate", "snacks"}
         ``"decomposition"`` (:mod:`mercer.solvers.smo`) starts from coordinate descent where K is a
         product of features. ``"auto"`` leaves it at that for 10,000 samples and more, if the gap is
         small after 200 sweeps.
@@ -54,7 +57,7 @@ def solve_dual(
     if solver in ON_FEATURES or _starts(K, problem):
         sweeps = None if solver in ON_FEATURES else _SWEEPS * n
         final = solver != "decomposition" and n >= LARGE
-        found = solve_coordinate(
+        found = ON_FEATURES.get(solver, solve_coordinate)(
             K.features,
             problem,
             tol=tol if final or solver in ON_FEATURES else _START,

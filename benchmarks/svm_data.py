@@ -28,8 +28,8 @@ class Problem:
     X: np.ndarray
     y: np.ndarray
     new: np.ndarray
-    new_y: np.ndarray
     gamma: float
+    new_y: np.ndarray | None = None
 
 
 @lru_cache(maxsize=2)  # the tiny problem and the one that is measured
@@ -39,11 +39,10 @@ def load(name: str) -> Problem:
     n, *rest = map(int, numbers)
     if kind in _MADE:
         X, y = _MADE[kind](n + _NEW, *rest)
-        return Problem(X[:n], y[:n], X[n:], y[n:], 1 / X.shape[1])
+        return Problem(X[:n], y[:n], X[n:], 1 / X.shape[1], y[n:])
     X, y, new, new_y = _read(kind, n)
-    return Problem(
-        X, y, new, new_y, 1 / (X.shape[1] * float(X.var()))
-    )  # scikit-learn's gamma="scale"
+    gamma = 1 / (X.shape[1] * float(X.var()))  # scikit-learn's gamma="scale"
+    return Problem(X, y, new, gamma, new_y)
 
 
 def rows(name: str) -> int:

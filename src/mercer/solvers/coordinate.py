@@ -52,6 +52,7 @@ from .watch import Watch
 
 _FINE = 1e-6  # gaps from here on are sought with features in single precision
 _STEPS, _EACH = 2 * 10**7, 1000  # steps at most, in all or per variable, whichever is more
+_OVERHEAD = 1000  # a sweep counts as a visit of one in so many variables at least
 _NUMBERS = 10**8  # of features, read between two looks at whether to go on
 _PENALTY = 0.1  # of the sum of all variables, in units of a usual k(x, x)
 _FAILED = 12  # times that an estimated gap may prove too small, each time half of it is asked for
@@ -156,6 +157,7 @@ class _Descent:
         budget = max(_STEPS, _EACH * n) if max_iter is None else max_iter
         active, threshold, goal, failed = np.arange(n), np.inf, self.tol, 0
         best = self._certified()  # no better one may be found
+        value, visited = best.dual, 0
         p = self.problem
         known = watch.resume("coordinate", p.target, p.lower, p.upper, self.table[:, SQUARE])
         if known is not None:
@@ -163,12 +165,15 @@ class _Descent:
             self.state[LEVEL] = float(state["level"][0])
             self._go_from(state["beta"])
         while True:
+            visited += len(active)
             active = self._sweep(self.rng.permutation(active), threshold)
             threshold = float(self.state[WORST]) or np.inf
             gap = float(self.state[GAP]) + self.penalty * float(self.state[TOTAL]) ** 2
             if not np.isfinite(gap):
                 raise ValueError("sums over the features are not finite; scale the data.")
-            primal = _dual_value(self.problem, self.beta, self.w, self.ridge) + gap
+            if visited >= n:  # for few active variables that would take longer than their sweep
+                value, visited = _dual_value(p, self.beta, self.w, self.ridge), 0
+            primal = value + gap
             state = {"beta": self.beta, "w": self.w, "level": self.state[LEVEL : LEVEL + 1]}
             stop = watch(self.sweeps, gap / primal if primal > 0 else 0.0, self.tol, state)
             if not (gap <= goal * primal or stop or len(active) == 0 or self.steps >= budget):
@@ -216,7 +221,7 @@ class _Descent:
             )  # fmt: skip
             kept.append(part[:count])
         self.state[LEVEL] += self.penalty * self.state[TOTAL]
-        self.steps += len(order)
+        self.steps += max(len(order), len(self.beta) // _OVERHEAD)
         self.sweeps += 1
         return np.concatenate(kept)
 

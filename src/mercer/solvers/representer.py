@@ -33,24 +33,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.rows import FeatureRowGram, RowGram
-from ..losses.base import Dual, Loss
+from ..losses.base import Loss
 from .base import Solution
-from .box import BoxProblem
-from .coordinate import solve_coordinate
-from .dual import LARGE, solve_dual
+from .dual import LARGE
 from .newton import FLAT, Preconditioner, solve_newton, system_of
-from .smo_loops import BIG, slopes
+from .representer_dual import quadratic, solve_by_coordinates, solve_by_dual
 
 SOLVERS = ("auto", "newton", "dual", "admm", "coordinate")
 _ADMM_STEPS = 5000
 _RELAXATION = 1.6
-_CACHE = 200e6  # bytes for kernel rows of the dual solver, or
-_SHARE = 1 / 3  # of what the plan allows, if that is less: the rest is for blocks and products
 
 
 @dataclass
@@ -74,7 +67,7 @@ def choose_solver(loss: Loss, gram: Gram | None = None) -> str:
     >>> choose_solver(Logistic()), choose_solver(Hinge())
     ('newton', 'dual')
     """
-    dual = _quadratic(loss, np.ones(1))
+    dual = quadratic(loss, np.ones(1))
     if dual is None:
         return "newton" if loss.smooth else "admm"
     bounded = np.all(np.isfinite(dual.lower)) and np.all(np.isfinite(dual.upper))
@@ -94,7 +87,7 @@ def matrices_of(loss: Loss, solver: str, intercept: bool) -> int:
     >>> matrices_of(Logistic(), "auto", True), matrices_of(Hinge(), "auto", True)
     (2, 1)
     """
-    dual = _quadratic(loss, np.ones(1))
+    dual = quadratic(loss, np.ones(1))
     method = choose_solver(loss) if solver == "auto" else solver
     return 1 if method == "dual" and intercept and dual is not None and dual.soft[0] == 0 else 2
 
@@ -157,7 +150,7 @@ def solve_representer(
     if method == "coordinate":
         converged = values.get("gap", np.inf) <= 1.01 * tol * values["objective"]
     stuck = method in ("newton", "coordinate") and not converged and max_iter is None
-    if stuck and solver == "auto" and _quadratic(loss, np.ones(1)) is not None:
+    if stuck and solver == "auto" and quadratic(loss, np.ones(1)) is not None:
         # the loss is almost not smooth, or the features are few and alpha small
         return solve_representer(
             gram, y, loss, alpha, weights, intercept=intercept, solver="dual", tol=tol
@@ -262,113 +255,6 @@ class Problem:
         return found
 
 
-# ---- the dual ------------------------------------------------------------------------------------
-def _quadratic(loss: Loss, y: np.ndarray) -> Dual | None:
-    """The conjugate, if it is one quadratic function with a penalty |u|."""
-    dual = loss.dual(y)
-    return None if dual is None or dual.soft[0] != dual.soft[1] else dual
-
-
-def _box(problem: Problem, solver: str) -> tuple[BoxProblem, np.ndarray]:
-    """min c' (K + h alpha / W) c / 2 - t' c + epsilon ||c||_1 with alpha c / w between bounds.
-
-    The programme, and what is added to the diagonal of K.
-    """
-    dual = _quadratic(problem.loss, problem.flat.astype(np.float64))
-    if dual is None:
-        raise ValueError(f'solver="{solver}" cannot be used with {problem.loss!r}; use "auto".')
-    w, alpha = problem.w[:, 0], problem.alpha
-    used = w > 0
-    with np.errstate(invalid="ignore"):
-        lower = np.where(used, -w * dual.upper / alpha, 0.0)
-        upper = np.where(used, -w * dual.lower / alpha, 0.0)
-    ridge = np.where(used, dual.soft[0] * alpha / np.where(used, w, 1.0), 0.0)
-    return BoxProblem(dual.target, lower, upper, np.zeros(len(w)), dual.epsilon), ridge
-
-
-def _solve_coordinate(
-    problem: Problem, tol: float, max_iter: int | None
-) -> tuple[np.ndarray, np.ndarray, int]:
-    gram = problem.gram
-    if gram.features is None:
-        raise ValueError(
-            'solver="coordinate" needs K as a product of features; approximate the kernel, as by '
-            "plan=Plan(features=Landmarks(1000)), or use another solver."
-        )
-    box, ridge = _box(problem, "coordinate")
-    K = FeatureRowGram(gram.features, workers=gram.workers)
-    K = K.centred() if problem.intercept else K
-    found = solve_coordinate(
-        K.features, box, ridge=ridge, intercept=problem.intercept, tol=tol, max_iter=max_iter,
-        workers=gram.workers,
-    )  # fmt: skip
-    assert found.multiplier is not None
-    b = -found.multiplier - K.level(found.beta) if problem.intercept else 0.0
-    return found.beta[:, None], np.array([b]), found.n_iter
-
-
-def _solve_dual(
-    problem: Problem, tol: float, max_iter: int | None
-) -> tuple[np.ndarray, np.ndarray, int]:
-    box, ridge = _box(problem, "dual")
-    n, spare = len(box), 0 if problem.intercept else 2
-    if spare:  # two samples that k does not see take up any sum, at no cost: no intercept is left
-        box = BoxProblem(
-            np.append(box.target, [box.epsilon, -box.epsilon]),
-            np.append(box.lower, [0.0, -np.inf]),
-            np.append(box.upper, [np.inf, 0.0]),
-            np.zeros(n + spare),
-            box.epsilon,
-        )
-    found = solve_dual(
-        _blocks(problem.gram, ridge, spare),
-        box,
-        solver="decomposition",
-        tol=tol * problem.spread,
-        cache=min(_CACHE, _SHARE * problem.gram.limit),
-        max_iter=max_iter,
-        workers=problem.gram.workers,
-    )
-    C = found.beta[:n, None]
-    if spare:
-        return C, np.zeros(1), found.n_iter
-    rise, fall = np.empty(n), np.empty(n)
-    low, high = slopes(found.gradient, found.beta, box.lower, box.upper, box.epsilon, rise, fall)
-    ends = [end for end in (low, high) if abs(end) < BIG / 2]
-    return C, np.array([-float(np.mean(ends)) if ends else 0.0]), found.n_iter
-
-
-def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> RowGram:
-    """K + diag(ridge) for the dual solver, with some samples more for which k is 0."""
-    n = len(gram)
-    phi = gram.features
-    if phi is not None and not ridge.any():
-        more = (spare, phi.shape[1])
-        if sp.issparse(phi):
-            phi = sp.vstack([phi, sp.csr_matrix(more)], format="csr")
-        else:
-            phi = np.vstack([phi, np.zeros(more)])
-        return FeatureRowGram(phi, workers=gram.workers)
-    if not gram.matrix_free:
-        changed = bool(spare or ridge.any())
-        require_memory(8.0 * (1 + changed) * n * n, f"K of {n} samples, in double", gram.limit)
-        K = np.ascontiguousarray(gram.to_dense(), dtype=np.float64)
-        if changed:
-            K = np.pad(K, (0, spare))
-            K.flat[:: n + spare + 1] += np.append(ridge, np.zeros(spare))
-        block = lambda rows, cols: K[rows][:, cols]  # noqa: E731
-        return RowGram(block, np.diagonal(K).copy(), matrix=K, workers=gram.workers)
-    inner, everything = gram.shift(ridge), np.arange(n + spare)
-
-    def padded(rows: Any, cols: Any) -> np.ndarray:
-        i, j = everything[rows], everything[cols]
-        out = np.zeros((len(i), len(j)))
-        out[np.ix_(i < n, j < n)] = inner.block(i[i < n], j[j < n])
-        return out
-
-    return RowGram(padded, np.append(inner.diag(), np.zeros(spare)), workers=gram.workers)
-
-
 # ---- alternating directions ----------------------------------------------------------------------
 def _solve_admm(
     problem: Problem, tol: float, max_iter: int | None
@@ -412,9 +298,9 @@ def _solve_admm(
 
 _SOLVE = {
     "newton": solve_newton,
-    "dual": _solve_dual,
+    "dual": solve_by_dual,
     "admm": _solve_admm,
-    "coordinate": _solve_coordinate,
+    "coordinate": solve_by_coordinates,
 }
 
 

@@ -116,7 +116,8 @@ def _words(n: int, d: int, words: int = 90) -> tuple[Any, np.ndarray]:
 
 
 _EXCESS = Accuracy("relative excess of the objective", 2e-5)
-_BETTER = Accuracy("error rate above the lowest of the others", 0.001)
+# of 5,000 new samples; landmarks are drawn at random, by all alike
+_BETTER = Accuracy("error rate above the lowest of the others", 0.005)
 _POINT = Accuracy("error rate above that of the exact kernel", 0.01)
 _TINY = {"data": "mc:1200:4", "m": 600, "C": 1.0}
 

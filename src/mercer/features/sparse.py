@@ -51,6 +51,9 @@ def compress(phi: sp.csr_matrix, columns: np.ndarray) -> sp.csr_matrix:
         there = columns[columns < phi.shape[1]]
         table[there] = np.arange(len(there))
         place = table[phi.indices]
+        if len(there) and place.min(initial=0) >= 0:  # all of them, as in training
+            shape = (phi.shape[0], len(columns))
+            return sp.csr_matrix((phi.data.copy(), place, phi.indptr), shape=shape)
         known = place >= 0
     else:
         place = np.searchsorted(columns, phi.indices)

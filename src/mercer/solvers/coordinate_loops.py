@@ -117,6 +117,27 @@ def gap_terms(g, beta, lower, upper, epsilon, ridge):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
+def squares_dense(phi, out, start, stop):
+    """Squared lengths of the rows phi[start:stop] in double precision."""
+    for i in range(start, stop):
+        features = phi[i]
+        total = 0.0
+        for c in range(features.size):
+            total += np.float64(features[c]) * features[c]
+        out[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def squares_sparse(data, indptr, out, start, stop):
+    """Squared lengths of rows of a CSR matrix."""
+    for i in range(start, stop):
+        total = 0.0
+        for c in range(indptr[i], indptr[i + 1]):
+            total += np.float64(data[c]) * data[c]
+        out[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def scores_dense(phi, w, out, start, stop):
     """out[start:stop] = phi[start:stop] @ w in double precision."""
     for i in range(start, stop):

@@ -60,14 +60,7 @@ class FeatureRows(ABC):
     def squares(self) -> np.ndarray:
         """k(x, x) of each row."""
         out = np.empty(self.shape[0])
-
-        def strip(rows: slice) -> None:
-            part = self.phi[rows].astype(np.float64)
-            with np.errstate(over="ignore", invalid="ignore"):  # solvers look at the result
-                squares = part.multiply(part) if sp.issparse(part) else part * part
-                out[rows] = np.asarray(squares.sum(axis=1)).ravel()
-
-        run(strip, slices(len(out), _STRIP), self.workers)
+        run(lambda at: self._squares(out, at.start, at.stop), self._strips(), self.workers)
         return out
 
     def scores(self, w: np.ndarray) -> np.ndarray:
@@ -103,6 +96,7 @@ class FeatureRows(ABC):
     def sweep(self, order: np.ndarray, table: np.ndarray, *args: Any) -> int:
         """Visit variables, see :func:`~mercer.solvers.coordinate_loops.sweep_dense`."""
 
+    _squares: Callable[..., None]
     _scores: Callable[..., None]
     _combine: Callable[..., None]
 
@@ -122,6 +116,9 @@ class DenseRows(FeatureRows):
 
     def sweep(self, order: np.ndarray, table: np.ndarray, *args: Any) -> int:
         return int(loops.sweep_dense(self.phi, order, table, *args))
+
+    def _squares(self, *args: Any) -> None:
+        loops.squares_dense(self.phi, *args)
 
     def _scores(self, *args: Any) -> None:
         loops.scores_dense(self.phi, *args)
@@ -149,6 +146,9 @@ class SparseRows(FeatureRows):
 
     def sweep(self, order: np.ndarray, table: np.ndarray, *args: Any) -> int:
         return int(loops.sweep_sparse(self.phi.data, self._columns, order, table, *args))
+
+    def _squares(self, *args: Any) -> None:
+        loops.squares_sparse(self.phi.data, self.phi.indptr, *args)
 
     def _scores(self, *args: Any) -> None:
         loops.scores_sparse(self.phi.data, self._columns, self.phi.indptr, *args)

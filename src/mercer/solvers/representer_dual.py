@@ -57,14 +57,16 @@ def solve_by_coordinates(
             "plan=Plan(features=Landmarks(1000)), or use another solver."
         )
     box, ridge = _box(problem, "coordinate")
-    K = FeatureRowGram(gram.features, workers=gram.workers)
-    K = K.centred() if problem.intercept else K
+    phi, level = gram.features, None
+    if problem.intercept and not sp.issparse(phi):
+        K = FeatureRowGram(phi, workers=gram.workers).centred()
+        phi, level = K.features, K.level
     found = solve_coordinate(
-        K.features, box, ridge=ridge, intercept=problem.intercept, tol=tol, max_iter=max_iter,
+        phi, box, ridge=ridge, intercept=problem.intercept, tol=tol, max_iter=max_iter,
         workers=gram.workers,
     )  # fmt: skip
     assert found.multiplier is not None
-    b = -found.multiplier - K.level(found.beta) if problem.intercept else 0.0
+    b = -found.multiplier - (level(found.beta) if level else 0.0)
     return found.beta[:, None], np.array([b]), found.n_iter
 
 

@@ -39,7 +39,7 @@ class SVC(VectorClassifier):
         that is a product of features: a linear kernel, words and other sparse features, or
         ``plan=Plan(features=...)``. ``"auto"`` takes the former, and the latter with features and
         10,000 samples of a pair of classes or more, unless 200 sweeps are not enough. ``"snacks"``
-        takes stochastic subgradients on features, which was slower wherever it was measured.
+        takes stochastic subgradients on features, and many more passes over them.
     shrinking : bool
         Set samples aside that have settled.
     probability : bool

@@ -15,9 +15,9 @@ within its bounds, and w = Phi' beta with these, made to add up to zero, is the 
 but for their drift. The gap of that point is computed from all samples in double precision. A stage
 is one pass; one that leaves more than three quarters of the gap is followed by one twice as long.
 
-It is here as a method of the literature. Wherever it was measured, coordinate descent, which costs
-as much for each visit of a sample, was ahead by more than an order of magnitude: the error of this
-method falls like the inverse of the number of passes, the other one's by a factor in each.
+It is here as a method of the literature. On the one problem where both were measured (ijcnn1,
+20,000 samples, 300 landmarks), coordinate descent needed 4 passes where this needed 79 (C = 1, a gap
+of a tenth), and reached gaps that this did not in 200 passes.
 
 References: Tanji, Della Vecchia, Glineur & Villa, *Snacks: a fast large-scale kernel SVM solver*,
 ECC 2023; Xu, Lin & Yang, *Stochastic convex optimization: faster local growth implies faster global

@@ -23,12 +23,13 @@ Arrays = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Problem:
-    """Training data, points to predict, and the width of the Gaussian kernel."""
+    """Training data, points to predict with their targets, and the width of the Gaussian kernel."""
 
     X: np.ndarray
     y: np.ndarray
     new: np.ndarray
     gamma: float
+    new_y: np.ndarray | None = None
 
 
 @lru_cache(maxsize=2)  # the tiny problem and the one that is measured
@@ -38,9 +39,10 @@ def load(name: str) -> Problem:
     n, *rest = map(int, numbers)
     if kind in _MADE:
         X, y = _MADE[kind](n + _NEW, *rest)
-        return Problem(X[:n], y[:n], X[n:], 1 / X.shape[1])
-    X, y, new = _read(kind, n)
-    return Problem(X, y, new, 1 / (X.shape[1] * float(X.var())))  # scikit-learn's gamma="scale"
+        return Problem(X[:n], y[:n], X[n:], 1 / X.shape[1], y[n:])
+    X, y, new, new_y = _read(kind, n)
+    gamma = 1 / (X.shape[1] * float(X.var()))  # scikit-learn's gamma="scale"
+    return Problem(X, y, new, gamma, new_y)
 
 
 def rows(name: str) -> int:
@@ -107,8 +109,8 @@ def folder() -> Path:
     return Path(os.environ.get("MERCER_DATA") or ROOT.parent / "shared" / "data")
 
 
-def _read(kind: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first n rows, their targets, and rows of the test set, or else those after n."""
+def _read(kind: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The first n rows, and rows of the test set, or else those after n, each with targets."""
     source = _READ[kind]
     path = folder() / source.path
     if not path.exists():
@@ -119,9 +121,10 @@ def _read(kind: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if source.shuffle:
         order = np.random.default_rng(0).permutation(len(X))
         X, y = X[order], y[order]
-    train, new = X[:n].astype(np.float64), X[max(n, end) :][:_NEW].astype(np.float64)
+    after = slice(max(n, end), max(n, end) + _NEW)
+    train, new = X[:n].astype(np.float64), X[after].astype(np.float64)
     shift, factor = _scale(train) if source.scale is None else map(np.array, source.scale)
-    return (train + shift) * factor, y[:n], (new + shift) * factor
+    return (train + shift) * factor, y[:n], (new + shift) * factor, y[after]
 
 
 def _scale(X: np.ndarray) -> Arrays:

@@ -250,12 +250,12 @@ def test_real_data_are_read_scaled_and_split(tmp_path, monkeypatch):
     X[:, 1] = 7  # a constant feature
     for name in ("letter", "mnist"):
         np.savez(tmp_path / "vectors" / f"{name}.npz", X=X, y=np.arange(20), n_train=15)
-    train, y, new = _read("letter", 10)
+    train, y, new, _ = _read("letter", 10)
     np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(train.std(axis=0), [1, 0], atol=1e-12)
     np.testing.assert_array_equal(y, np.arange(10))
     np.testing.assert_allclose(new[:, 0], (X[15:, 0] - X[:10, 0].mean()) / X[:10, 0].std())
-    train, _, new = _read("mnist", 20)
+    train, _, new, _ = _read("mnist", 20)
     np.testing.assert_allclose(train, X / 255)
     assert new.shape == (0, 2)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.features.sparse import common_columns, compress, sparse_block, stable_codes
+from mercer.features.sparse import common_columns, compress, occurring, sparse_block, stable_codes
 
 STRETCH = 2**62 // 9
 
@@ -67,3 +67,16 @@ def test_codes_are_stable_and_spread():
         stable_codes(["é".encode(), "x", "\ud800".encode("utf-8", "surrogatepass")]),
     )
     assert stable_codes([]).shape == (0,)
+
+
+def test_few_columns_as_many():
+    """The table for few columns, and the search for enormously many, find the same."""
+    A = sp.random(40, 300, 0.1, format="csr", random_state=0)
+    huge = sp.csr_matrix((A.data, A.indices.astype(np.int64), A.indptr), shape=(40, 2**50))
+    columns = occurring(A)
+    assert np.array_equal(columns, np.unique(A.indices))
+    assert np.array_equal(occurring(huge), columns)
+    some = columns[::2]
+    few, many = compress(A, some), compress(huge, some)
+    assert np.array_equal(few.toarray(), A[:, some].toarray())
+    assert np.array_equal(many.toarray(), few.toarray())

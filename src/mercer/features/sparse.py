@@ -29,11 +29,36 @@ def stable_codes(strings: Iterable[str | bytes], bits: int = 62) -> np.ndarray:
     return (np.frombuffer(digests, dtype="<u8") >> np.uint64(64 - bits)).astype(np.int64)
 
 
+def occurring(phi: sp.csr_matrix) -> np.ndarray:
+    """The columns that have entries, in order.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from mercer.features.sparse import occurring
+    >>> occurring(sp.csr_matrix([[0.0, 1.0, 0.0], [0.0, 2.0, 3.0]]))
+    array([1, 2])
+    """
+    if _few(phi):
+        return np.flatnonzero(np.bincount(phi.indices, minlength=phi.shape[1]))
+    return np.unique(phi.indices)
+
+
 def compress(phi: sp.csr_matrix, columns: np.ndarray) -> sp.csr_matrix:
     """The given (sorted) columns of a CSR matrix that may have an enormous number of them."""
-    place = np.searchsorted(columns, phi.indices)
-    place[place == len(columns)] = 0
-    known = columns[place] == phi.indices if len(columns) else np.zeros(phi.nnz, bool)
+    if _few(phi):  # a table is quicker than a search
+        table = np.full(phi.shape[1], -1, phi.indices.dtype)
+        there = columns[columns < phi.shape[1]]
+        table[there] = np.arange(len(there))
+        place = table[phi.indices]
+        if len(there) and place.min(initial=0) >= 0:  # all of them, as in training
+            shape = (phi.shape[0], len(columns))
+            return sp.csr_matrix((phi.data.copy(), place, phi.indptr), shape=shape)
+        known = place >= 0
+    else:
+        place = np.searchsorted(columns, phi.indices)
+        place[place == len(columns)] = 0
+        known = columns[place] == phi.indices if len(columns) else np.zeros(phi.nnz, bool)
     ends = np.concatenate([[0], np.cumsum(known)])[phi.indptr]
     shape = (phi.shape[0], max(len(columns), 1))
     return sp.csr_matrix((phi.data[known], place[known], ends), shape=shape)
@@ -41,9 +66,9 @@ def compress(phi: sp.csr_matrix, columns: np.ndarray) -> sp.csr_matrix:
 
 def common_columns(A: sp.csr_matrix, B: sp.csr_matrix) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """A and B restricted to the columns that occur in both: A @ B.T is unchanged."""
-    columns = np.unique(A.indices)
+    columns = occurring(A)
     if B is not A:
-        columns = np.intersect1d(columns, np.unique(B.indices), assume_unique=True)
+        columns = np.intersect1d(columns, occurring(B), assume_unique=True)
     small = compress(A, columns)
     return small, small if B is A else compress(B, columns)
 
@@ -52,6 +77,11 @@ def sparse_block(A: sp.csr_matrix, B: sp.csr_matrix) -> np.ndarray:
     """A @ B.T as a fresh dense array, for CSR matrices that may have enormously many columns."""
     A, B = common_columns(A, B)
     return (A @ B.T).toarray()
+
+
+def _few(phi: sp.csr_matrix) -> bool:
+    """Has a matrix no more columns than a table of them may have entries?"""
+    return phi.shape[1] <= max(phi.nnz, 1000)
 
 
 def _bytes(string: str | bytes) -> bytes:

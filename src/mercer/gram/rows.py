@@ -86,6 +86,7 @@ class RowGram(Gram):
         workers = gram.workers
         if inner.features is not None:
             found: RowGram = FeatureRowGram(inner.features, workers=workers)
+            found.span = inner.span  # type: ignore[method-assign]
         elif inner.matrix_free:
             found = cls(inner.block, inner.diag(), dtype=inner.dtype, workers=workers)
         else:
@@ -250,8 +251,10 @@ class FeatureRowGram(RowGram):
         workers: int | None = None,
     ) -> None:
         self.phi, self.origin = phi, origin
-        squares = phi.multiply(phi) if sp.issparse(phi) else phi * phi
-        diagonal = np.asarray(squares.sum(axis=1)).ravel()
+        if sp.issparse(phi):
+            diagonal = np.asarray(phi.multiply(phi).sum(axis=1)).ravel()
+        else:
+            diagonal = np.einsum("ij,ij->i", phi, phi, dtype=np.float64)
         how = f"its rows computed from {phi.shape[1]} features"
         super().__init__(self._features_block, diagonal, dtype=dtype, workers=workers, how=how)
         self.matrix_free = False
@@ -266,6 +269,8 @@ class FeatureRowGram(RowGram):
         return product.toarray() if sp.issparse(product) else product
 
     def subset(self, index: np.ndarray) -> FeatureRowGram:
+        if len(index) == len(self) and np.array_equal(index, np.arange(len(self))):
+            return self
         return self._like(self.phi[index], self.origin)
 
     def centred(self) -> FeatureRowGram:

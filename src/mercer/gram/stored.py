@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..data import Data, Rows, length, take
 from ..engine.memory import memory_words
 from ..exceptions import not_finite
-from ..features.sparse import compress
+from ..features.sparse import compress, occurring
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from .base import Gram
@@ -166,7 +166,7 @@ class LowRankGram(KernelGram):
             raise not_finite(self.kernel)
         if not sp.issparse(phi):
             return phi, None
-        columns = np.unique(phi.indices)
+        columns = occurring(phi)
         return compress(phi, columns), columns
 
     @cached_property
@@ -200,7 +200,11 @@ class LowRankGram(KernelGram):
         return product.toarray() if sp.issparse(product) else product
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
-        return np.asarray(self.phi @ (self.psi.T @ V))
+        if sp.issparse(self.phi) or V.dtype == self.dtype:
+            return np.asarray(self.phi @ (self.psi.T @ V))
+        # numpy would convert all features to the precision of V at once
+        combined = sum(self.psi[at].T @ V[at] for at in slices(self.shape[1], _STRIP))
+        return np.concatenate([self.phi[at] @ combined for at in slices(self.shape[0], _STRIP)])
 
     def adjoint(self, C: np.ndarray) -> np.ndarray:
         """Phi' c, for one row of c for each sample; in double precision."""

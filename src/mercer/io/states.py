@@ -50,6 +50,7 @@ _SHAPES: dict[str, dict[str, str]] = {
         "n_support_": "g",
         "dual_coef_": "m n",
         "intercept_": "p",
+        "_few_coef": "z q",
     },
     "OneClassSVM": {"offset_": "p"},
     "ConformalRegressor": {"residuals_": "n", "_fold": "n"},

@@ -17,8 +17,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from ..chunks.base import Chunks
-from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, unmasked
+from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, take, unmasked
 from ..frames import matrix
+from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.indefinite import warn_if_indefinite
 from ..kernels.notation.named import as_kernel
@@ -280,6 +281,22 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
             raise ValueError(f"class_weight must be >= 0 and finite, got {class_weight!r}.")
         weights = weights * factors[codes]
     return None if np.all(weights == 1) else weights
+
+
+def by_features(plan: Plan, kernel: Kernel, X: Data, solver: str) -> Plan:
+    """The plan for a solver that needs K as a product of features; refused where it is none."""
+    found = kernel.resolve(X)
+    if plan.few is None and found.n_features(found.prepare(take(X, slice(0, 1)))) is None:
+        raise ValueError(
+            f"solver={solver!r} needs a kernel with features, which {found!r} has not; approximate "
+            f"it, as by plan=Plan(features=Landmarks(1000)), or use another solver."
+        )
+    if plan.storage not in ("auto", "lowrank"):
+        raise ValueError(
+            f"solver={solver!r} needs K as a product of features, which storage={plan.storage!r} "
+            f'excludes; use storage="lowrank".'
+        )
+    return plan.replace(storage="lowrank")
 
 
 def on_vectors(kernel: Kernel) -> bool:

@@ -15,12 +15,14 @@ from ..losses.base import Loss
 from ..losses.named import as_loss
 from ..params import copy_params
 from ..rkhs.function import RKHSFunction
+from ..solvers.dual import ON_FEATURES
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
 from .by_loss import ByLoss
 from .common import (
     KernelEstimator,
     all_or_nothing,
+    by_features,
     check_class_weights,
     check_data,
     check_labels,
@@ -107,7 +109,10 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
     def _make_gram(self, X: Data, loss: Loss | None = None, solver: str = "auto") -> Any:
         """The operator, with room for what the solver of a loss makes of it."""
         room = 0 if loss is None else matrices_of(loss, solver, self.fit_intercept)
-        gram: Any = (self.plan or Plan()).beside(room).gram(self._as_kernel(head(X)), X)
+        plan, kernel = self.plan or Plan(), self._as_kernel(head(X))
+        if solver in ON_FEATURES:
+            plan = by_features(plan, kernel, head(X), solver)
+        gram: Any = plan.beside(room).gram(kernel, X)
         self.X_fit_, self.gram_, self.kernel_ = X, gram, gram.kernel
         return gram
 
@@ -220,11 +225,13 @@ class KernelMachine(ByLoss, Watched, RepresenterMachine):
         Strength of the penalty, > 0.
     fit_intercept : bool
         Is there a constant b, which is not penalised?
-    solver : {"auto", "newton", "dual", "admm"}
-        ``"newton"`` needs a smooth loss, ``"dual"`` one of straight and parabolic pieces;
-        ``"admm"`` takes any and is slow.
+    solver : {"auto", "newton", "dual", "admm", "coordinate"}
+        ``"newton"`` needs a smooth loss, ``"dual"`` and ``"coordinate"`` one of straight and
+        parabolic pieces, the latter K as a product of features, too; ``"admm"`` takes any and is
+        slow.
     tol : float
-        Largest violation of the optimality conditions, as a part of the largest slope of the loss.
+        Largest violation of the optimality conditions, as a part of the largest slope of the loss;
+        for ``"coordinate"`` the largest duality gap, as a part of the objective.
     max_iter : int, optional
         Most steps of the solver.
     plan : Plan, optional

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..gram.rows import RowGram
 from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum, multiplier
+from ..solvers.dual import ON_FEATURES
 from .common import check_number
 from .svm_base import fill_up
 from .svm_pairs import Solved, VectorClassifier
@@ -33,13 +34,20 @@ class SVC(VectorClassifier):
         A kernel, a name known to scikit-learn, or a function of two samples or data sets.
     degree, gamma, coef0
         Parameters of kernels given by name.
+    solver : {"auto", "decomposition", "coordinate", "snacks"}
+        ``"decomposition"`` works on rows of K. ``"coordinate"`` is dual coordinate descent, for K
+        that is a product of features: a linear kernel, words and other sparse features, or
+        ``plan=Plan(features=...)``. ``"auto"`` takes the former, and the latter with features and
+        10,000 samples of a pair of classes or more, unless 200 sweeps are not enough. ``"snacks"``
+        takes stochastic subgradients on features, and many more passes over them.
     shrinking : bool
         Set samples aside that have settled.
     probability : bool
         Calibrate scores by cross-fitting, for :meth:`predict_proba`; costs five more fits, and does
         not change :meth:`predict`.
     tol : float
-        Largest violation of the optimality conditions.
+        Largest violation of the optimality conditions; for coordinate descent the largest duality
+        gap, as a part of the primal value.
     cache_size : float or str
         Memory for kernel rows: MB, or a string such as "2 GB".
     class_weight : dict, "balanced" or None
@@ -47,7 +55,8 @@ class SVC(VectorClassifier):
     verbose : bool
         Show progress: rounds of the solver, or pairs of classes.
     max_iter : int
-        Most two-variable steps; -1 stands for 20 million, or 1000 per sample if that is more.
+        Most steps, of two variables or of one; -1 stands for 20 million, or 1000 per sample if that
+        is more.
     decision_function_shape : {"ovr", "ovo"}
         One score per class or per pair of classes.
     break_ties : bool
@@ -86,15 +95,21 @@ class SVC(VectorClassifier):
     ----------
     Cortes & Vapnik, *Support-vector networks*, 1995; Fan, Chen & Lin, *Working set selection using
     second order information*, JMLR 2005; Joachims, *Making large-scale SVM learning practical*,
-    1999.
+    1999; Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for
+    large-scale linear SVM*, ICML 2008.
     """
 
     _: KW_ONLY
     C: float = 1.0
+    solver: str = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("C", self.C, "> 0", lambda C: C > 0)
+        if np.isinf(self.C) and self.solver in ON_FEATURES:
+            raise ValueError(
+                f'C=inf is a hard margin, which solver="{self.solver}" cannot keep; use "auto".'
+            )
 
     def _solve_pair(
         self, K: RowGram, y: np.ndarray, weights: np.ndarray, start: np.ndarray

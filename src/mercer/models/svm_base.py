@@ -16,15 +16,14 @@ from ..gram.given import GivenColumns
 from ..gram.plan import Plan
 from ..gram.rows import RowGram
 from ..gram.tiles import on_pool, run, slices
+from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import has_negative
 from ..ownership import owned
-from ..progress import ticker
 from ..solvers.box import BoxProblem, BoxSolution
-from ..solvers.coordinate import warm_start
-from ..solvers.smo import solve_box
+from ..solvers.dual import ON_FEATURES, SOLVERS, solve_dual
 from ..solvers.working_set import SMALLEST
-from .common import SEEN, KernelEstimator, check_data, check_number, on_vectors
+from .common import SEEN, KernelEstimator, by_features, check_data, check_number, on_vectors
 from .svm_report import DualReport
 from .svm_rows import training_rows
 
@@ -65,14 +64,18 @@ class SupportVectorMachine(KernelEstimator):
         "reports_",
         "shape_fit_",
         "_how",
+        "_few_coef",
     )
 
     if_indefinite: ClassVar[str] = (
         "what is found is a stationary point of the dual, without a duality gap"
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
+    solver = "auto"  # a parameter of those that have a choice
 
     def _check_X(self, X: Data) -> Data:
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
         check_number("tol", self.tol, "> 0 and finite", lambda tol: 0 < tol < np.inf)
         check_number(
             "max_iter",
@@ -93,10 +96,12 @@ class SupportVectorMachine(KernelEstimator):
         """Fix the kernel, and prepare its matrix for the samples in this order."""
         kernel = self._as_kernel(X)
         plan = self.plan or _TILED
+        if self.solver in ON_FEATURES:
+            plan = by_features(self.plan or Plan(), kernel, X, self.solver)
         gram: Any = plan.gram(kernel, X)
         self.kernel_ = getattr(gram, "kernel", kernel)
         self._psd = self.kernel_.properties.psd  # once, for all pairs of classes
-        storage = "auto" if self.plan is None else plan.storage
+        storage = "auto" if plan is _TILED else plan.storage
         storage = storage if plan.few is None else "lowrank"
         K = training_rows(gram, X, self._precision(), order, storage)
         K.limit = plan.limit
@@ -110,6 +115,11 @@ class SupportVectorMachine(KernelEstimator):
             self._how += f"; rows of {memory_words(self._cache_bytes(K))} are kept at most"
         return K
 
+    @property
+    def _by_features(self) -> bool:
+        """Is K a product of features for certain?"""
+        return self.solver in ON_FEATURES or (self.plan is not None and self.plan.few is not None)
+
     def _precision(self) -> float:
         """The violation that kernel values must allow to reach; 0 for double precision."""
         return self.tol
@@ -118,22 +128,17 @@ class SupportVectorMachine(KernelEstimator):
         self, K: RowGram, problem: BoxProblem, tol: float | None = None, taken: int = 0
     ) -> BoxSolution:
         """Solve to ``tol``, if ``max_iter`` allows it after the steps that were taken already."""
-        K = K.centred() if problem.balanced else K
-        if K.features is not None:
-            problem = warm_start(K.features, problem)
-        goal = self.tol if tol is None else tol
-        shown = self.verbose and not on_pool()
-        with ticker(shown, "rounds") as tick:
-            solution = solve_box(
-                K,
-                problem,
-                tol=goal,
-                cache=self._cache_bytes(K),
-                workers=K.workers,
-                max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
-                shrinking=self.shrinking,
-                watch=(lambda v: tick(f"violation {v:.1e}, goal {goal:.0e}")) if shown else None,
-            )
+        solution = solve_dual(
+            K,
+            problem,
+            solver=self.solver,
+            tol=self.tol if tol is None else tol,
+            cache=self._cache_bytes(K),
+            workers=K.workers,
+            max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
+            shrinking=self.shrinking,
+            verbose=self.verbose and not on_pool(),
+        )
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
 
@@ -188,11 +193,23 @@ class SupportVectorMachine(KernelEstimator):
             raise ValueError(f'cache_size must be > 0, in MB, or like "2 GB", got {size!r}.')
         return room if K is None else min(room, K.limit / _BESIDE)
 
-    def _keep(self, X: Data, support: np.ndarray) -> None:
-        """Remember the support vectors, and how to meet new data."""
+    def _keep(self, X: Data, support: np.ndarray, K: RowGram | None = None) -> None:
+        """Remember the support vectors, and how to meet new data.
+
+        Where K, of the samples in their order, is that of landmarks, sums over support vectors are
+        sums over these, whose number does not grow with that of the samples.
+        """
         self.support_ = support.astype(np.int32)
         known = self.kernel == "precomputed"
         self.support_vectors_ = np.empty((0, 0)) if known else owned(take(X, support), X)
+        self.__dict__.pop("_few_coef", None)
+        span = K.span() if K is not None and isinstance(self.kernel_, Nystrom) else None
+        if span is not None and len(support):
+            parts = groups(self.n_support_)
+            coef = np.zeros((len(K or ()), len(parts), len(self.dual_coef_)))
+            for g, of in enumerate(parts):
+                coef[support[of], g] = self.dual_coef_.T[of]
+            self._few_coef = span.express(coef.reshape(len(coef), -1))
         self._restore()
 
     def _restore(self) -> None:
@@ -200,6 +217,12 @@ class SupportVectorMachine(KernelEstimator):
         how = getattr(self, "_how", "")
         if self.kernel == "precomputed" or not len(self.support_):
             self.gram_: Any = GivenColumns(self.support_, how)
+            return
+        if hasattr(self, "_few_coef"):  # k(z, .) of a landmark z is the same without the others
+            few: Any = self.kernel_
+            self.gram_ = few.kernel.gram(few.reference, (self.plan or Plan()).exact())
+            self.gram_ = self.gram_.unstored()
+            self.gram_.notes = (how,) if how else ()
             return
         vectors = self.support_vectors_
         self._double = self._single_is_rough(vectors)
@@ -222,6 +245,8 @@ class SupportVectorMachine(KernelEstimator):
         m, coef = length(X), self.dual_coef_.T
         if len(coef) == 0:
             return np.zeros((m, len(self.n_support_), coef.shape[1]))
+        if hasattr(self, "_few_coef"):
+            return (self.gram_.cross(X) @ self._few_coef).reshape(m, len(self.n_support_), -1)
         double = self.kernel != "precomputed" and self._double
         K: Any = self.gram_.cross(X.astype(np.float64, copy=False) if double else X)
         workers = None if self.plan is None else self.plan.workers

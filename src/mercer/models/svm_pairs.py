@@ -17,6 +17,7 @@ from ..gram.rows import RowGram
 from ..gram.tiles import cores, on_pool, run
 from ..progress import counted
 from ..solvers.box import BoxProblem, BoxSolution
+from ..solvers.dual import ON_FEATURES
 from .calibration import Calibration
 from .common import Classifier, all_or_nothing, check_class_weights, check_labels, check_weights
 from .svm_base import SupportVectorMachine
@@ -73,13 +74,16 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         """Fit one two-class problem for each pair of classes."""
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
-        # one class after the other: the samples of a pair are then two slices of the data
-        order = np.argsort(codes, kind="stable") if self.kernel != "precomputed" else None
+        # one class after the other: the samples of a pair are then two slices of the data, of which
+        # rows of K are computed; of features, of which rows are visited, all orders are alike
+        sorts = self.kernel != "precomputed" and not self._by_features
+        order = np.argsort(codes, kind="stable") if sorts else None
         at = slice(None) if order is None else order
-        fits = self._fit_pairs(self._blocks(X, order), codes[at], weights[at])
+        K = self._blocks(X, order)
+        fits = self._fit_pairs(K, codes[at], weights[at])
         if order is not None:
             fits = [replace(fit, index=order[fit.index]) for fit in fits]
-        self._keep(X, self._assemble(codes, fits))
+        self._keep(X, self._assemble(codes, fits), K if order is None else None)
         self._certify([fit.report for fit in fits], [fit.trouble for fit in fits])
         self.__dict__.pop("_calibration", None)
         if self.probability:
@@ -118,8 +122,8 @@ class VectorClassifier(Classifier, SupportVectorMachine):
 
         def one(p: int) -> None:
             i, j = pairs[p]
-            index = np.concatenate([members[i], members[j]])
-            y = np.repeat([-1.0, 1.0], [len(members[i]), len(members[j])])
+            index = np.sort(np.concatenate([members[i], members[j]]))
+            y = np.where(codes[index] == i, -1.0, 1.0)
             start = np.zeros(len(y)) if starts is None else starts[p]
             K = kept[p] if kept and p in kept else blocks.subset(index)
             if kept is not None:
@@ -138,9 +142,10 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
         each = counted(one, len(pairs), self.verbose and len(pairs) > 1, "pairs of classes")
         share = 1  # of the memory: so many are solved at the same time
-        for p in np.flatnonzero(sizes > _ALONE).tolist():  # worth all cores each
+        alone = sizes > (np.inf if self.solver in ON_FEATURES else _ALONE)
+        for p in np.flatnonzero(alone).tolist():  # worth all cores each
             each(p)
-        several = np.flatnonzero(sizes <= _ALONE)
+        several = np.flatnonzero(~alone)
         share = 1 if on_pool() else min(blocks.workers or cores(), max(1, len(several)))
         run(each, several[np.argsort(-sizes[several], kind="stable")].tolist(), blocks.workers)
         return fits

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..data import Data, length, take
 from ..engine.memory import require_memory
-from ..features.sparse import compress
+from ..features.sparse import compress, occurring
 from ..gram.exponential import Factors
 from ..gram.rows import FeatureRowGram, RowGram
 from ..gram.tiles import evaluate, multiply, one_blas_thread, run, slices
@@ -89,7 +89,7 @@ def training_rows(
         dtype = np.float32 if single and not large else np.float64
         if sp.issparse(kernel.features(take(P, slice(0, 1)))):
             phi: Any = kernel.features(P)
-            phi = compress(phi, np.unique(phi.indices))
+            phi = compress(phi, occurring(phi))
             return FeatureRowGram(phi, dtype=dtype, workers=workers)
         if count <= min(n / 4, _MOST_FEATURES):
             return FeatureRowGram(kernel.features(P), dtype=dtype, workers=workers)

@@ -36,12 +36,13 @@ class VectorRegressor(Regressor, SupportVectorMachine):
         if (weights := check_weights(sample_weight, y)) is not None:
             C *= weights
         index = np.flatnonzero(C > 0)
-        beta, report, trouble = self._fit_dual(self._blocks(X), index, y[index], C[index])
+        K = self._blocks(X)
+        beta, report, trouble = self._fit_dual(K, index, y[index], C[index])
         support = np.flatnonzero(beta)
         self.dual_coef_ = beta[None, support]
         self.intercept_ = np.array([report.intercept])
         self.n_support_ = np.array([len(support)], dtype=np.int32)
-        self._keep(X, index[support])
+        self._keep(X, index[support], K)
         self._certify([report], [trouble])
         return self
 
@@ -67,7 +68,7 @@ class SVR(VectorRegressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, plan
+    kernel, degree, gamma, coef0, solver, tol, shrinking, cache_size, verbose, max_iter, plan
         As in :class:`SVC`.
     C : float
         Weight of the loss, > 0.
@@ -94,6 +95,7 @@ class SVR(VectorRegressor):
 
     _: KW_ONLY
     epsilon: float = 0.1
+    solver: str = "auto"
 
     def _check_parameters(self) -> None:
         check_number("epsilon", self.epsilon, ">= 0 and finite", lambda e: 0 <= e < np.inf)

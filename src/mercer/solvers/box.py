@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 BIG = 1e300  # the slope of a variable that a bound stops
 _ZERO = 1e-9  # a sum that is only rounding, as a part of the sum of all its terms in size
@@ -48,6 +49,7 @@ class BoxSolution:
     n_iter: int
     message: str
     stats: dict[str, Any] = field(default_factory=dict)
+    multiplier: float | None = None  # of the sum, from solvers that find the best one
 
     @property
     def trouble(self) -> str:
@@ -79,6 +81,8 @@ def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> fl
     The mean slope over free variables; without any, the middle of the interval it is known to
     lie in.
     """
+    if solution.multiplier is not None:
+        return solution.multiplier
     rise, fall = slopes(problem, solution.beta, solution.gradient)
     inside = problem.grouping()[0] == group
     free = inside & (rise == fall)
@@ -88,6 +92,35 @@ def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> fl
     if low <= -BIG / 2:
         return float(high)
     return float(low) if high >= BIG / 2 else float(low + high) / 2
+
+
+def best_multiplier(problem: BoxProblem, g: np.ndarray, ridge: np.ndarray) -> float:
+    r"""The multiplier m of a sum of zero with the least primal value, for a slope g.
+
+    It minimises :math:`\sum_i \max_{l_i \le b \le u_i} ((m - g_i) b - \epsilon |b| - r_i b^2 / 2)`,
+    whose slope in m, the sum of the maximisers, grows with m: in steps at :math:`g_i \pm \epsilon`,
+    or, where r > 0, without.
+    """
+    lower, upper, epsilon = problem.lower, problem.upper, problem.epsilon
+    if ridge.any():
+        curved = ridge > 0
+        g, r, bounds = g[curved], ridge[curved], (lower[curved], upper[curved])
+
+        def slope(m: float) -> float:
+            beyond = np.sign(m - g) * np.maximum(np.abs(m - g) - epsilon, 0.0)
+            return float(np.clip(beyond / r, *bounds).sum())
+
+        return float(brentq(slope, g.min() - epsilon, g.max() + epsilon, xtol=1e-300))
+    zero = np.clip(0.0, lower, upper)
+    places = np.concatenate([g - epsilon, g + epsilon])
+    jumps = np.concatenate([zero - lower, upper - zero])
+    order = np.argsort(places, kind="stable")
+    places, jumps = places[order], jumps[order]
+    after = lower.sum() + np.cumsum(jumps)  # the slope behind each place
+    rounding = _ZERO * float(jumps.sum())
+    first = min(int(np.searchsorted(after, -rounding)), len(after) - 1)
+    last = min(int(np.searchsorted(after, rounding, side="right")), len(after) - 1)
+    return float(places[first] + places[last]) / 2
 
 
 def bounds_of_optimum(

@@ -1,10 +1,22 @@
-r"""Dual coordinate descent in the space of explicit features: a start close to the optimum.
+r"""Dual coordinate descent in the space of explicit features.
 
-For K = Phi Phi' the gradient of one variable of the dual needs only w = Phi' beta, so a sweep over
-all variables costs as much as reading Phi once; no kernel entry is ever computed. The constraint
-that beta sums to zero is met by the method of multipliers: the penalty acts as one more constant
-feature, and its multiplier becomes the intercept. The result is made feasible and handed to the
-decomposition of :mod:`mercer.solvers.smo`, which finishes and certifies it.
+.. math:: \min_\beta \tfrac12 \beta' (\Phi\Phi' + R) \beta - t'\beta + \epsilon \|\beta\|_1
+          \quad\text{subject to}\quad l \le \beta \le u, \; \sum_i \beta_i = 0
+
+The slope of one variable needs only w = Phi' beta, so a step costs as much as reading one row of
+Phi, and a sweep as much as reading all of it; no kernel entry is ever computed, and memory beside
+the features is that of a few vectors. The diagonal R >= 0 is that of squared losses.
+
+The intercept of a machine is the multiplier of the sum, which single steps cannot keep: the method
+of multipliers lets it go, at the price of a penalty that acts as one more constant feature, and
+moves the multiplier after each sweep. Without an intercept there is neither.
+
+Variables are visited in random order. Those at a bound, with a slope that holds them there by more
+than any variable in the last sweep was off its optimum, are set aside. Each visit knows by how much
+its variable falls short of the best value for its slope, and the sum of that is an estimate of the
+duality gap at no cost. When it is small enough, the point is made feasible, w and all slopes are
+computed anew, in double precision from the features as they were given, the best intercept is found
+by sorting, and the gap is certain. If it is still too large, all variables come back.
 
 References: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for
 large-scale linear SVM*, ICML 2008; Ho & Lin, *Large-scale linear support vector regression*, JMLR
@@ -13,67 +25,250 @@ large-scale linear SVM*, ICML 2008; Ho & Lin, *Large-scale linear support vector
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from .box import BoxProblem
-from .coordinate_loops import sweep_dense, sweep_sparse
+from ..gram.tiles import go_on, slices
+from .box import BoxProblem, BoxSolution, best_multiplier, slopes
+from .coordinate_loops import (
+    BETA,
+    GAP,
+    LEVEL,
+    LOWER,
+    RIDGE,
+    SQUARE,
+    TARGET,
+    TOTAL,
+    UPPER,
+    WORST,
+    gap_terms,
+)
+from .feature_rows import FeatureRows
+from .watch import Watch
 
-_SWEEPS = 200
-_FEW = 2000  # problems up to this size need no such start
+_FINE = 1e-6  # gaps from here on are sought with features in single precision
+_STEPS, _EACH = 2 * 10**7, 1000  # steps at most, in all or per variable, whichever is more
+_OVERHEAD = 1000  # a sweep counts as a visit of one in so many variables at least
+_NUMBERS = 10**8  # of features, read between two looks at whether to go on
+_PENALTY = 0.1  # of the sum of all variables, in units of a usual k(x, x)
+_FAILED = 12  # times that an estimated gap may prove too small, each time half of it is asked for
 
 
-def warm_start(phi: Any, problem: BoxProblem, tol: float = 1e-3, seed: int = 0) -> BoxProblem:
-    """The problem with a starting point from coordinate descent, where that is of use."""
-    free = np.all(problem.start == 0) and problem.groups is None
-    if len(problem) <= _FEW or not free or not np.all(np.isfinite(problem.upper)):
-        return problem
-    start = descend(phi, problem, tol, seed)
-    # sums that overflow leave nothing to start from
-    return replace(problem, start=start) if np.isfinite(start).all() else problem
+@dataclass(frozen=True)
+class Certified:
+    """A feasible point, with all that certifies it."""
+
+    beta: np.ndarray
+    w: np.ndarray
+    gradient: np.ndarray
+    multiplier: float
+    dual: float
+    gap: float
 
 
-def descend(phi: Any, problem: BoxProblem, tol: float, seed: int) -> np.ndarray:
-    """Feasible beta near the optimum of the programme with K = Phi Phi' and sum zero."""
-    rng = np.random.default_rng(seed)
-    n = len(problem)
-    sparse = sp.issparse(phi)
-    phi = sp.csr_matrix(phi, dtype=np.float64) if sparse else np.ascontiguousarray(phi, np.float64)
-    squares = phi.multiply(phi).sum(axis=1) if sparse else np.einsum("ij,ij->i", phi, phi)
-    squares = np.asarray(squares, dtype=np.float64).ravel()
-    penalty = max(float(squares.mean()), 1e-12)
-    curvature = squares + penalty
-    beta, w = np.zeros(n), np.zeros(phi.shape[1])
-    state = np.zeros(2)  # sum of beta, multiplier
-    bounds = problem.lower, problem.upper
-    target, epsilon = problem.target.astype(np.float64), float(problem.epsilon)
-    goal = None
-    for _ in range(_SWEEPS):
-        order = rng.permutation(n)
-        if sparse:
-            worst = sweep_sparse(
-                phi.data, phi.indices, phi.indptr, order, target, *bounds, epsilon, curvature,
-                penalty, beta, w, state,
-            )  # fmt: skip
-        else:
-            worst = sweep_dense(
-                phi, order, target, *bounds, epsilon, curvature, penalty, beta, w, state
+def solve_coordinate(
+    phi: Any,
+    problem: BoxProblem,
+    *,
+    ridge: np.ndarray | None = None,
+    intercept: bool = True,
+    tol: float = 1e-3,
+    max_iter: int | None = None,
+    workers: int | None = None,
+    seed: int = 0,
+    watch: Watch | None = None,
+) -> BoxSolution:
+    """Solve the programme with K = Phi Phi' + diag(ridge).
+
+    Parameters
+    ----------
+    phi : array or CSR matrix of shape (n, M)
+        The features, in single or double precision.
+    problem : BoxProblem
+        Targets, bounds and penalty, without groups. Infinite bounds need a ridge there.
+    ridge : array of shape (n,), optional
+        What is added to the diagonal of K.
+    intercept : bool
+        Do the variables add up to zero?
+    tol : float
+        The duality gap at which to stop, as a part of the primal value.
+    max_iter : int, optional
+        Most steps of one variable; by default 2 * 10^7, or 1000 per variable if that is more.
+    workers : int, optional
+        Threads of the products; sweeps have one.
+    seed : int
+        Of the order in which variables are visited.
+    watch : Watch, optional
+        Told the estimated gap after each sweep.
+    """
+    with watch or Watch() as looked_at:
+        descent = _Descent(phi, problem, ridge, intercept, tol, workers, seed)
+        return descent.run(max_iter, looked_at)
+
+
+class _Descent:
+    def __init__(
+        self,
+        phi: Any,
+        problem: BoxProblem,
+        ridge: np.ndarray | None,
+        intercept: bool,
+        tol: float,
+        workers: int | None,
+        seed: int,
+    ) -> None:
+        n = len(problem)
+        self.problem, self.tol, self.intercept = problem, tol, intercept
+        self.exact = FeatureRows.of(phi, workers)
+        self.rows = self.exact.rounded() if tol >= _FINE else self.exact
+        self.ridge = np.zeros(n) if ridge is None else ridge
+        self.rng = np.random.default_rng(seed)
+        squares = self.exact.squares()
+        if not np.isfinite(squares).all():
+            raise ValueError(
+                "features are not finite, or so large that their squares are not; scale the data."
             )
-        state[1] += penalty * state[0]
-        goal = worst if goal is None else goal
-        if worst < max(tol, 1e-4 * goal):
-            break
-    return _balanced(beta, *bounds)
+        # the median: an outlier would make all steps short
+        usual = float(np.median(squares)) or float(squares.mean()) or 1.0
+        self.penalty = _PENALTY * usual if intercept else 0.0
+        self.table = _lines(n)
+        columns = (
+            (TARGET, problem.target), (LOWER, problem.lower), (UPPER, problem.upper),
+            (RIDGE, self.ridge), (SQUARE, squares), (BETA, problem.start),
+        )  # fmt: skip
+        for column, values in columns:
+            self.table[:, column] = values
+        self.rows.locate(self.table)
+        self.state = np.zeros(4)
+        self.w = np.zeros(phi.shape[1])
+        self.steps = self.sweeps = 0
+        self._go_from(problem.start)
+
+    @property
+    def beta(self) -> np.ndarray:
+        return self.table[:, BETA]
+
+    def run(self, max_iter: int | None, watch: Watch) -> BoxSolution:
+        begin, n = time.perf_counter(), len(self.beta)
+        budget = max(_STEPS, _EACH * n) if max_iter is None else max_iter
+        active, threshold, goal, failed = np.arange(n), np.inf, self.tol, 0
+        best = self._certified()  # no better one may be found
+        value, visited = best.dual, 0
+        p = self.problem
+        known = watch.resume("coordinate", p.target, p.lower, p.upper, self.table[:, SQUARE])
+        if known is not None:
+            self.sweeps, state = known
+            self.state[LEVEL] = float(state["level"][0])
+            self._go_from(state["beta"])
+        while True:
+            visited += len(active)
+            active = self._sweep(self.rng.permutation(active), threshold)
+            threshold = float(self.state[WORST]) or np.inf
+            gap = float(self.state[GAP]) + self.penalty * float(self.state[TOTAL]) ** 2
+            if not np.isfinite(gap):
+                raise ValueError("sums over the features are not finite; scale the data.")
+            if visited >= n:  # for few active variables that would take longer than their sweep
+                value, visited = _dual_value(p, self.beta, self.w, self.ridge), 0
+            primal = value + gap
+            state = {"beta": self.beta, "w": self.w, "level": self.state[LEVEL : LEVEL + 1]}
+            stop = watch(self.sweeps, gap / primal if primal > 0 else 0.0, self.tol, state)
+            if not (gap <= goal * primal or stop or len(active) == 0 or self.steps >= budget):
+                continue
+            point = self._certified()
+            best = point if point.gap < best.gap else best
+            converged = best.gap <= self.tol * (best.dual + best.gap)
+            if converged or stop or self.steps >= budget:
+                break
+            failed, goal = failed + 1, goal / 2
+            if failed >= _FAILED:
+                if self.rows is self.exact:
+                    break
+                self.rows, failed, goal = self.exact, 0, self.tol  # rounding was in the way
+                self.rows.locate(self.table)
+            self._go_from(point.beta)
+            active = np.arange(n)
+        violation = violation_of(self.problem, best, self.intercept)
+        message = "optimal"
+        if not converged:
+            why = watch.stopped or f"stopped after {self.steps} steps ({self.sweeps} sweeps)"
+            message = (
+                f"coordinate descent: {why}, with a duality gap of "
+                f"{best.gap / max(best.dual + best.gap, 1e-300):.1e} of the objective where "
+                f"tol={self.tol:g} was asked for; lower C (raise alpha), raise tol or max_iter, or "
+                f"scale the data."
+            )
+        stats = {"sweeps": self.sweeps, "gap": best.gap, "seconds": time.perf_counter() - begin}
+        return BoxSolution(
+            best.beta, best.gradient, violation, converged, self.steps, message, stats,
+            best.multiplier,
+        )  # fmt: skip
+
+    def _sweep(self, order: np.ndarray, threshold: float) -> np.ndarray:
+        """One sweep in this order; the variables that stay in view."""
+        self.state[[WORST, GAP]] = 0.0
+        each = max(1, _NUMBERS // max(1, self.rows.values.size // self.rows.shape[0]))
+        kept = []
+        for at in slices(len(order), each):
+            go_on()
+            part = order[at]
+            count = self.rows.sweep(
+                part, self.table, float(self.problem.epsilon), self.penalty, threshold, self.w,
+                self.state,
+            )  # fmt: skip
+            kept.append(part[:count])
+        self.state[LEVEL] += self.penalty * self.state[TOTAL]
+        self.steps += max(len(order), len(self.beta) // _OVERHEAD)
+        self.sweeps += 1
+        return np.concatenate(kept)
+
+    def _certified(self) -> Certified:
+        p, beta = self.problem, self.beta.copy()
+        if self.intercept:
+            beta = balanced(beta, p.lower, p.upper)
+        return certify(self.exact, p, beta, self.intercept, self.ridge)
+
+    def _go_from(self, beta: np.ndarray) -> None:
+        self.beta[:], self.state[TOTAL] = beta, beta.sum()
+        self.w[:] = self.exact.combine(beta) if beta.any() else 0.0
 
 
-def _balanced(beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+def certify(
+    rows: FeatureRows,
+    problem: BoxProblem,
+    beta: np.ndarray,
+    intercept: bool = True,
+    ridge: np.ndarray | None = None,
+) -> Certified:
+    """A feasible point with slopes, the best multiplier and the gap, in double precision."""
+    p, ridge = problem, np.zeros(len(beta)) if ridge is None else ridge
+    w = rows.combine(beta) if beta.any() else np.zeros(rows.shape[1])
+    g = (rows.scores(w) if w.any() else 0.0) - p.target
+    m = best_multiplier(p, g, ridge) if intercept else 0.0
+    gap = gap_terms(g - m, beta, p.lower, p.upper, float(p.epsilon), ridge)
+    return Certified(beta, w, g + ridge * beta, m, _dual_value(p, beta, w, ridge), float(gap))
+
+
+def violation_of(problem: BoxProblem, point: Certified, intercept: bool) -> float:
+    """The largest violation of optimality at a point."""
+    rise, fall = slopes(problem, point.beta, point.gradient)
+    low, high = rise.min(), fall.max()
+    return float(high - low if intercept else max(high, -low, 0.0))
+
+
+def _dual_value(problem: BoxProblem, beta: np.ndarray, w: np.ndarray, ridge: np.ndarray) -> float:
+    linear = beta @ problem.target - problem.epsilon * np.abs(beta).sum()
+    return float(linear - (w @ w + ridge @ beta**2) / 2)
+
+
+def balanced(beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """beta moved within its bounds so that it sums to zero: free variables first."""
     excess = beta.sum()
     for candidates in ((beta > lower) & (beta < upper), np.ones(len(beta), bool)):
         room = np.where(candidates, beta - lower if excess > 0 else upper - beta, 0.0)
+        room = np.minimum(room, abs(excess))
         total = room.sum()
         if total > 0:
             share = min(1.0, abs(excess) / total)
@@ -82,3 +277,10 @@ def _balanced(beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndar
         if abs(excess) <= 1e-12 * max(1.0, np.abs(beta).sum()):
             break
     return np.clip(beta, lower, upper)
+
+
+def _lines(n: int) -> np.ndarray:
+    """Zeros of shape (n, 8), each row of which is one line of the processor's cache."""
+    memory = np.zeros(8 * n + 8)
+    skipped = (-memory.ctypes.data % 64) // 8
+    return memory[skipped : skipped + 8 * n].reshape(n, 8)

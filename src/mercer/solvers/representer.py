@@ -14,6 +14,9 @@ How far a solution is from that is its certificate, whichever solver found it.
 ``"dual"``, for losses of straight and parabolic pieces: the quadratic programme of support vector
 machines (:mod:`mercer.solvers.smo`).
 
+``"coordinate"``, for the same losses and K that is a product of features: dual coordinate descent
+(:mod:`mercer.solvers.coordinate`), until the duality gap is small.
+
 ``"admm"``, for any loss with a proximal step: alternating directions, with one Cholesky factor for
 many iterations. Slow to many digits.
 
@@ -30,23 +33,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..engine.memory import require_memory
 from ..gram.base import Gram
-from ..gram.rows import FeatureRowGram, RowGram
-from ..losses.base import Dual, Loss
+from ..losses.base import Loss
 from .base import Solution
-from .box import BIG, BoxProblem, slopes
-from .coordinate import warm_start
+from .dual import LARGE
 from .newton import FLAT, Preconditioner, solve_newton, system_of
-from .smo import solve_box
+from .representer_dual import quadratic, solve_by_coordinates, solve_by_dual
 
-SOLVERS = ("auto", "newton", "dual", "admm")
+SOLVERS = ("auto", "newton", "dual", "admm", "coordinate")
 _ADMM_STEPS = 5000
 _RELAXATION = 1.6
-_CACHE = 200e6  # bytes for kernel rows of the dual solver, or
-_SHARE = 1 / 3  # of what the plan allows, if that is less: the rest is for blocks and products
 
 
 @dataclass
@@ -61,8 +58,8 @@ class MachineSolution(Solution):
     intercept: np.ndarray = field(default_factory=lambda: np.zeros(1))
 
 
-def choose_solver(loss: Loss) -> str:
-    """The solver for a loss: "newton", "dual" or "admm".
+def choose_solver(loss: Loss, gram: Gram | None = None) -> str:
+    """The solver for a loss: "newton", "dual", "admm"; "coordinate" on features of many samples.
 
     Examples
     --------
@@ -70,10 +67,12 @@ def choose_solver(loss: Loss) -> str:
     >>> choose_solver(Logistic()), choose_solver(Hinge())
     ('newton', 'dual')
     """
-    dual = _quadratic(loss, np.ones(1))
+    dual = quadratic(loss, np.ones(1))
     if dual is None:
         return "newton" if loss.smooth else "admm"
     bounded = np.all(np.isfinite(dual.lower)) and np.all(np.isfinite(dual.upper))
+    if bounded and gram is not None and len(gram) >= LARGE and gram.features is not None:
+        return "coordinate"
     return "dual" if bounded or not loss.smooth else "newton"
 
 
@@ -88,7 +87,7 @@ def matrices_of(loss: Loss, solver: str, intercept: bool) -> int:
     >>> matrices_of(Logistic(), "auto", True), matrices_of(Hinge(), "auto", True)
     (2, 1)
     """
-    dual = _quadratic(loss, np.ones(1))
+    dual = quadratic(loss, np.ones(1))
     method = choose_solver(loss) if solver == "auto" else solver
     return 1 if method == "dual" and intercept and dual is not None and dual.soft[0] == 0 else 2
 
@@ -121,13 +120,14 @@ def solve_representer(
         Weights of the samples, >= 0.
     intercept : bool
         Is there a constant b, which is not penalised?
-    solver : {"auto", "newton", "dual", "admm"}
-        ``"auto"`` picks by what the loss declares.
+    solver : {"auto", "newton", "dual", "admm", "coordinate"}
+        ``"auto"`` picks by what the loss declares, and by whether K is a product of features.
     tol : float
         Violation of optimality at which to stop. Kinks of a loss count as met by scores within
-        tol times the spread of the targets.
+        tol times the spread of the targets. For ``"coordinate"`` the duality gap, as a part of the
+        objective.
     max_iter : int, optional
-        Most Newton steps (100), ADMM steps (5000) or steps of the dual solver (no limit).
+        Most Newton steps (100), ADMM steps (5000) or steps of the dual solvers.
 
     Examples
     --------
@@ -141,24 +141,27 @@ def solve_representer(
     """
     begin = time.perf_counter()
     problem = Problem(gram, y, loss, alpha, weights, intercept)
-    method = choose_solver(loss) if solver == "auto" else solver
+    method = choose_solver(loss, gram) if solver == "auto" else solver
     C, b, n_iter = _SOLVE[method](problem, tol, max_iter)
     KC = gram @ C
     violation = problem.violation(C, KC + b, 0.0 if method == "newton" else tol * problem.spread)
+    values = problem.values(C, KC, b)
     converged = bool(violation <= 1.01 * tol)
-    stuck = method == "newton" and not converged and max_iter is None
-    if stuck and solver == "auto" and _quadratic(loss, np.ones(1)) is not None:
-        # the loss is almost not smooth
+    if method == "coordinate":
+        converged = values.get("gap", np.inf) <= 1.01 * tol * values["objective"]
+    stuck = method in ("newton", "coordinate") and not converged and max_iter is None
+    if stuck and solver == "auto" and quadratic(loss, np.ones(1)) is not None:
+        # the loss is almost not smooth, or the features are few and alpha small
         return solve_representer(
             gram, y, loss, alpha, weights, intercept=intercept, solver="dual", tol=tol
         )
     message = (
         "optimal"
         if converged
-        else f'solver "{method}" stopped after {n_iter} steps with a violation of {violation:.1e} '
+        else f'solver "{method}" stopped after {n_iter} steps with {_shortfall(violation, values)} '
         f"where tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
     )
-    stats = {"method": method, "violation": violation} | problem.values(C, KC, b)
+    stats = {"method": method, "violation": violation} | values
     stats["seconds"] = time.perf_counter() - begin
     return MachineSolution(C, converged, n_iter, message, stats, b)
 
@@ -252,82 +255,6 @@ class Problem:
         return found
 
 
-# ---- the dual ------------------------------------------------------------------------------------
-def _quadratic(loss: Loss, y: np.ndarray) -> Dual | None:
-    """The conjugate, if it is one quadratic function with a penalty |u|."""
-    dual = loss.dual(y)
-    return None if dual is None or dual.soft[0] != dual.soft[1] else dual
-
-
-def _solve_dual(
-    problem: Problem, tol: float, max_iter: int | None
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """min c' (K + h alpha / W) c / 2 - t' c + epsilon ||c||_1 with alpha c / w between bounds."""
-    dual = _quadratic(problem.loss, problem.flat.astype(np.float64))
-    if dual is None:
-        raise ValueError(f'solver="dual" cannot be used with {problem.loss!r}; use "auto".')
-    w, alpha = problem.w[:, 0], problem.alpha
-    used = w > 0
-    with np.errstate(invalid="ignore"):
-        lower = np.where(used, -w * dual.upper / alpha, 0.0)
-        upper = np.where(used, -w * dual.lower / alpha, 0.0)
-    ridge = np.where(used, dual.soft[0] * alpha / np.where(used, w, 1.0), 0.0)
-    target, spare = dual.target, 0 if problem.intercept else 2
-    if spare:  # two samples that k does not see take up any sum, at no cost: no intercept is left
-        target = np.append(target, [dual.epsilon, -dual.epsilon])
-        lower, upper = np.append(lower, [0.0, -np.inf]), np.append(upper, [np.inf, 0.0])
-    box = BoxProblem(target, lower, upper, np.zeros(len(target)), dual.epsilon)
-    blocks = _blocks(problem.gram, ridge, spare)
-    if blocks.features is not None and not spare:
-        blocks = blocks.centred()
-        box = warm_start(blocks.features, box)
-    found = solve_box(
-        blocks,
-        box,
-        tol=tol * problem.spread,
-        cache=min(_CACHE, _SHARE * problem.gram.limit),
-        max_iter=max_iter,
-        workers=problem.gram.workers,
-    )
-    C = found.beta[: len(w), None]
-    if spare:
-        return C, np.zeros(1), found.n_iter
-    rise, fall = slopes(box, found.beta, found.gradient)
-    ends = [end for end in (rise.min(), fall.max()) if abs(end) < BIG / 2]
-    return C, np.array([-float(np.mean(ends)) if ends else 0.0]), found.n_iter
-
-
-def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> RowGram:
-    """K + diag(ridge) for the dual solver, with some samples more for which k is 0."""
-    n = len(gram)
-    phi = gram.features
-    if phi is not None and not ridge.any():
-        more = (spare, phi.shape[1])
-        if sp.issparse(phi):
-            phi = sp.vstack([phi, sp.csr_matrix(more)], format="csr")
-        else:
-            phi = np.vstack([phi, np.zeros(more)])
-        return FeatureRowGram(phi, workers=gram.workers)
-    if not gram.matrix_free:
-        changed = bool(spare or ridge.any())
-        require_memory(8.0 * (1 + changed) * n * n, f"K of {n} samples, in double", gram.limit)
-        K = np.ascontiguousarray(gram.to_dense(), dtype=np.float64)
-        if changed:
-            K = np.pad(K, (0, spare))
-            K.flat[:: n + spare + 1] += np.append(ridge, np.zeros(spare))
-        block = lambda rows, cols: K[rows][:, cols]  # noqa: E731
-        return RowGram(block, np.diagonal(K).copy(), matrix=K, workers=gram.workers)
-    inner, everything = gram.shift(ridge), np.arange(n + spare)
-
-    def padded(rows: Any, cols: Any) -> np.ndarray:
-        i, j = everything[rows], everything[cols]
-        out = np.zeros((len(i), len(j)))
-        out[np.ix_(i < n, j < n)] = inner.block(i[i < n], j[j < n])
-        return out
-
-    return RowGram(padded, np.append(inner.diag(), np.zeros(spare)), workers=gram.workers)
-
-
 # ---- alternating directions ----------------------------------------------------------------------
 def _solve_admm(
     problem: Problem, tol: float, max_iter: int | None
@@ -369,7 +296,18 @@ def _solve_admm(
     return C, b, n_iter
 
 
-_SOLVE = {"newton": solve_newton, "dual": _solve_dual, "admm": _solve_admm}
+_SOLVE = {
+    "newton": solve_newton,
+    "dual": solve_by_dual,
+    "admm": _solve_admm,
+    "coordinate": solve_by_coordinates,
+}
+
+
+def _shortfall(violation: float, values: dict[str, float]) -> str:
+    """What is left to be desired, in words."""
+    gap = f" (a gap of {values['gap']:.1e})" if "gap" in values else ""
+    return f"a violation of {violation:.1e}{gap}"
 
 
 def _norm(V: np.ndarray) -> float:

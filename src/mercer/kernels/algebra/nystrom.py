@@ -108,8 +108,12 @@ class Nystrom(AnchoredFeatures):
         basis = self._basis()
         phi = evaluate(self.kernel, P, basis.landmarks)
 
+        # in single precision landmarks depend on each other, to rounding, long before L is so small
+        # that dividing by it would cost many digits
+        factor = basis.factor.astype(phi.dtype, copy=False)
+
         def strip(rows: slice) -> None:
-            phi[rows] = _solve(basis.factor, phi[rows].T).T
+            phi[rows] = _solve(factor, phi[rows].T).T
 
         run(strip, slices(len(phi), _STRIP))
         return Zipped(P, phi)

@@ -109,11 +109,15 @@ def guiding(
             add_rows(g, rows, slot[moved], change[moved], start, min(start + _WIDE, len(g)))
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def steps_guided_by(
     g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
 ):
-    """Steps for a gradient in either precision, which is kept up."""
+    """Steps for a gradient in either precision, which is kept up.
+
+    What is not a number may have any curvature, 0 too: division raises nothing, and the caller
+    finds what is not finite in the gradient.
+    """
     n = beta.size
     chunks = (n + _CHUNK - 1) // _CHUNK
     real, fine = g.dtype.type, rows.dtype.type
@@ -193,7 +197,7 @@ def _move(g, up, down, Ki, Kj, step, lows, highs):
         start += chunk
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST - {"reassoc"})
+@njit(cache=True, nogil=True, fastmath=_FAST - {"reassoc"}, error_model="numpy")
 def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
     """Twice the fall of the objective by a step in i and each j without bounds.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import Data
+from ..engine.lapack import lapack
 from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
@@ -291,8 +292,10 @@ class _Output:
 
     def resampled(self, K: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """HSIC of resamples, each given by the weights of observations."""
-        left, right = K @ weights, self.L @ weights
-        both = np.sum(weights * ((K * self.L) @ weights), axis=0)
+        left, right, product = (
+            lapack(self.n, np.matmul, A, weights) for A in (K, self.L, K * self.L)
+        )
+        both = np.sum(weights * product, axis=0)
         apart = np.sum(weights * left, axis=0) * np.sum(weights * right, axis=0)
         return both + apart - 2 * np.sum(weights * left * right, axis=0)
 

@@ -144,7 +144,7 @@ class TestCholeskyFactor:
         monkeypatch.setattr(cholesky, "_PANEL", 64)
         monkeypatch.setattr(cholesky, "_TILE", 48)
         self.test_works_in_the_memory_it_is_given(A)
-        self.test_solves_and_measures(A, rng)
+        self.test_solves_and_measures(A, rng, "C")
         bad = A.copy()
         bad[200, 200] = -1
         with pytest.raises(NotPositiveDefiniteError, match="order 201"):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _NEWTON_STEPS = 100
 FLAT = 1e-12  # curvature below this part of the largest one is none
+_COPIES = 4  # of the columns of a preconditioner at once: two of them, and one while it is made
 _INNER = 100  # steps of conjugate gradients per Newton step
 _SLOW = 20  # steps of conjugate gradients that cost as much as a new factor
 _STALE = 1e4  # by how much the ratio of curvatures to those of the factor may vary
@@ -114,7 +115,9 @@ def _by_features(phi: Any, h: np.ndarray, alpha: float) -> Inverse:
 def _nystrom(gram: Gram, h: np.ndarray, alpha: float) -> Inverse:
     """Nearly the same, by a low-rank approximation of K."""
     h = np.maximum(h, FLAT * h.max())
-    rank = int(min(len(h), max(10, 4 * np.sqrt(len(h))), 2000))
+    n = len(h)
+    affordable = max(10.0, gram.limit / (_COPIES * 8.0 * n))
+    rank = int(min(n, max(10, 4 * np.sqrt(n)), 2000, affordable))
     P = NystromPreconditioner(gram, alpha / h, rank, np.random.default_rng(0))
     return lambda R: P @ (R / h[:, None])
 

@@ -265,16 +265,3 @@ def test_a_loss_says_which_targets_it_takes_and_what_it_predicts(rng):
     assert model.score(X, y) > 0.5
     with pytest.raises(ValueError, match="y must be > 0"):
         model.fit(X, y - y.min())
-
-
-def test_tiles_without_an_intercept():
-    """Beside the samples there are two that k does not see; a tile may have nothing but these."""
-    X = np.random.default_rng(0).standard_normal((1000, 2))
-    y = np.sin(X[:, 0]) + 0.3 * X[:, 1]
-    fits = [
-        KernelMachine(
-            kernel=Gaussian(1.0), loss="huber", fit_intercept=False, solver="dual", plan=plan
-        ).fit(X, y)
-        for plan in (Plan(storage="tiled"), Plan(storage="dense"))
-    ]
-    np.testing.assert_allclose(fits[0].predict(X), fits[1].predict(X), atol=1e-4)

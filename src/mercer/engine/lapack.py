@@ -58,10 +58,10 @@ def lapack(rows: int, call: Callable[..., Any], *args: Any, **options: Any) -> A
 
 @atexit.register
 def _leave() -> None:
-    """See to it that calls nobody waits for outlive neither the arrays nor the locks they use.
+    """Let a process end without a crash while calls that nobody waits for still run.
 
-    A process that ends takes BLAS apart, and would crash if one still ran. The C library of Linux
-    can end without that; elsewhere the last calls are waited for.
+    What ends takes BLAS apart, under the hands of such a call. The C library of Linux can leave
+    that out, and keeps the exit status; elsewhere the last calls are waited for.
     """
     running = [thread for thread in _calls if thread.is_alive()]
     if not running:

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from numba.core import caching
 
@@ -64,6 +65,16 @@ def test_what_loops_are_made_of_is_made_when_they_are_compiled():
     assert half._type is kind._type is None
     loop = njit(nogil=True)(lambda x: half(float(x)) + 10 * kind(x))
     assert (loop(3), loop(3.0)) == (11.5, 21.5)
+
+
+def test_long_tuples_of_arrays_are_told_apart():
+    """numba 0.60 forgot how they begin, and called what it had compiled for another kind."""
+    loop = njit(nogil=True)(lambda tables: tables[0][0][0])
+    rest = [(np.zeros(1),)] * 3 + [np.zeros(1)] * 3
+    tables = [((np.full(1, 3, kind),), *rest) for kind in (float, complex, np.int64, np.float32)]
+    for table in tables * 5:
+        for found in [loop(table) for _ in range(30)]:
+            assert (found, type(found)) == (3, type(table[0][0][0].item()))
 
 
 @pytest.mark.parametrize("watching", [True, False])

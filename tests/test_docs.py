@@ -53,6 +53,15 @@ def test_page_runs(page):
     assert run(page.read_text(encoding="utf-8"), page.name) == ""
 
 
+def test_no_output_depends_on_how_numpy_prints_its_numbers():
+    """From NumPy 2 on, scalars print as np.float64(0.5) or np.True_."""
+    scalar = re.compile(r"^\s*[(\[]?np\.(\w+_\b|\w+\d+\()", re.MULTILINE)
+    pages = [*PAGES, ROOT / "README.md"]
+    assert [page.name for page in pages if scalar.search(page.read_text(encoding="utf-8"))] == []
+    assert scalar.search("(np.True_, np.False_)\n")
+    assert scalar.search("  np.float64(0.5)\n")
+
+
 def test_all_tutorials_are_run():
     assert len([page for page in PAGES if page.parent.name == "tutorials"]) == 4
 

@@ -119,7 +119,32 @@ def test_fits_take_no_more_than_is_asked_for(model, matrices):
 def test_fits_keep_to_the_plan(model, y, memory):
     """With what solvers make of K, and the tiles in which it is computed."""
     model = clone(model).set_params(plan=mercer.Plan(memory=memory, workers=2))
+    model.fit(WIDE[:1500], y)  # loops that are compiled, or read from files, are not arrays
     assert peak(lambda: model.fit(WIDE[:1500], y)) < memory
+
+
+@pytest.mark.parametrize(
+    ("model", "labels"),
+    [
+        (mercer.KernelLogisticRegression(kernel=mercer.Gaussian(1.0)), True),
+        (mercer.KernelQuantileRegressor(kernel=mercer.Gaussian(1.0)), False),
+        (
+            mercer.KernelMachine(loss="huber", kernel=mercer.Gaussian(1.0), fit_intercept=False),
+            False,
+        ),
+        (mercer.LSSVR(kernel=mercer.Gaussian(1.0)), False),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_fits_without_k_keep_to_the_plan(model, labels):
+    """K takes 128 MB, six times what is allowed: it is computed in tiles, and so is all else."""
+    X = np.random.default_rng(1).normal(size=(4000, 5))
+    y = np.sin(X[:, 0]) + 0.3 * X[:, 4]
+    y = y > 0 if labels else y
+    X = X[:, :4]
+    model = clone(model).set_params(plan=mercer.Plan(memory="20 MB", workers=2))
+    model.fit(X, y)
+    assert peak(lambda: model.fit(X, y)) < 20e6
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])

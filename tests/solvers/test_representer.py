@@ -19,6 +19,7 @@ from mercer.losses import (
 )
 from mercer.solvers import newton
 from mercer.solvers.representer import choose_solver, solve_representer
+from mercer.solvers.representer_dual import _blocks
 
 N = 40
 EVERY = {**{name: kind() for name, kind in LOSSES.items()}, "q80": Quantile(0.8),
@@ -286,3 +287,16 @@ def test_limits_and_misuse(data):
         solve_representer(gram, targets["sign"], Logistic(), 1.0, solver="dual")
     with pytest.raises(ValueError, match='solver="admm" cannot be used with Multinomial'):
         solve_representer(gram, targets["classes"], EVERY["multinomial"], 1.0, solver="admm")
+
+
+def test_blocks_of_samples_that_the_kernel_does_not_see():
+    """Without an intercept two of them stand beside the others, sometimes alone in a tile."""
+    X, ridge = np.random.default_rng(0).standard_normal((6, 2)), np.arange(6.0)
+    wanted = np.zeros((8, 8))
+    wanted[:6, :6] = Gaussian()(X) + np.diag(ridge)
+    for storage in ("tiled", "dense"):
+        blocks = _blocks(Gaussian().gram(X, Plan(storage=storage)), ridge, 2)
+        for rows in (np.arange(8), np.arange(3), np.array([6, 7])):
+            for cols in (np.arange(8), np.array([5, 6]), np.array([6, 7])):
+                found = blocks.block(rows, cols)
+                np.testing.assert_allclose(found, wanted[np.ix_(rows, cols)], atol=1e-14)

@@ -121,14 +121,18 @@ class TestCholeskyFactor:
         B = rng.standard_normal((300, 300))
         return B @ B.T + 300 * np.eye(300)
 
-    def test_solves_and_measures(self, A, rng):
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_solves_and_measures(self, A, rng, order):
         b = rng.standard_normal((300, 2))
-        f = CholeskyFactor(A.copy())
+        f = CholeskyFactor(A.copy(order))
         np.testing.assert_allclose(f.solve(b), np.linalg.solve(A, b), rtol=1e-9)
         assert f.logdet() == pytest.approx(np.linalg.slogdet(A)[1])
         quadratic = np.sum(f.half_solve(b) ** 2, axis=0)
         np.testing.assert_allclose(quadratic, np.diag(b.T @ np.linalg.solve(A, b)), rtol=1e-9)
         np.testing.assert_allclose(f.inverse_diag(), np.diag(np.linalg.inv(A)), rtol=1e-9)
+
+        inverse = CholeskyFactor(A.copy(order)).inverse()
+        np.testing.assert_allclose(np.tril(inverse), np.tril(np.linalg.inv(A)), atol=1e-12)
 
     def test_works_in_the_memory_it_is_given(self, A):
         work = A.copy()
@@ -140,7 +144,7 @@ class TestCholeskyFactor:
         monkeypatch.setattr(cholesky, "_PANEL", 64)
         monkeypatch.setattr(cholesky, "_TILE", 48)
         self.test_works_in_the_memory_it_is_given(A)
-        self.test_solves_and_measures(A, rng)
+        self.test_solves_and_measures(A, rng, "C")
         bad = A.copy()
         bad[200, 200] = -1
         with pytest.raises(NotPositiveDefiniteError, match="order 201"):

@@ -120,3 +120,21 @@ def test_clone_and_seed(rng):
 def test_nothing_to_use():
     with pytest.raises(ValueError, match="no column"):
         TableRegressor().fit(pd.DataFrame({"a": [1, 1, 1]}), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_many_columns_of_mixed_units(seed):
+    """Constants, columns that nearly depend on each other, outliers, sentinels, repeated rows."""
+    rng = np.random.default_rng(seed)
+    n, p = 120, 60
+    unit = 10.0 ** rng.uniform(-12, 12, p)
+    V = rng.normal(size=(n, p)) * unit + unit * rng.choice([0, 1, 1e3, 1e6], p)
+    V[:, ::7] = rng.integers(0, 3, V[:, ::7].shape)
+    V[:, 3], V[:, 5], V[:, 8] = 5.0, 2 * V[:, 6], V[:, 9] + 1e-9 * unit[9]
+    V[0, 10], V[1, 11] = 1e8 * unit[10], -99999
+    V[n // 2 :] = V[: n // 2]
+    table = pd.DataFrame(V, columns=[f"c{j}" for j in range(p)])
+    y = V[:, 0] + rng.normal(size=n) * 0.1
+    model = TableRegressor(random_state=0).fit(table, y)
+    assert np.isfinite(model.predict(table)).all()
+    assert model.score(table, y) > 0.5

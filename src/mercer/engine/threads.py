@@ -112,8 +112,12 @@ def one_blas_thread() -> Any:
 
 
 def blas_for(rows: int) -> Any:
-    """A context for LAPACK on matrices of so many rows, with threads of its own where they pay."""
-    return nullcontext() if _SMALL < rows <= _LARGE else one_blas_thread()
+    """A context for LAPACK on matrices of so many rows, with threads of its own where they pay.
+
+    Where BLAS is held already, it stays so to the end of this context, whoever leaves before.
+    """
+    free = _SMALL < rows <= _LARGE and not _hold.users
+    return nullcontext() if free else one_blas_thread()
 
 
 class _Hold:

@@ -26,9 +26,11 @@ class ShiftedGram(Gram):
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
         n = len(self)
         i, j = np.arange(n)[rows], np.arange(n)[cols]
-        return self.inner.block(rows, cols) + np.where(
-            i[:, None] == j[None, :], self.value[i][:, None], 0.0
-        ).astype(self.dtype)
+        K = self.inner.block(rows, cols)
+        K = K if self.matrix_free else K.copy()  # what is computed is ours already
+        on = np.nonzero(i[:, None] == j[None, :])
+        K[on] += self.value[i[on[0]]].astype(self.dtype)
+        return K
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         return self.inner @ V + self.value[:, None] * V

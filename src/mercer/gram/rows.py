@@ -13,7 +13,9 @@ from .exponential import Factors, exp_product, exp_scatter
 from .row_loops import add_rows, scatter
 from .tiles import run, slices
 
-_COLUMNS = 4000  # of a product, computed at a time by one thread
+_COLUMNS = 4000  # of a product, computed at a time by one thread, or
+_NARROW = 250  # at least, where a plan allows little memory:
+_PER_COLUMN = 16 * 8.0 * 500  # bytes of a column of 500 rows, on several threads in several copies
 _OFF_CENTRE = 10.0  # squared distance of features from 0, in units of their spread, to be centred
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
 
@@ -199,9 +201,10 @@ class RowGram(Gram):
         if self._product is not None:
             return self._product(rows, cols, weights)
         out = np.zeros(len(rows))
+        wide = self._affordable(_COLUMNS)
 
         def part(at: slice) -> None:
-            for of in slices(len(cols), _COLUMNS):
+            for of in slices(len(cols), wide):
                 out[at] += self.block(rows[at], cols[of]) @ weights[of]
 
         run(part, slices(len(rows), 500), self.workers)
@@ -228,8 +231,12 @@ class RowGram(Gram):
             rows, cols = self._samples(rows), self._samples(cols)
             run(exponential, slices(len(rows), 1000), self.workers)
         else:
-            run(part, slices(len(rows), 1000), self.workers)
+            run(part, slices(len(rows), self._affordable(1000)), self.workers)
         return out
+
+    def _affordable(self, most: int) -> int:
+        """How many columns, up to ``most``, of 500 rows a thread may compute at a time."""
+        return int(min(most, max(_NARROW, self.limit / _PER_COLUMN)))
 
 
 def _runs(index: np.ndarray) -> np.ndarray:

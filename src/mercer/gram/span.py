@@ -11,6 +11,8 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..data import Data, take
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..ownership import owned
 from .tiles import slices
 
@@ -59,7 +61,7 @@ class Span(ABC):
         The functions are given by their coefficients, one column each. Eigenvalues that are
         rounding are zero.
         """
-        s, U = sla.eigh(moments, driver="evd", check_finite=False)
+        s, U = lapack(len(moments), eigh, moments)
         s = np.where(s > len(s) * np.finfo(float).eps * s.max(), s, 0.0)
         return s, self._resolved(U)
 
@@ -102,7 +104,7 @@ class SampleSpan(Span):
     def _resolved(self, weights: np.ndarray) -> np.ndarray:
         """Without directions that features hardly have, for which coefficients would be huge."""
         Q, R = self._factors
-        turn, T, pivots = sla.qr(R, pivoting=True, check_finite=False)
+        turn, T, pivots = lapack(len(R), sla.qr, R, pivoting=True, check_finite=False)
         sizes = np.abs(np.diagonal(T))
         rank = max(int(np.sum(sizes > _RESOLVED * sizes[0])), 1)
         found = np.zeros((len(R), weights.shape[1]))
@@ -116,7 +118,8 @@ class SampleSpan(Span):
         """Q R = Phi', of the few samples."""
         rows = self.gram.phi[self.places]
         rows = rows.toarray() if sp.issparse(rows) else rows
-        return sla.qr(rows.astype(np.float64).T, mode="economic", check_finite=False)
+        how = {"mode": "economic", "check_finite": False}
+        return lapack(len(rows), sla.qr, rows.astype(np.float64).T, **how)
 
 
 def independent_rows(phi: Any) -> np.ndarray:
@@ -145,7 +148,7 @@ def independent_rows(phi: Any) -> np.ndarray:
             break
         some = outside[: missing.shape[1] + _SPARE]
         rows = np.asarray(phi[some] @ missing)
-        Q, R, pivots = sla.qr(rows.T, pivoting=True, check_finite=False)
+        Q, R, pivots = lapack(len(rows), sla.qr, rows.T, pivoting=True, check_finite=False)
         rank = int(np.sum(np.abs(np.diagonal(R)) > tol))
         places = np.concatenate([places, some[pivots[:rank]]])
         missing = missing @ Q[:, rank:]

@@ -182,8 +182,8 @@ class Poisson(Loss):
     Examples
     --------
     >>> import numpy as np
-    >>> Poisson().slope(np.array([3.0]), np.log([3.0])).round(9)
-    array([0.])
+    >>> Poisson().slope(np.array([3.0]), np.log([5.0])).round(9)
+    array([2.])
     """
 
     targets = "count"

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..data import Data
+from ..engine.lapack import lapack
 from ..kernels.algebra.sums import Sum
 from ..kernels.base import Kernel
 from .common import check_data, covariance
@@ -96,7 +97,7 @@ def draw(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -
     covs = cov.reshape(len(mean), len(mean), -1)
     draws = np.empty((*means.shape, n_samples))
     for t in range(means.shape[1]):
-        values, vectors = np.linalg.eigh(covs[:, :, t])
+        values, vectors = lapack(len(covs), np.linalg.eigh, covs[:, :, t])
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         draws[:, t] = means[:, t : t + 1] + root @ rng.standard_normal((len(mean), n_samples))
     return draws[:, 0] if mean.ndim == 1 else draws

@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
+from ..engine.lapack import lapack
 from ..gram.tiles import slices
 from ..kernels.vectors.dot import Linear
 from ..solvers.canonical import CanonicalProblem, ReducedProblem, fix_signs
@@ -176,7 +176,8 @@ class CCA(MultiViewModel):
     ) -> None:
         """From covariances, or from the data where these would lose too many digits."""
         M, r = len(parts), regularization.tolist()
-        pairs = [sla.eigh(C[part, part], check_finite=False) for part in parts]
+        blocks = [C[part, part] for part in parts]
+        pairs = [lapack(len(B), np.linalg.eigh, B) for B in blocks]
         if all(s[0] > _CLOSE * s[-1] for s, _ in pairs):
             white = [V / np.sqrt(s) for s, V in pairs]
             cross = {

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, length, take
+from ..engine.lapack import lapack
 from ..gram.base import Gram
 from ..gram.plan import LEAN
 from ..gram.tiles import run, slices
@@ -291,7 +292,7 @@ def _quadrature(K: np.ndarray, weights: bool | str) -> np.ndarray:
     m = len(K)
     if weights is False:
         return np.full(m, 1 / m)
-    s, U = np.linalg.eigh(K)
+    s, U = lapack(len(K), np.linalg.eigh, K)
     s = np.maximum(s, m * np.finfo(float).eps * max(s[-1], 0.0))
     if s[-1] == 0:
         return np.full(m, 1 / m)

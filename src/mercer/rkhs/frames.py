@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
 from ..data import Data, length
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..gram.tiles import TILE, row_means, run, slices
 from ..kernels.base import Kernel, Tile
 from ..ownership import owned
@@ -114,7 +115,7 @@ def orthonormal(frames: Sequence[Frame]) -> tuple[np.ndarray, np.ndarray]:
     in which the span is flat to rounding are left out.
     """
     K = np.block([[dense(F, G) for G in frames] for F in frames])
-    s, E = sla.eigh((K + K.T) / 2, overwrite_a=True, check_finite=False)
+    s, E = lapack(len(K), eigh, (K + K.T) / 2)
     kept = s > len(s) * np.finfo(float).eps * max(s[-1], 0)
     root = np.sqrt(s[kept])
     return E[:, kept] * root, E[:, kept] / root

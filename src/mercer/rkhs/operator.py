@@ -6,9 +6,10 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg as sla
 
 from ..data import Data, length
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
 from .frames import Family, Features, Frame, combine, dense, orthonormal
@@ -201,7 +202,7 @@ class HSOperator:
             raise ValueError(
                 "eigenfunctions: the operator is not self-adjoint; use singular_functions."
             )
-        values, V = sla.eigh((core + core.T) / 2, check_finite=False)
+        values, V = lapack(len(core), eigh, (core + core.T) / 2)
         order = np.argsort(-np.abs(values), kind="stable")
         kept = order[_significant(np.abs(values[order]))[:k]]
         return values[kept], combine(frames, S @ V[:, kept])
@@ -213,7 +214,8 @@ class HSOperator:
         symmetric = all(t.left is t.right for t in self.terms)
         P, R = (Q, S) if symmetric else orthonormal(rights)
         core = Q.T @ (np.concatenate([t.weights for t in self.terms])[:, None] * P)
-        found = sla.svd(core, full_matrices=False, compute_uv=vectors, check_finite=False)
+        how = {"full_matrices": False, "compute_uv": vectors}
+        found = lapack(min(core.shape), np.linalg.svd, core, **how)
         return found, S, R
 
     def __repr__(self) -> str:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..exceptions import IndefiniteKernelWarning, NumericalWarning, warn
 from ..gram.base import Gram
 from ..kernels.indefinite import is_negative, negative_eigenvalue
@@ -173,7 +174,7 @@ def _solve_projected(
 
 def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -> np.ndarray:
     """The least-squares solution of smallest norm, when Cholesky fails."""
-    s, U = sla.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    s, U = lapack(len(A), eigh, A.T, overwrite=True)
     keep = np.abs(s) > len(s) * np.finfo(float).eps * np.abs(s).max()
     stats |= {"method": "eigh", "dtype": "float64", "dropped": int(np.sum(~keep))}
     if is_negative(s[0] - alpha, np.abs(s - alpha).max()):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg as sla
 
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..exceptions import ConvergenceWarning
 from ..gram.tiles import one_blas_thread, run
 from .krylov_product import Operator, largest_eigenpairs
@@ -78,7 +79,7 @@ class ReducedProblem:
         else:
             R = self.correlation_matrix(regularization, form)
         try:
-            L = sla.cholesky(R, lower=True, overwrite_a=True, check_finite=False)
+            L = lapack(len(R), np.linalg.cholesky, R)
         except np.linalg.LinAlgError:
             return -np.inf
         return 2 * float(np.log(np.diagonal(L)).sum())
@@ -215,7 +216,7 @@ class CanonicalProblem:
         if len(self.views) == 2 and self._large(regularization):
             first, second = self._smoothers(regularization, form)
             product = second.values(first.values(np.eye(self.n)))
-            return float(np.linalg.slogdet(np.eye(self.n) - product)[1])
+            return float(lapack(self.n, np.linalg.slogdet, np.eye(self.n) - product)[1])
         return self.reduced.log_det(regularization, form)
 
     def _large(self, regularization: Sequence[float]) -> bool:
@@ -292,7 +293,7 @@ def _singular(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
         if found.converged and not _vanishing(found.values):
             values = np.sqrt(found.values)
             return X @ found.vectors / values, values, found.vectors
-    left, values, right = sla.svd(X, full_matrices=False, check_finite=False)
+    left, values, right = lapack(X.shape[1], np.linalg.svd, X, full_matrices=False)
     return left[:, :k], values[:k], right[:k].T
 
 
@@ -302,8 +303,7 @@ def _eigen(R: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         found = largest_eigenpairs(lambda v: R @ v, _identity, len(R), k)
         if found.converged:
             return found.values, found.vectors
-    top = (len(R) - k, len(R) - 1)
-    values, Z = sla.eigh(R, subset_by_index=top, check_finite=False)
+    values, Z = lapack(len(R), eigh, R, k)
     return values[::-1], Z[:, ::-1]
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg as sla
-from scipy.linalg import get_lapack_funcs
 
-from ..engine.threads import blas_for
+from ..engine.lapack import lapack
+from ..engine.routines import call, solve_cholesky, solve_lower
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
 
@@ -27,29 +26,28 @@ class CholeskyFactor:
 
     Parameters
     ----------
-    A : ndarray of shape (n, n), C-ordered
-        Its lower triangle is replaced by L; the upper one is left in no particular state.
+    A : ndarray of shape (n, n)
+        Its lower triangle is replaced by L; the upper one is left in no particular state. It is
+        copied unless it is C-ordered.
     """
 
     def __init__(self, A: np.ndarray) -> None:
+        A = np.ascontiguousarray(A)
         if len(A) <= _LAPACK:
-            with blas_for(len(A)):
-                _eliminate(A, 0, len(A))
+            lapack(len(A), _eliminate, A, 0, len(A))
         else:
             with one_blas_thread():  # all through: threads of BLAS that wait would take our cores
                 for k in range(0, len(A), _PANEL):
                     _eliminate(A, k, min(k + _PANEL, len(A)))
-        self._c = A.T  # column-major, as LAPACK likes it: the factor is in its upper triangle
+        self._L = A
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """A^-1 B."""
-        with blas_for(len(self._c)):
-            return sla.cho_solve((self._c, False), B, check_finite=False)
+        return lapack(len(self._L), solve_cholesky, self._L, B)
 
     def half_solve(self, B: np.ndarray) -> np.ndarray:
         """L^-1 B: its squared column norms are b' A^-1 b."""
-        with blas_for(len(self._c)):
-            return sla.solve_triangular(self._c, B, trans="T", lower=False, check_finite=False)
+        return lapack(len(self._L), solve_lower, self._L, B)
 
     def explained(self, B: np.ndarray) -> np.ndarray:
         """b' A^-1 b of every column b."""
@@ -58,24 +56,16 @@ class CholeskyFactor:
 
     def logdet(self) -> float:
         """log det A."""
-        return 2 * float(np.log(np.diagonal(self._c)).sum())
+        return 2 * float(np.log(np.diagonal(self._L)).sum())
 
     def inverse(self) -> np.ndarray:
         """The lower triangle of A^-1, in place of the factor, which must not be used again."""
-        (potri,) = get_lapack_funcs(("potri",), (self._c,))
-        with blas_for(len(self._c)):
-            inverse, info = potri(self._c, lower=False, overwrite_c=True)
-        if info:
-            raise NotPositiveDefiniteError("the factor is singular.")
-        return inverse.T
+        return self._inverted("potri", "U")
 
     def inverse_diag(self) -> np.ndarray:
         """The diagonal of A^-1; the factor is overwritten and must not be used again."""
-        (trtri,) = get_lapack_funcs(("trtri",), (self._c,))
         with one_blas_thread():
-            inverse, info = trtri(self._c, lower=False, overwrite_c=True)  # L^-1, transposed
-        if info:
-            raise NotPositiveDefiniteError("the factor is singular.")
+            inverse = self._inverted("trtri", "U", "N").T  # L^-1, transposed
         total = np.zeros(len(inverse))
         for rows in slices(len(inverse), 256):
             part = inverse[rows, rows.start :]
@@ -83,21 +73,29 @@ class CholeskyFactor:
             total[rows] = np.einsum("ij,ij->i", part, np.where(above, part, 0))
         return total
 
+    def _inverted(self, *routine: str) -> np.ndarray:
+        n = len(self._L)
+        if lapack(n, call, *routine, n, self._L, n):
+            raise NotPositiveDefiniteError("the factor is singular.")
+        return self._L
+
 
 def _eliminate(A: np.ndarray, k: int, e: int) -> None:
     """Columns k..e of the factor, and their effect on what remains below and to the right."""
-    potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (A,))
-    block = A[k:e, k:e].T  # column-major; all of A is factorised in place, a part of it as a copy
-    U, info = potrf(block, lower=False, clean=False, overwrite_a=True)
+    m = e - k
+    block = np.ascontiguousarray(A[k:e, k:e])  # all of A is factorised in place, a part as a copy
+    info = call("potrf", "U", m, block, m)  # "U": LAPACK stores matrices by columns
     if info:
         raise NotPositiveDefiniteError(
             f"the leading minor of order {k + info} is not positive definite."
         )
-    if not np.shares_memory(U, A):
-        A[k:e, k:e] = U.T
+    if not np.shares_memory(block, A):
+        A[k:e, k:e] = block
 
     def panel(rows: slice) -> None:
-        A[rows, k:e] = trtrs(U, np.ascontiguousarray(A[rows, k:e]).T, trans=1)[0].T
+        part = np.ascontiguousarray(A[rows, k:e])
+        call("trtrs", "U", "T", "N", m, len(part), block, m, part, m)
+        A[rows, k:e] = part
 
     def update(at: tuple[slice, slice]) -> None:
         rows, cols = at

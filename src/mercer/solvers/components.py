@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from ..engine.threads import blas_for
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, slices
 from .base import Solution
@@ -209,10 +210,7 @@ def choose(gram: Gram, k: int) -> str:
 def _dense(scatter: Scatter, k: int) -> Spectrum:
     n = len(scatter)
     A = scatter.to_dense()
-    every: dict[str, Any] = {"driver": "evd"}
-    some: dict[str, Any] = {"driver": "evr", "subset_by_index": (n - k, n - 1)}
-    with blas_for(n):
-        s, U = sla.eigh(A.T, overwrite_a=True, check_finite=False, **(every if k == n else some))
+    s, U = lapack(n, eigh, A.T, None if k == n else k, overwrite=True)
     return Spectrum(U[:, ::-1], stats={"residual": n * float(np.finfo(float).eps)}, values=s[::-1])
 
 

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engine.lapack import lapack
 from .cholesky import CholeskyFactor
 
 
@@ -99,7 +100,7 @@ def leave_one_out(
     wR = R if weights is None else R * (weights / weights.mean())[:, None]
     # dR = -(G dA C) / g + C diag(G dA G) / g^2, from dC = -G dA C and dG = -G dA G
     U = G @ (wR / g[:, None])
-    M = (G * (wR * C / (g * g)[:, None]).sum(axis=1)) @ G
+    M = lapack(len(G), np.matmul, G * (wR * C / (g * g)[:, None]).sum(axis=1), G)
     scale = 2 / Y.size
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
@@ -120,7 +121,7 @@ def generalised(
     vC = v[:, None] * C
     trace = float(v @ np.diagonal(G))
     value = n * float((vC * C).sum()) / trace**2 / Y.shape[1]
-    U, M = G @ vC, G @ (G if weights is None else v[:, None] * G)
+    U, M = G @ vC, lapack(n, np.matmul, G, G if weights is None else v[:, None] * G)
     scale = 2 * n / trace**2 / Y.shape[1]
 
     def tile(rows: slice, cols: slice) -> np.ndarray:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
-from ..engine.threads import blas_for
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..gram.base import Gram
 from ..gram.tiles import run
 
@@ -40,7 +41,7 @@ class RidgeSpectrum:
             phi = gram.features
             phi = phi.toarray() if sp.issparse(phi) else phi
             phi = phi if self.root is None else self.root[:, None] * phi
-            self.U, singular, _ = sla.svd(phi, full_matrices=False, check_finite=False)
+            self.U, singular, _ = lapack(min(phi.shape), np.linalg.svd, phi, full_matrices=False)
             self.s = singular**2
         else:
             what = f"the eigendecomposition of a {self.n} x {self.n} matrix"
@@ -48,8 +49,7 @@ class RidgeSpectrum:
             if self.root is not None:
                 K *= self.root[:, None]
                 K *= self.root[None, :]
-            with blas_for(self.n):
-                s, self.U = sla.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
+            s, self.U = lapack(self.n, eigh, K.T, overwrite=True)
             self.s = np.maximum(s, 0)
 
     def coef(self, Y: np.ndarray, alpha: float) -> np.ndarray:

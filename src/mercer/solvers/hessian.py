@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..engine.lapack import lapack
 from .cholesky import CholeskyFactor
 
 
@@ -50,7 +51,7 @@ class Hessian:
             rows = K[self.used]
         K = rows if len(self.used) == self.n else rows[:, self.used]
         self.E = [self._one_score(K, np.sqrt(d)) for d in D.T]
-        self.U = [E @ rows for E in self.E]
+        self.U = [lapack(self.n, np.matmul, E, rows) for E in self.E]
         if self.k > 1:
             self.M = CholeskyFactor(np.sum(self.E, axis=0))
             self.logdet += self.M.logdet() - float(np.log(D.sum(axis=1)).sum())

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..gram.tiles import slices
 
 _STRIP = 2000  # samples whose features are centred at a time
@@ -65,5 +66,5 @@ class Moments:
         """The k largest eigenvalues of the scatter, and orthonormal directions, largest first."""
         r = len(self.mean)
         k = r if k is None else min(k, r)
-        s, V = sla.eigh(self.scatter, subset_by_index=(r - k, r - 1), check_finite=False)
+        s, V = lapack(r, eigh, self.scatter, None if k == r else k)
         return s[::-1], V[:, ::-1]

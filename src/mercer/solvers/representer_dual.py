@@ -120,12 +120,17 @@ def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> RowGram:
             K.flat[:: n + spare + 1] += np.append(ridge, np.zeros(spare))
         block = lambda rows, cols: K[rows][:, cols]  # noqa: E731
         return RowGram(block, np.diagonal(K).copy(), matrix=K, workers=gram.workers)
-    inner, everything = gram.shift(ridge), np.arange(n + spare)
+    inner, everything = gram.shift(ridge) if ridge.any() else gram, np.arange(n + spare)
 
     def padded(rows: Any, cols: Any) -> np.ndarray:
         i, j = everything[rows], everything[cols]
         out = np.zeros((len(i), len(j)))
-        out[np.ix_(i < n, j < n)] = inner.block(i[i < n], j[j < n])
+        some, others = i < n, j < n
+        if some.any() and others.any():  # not every kernel has values of no samples
+            out[np.ix_(some, others)] = inner.block(i[some], j[others])
         return out
 
-    return RowGram(padded, np.append(inner.diag(), np.zeros(spare)), workers=gram.workers)
+    block = padded if spare else inner.block
+    found = RowGram(block, np.append(inner.diag(), np.zeros(spare)), workers=gram.workers)
+    found.limit = gram.limit
+    return found

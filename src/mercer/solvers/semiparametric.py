@@ -24,10 +24,10 @@ import time
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg as sla
 
+from ..engine.lapack import lapack
 from ..engine.memory import require_memory
-from ..engine.threads import blas_for
+from ..engine.routines import eigh
 from ..exceptions import NumericalWarning, warn
 from ..gram.base import Gram
 from .cholesky import NotPositiveDefiniteError
@@ -150,8 +150,7 @@ class SemiparametricProblem:
             return np.empty(0), np.empty((len(self.used), 0)), self.target
         n = len(self.P)
         require_memory(6 * 8.0 * n * n, f"a problem of {n} points", self.limit)
-        with blas_for(len(self.M)):
-            s, U = sla.eigh(self.M, driver="evd", check_finite=False)
+        s, U = lapack(len(self.M), eigh, self.M)
         if s[0] < -10 * self.noise:
             raise ValueError(
                 f"kernel: the matrix is not positive definite beside the basis, its smallest "

@@ -115,7 +115,11 @@ def guiding(
 def steps_guided_by(
     g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
 ):
-    """Steps for a gradient in either precision, which is kept up."""
+    """Steps for a gradient in either precision, which is kept up.
+
+    What is not a number may have any curvature, 0 too: division raises nothing, and the caller
+    finds what is not finite in the gradient.
+    """
     n = beta.size
     chunks = (n + _CHUNK - 1) // _CHUNK
     real, fine = g.dtype.type, rows.dtype.type

@@ -17,6 +17,8 @@ import numpy as np
 import scipy.linalg as sla
 
 from ..data import Rows
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from .cholesky import CholeskyFactor
 
 FORMS = ("ridge", "squared")
@@ -123,7 +125,7 @@ class GramView(View):
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        s, U = sla.eigh(self.centered().T, driver="evd", overwrite_a=True, check_finite=False)
+        s, U = lapack(self.n, eigh, self.centered().T, overwrite=True)
         noise = 4 * np.sqrt(self.n) * np.finfo(self.data.dtype).eps * self.scale()[1]
         kept = s > max(_rounding(self.n) * s[-1], noise)
         return Spectrum(s[kept], U[:, kept])
@@ -209,15 +211,15 @@ def thin_decomposition(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     if r > n:
         s, V, U = thin_decomposition(G.T)
         return s, U, V
-    s, V = sla.eigh(G.T @ G, check_finite=False)
+    s, V = lapack(r, eigh, G.T @ G)
     kept = s > 4 * _rounding(r) * s[-1]
     s, V = s[kept], V[:, kept]
     if not len(s):
         return s, np.zeros((n, 0)), V
     U = G @ (V / np.sqrt(s))
     if s[0] < _CLOSE * s[-1]:
-        L = sla.cholesky(U.T @ U, lower=True, check_finite=False)
-        W, singular, Zt = sla.svd(L.T * np.sqrt(s), check_finite=False)
+        L = lapack(r, np.linalg.cholesky, U.T @ U)
+        W, singular, Zt = lapack(r, np.linalg.svd, L.T * np.sqrt(s))
         U = U @ sla.solve_triangular(L, W, trans="T", lower=True, check_finite=False)
         s, V = singular**2, V @ Zt.T
     return s, U, V

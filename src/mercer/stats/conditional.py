@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
+from ..engine.lapack import lapack
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..gram.tiles import one_blas_thread
@@ -239,7 +240,8 @@ def _residual(
         how = "a gamma distribution"
     else:
         with one_blas_thread():
-            distribution = ChiSquareMixture(np.maximum(np.linalg.eigvalsh(mean), 0))
+            values = lapack(given.n, np.linalg.eigvalsh, mean)
+            distribution = ChiSquareMixture(np.maximum(values, 0))
         how = "a sum of chi-square variables"
     title += f", mean of {len(observed)} statistics; p-value from {how}"
     p = float(distribution.sf(value))

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, is_frame
+from ..engine.lapack import lapack
 from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from ..kernels.labels.categorical import Categorical
@@ -70,7 +71,7 @@ def _components(given: Condition) -> np.ndarray:
     """Leading principal components of the kernel of Z."""
     D = given.distances
     B = (D.mean(axis=0) + D.mean(axis=1)[:, None] - D - D.mean()) / 2
-    s, U = np.linalg.eigh(B)
+    s, U = lapack(len(B), np.linalg.eigh, B)
     return np.asarray(U[:, -_DIRECTIONS:] * np.sqrt(np.maximum(s[-_DIRECTIONS:], 0)))
 
 

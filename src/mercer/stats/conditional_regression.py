@@ -16,6 +16,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..data import Data, as_vectors, length, take
+from ..engine.lapack import lapack
 from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
@@ -76,7 +77,7 @@ class Residuals(NamedTuple):
     @property
     def correlations(self) -> np.ndarray:
         """Correlations of residuals that are left of independent noise."""
-        P = self.maker @ self.maker.T
+        P = lapack(len(self.maker), np.matmul, self.maker, self.maker.T)
         spread = np.sqrt(np.diagonal(P))
         P /= spread[:, None]
         P /= spread
@@ -279,10 +280,13 @@ class _Spectrum:
     def inverse(self, penalty: float) -> np.ndarray:
         """(K + alpha I)^-1."""
         if self.complete:
-            return np.asarray((self.U / (self.s + penalty)) @ self.U.T)
-        G = (self.U * (1 / (self.s + penalty) - 1 / penalty)) @ self.U.T
+            return self._product(1 / (self.s + penalty))
+        G = self._product(1 / (self.s + penalty) - 1 / penalty)
         G.flat[:: len(G) + 1] += 1 / penalty
-        return np.asarray(G)
+        return G
+
+    def _product(self, values: np.ndarray) -> np.ndarray:
+        return np.asarray(lapack(len(self.U), np.matmul, self.U * values, self.U.T))
 
 
 def candidates(d: int) -> list[Kernel]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg as sla
 from scipy.special import ndtri
 from scipy.stats import rankdata, skew
 
 from ..data import Data
+from ..engine.lapack import lapack
+from ..engine.routines import eigh
 from ..gram.tiles import evaluate
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
@@ -149,7 +150,7 @@ class Left:
         """The largest absolute skewness of what is left; of a kernel, that of its first feature."""
         if self.columns is None:
             n = len(self._view.gram)
-            t = sla.eigh(self._view.gram, subset_by_index=[n - 1, n - 1], check_finite=False)[1]
+            t = lapack(n, eigh, self._view.gram, 1)[1]
         else:
             t = np.clip(self.columns, -_CLIP, _CLIP)
         return float(np.abs(skew(t, axis=0)).max())
@@ -157,14 +158,15 @@ class Left:
     def _regressed(self, K: np.ndarray, expected: np.ndarray) -> tuple[View, Choice, Residuals]:
         """R K R' with the regression of all features of K, chosen by the leading ones."""
         n = len(K)
-        s, U = sla.eigh(K, subset_by_index=[max(0, n - _LEADING), n - 1], check_finite=False)
+        s, U = lapack(n, eigh, K, min(n, _LEADING))
         large = np.flatnonzero(s > _SMALL * s[-1])
         [choice] = self.given.choose(
             U[:, large] * np.sqrt(s[large]), joint=True, smooth=self.columns is not None
         )
         residuals = self.given.residuals(choice)
         R = residuals.maker
-        return View(R @ K @ R.T, R @ expected @ R.T), choice, residuals
+        left, right = (lapack(n, np.linalg.multi_dot, [R, A, R.T]) for A in (K, expected))
+        return View(left, right), choice, residuals
 
     def _learned(self, choice: Choice, residuals: Residuals) -> None:
         """Remember how uncertain a regression is, unless there was nothing to learn."""

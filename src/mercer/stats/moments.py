@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.lapack import lapack
+
 Graph = tuple[tuple[int, int], ...]  # edges (i, j) with i <= j, sorted; (i, i) is a loop
 
 
@@ -80,7 +82,7 @@ def _invariants(A: np.ndarray) -> tuple[dict[Graph, float], float]:
     A.flat[:: n + 1] -= level
     scale = float(np.linalg.norm(A)) or 1.0
     A /= scale
-    d, square = np.diagonal(A).copy(), A @ A
+    d, square = np.diagonal(A).copy(), lapack(n, np.matmul, A, A)
     return {shape: float(value(A, square, d)) for shape, value in _SHAPES.items()}, scale
 
 

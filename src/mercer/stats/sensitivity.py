@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import Data
+from ..engine.lapack import lapack
 from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.tiles import slices
@@ -297,7 +298,7 @@ class _Output:
 
     def resampled(self, K: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """HSIC of resamples, each given by the weights of observations."""
-        left, right = K @ weights, self.L @ weights
+        left, right = (lapack(self.n, np.matmul, A, weights) for A in (K, self.L))
         both = np.zeros(weights.shape[1])
         for at in slices(self.n, _STRIP):
             both += np.sum(weights[at] * ((K[at] * self.L[at]) @ weights), axis=0)

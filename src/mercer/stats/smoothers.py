@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..gram.base import Gram
@@ -30,8 +29,7 @@ class Smoother:
             phi = phi - phi.mean(axis=0)
             inner = phi.T @ phi
             inner.flat[:: len(inner) + 1] += shift
-            L = sla.cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
-            self.factor = sla.solve_triangular(L, phi.T, lower=True, check_finite=False).T
+            self.factor = CholeskyFactor(inner).half_solve(phi.T).T
         else:
             R = residual_maker(centred(gram), shift)
             np.negative(R, out=R)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import length, take
+from ..engine.lapack import lapack
 from ..engine.memory import require_memory
 from ..gram.tiles import evaluate, multiply, one_blas_thread
 from ..kernels.base import Kernel
@@ -88,7 +89,7 @@ def strays(matrices: Sequence[np.ndarray], exact: Moments, share: float = 1.0) -
     """
     second = third = fourth = 1.0
     for U in matrices:
-        square = U @ U
+        square = lapack(len(U), np.matmul, U, U)
         second *= float(np.trace(square))
         third *= float(np.vdot(square, U))
         fourth *= float(np.vdot(square, square))
@@ -106,7 +107,7 @@ def spectrum_of(U: np.ndarray) -> np.ndarray:
     if n < 6:
         raise ValueError(f'null="spectrum" needs at least 6 samples, got {n}; use permutations.')
     with one_blas_thread():
-        values = np.linalg.eigvalsh(U)
+        values = lapack(n, np.linalg.eigvalsh, U)
     return np.asarray((values - values.mean()) / np.sqrt(n * (n - 3)))
 
 

@@ -151,8 +151,8 @@ def relevance(w: RKHSFunction, points: Data) -> np.ndarray:
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(2, 200, 3))
     >>> Y[:, 1] += 1
-    >>> relevance(witness(X, Y), np.vstack([X, Y])).argmax()
-    np.int64(1)
+    >>> print(relevance(witness(X, Y), np.vstack([X, Y])).argmax())
+    1
     """
     P = as_vectors(points, "relevance")
     P = P.toarray() if hasattr(P, "toarray") else P

@@ -21,8 +21,8 @@ class RidgeClassifier(LSSVC):
     >>> from mercer.tables.ridge import RidgeClassifier
     >>> X = np.array([[-1.0], [-2.0], [1.0], [2.0]])
     >>> model = RidgeClassifier().fit(X, ["low", "low", "high", "high"])
-    >>> model.predict_proba([[3.0]]).argmax()  # of 'high', 'low'
-    np.int64(0)
+    >>> print(model.predict_proba([[3.0]]).argmax())  # of 'high', 'low'
+    0
     """
 
     saved_state = (*LSSVC.saved_state, "calibration_")

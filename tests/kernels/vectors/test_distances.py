@@ -180,7 +180,7 @@ def test_pulls_of_distant_groups(name):
 
 
 def test_wide_sparse_vectors_are_not_written_out_to_be_compared():
-    wide = sp.random_array((40, 300_000), density=1e-4, rng=3, format="csr")
+    wide = sp.random(40, 300_000, density=1e-4, random_state=3, format="csr")
     wide = sp.csr_matrix(wide + sp.csr_matrix(([1e9] * 40, (range(40), [5] * 40)), wide.shape))
     part = wide[:, np.unique(wide.indices)].toarray()
     wanted = cdist(part, part, "sqeuclidean")

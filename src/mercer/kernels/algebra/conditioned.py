@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
 from ...data import Data, Zipped
+from ...engine.lapack import lapack
+from ...engine.routines import solve_lower
 from ...params import parameter, show
 from ..base import Tile
 from ..calculus import properties as prop
@@ -61,8 +62,9 @@ class Conditioned(Anchored):
         K = self.kernel.pairwise(Z, Z).astype(np.float64)
         K.flat[:: len(K) + 1] += self.noise
         P = self.kernel.prepare(X)
-        L = cholesky(K, lower=True, overwrite_a=True)
-        half = solve_triangular(L, self.kernel.pairwise(Z, P).astype(np.float64), lower=True)
+        L = lapack(len(K), np.linalg.cholesky, K)
+        cross = self.kernel.pairwise(Z, P).astype(np.float64)
+        half = lapack(len(K), solve_lower, L, cross)
         return Zipped(P, half.T)
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:

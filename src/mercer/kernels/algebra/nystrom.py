@@ -7,9 +7,11 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg import get_lapack_funcs
 
 from ...data import Data, Zipped, as_vectors, holds_numbers, length, take
+from ...engine.lapack import lapack
+from ...engine.routines import solve_lower
 from ...params import copy_params, one_of, parameter
 from ..base import Kernel
 from ..calculus import properties as prop
@@ -230,7 +232,7 @@ def _leverage(kernel: Kernel, X: Data, m: int, rng: np.random.Generator) -> np.n
     P = pilot.prepare(X)
     phi = P.parts[1].astype(np.float64, copy=False)
     rest = np.maximum(kernel.diag(P.parts[0]) - np.einsum("ij,ij->i", phi, phi), 0.0)
-    values, vectors = np.linalg.eigh(phi.T @ phi)
+    values, vectors = lapack(m, np.linalg.eigh, phi.T @ phi)
     values = np.maximum(values, 0.0)
     low, high = -16.0, 1.0  # powers of ten between which c is, in units of the largest eigenvalue
     for _ in range(40):
@@ -250,7 +252,7 @@ def _make_basis(kernel: Kernel, Z: Data) -> Basis:
     tol = len(K) * float(np.finfo(K.dtype).eps) * float(np.diagonal(K).max())
     A = np.asfortranarray(K, dtype=np.float64)
     (pstrf,) = get_lapack_funcs(("pstrf",), (A,))
-    L, order, rank, _ = pstrf(A, tol=tol, lower=1, overwrite_a=1)
+    L, order, rank, _ = lapack(len(A), pstrf, A, tol=tol, lower=1, overwrite_a=1)
     if rank == 0:
         raise ValueError(f"Nystrom: {kernel!r} is zero at all {len(K)} landmarks; give others.")
     kept = order[:rank] - 1
@@ -258,4 +260,4 @@ def _make_basis(kernel: Kernel, Z: Data) -> Basis:
 
 
 def _solve(L: np.ndarray, B: np.ndarray, transposed: bool = False) -> np.ndarray:
-    return solve_triangular(L, B, lower=True, trans=int(transposed), check_finite=False)
+    return lapack(len(L), solve_lower, L, B, transposed=transposed)

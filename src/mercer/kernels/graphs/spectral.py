@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.polynomial.chebyshev import chebval
 from scipy.fft import dct
 
+from ...engine.lapack import lapack
 from ...exceptions import DomainError
 
 _SMALL = 2000  # nodes up to which all eigenvectors are computed
@@ -67,7 +68,7 @@ class Laplacian:
     @cached_property
     def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues, which lie in [0, upper], and eigenvectors."""
-        values, vectors = np.linalg.eigh(self.matrix.toarray())
+        values, vectors = lapack(len(self), np.linalg.eigh, self.matrix.toarray())
         return np.clip(values, 0, self.upper), vectors
 
     def block(self, function: Function, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:

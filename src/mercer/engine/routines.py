@@ -1,0 +1,115 @@
+"""Routines of LAPACK that leave the interpreter to others while they work.
+
+SciPy's own functions keep it to themselves, so that no other thread runs, and nobody hears of
+Ctrl-C. It also hands out the routines themselves, which are called here on arrays in place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+_LETTERS = {"float32": "s", "float64": "d"}
+
+
+def call(name: str, *args: Any) -> int:
+    """Call a routine by its name without the letter of its precision, that of the arrays.
+
+    Arrays are given by their place in memory, letters and whole numbers by value. The last
+    argument of all routines, ``info``, is the result; invalid arguments are an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.engine.routines import call
+    >>> A = np.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> call("potrf", "U", 2, A, 2)
+    0
+    >>> np.tril(A)
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    kind = next(a.dtype.name for a in args if isinstance(a, np.ndarray) and a.dtype.kind == "f")
+    info = ctypes.c_int(0)
+    places = [_place(arg) for arg in args]
+    _routine(_LETTERS[kind] + name)(*places, ctypes.byref(info))
+    if info.value < 0:
+        raise ValueError(f"{name}: argument {-info.value} is invalid.")
+    return info.value
+
+
+def eigh(
+    A: np.ndarray, largest: int | None = None, *, overwrite: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of a symmetric matrix, increasing, and eigenvectors as columns.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        The matrix.
+    largest : int, optional
+        How many of the largest eigenvalues; by default all.
+    overwrite : bool
+        Work in the memory of A, which pays if it is of float64 and stored by columns (K.T).
+    """
+    n = len(A)
+    A = (np.asarray if overwrite else np.array)(A, dtype=np.float64, order="F")
+    if largest is None:
+        w = np.empty(n)
+        _with_workspace("syevd", ("V", "L", n, A, n, w))
+        return w, A
+    w, Z, support = np.empty(n), np.empty((n, largest), order="F"), np.empty(2 * n, np.int32)
+    zero, found = np.zeros(1), np.zeros(1, np.int32)  # bounds that are not used; how many
+    order = ("V", "I", "L", n, A, n, zero, zero, n - largest + 1, n, zero)
+    _with_workspace("syevr", (*order, found, w, Z, n, support))
+    return w[:largest], Z
+
+
+def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> np.ndarray:
+    """L^-1 B, or L'^-1 B, for a lower triangular L; what is above its diagonal is not looked at."""
+    return _solved("trtrs", ("U", "N" if transposed else "T", "N"), L, B)
+
+
+def solve_cholesky(L: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """(L L')^-1 B for a lower triangular L."""
+    return _solved("potrs", ("U",), L, B)
+
+
+def _solved(name: str, how: tuple[str, ...], L: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A system with L, which is L' to LAPACK, as that stores matrices by columns."""
+    kind = np.result_type(L, B, np.float32)
+    L, X = np.ascontiguousarray(L, dtype=kind), np.array(B, dtype=kind, order="F")
+    n, columns = len(L), X.shape[1] if X.ndim > 1 else 1
+    if X.size and call(name, *how, n, columns, L, n, X, n):
+        raise np.linalg.LinAlgError("the triangular matrix is singular.")
+    return X
+
+
+def _with_workspace(name: str, args: tuple[Any, ...]) -> None:
+    """Call a routine with as much workspace as it asks for, of floats and of whole numbers."""
+    work, whole = np.empty(1), np.empty(1, np.int32)
+    call(name, *args, work, -1, whole, -1)
+    sizes = int(work[0]), int(whole[0])
+    if call(name, *args, np.empty(sizes[0]), sizes[0], np.empty(sizes[1], np.int32), sizes[1]):
+        raise np.linalg.LinAlgError("the eigenvalues did not converge.")
+
+
+def _place(arg: Any) -> Any:
+    if isinstance(arg, np.ndarray):
+        return ctypes.c_void_p(arg.ctypes.data)
+    return ctypes.byref(ctypes.c_char(arg.encode()) if isinstance(arg, str) else ctypes.c_int(arg))
+
+
+@cache
+def _routine(name: str) -> Any:
+    from scipy.linalg import cython_lapack
+
+    capsule = cython_lapack.__pyx_capi__[name]
+    named = ctypes.pythonapi.PyCapsule_GetName
+    named.restype, named.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.CFUNCTYPE(None)(pointer(capsule, named(capsule)))

@@ -92,6 +92,7 @@ class RecursiveRidge(StreamedFeatures):
     _check_alpha: Any
     _axes: Any
     _spectrum: Any
+    _moments: np.ndarray | None = None
 
     @available_if(lambda self: _is_given(self) and "alpha" in self.get_params(deep=False))
     @all_or_nothing
@@ -126,20 +127,37 @@ class RecursiveRidge(StreamedFeatures):
         solution = seen.solve(alphas)
         coef = self._spanned(X).combine(solution.coef)
         self._stream, self._noise = tuple(seen), alphas
-        self._axes = self._spectrum = None
+        self._axes = self._spectrum = self._moments = None
         self.dual_coef_ = coef[:, 0] if flat else coef
         solution.coef = coef
         self.solution_ = solution
         return self
 
+    def _remember(self, span: Any, moments: np.ndarray | None) -> None:
+        """Phi' W Phi for variances: its eigenvectors take longer than a fit through landmarks."""
+        self._axes = self._spectrum = self._moments = None
+        if moments is not None and isinstance(self.kernel_, Nystrom):
+            self._moments = moments
+        elif moments is not None:
+            self._spectrum, self._axes = span.axes(moments)
+
     def _find_axes(self) -> None:
         """What variances need of Phi' W Phi, when they are first asked for."""
-        if self._axes is None and getattr(self, "_stream", None) is None:
+        stream = getattr(self, "_stream", None)
+        moments = self._moments if stream is None else stream[0]  # before others, who let it go
+        if self._axes is not None:
+            return
+        if moments is None:
             raise ValueError(
                 'variances need the matrix Phi\' W Phi, which solver="falkon" does not form; fit '
                 'with solver="primal".'
             )
-        if self._axes is None:
-            landmarks = isinstance(self.kernel_, Nystrom)
-            span = LandmarkSpan(self.gram_) if landmarks else SampleSpan(self.gram_)
-            self._spectrum, self._axes = span.axes(self._stream[0])
+        landmarks = isinstance(self.kernel_, Nystrom)
+        span = LandmarkSpan(self.gram_) if landmarks else SampleSpan(self.gram_)
+        self._spectrum, self._axes = span.axes(moments)
+        self._moments = None
+
+    def _before_saving(self) -> None:
+        """Files have no coordinates that another machine might choose otherwise."""
+        if getattr(self, "_moments", None) is not None:
+            self._find_axes()

@@ -253,8 +253,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         self._keep_span(span, gram, None)
         coef, moments = span.combine(solution.weights), solution.moments
         self.dual_coef_ = coef[:, 0] if targets is None else coef
-        known: Any = (None, None) if moments is None else span.axes(moments)
-        self._spectrum, self._axes = known
+        self._remember(span, moments)
         self.solution_ = replace(solution, coef=coef, moments=None, weights=None)
         return self
 
@@ -263,14 +262,15 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     ) -> None:
         """All samples with their coefficients, or a few, with what Phi' W Phi is to variances."""
         span = self._keep_samples(gram, X)
-        self.dual_coef_, self._axes, self._spectrum = coef, None, None
+        self.dual_coef_ = coef
         if span is None:
+            self._remember(span, None)
             return
         alphas, weights = self._noise if isinstance(self._noise, tuple) else (self._noise, None)
         self._noise, self.dual_coef_ = alphas, span.express(coef)
         if moments is None or moments.dtype != np.float64:
             moments = span.moments(weights)
-        self._spectrum, self._axes = span.axes(moments)
+        self._remember(span, moments)
 
     def _without_each(self, X: Data, y: Any, sample_weight: Any) -> np.ndarray:
         X = check_data(self, X, self.kernel, reset=False)

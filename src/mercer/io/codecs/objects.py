@@ -152,6 +152,7 @@ def _estimator(value: Any, write: Writer, place: str) -> Node:
     if _shipped(name) is not type(value):
         raise ValueError(f"cannot save {place}: {name} is not one of mercer's own estimators.")
     params = value.get_params(deep=False)
+    getattr(value, "_before_saving", lambda: None)()
     state = {n: getattr(value, n) for n in value.saved_state if hasattr(value, n)}
     return {
         "type": "estimator",

@@ -15,6 +15,7 @@ FLAT = {
     "interval": "mmd_interval",
     "optimize": "optimize_kernel",
     "result": "TestResult",
+    "segmentation": "Segmentation change_points",
     "sensitivity": "SensitivityResult sensitivity_indices",
     "stein": "Stein goodness_of_fit_test ksd",
     "two_sample": "k_sample_test two_sample_test",

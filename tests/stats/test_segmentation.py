@@ -54,7 +54,8 @@ def test_all_segmentations(rng, kernel, least, n):
             by_brute_force(K, segments, least) if n >= least else (cost(K, (0, n)), ())
         )
         np.testing.assert_allclose(found.cost, least_cost, atol=1e-10)
-        assert found.costs[-1] == found.cost and len(found.costs) == segments
+        assert found.costs[-1] == found.cost
+        assert len(found.costs) == segments
         if least_cost > 1e-8:  # else there are ties
             assert tuple(found.changes) == changes
 
@@ -99,7 +100,8 @@ def test_changes_of_spread_and_of_shape(rng):
     found = change_points(np.concatenate(parts))
     assert found.n_changes == 2
     assert np.abs(found.changes - [150, 270]).max() <= 20  # 4 and -4 are likely before, too
-    assert len(found.segments) == 3 and found.penalties is not None
+    assert len(found.segments) == 3
+    assert found.penalties is not None
     assert np.all(np.bincount(found.labels) == np.diff([0, *found.changes, 400]))
 
 
@@ -145,7 +147,8 @@ def test_an_outlier_does_not_hide_a_change(rng):
         np.testing.assert_array_equal(change_points(x).changes, clean)
         alone = change_points(x, kernel=Linear(), min_size=1)  # cut out, and nothing is lost
         np.testing.assert_array_equal(alone.changes[:2], [70, 71])
-        assert abs(alone.changes[2] - 150) <= 2 and alone.n_changes == 3
+        assert abs(alone.changes[2] - 150) <= 2
+        assert alone.n_changes == 3
 
 
 @pytest.mark.parametrize("kernel", [None, Linear()])
@@ -182,9 +185,11 @@ def test_penalties(rng):
     some = change_points(X, penalty=5.0)
     assert np.argmin(some.costs + 5.0 * np.arange(len(some.costs))) == some.n_changes == 2
     most = change_points(X, penalty=0.0, max_changes=4)
-    assert most.n_changes == 4 and "max_changes" in most.notes[0]
+    assert most.n_changes == 4
+    assert "max_changes" in most.notes[0]
     few = change_points(X[:8])
-    assert few.n_changes == 0 and "too few" in str(few)
+    assert few.n_changes == 0
+    assert "too few" in str(few)
 
 
 def test_features_in_bins(rng):
@@ -193,8 +198,10 @@ def test_features_in_bins(rng):
     exact = change_points(X, 2, Linear())
     binned = change_points(X, 2, Linear(), step=20)
     np.testing.assert_array_equal(binned.changes, exact.changes)
-    assert binned.cost == pytest.approx(exact.cost) and exact.step == 1
-    assert binned.costs[-1] >= exact.costs[-1] and "bins of 20" in str(binned)
+    assert binned.cost == pytest.approx(exact.cost)
+    assert exact.step == 1
+    assert binned.costs[-1] >= exact.costs[-1]
+    assert "bins of 20" in str(binned)
     plan = Plan(rank=40)
     near = change_points(X, 2, Gaussian(2.0), plan=plan, step=16)
     np.testing.assert_array_equal(
@@ -207,7 +214,8 @@ def test_large_samples_are_binned_by_themselves(rng):
     X = rng.normal(size=(30_000, 1))
     X[12_345:] += 1.0
     found = change_points(X, kernel=Linear(), max_changes=15)
-    assert found.step == 3 and found.n_changes == 1
+    assert found.step == 3
+    assert found.n_changes == 1
     assert abs(found.changes[0] - 12_345) < 10
 
 
@@ -231,10 +239,12 @@ def test_means_and_words_and_files(rng, tmp_path):
     assert (mean - other).norm() > 0.5
     with pytest.raises(ValueError, match="69 samples"):
         found.means(X[1:])
-    assert "0:40, 40:70" in str(found) and "Gaussian" in found.explain()
+    assert "0:40, 40:70" in str(found)
+    assert "Gaussian" in found.explain()
     save(found, tmp_path / "found.mercer")
     again = load(tmp_path / "found.mercer")
-    assert isinstance(again, Segmentation) and str(again) == str(found)
+    assert isinstance(again, Segmentation)
+    assert str(again) == str(found)
     np.testing.assert_array_equal(again.labels, found.labels)
 
 
@@ -281,9 +291,9 @@ def test_the_same_as_ruptures(rng, model, least):
     for count in (1, 2, 5):
         params = {"gamma": 0.4} if model == "rbf" else None
         peer = ruptures.KernelCPD(kernel=model, min_size=least, params=params).fit(X)
-        slow = ruptures.Dynp(
-            model="rbf" if model == "rbf" else "l2", min_size=least, jump=1, params=params
-        ).fit(X)
         found = change_points(X, count, kernel, min_size=least)
         assert [*found.changes, len(X)] == peer.predict(n_bkps=count)
-        assert slow.cost.sum_of_costs(slow.predict(n_bkps=count)) == pytest.approx(found.cost)
+        if model == "linear":  # Dynp limits the exponents of its Gaussian kernel
+            slow = ruptures.Dynp(model="l2", min_size=least, jump=1).fit(X)
+            total = slow.cost.sum_of_costs(slow.predict(n_bkps=count))
+            assert found.cost == pytest.approx(total)

@@ -1,4 +1,4 @@
-"""The best segmentations of an ordered sample, of every number of segments, from a Gram operator."""
+"""The best segmentations of an ordered sample, for every number of segments."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _EXACT = 20_000  # samples up to which every one is a place where a change may be
 _BINS = 10_000  # beyond, where there are features
 _MOST, _FEWEST, _SHARE = 50, 20, 5  # segments by default: a fifth of the samples, within bounds
-_ROUNDING = {8: 2.0**-38, 4: 2.0**-13}  # of costs, relative to the trace, by the width of a number
+_DOUBLE, _SINGLE = 2.0**-38, 2.0**-13  # rounding of costs, relative to the trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +275,8 @@ class _Items:
         self.sizes = np.diff(self.edges)
         self.least = min(-(-min_size // (n // bins)), bins)  # one segment may always be shorter
         self.most = bins // self.least
-        self.width = gram.dtype.itemsize
-        self.phi = centred_features(gram)
+        self.phi = centred_features(gram)  # whose rounding enters squared
+        self.precision = _SINGLE if self.phi is None and gram.dtype.itemsize < 8 else _DOUBLE
         if self.phi is None:
             self.gram, self.trace = gram, np.asarray(gram.diag(), dtype=np.float64)
             return
@@ -293,7 +293,7 @@ class _Items:
             edges = np.concatenate([[0], search.changes(segments), [len(self.trace)]])
             several = np.diff(edges) > 1
             totals.append(np.diff(sums[edges])[several].sum())
-        return _ROUNDING[self.width] * np.array(totals)
+        return self.precision * np.array(totals)
 
     def found(self, search: Search, segments: int) -> tuple[np.ndarray, float]:
         """Changes as numbers of samples, and the cost."""

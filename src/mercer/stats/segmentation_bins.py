@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..engine.memory import require_memory
 from ..gram.base import Gram
 from ..gram.tiles import slices
 
@@ -21,6 +22,7 @@ def centred_features(gram: Gram) -> np.ndarray | None:
     phi = gram.features
     if phi is None or sp.issparse(phi):
         return None
+    require_memory(8.0 * phi.size, f"a copy of the features of {len(gram)} samples", gram.limit)
     phi = np.array(phi, dtype=np.float64)
     phi -= np.median(phi, axis=0)
     return phi

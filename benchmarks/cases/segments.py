@@ -14,10 +14,10 @@ _CHANGES = 10
 _C, _PYTHON = "ruptures, C", "ruptures, Python"
 
 
-def _sample(n: int) -> np.ndarray:
+def _sample(n: int, spread: float = 0.5) -> np.ndarray:
     """Eleven segments whose means differ."""
     rng = np.random.default_rng(0)
-    means = rng.normal(0, 0.5, (_CHANGES + 1, _WIDTH))
+    means = rng.normal(0, spread, (_CHANGES + 1, _WIDTH))
     return means[np.arange(n) * (_CHANGES + 1) // n] + rng.standard_normal((n, _WIDTH))
 
 
@@ -58,7 +58,7 @@ def by_features(n: int) -> Contest:
     """The number of changes chosen, through 100 landmarks; errors: the worst place, as a share."""
     from mercer import Gaussian, Plan, change_points
 
-    X = _sample(n)
+    X = _sample(n, spread=2.0)
     wanted = np.flatnonzero(np.diff(np.arange(n) * (_CHANGES + 1) // n)) + 1
 
     def ours() -> np.ndarray:

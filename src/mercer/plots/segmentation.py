@@ -11,7 +11,7 @@ from .figure import canvas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..stats.segmentation import Segmentation
+    from ..stats.segmentation_result import Segmentation
 
 _COST, _PENALISED, _INK = "#4477aa", "#cc6677", "#222222"
 

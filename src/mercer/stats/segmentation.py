@@ -2,120 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import pairwise
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, as_vectors, length, take
+from ..data import Data, as_vectors, length
 from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.distances import median_distance
-from ..kernels.vectors.dot import Linear
 from ..kernels.vectors.radial import Gaussian
-from ..rkhs.embedding import mean_embedding
-from ..rkhs.function import RKHSFunction
 from .aggregate import column_units
 from .planned import planned, threads
 from .samples import plain
-from .segmentation_bins import centred_features, cost_of, refined, squares
+from .segmentation_bins import Items
 from .segmentation_penalty import choose, slope_penalties
-from .segmentation_search import Search, best_segmentations
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .segmentation_result import Segmentation
+from .segmentation_search import best_segmentations
 
 _EXACT = 20_000  # samples up to which every one is a place where a change may be
 _BINS = 10_000  # beyond, where there are features
 _MOST, _FEWEST, _SHARE = 50, 20, 5  # segments by default: a fifth of the samples, within bounds
-_DOUBLE, _SINGLE = 2.0**-38, 2.0**-13  # rounding of costs, relative to the trace
-
-
-@dataclass(frozen=True, eq=False)
-class Segmentation:
-    """An ordered sample cut into segments; prints as a list of them.
-
-    Attributes
-    ----------
-    changes : ndarray of int
-        The first sample of each segment but the first.
-    n_samples : int
-        The length of the sample.
-    cost : float
-        The sum of squared distances in feature space from the mean of each segment.
-    costs : ndarray of shape (D,)
-        The least cost of 1, 2, ..., D segments: on bins, where there are such.
-    penalties : ndarray of shape (D,) or None
-        What was added to these; None if the number of changes was given.
-    kernel : Kernel
-        The kernel, with every parameter a number.
-    step : int
-        1 if the search was exact; else the samples of a bin, see :func:`change_points`.
-    notes : tuple of str
-        What to know before relying on the result.
-    method, computation : str
-        How the number of changes was chosen, and what was computed, in words.
-    """
-
-    changes: np.ndarray
-    n_samples: int
-    cost: float
-    costs: np.ndarray = field(repr=False)
-    penalties: np.ndarray | None = field(repr=False)
-    kernel: Kernel
-    step: int = 1
-    notes: tuple[str, ...] = ()
-    method: str = ""
-    computation: str = field(default="", repr=False)
-
-    @property
-    def n_changes(self) -> int:
-        """How many changes there are."""
-        return len(self.changes)
-
-    @property
-    def segments(self) -> list[slice]:
-        """The samples of each segment."""
-        edges = [0, *map(int, self.changes), self.n_samples]
-        return [slice(*ends) for ends in pairwise(edges)]
-
-    @property
-    def labels(self) -> np.ndarray:
-        """The number of the segment that each sample is in, shape (n_samples,)."""
-        return np.searchsorted(self.changes, np.arange(self.n_samples), side="right")
-
-    def means(self, X: Data) -> list[RKHSFunction]:
-        """The mean embedding of each segment of X, the sample that was segmented."""
-        if length(X) != self.n_samples:
-            raise ValueError(
-                f"X has {length(X)} samples, but {self.n_samples} were segmented; give these."
-            )
-        return [mean_embedding(self.kernel, take(X, part)) for part in self.segments]
-
-    def __str__(self) -> str:
-        count = f"{self.n_changes or 'no'} change{'s' * (self.n_changes != 1)}"
-        parts = ", ".join(f"{part.start}:{part.stop}" for part in self.segments)
-        lines = [
-            f"{count} among {self.n_samples} samples ({self.method})",
-            f"  segments {parts}",
-            f"  cost {self.cost:.4g}, {self.costs[0]:.4g} without changes",
-        ]
-        return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
-
-    def explain(self) -> str:
-        """How the changes were found, and what was computed."""
-        return f"{self}\n  {self.computation}\n  k = {self.kernel!r}"
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Costs by the number of changes, with the penalised ones."""
-        from ..plots.segmentation import plot_costs
-
-        return plot_costs(self, ax=ax)
 
 
 @planned
@@ -206,107 +116,56 @@ def change_points(
     fixed = _fixed(penalty)
     step = None if step is None else _integer("step", step, 1)
     gram = _gram(X, kernel, plan)
-    items = _Items(gram, _step(n, step, gram), min_size)
+    items = Items(gram, _step(n, step, gram), min_size)
+    if n_changes is not None and most > items.most:
+        raise ValueError(
+            f"n_changes={n_changes} do not fit on places {items.step} samples apart with "
+            f"min_size={min_size}; give a smaller step."
+        )
     search = best_segmentations(
         items.gram, items.trace, items.sizes, min(most, items.most), items.least
     )
-    costs = search.costs
-    notes: list[str] = []
-    penalties = None
+    costs, penalties, notes = search.costs, None, []
     if n_changes is not None:
         segments, method = most, "as many as asked for"
-        if segments > len(costs):
-            raise ValueError(
-                f"n_changes={n_changes} do not fit on places {items.step} samples apart with "
-                f"min_size={min_size}; give a smaller step."
-            )
+    elif fixed is not None:
+        penalties, method = fixed * np.arange(len(costs)), f"penalty {fixed:g} each"
     else:
-        penalties = slope_penalties(costs, n) if fixed is None else fixed * np.arange(len(costs))
-        method = "penalty by the slope of costs" if fixed is None else f"penalty {fixed:g} each"
-        if penalties is None:
-            segments = 1
-            notes.append(
-                f"{n} samples are too few to choose a penalty by, so no change was looked for; "
-                f"give n_changes, or a number as penalty."
-            )
-        else:
-            segments = choose(costs, penalties, items.rounding(search))
-            if 1 < segments == len(costs) < n // min_size:
-                notes.append("these are as many changes as were looked for; raise max_changes.")
-    changes, cost = items.found(search, segments)
+        penalties, method = slope_penalties(costs, n), "penalty by the slope of costs"
+    if penalties is not None:
+        segments = choose(costs, penalties, items.rounding(search))
+        if 1 < segments == len(costs) < n // min_size:
+            notes.append("these are as many changes as were looked for; raise max_changes.")
+    elif n_changes is None:
+        segments = 1
+        notes.append(
+            f"{n} samples are too few to choose a penalty by, so no change was looked for; "
+            f"give n_changes, or a number as penalty."
+        )
     if items.step > 1:
         notes.append(
             f"searched on bins of {items.step} samples, then each change moved to the best sample "
             f"between its neighbours: not certain to be the minimum."
         )
     return Segmentation(
-        changes,
-        n,
-        cost,
-        costs,
-        penalties,
-        gram.kernel,
-        items.step,
-        tuple(notes),
-        method,
-        f"all segmentations of {len(items.sizes)} places into up to {len(costs)} segments; "
-        f"{threads(plan)}",
+        *items.found(search, segments),
+        n_samples=n,
+        costs=costs,
+        penalties=penalties,
+        kernel=gram.kernel,
+        step=items.step,
+        notes=tuple(notes),
+        method=method,
+        computation=f"all segmentations of {len(items.sizes)} places into up to {len(costs)} "
+        f"segments; {threads(plan)}",
     )
-
-
-class _Items:
-    """What segments consist of: samples, or bins of them, and how sure costs are.
-
-    Parameters
-    ----------
-    gram : Gram
-        K of the samples.
-    step : int
-        Samples of a bin, or one more.
-    min_size : int
-        Samples of a segment.
-    """
-
-    def __init__(self, gram: Any, step: int, min_size: int) -> None:
-        self.step, self.min_size = step, min_size
-        n = len(gram)
-        bins = max(n // step, 1)
-        self.edges = np.arange(bins + 1) * n // bins  # sizes differ by one at most
-        self.sizes = np.diff(self.edges)
-        self.least = min(-(-min_size // (n // bins)), bins)  # one segment may always be shorter
-        self.most = bins // self.least
-        self.phi = centred_features(gram)  # whose rounding enters squared
-        self.precision = _SINGLE if self.phi is None and gram.dtype.itemsize < 8 else _DOUBLE
-        if self.phi is None:
-            self.gram, self.trace = gram, np.asarray(gram.diag(), dtype=np.float64)
-            return
-        sums = self.phi if step == 1 else np.add.reduceat(self.phi, self.edges[:-1], axis=0)
-        self.gram = Plan(workers=gram.workers, storage="lowrank").gram(Linear(), sums)
-        self.gram.limit = gram.limit
-        self.trace = np.add.reduceat(squares(self.phi), self.edges[:-1])
-
-    def rounding(self, search: Search) -> np.ndarray:
-        """By how much costs may be off; those of a single item are exact."""
-        sums = np.concatenate([[0.0], np.cumsum(self.trace)])
-        totals = []
-        for segments in range(1, len(search.costs) + 1):
-            edges = np.concatenate([[0], search.changes(segments), [len(self.trace)]])
-            several = np.diff(edges) > 1
-            totals.append(np.diff(sums[edges])[several].sum())
-        return self.precision * np.array(totals)
-
-    def found(self, search: Search, segments: int) -> tuple[np.ndarray, float]:
-        """Changes as numbers of samples, and the cost."""
-        changes = self.edges[search.changes(segments)]
-        if self.step == 1 or self.phi is None:
-            return changes, float(search.costs[segments - 1])
-        changes = refined(self.phi, changes, self.min_size)
-        return changes, cost_of(self.phi, changes)
 
 
 def _gram(X: Data, kernel: Any, plan: Plan | None) -> Any:
     """K of all samples, computed when it is needed unless a plan asks for something else."""
     plan = Plan() if plan is None else plan
+    if kernel is None or (isinstance(kernel, str) and kernel != "precomputed"):
+        X = as_vectors(X, "change_points without a kernel of its own")
     k = _usual(X) if kernel is None else as_kernel(kernel, X)
     gram: Any = plan.gram(k, X)
     if gram.streamed:
@@ -317,13 +176,12 @@ def _gram(X: Data, kernel: Any, plan: Plan | None) -> Any:
     return gram.unstored() if plan.storage == "auto" else gram
 
 
-def _usual(X: Data) -> Kernel:
-    """The kernel of samples for which none was given."""
-    Z: Any = as_vectors(X, "change_points without a kernel")
-    if sp.issparse(Z):
+def _usual(X: Any) -> Kernel:
+    """The kernel of vectors for which none was given."""
+    if sp.issparse(X):
         return Gaussian("median")
-    units = column_units(Z)
-    return Gaussian(units * median_distance(Z / units))
+    units = column_units(X)
+    return Gaussian(units * median_distance(X / units))
 
 
 def _segments(n: int, n_changes: Any, max_changes: Any, min_size: int) -> int:

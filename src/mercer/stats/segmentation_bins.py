@@ -2,15 +2,71 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from ..engine.memory import require_memory
 from ..gram.base import Gram
+from ..gram.plan import Plan
 from ..gram.tiles import slices
+from ..kernels.vectors.dot import Linear
+from .segmentation_search import Search
 
 _STRIP = 4096  # samples whose features are added up at a time
+_DOUBLE, _SINGLE = 2.0**-38, 2.0**-13  # rounding of costs, relative to the trace
 _NEGLIGIBLE = 2.0**-40  # share of the sum of squares by which a move has to lower the cost
+
+
+class Items:
+    """What segments consist of: samples, or bins of them, and how sure costs are.
+
+    Parameters
+    ----------
+    gram : Gram
+        K of the samples.
+    step : int
+        Samples of a bin, or one more.
+    min_size : int
+        Samples of a segment.
+    """
+
+    def __init__(self, gram: Any, step: int, min_size: int) -> None:
+        self.step, self.min_size = step, min_size
+        n = len(gram)
+        bins = max(n // step, 1)
+        self.edges = np.arange(bins + 1) * n // bins  # sizes differ by one at most
+        self.sizes = np.diff(self.edges)
+        self.least = min(-(-min_size // (n // bins)), bins)  # one segment may always be shorter
+        self.most = bins // self.least
+        self.phi = centred_features(gram)  # whose rounding enters squared
+        self.precision = _SINGLE if self.phi is None and gram.dtype.itemsize < 8 else _DOUBLE
+        if self.phi is None:
+            self.gram, self.trace = gram, np.asarray(gram.diag(), dtype=np.float64)
+            return
+        sums = self.phi if step == 1 else np.add.reduceat(self.phi, self.edges[:-1], axis=0)
+        self.gram = Plan(workers=gram.workers, storage="lowrank").gram(Linear(), sums)
+        self.gram.limit = gram.limit
+        self.trace = np.add.reduceat(squares(self.phi), self.edges[:-1])
+
+    def rounding(self, search: Search) -> np.ndarray:
+        """By how much costs may be off; those of a single item are exact."""
+        sums = np.concatenate([[0.0], np.cumsum(self.trace)])
+        totals = []
+        for segments in range(1, len(search.costs) + 1):
+            edges = np.concatenate([[0], search.changes(segments), [len(self.trace)]])
+            several = np.diff(edges) > 1
+            totals.append(np.diff(sums[edges])[several].sum())
+        return self.precision * np.array(totals)
+
+    def found(self, search: Search, segments: int) -> tuple[np.ndarray, float]:
+        """Changes as numbers of samples, and the cost."""
+        changes = self.edges[search.changes(segments)]
+        if self.step == 1 or self.phi is None:
+            return changes, float(search.costs[segments - 1])
+        changes = refined(self.phi, changes, self.min_size)
+        return changes, cost_of(self.phi, changes)
 
 
 def centred_features(gram: Gram) -> np.ndarray | None:

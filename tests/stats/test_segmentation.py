@@ -173,6 +173,8 @@ def test_any_data(rng):
     same = (X.tolist(), sp.csr_array(X), pd.DataFrame(X, columns=["a", "b"]))
     for data in same:
         np.testing.assert_array_equal(change_points(data, 2, Gaussian(1.0)).changes, wanted)
+    line = change_points(X[:, 0], 2, "rbf")  # a name, on numbers
+    np.testing.assert_array_equal(line.changes, change_points(X[:, :1], 2, "rbf").changes)
     K = Gaussian(1.0)(X)
     np.testing.assert_array_equal(change_points(K, 2, "precomputed").changes, wanted)
     dense = change_points(X, 2, Gaussian(1.0), plan=Plan(storage="dense"))

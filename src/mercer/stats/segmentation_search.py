@@ -85,8 +85,8 @@ def best_segmentations(
         block = gram.block(strip, slice(0, strip.stop))
         K = np.ascontiguousarray(block, dtype=np.float64)
         before = slices(strip.start, jobs[0].stop)
-        above = _sums_above(K, before)
-        if not np.all(np.isfinite(above)):
+        total, *above = _sums_from(K, before)
+        if not np.all(np.isfinite(total)):
             raise not_finite(getattr(gram, "kernel", gram))
         shared = own[strip], trace[strip], counts, least, V, A, T
         best, where = _of_earlier(K, before, above, shared, most, gram.workers)
@@ -97,7 +97,7 @@ def best_segmentations(
 def _of_earlier(
     K: np.ndarray,
     before: list[slice],
-    above: np.ndarray,
+    above: list[np.ndarray],
     shared: tuple,
     most: int,
     workers: int | None,
@@ -105,7 +105,7 @@ def _of_earlier(
     """The best last segments that begin before a strip: least costs and starts, for each end."""
     shape = (len(before) + 1, len(K), most)  # the last one stands for "none"
     best, where = np.full(shape, np.inf), np.zeros(shape, dtype=np.int32)
-    bounds = np.full(shape[1:], np.inf)
+    bounds = np.full(shape[1:], np.inf)  # shared: a lost update costs time, and changes no result
 
     def job(place: int) -> None:
         part = before[place]
@@ -113,16 +113,16 @@ def _of_earlier(
         earlier_starts(K, above[place], span, *shared, bounds, best[place], where[place])
 
     run(job, range(len(before)), workers)
-    first = best.argmin(axis=0)[None]  # of equal ones, which makes ties the same for any jobs
+    first = best.argmin(axis=0)[None]  # of equal ones: ties go to the first start
     return np.take_along_axis(best, first, 0)[0], np.take_along_axis(where, first, 0)[0]
 
 
-def _sums_above(K: np.ndarray, before: list[slice]) -> np.ndarray:
-    """Of every end, the sum of K over items after each range of starts, shape (ranges, ends)."""
+def _sums_from(K: np.ndarray, before: list[slice]) -> np.ndarray:
+    """Of every end, sums of K over items from each range of starts on, and from the strip on."""
     first = before[-1].stop if before else 0
-    after = np.tril(K[:, first:], -1).sum(axis=1)
+    inside = np.tril(K[:, first:], -1).sum(axis=1)
     if not before:
-        return after[None]
+        return inside[None]
     ranges = np.add.reduceat(K[:, :first], [part.start for part in before], axis=1)
-    sums = np.column_stack([ranges[:, 1:], after])
+    sums = np.column_stack([ranges, inside])
     return np.ascontiguousarray(np.cumsum(sums[:, ::-1], axis=1)[:, ::-1].T)

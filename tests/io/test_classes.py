@@ -79,6 +79,7 @@ RESULTS = {
     "PreImages": lambda: mercer.preimage(Gaussian().at(X[0])),
     "RKHSFunction": lambda: Gaussian().at(X[0]),
     "RidgePath": lambda: mercer.ridge_path(Gaussian(), X, Y, [0.1, 1.0]),
+    "Segmentation": lambda: mercer.change_points(X),
     "SensitivityResult": lambda: mercer.sensitivity_indices(X, X[:, 0]),
     "TestResult": lambda: mercer.two_sample_test(X, X + 1),
     "Tuning": lambda: mercer.tune(KernelRidge(kernel=Gaussian()), X, Y).tuning_,

@@ -114,4 +114,5 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         both(kernel, graphs)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.independence_test, X[:, :1], X[:, 1:])
+    job(m.change_points, large[:300])
     return jobs

@@ -15,6 +15,8 @@ FLAT = {
     "interval": "mmd_interval",
     "optimize": "optimize_kernel",
     "result": "TestResult",
+    "segmentation": "change_points",
+    "segmentation_result": "Segmentation",
     "sensitivity": "SensitivityResult sensitivity_indices",
     "stein": "Stein goodness_of_fit_test ksd",
     "two_sample": "k_sample_test two_sample_test",

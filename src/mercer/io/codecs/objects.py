@@ -37,6 +37,7 @@ _RECORDS = {  # results and what they hold: their module, and attributes that no
     "NodeWeight": "mercer.explain.trees",
     "PSDCheck": "mercer.testing",
     "PreImages": "mercer.rkhs.preimages",
+    "Segmentation": "mercer.stats.segmentation_result",
     "SensitivityResult": "mercer.stats.sensitivity",
     "TestResult": "mercer.stats.result",
     "Tuning": "mercer.search.outcome",

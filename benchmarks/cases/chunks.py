@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..harness import MERCER, Accuracy, Case, Contest, Target
+from ..harness import MERCER, Accuracy, Case, Contest, Target, Unavailable
 
 ARRAY, SKLEARN, ONE = "mercer, array in memory", "scikit-learn", "mercer, one worker"
 _D, _OUTPUTS = 10, 5
@@ -94,7 +94,11 @@ def _cluster(workers: int) -> Any:
 
 
 def cluster(n: int, M: int, parts: int) -> Contest:
-    import dask.array as da
+    try:
+        import dask.array as da
+        import distributed  # noqa: F401
+    except ImportError:
+        raise Unavailable("dask is not installed") from None
 
     from mercer import stream
 

@@ -47,6 +47,8 @@ def estimators():
             made.append(ConformalRegressor(KernelRidge(kernel="linear")))
         elif name == "CCA":
             made.append(CCA(1))
+        elif name == "SpectralClustering":  # negative values are no similarities
+            made.append(found(kernel=Linear() + 100))
         elif "kernels" in known:
             made.append(found(kernels=Linear()))
         elif "kernel_x" in known:

@@ -64,7 +64,6 @@ WIDE = RNG.normal(size=(2500, 3))  # K takes 50 MB
     "model",
     [
         mercer.SemiparametricRidge(**SMALL),
-        mercer.KernelRidgeCV(**SMALL),
         mercer.ConditionalEmbedding(plan=SMALL["plan"]),
     ],
     ids=lambda m: type(m).__name__,
@@ -133,6 +132,7 @@ def test_fits_keep_to_the_plan(model, y, memory):
             False,
         ),
         (mercer.LSSVR(kernel=mercer.Gaussian(1.0)), False),
+        (mercer.KernelRidgeCV([0.1, 1.0], kernel=mercer.Gaussian(1.0), cv=3), False),
     ],
     ids=lambda c: type(c).__name__,
 )

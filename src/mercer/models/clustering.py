@@ -14,7 +14,7 @@ from ..data import Data, length
 from ..gram.plan import Plan
 from ..rkhs.function import RKHSFunction
 from ..solvers.clusters import Clusters, kernel_kmeans
-from .common import KernelByName, all_or_nothing, check_data, check_weights
+from .common import KernelByName, all_or_nothing, check_data, check_weights, without_masks
 from .kept import KEPT, KeepsSamples
 from .ridge import _seed
 
@@ -121,6 +121,7 @@ class KernelKMeans(TransformerMixin, ClusterMixin, KeepsSamples, KernelByName):
         excess = self._excess(X)
         return np.sqrt(np.maximum(self._squares(self._checked(X))[:, None] + excess, 0.0))
 
+    @without_masks
     def score(self, X: Data, y: Any = None, sample_weight: Any = None) -> float:
         """-J of samples X with these clusters, so that more is better."""
         distances = self.transform(X).min(axis=1)

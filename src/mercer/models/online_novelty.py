@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from ..data import Data, length
+from ..data import Data, join, length, take
 from ..losses.base import Dual, Piecewise
+from ..ownership import owned
 from .common import all_or_nothing, check_data, check_number, check_stream_weights
 from .online_base import OnlineModel
 
 _ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
+_RECENT = 1000  # samples over which the edge of the region is a quantile, from
+_ENOUGH = 10  # of them below it on
 
 
 class _Outside(Piecewise):
@@ -32,7 +35,8 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
 
     f and rho move with every sample as in :class:`OnlineKernelMachine`, with -rho as the intercept:
     rho grows by nu eta_t, and falls by up to eta_t where a sample lies outside, so that a share nu
-    of them does.
+    of them does in the long run. Single steps move rho too much for the edge of a region, so from
+    10 / nu samples on the published one is the nu-quantile of f over the last 1000 samples.
 
     Parameters
     ----------
@@ -80,6 +84,8 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
     removal: str = "merge"
     average: bool | float = False
 
+    saved_state: ClassVar[tuple[str, ...]] = (*OnlineModel.saved_state, "_recent")
+
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """One pass over the samples, from the beginning; y is ignored."""
@@ -125,4 +131,27 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
             self._begin(X, 1, 0.0)
         y = np.zeros((length(X), 1))
         self._learn(X, _Outside(), y, weights, lean=float(self.nu))
+        self._remember(X, weights, first)
         return self
+
+    def _remember(self, X: Data, weights: np.ndarray, first: bool) -> None:
+        """Keep the last samples, and put the edge where a share nu of them lies outside."""
+        used = np.flatnonzero(weights)[-_RECENT:]
+        if len(used):
+            X, weights = take(X, used), weights[used]
+            if not first and self._recent is not None:
+                X, weights = join(self._recent[0], X), np.append(self._recent[1], weights)
+            last = slice(max(length(X) - _RECENT, 0), length(X))
+            self._recent = owned(take(X, last)), weights[last]
+        elif first:
+            self._recent = None
+        if self._recent is None or self.nu * length(self._recent[0]) < _ENOUGH:
+            return
+        points, coef, _ = self._predictor
+        scores = np.asarray(self.kernel_.gram(points).cross(self._recent[0]) @ coef)
+        order = np.argsort(scores)
+        below = np.cumsum(self._recent[1][order])
+        edge = int(np.searchsorted(below, self.nu * below[-1], side="right"))
+        size = float(np.abs(coef).sum() * self._state.diag.max(initial=0.0))
+        self.intercept_ = _ROUNDING * size - float(scores[order[min(edge, len(order) - 1)]])
+        self._predictor = points, coef, self.intercept_

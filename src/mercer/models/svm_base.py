@@ -220,7 +220,8 @@ class SupportVectorMachine(KernelEstimator):
             return
         if hasattr(self, "_few_coef"):  # k(z, .) of a landmark z is the same without the others
             few: Any = self.kernel_
-            self.gram_ = few.kernel.gram(few.reference, (self.plan or Plan()).exact())
+            plan = (self.plan or Plan()).exact().replace(storage="auto")
+            self.gram_ = few.kernel.gram(few.reference, plan)
             self.gram_ = self.gram_.unstored()
             self.gram_.notes = (how,) if how else ()
             return

@@ -15,6 +15,7 @@ from ..engine.limits import most_memory
 from ..engine.memory import free_memory
 from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
+from ..gram.tiles import in_flight
 from ..kernels.indefinite import why_no_factor
 from .base import Solution
 from .cholesky import NotPositiveDefiniteError
@@ -163,12 +164,14 @@ class _Run:
         self.root = np.ones(n) if root is None else root
         self.back = np.divide(1.0, self.root, out=np.zeros(n), where=self.root > 0)
         memory = min(gram.limit, most_memory(), free_memory() / 2) - 8.0 * VECTORS * n * t
+        memory -= in_flight(n, gram.workers, 8)
         if preconditioner is None:
             rank = rank or most_columns(n, memory / 2)
             found = low_rank(A, float(self.alphas.min(initial=np.inf)), rank, rng)
             preconditioner = LowRankPreconditioner(found, self.alphas, systems.parts)
         self.P = preconditioner
-        room = _KEPT * memory - self.P.columns.nbytes if n > _FEW else 0.0
+        held = self.P.columns.nbytes + 16.0 * len(self.P.columns) ** 2
+        room = _KEPT * memory - held if n > _FEW else 0.0
         ordinary = 1 / _EXTREME < float(A.diag().max(initial=0.0)) < _EXTREME
         exact = gram.products(np.float64)
         fast = gram.products(np.float32 if n > _FEW and ordinary else np.float64, room)

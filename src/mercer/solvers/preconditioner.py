@@ -188,9 +188,13 @@ class ShiftedInverse:
 
 
 def most_columns(n: int, memory: float) -> int:
-    """The rank of a factor that pays, and that so many bytes can hold in single precision."""
+    """The rank of a factor that pays, and for which so many bytes suffice while it is made.
+
+    Its columns in single precision, twice, and two matrices as large as the rank, in double.
+    """
     pays = max(_COLUMNS * np.sqrt(n), _CHEAP)
-    return int(min(n, max(_LEAST, min(pays, memory / (4 * max(n, 1))))))
+    fits = (np.sqrt((8.0 * n) ** 2 + 64 * max(memory, 0.0)) - 8.0 * n) / 32
+    return int(min(n, max(_LEAST, min(pays, fits))))
 
 
 def low_rank(gram: Gram, alpha: float, rank: int, rng: np.random.Generator) -> PivotedCholesky:

@@ -221,6 +221,14 @@ def test_large_samples_are_binned_by_themselves(rng):
     assert abs(found.changes[0] - 12_345) < 10
 
 
+def test_bins_with_a_change_inside_are_not_cut_out(rng):
+    """Large shifts: a bin that holds a change is unlike both sides of it."""
+    X = np.repeat([0.0, 30.0, -20.0, 50.0], [505, 995, 1013, 487]) + rng.normal(size=3000)
+    found = change_points(X, kernel=Linear(), step=10)
+    np.testing.assert_array_equal(found.changes, [505, 1500, 2513])
+    assert np.argmin(found.costs + found.penalties) > 3
+
+
 def test_threads_make_no_difference(rng):
     X = np.round(steps(rng, 900, 800, 700), 1)  # with ties, in several jobs
     one, two = (change_points(X, kernel=Gaussian(2.0), plan=Plan(workers=w)) for w in (1, 3))

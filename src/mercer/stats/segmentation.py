@@ -148,7 +148,7 @@ def change_points(
             f"between its neighbours: not certain to be the minimum."
         )
     return Segmentation(
-        *items.found(search, segments),
+        *items.found(search, segments, penalties),
         n_samples=n,
         costs=costs,
         penalties=penalties,

@@ -16,6 +16,7 @@ from .segmentation_search import Search
 
 _STRIP = 4096  # samples whose features are added up at a time
 _DOUBLE, _SINGLE = 2.0**-38, 2.0**-13  # rounding of costs, relative to the trace
+_TRIED = 2  # numbers of segments that are no better, before the search for fewer ends
 _NEGLIGIBLE = 2.0**-40  # share of the sum of squares by which a move has to lower the cost
 
 
@@ -60,13 +61,28 @@ class Items:
             totals.append(np.diff(sums[edges])[several].sum())
         return self.precision * np.array(totals)
 
-    def found(self, search: Search, segments: int) -> tuple[np.ndarray, float]:
-        """Changes as numbers of samples, and the cost."""
-        changes = self.edges[search.changes(segments)]
+    def found(
+        self, search: Search, segments: int, penalties: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        """Changes as numbers of samples, and their cost; fewer where bins hid that fewer do.
+
+        A bin with a change inside is unlike both sides, and may have been cut out by two changes,
+        of which one is left over once the other is moved. So fewer are tried as well, until
+        that has not helped twice.
+        """
         if self.step == 1 or self.phi is None:
-            return changes, float(search.costs[segments - 1])
-        changes = refined(self.phi, changes, self.min_size)
-        return changes, cost_of(self.phi, changes)
+            return search.changes(segments), float(search.costs[segments - 1])
+        least, chosen, tried = np.inf, (np.empty(0, dtype=np.intp), np.inf), 0
+        while segments and tried < _TRIED:
+            changes = refined(self.phi, self.edges[search.changes(segments)], self.min_size)
+            cost = cost_of(self.phi, changes)
+            if penalties is None:
+                return changes, cost
+            tried += 1
+            if cost + penalties[segments - 1] < least:
+                least, chosen, tried = cost + penalties[segments - 1], (changes, cost), 0
+            segments -= 1
+        return chosen
 
 
 def centred_features(gram: Gram) -> np.ndarray | None:

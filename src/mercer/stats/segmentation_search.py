@@ -77,13 +77,13 @@ def best_segmentations(
     )
     counts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.float64)
     own = np.asarray(gram.diag(), dtype=np.float64)
+    gram.block(slice(0, 1), slice(0, 1))  # a K that is stored is computed here, on all cores
     V = np.full((most + 1, n + 1), np.inf)
     V[0, 0] = 0.0
     path = np.zeros((most, n + 1), dtype=np.int32)
     A, T = np.zeros((2, n))
     for strip in slices(n, _STRIP):
-        block = gram.block(strip, slice(0, strip.stop))
-        K = np.ascontiguousarray(block, dtype=np.float64)
+        K = _strip_of(gram, strip)
         before = slices(strip.start, jobs[0].stop)
         total, *above = _sums_from(K, before)
         if not np.all(np.isfinite(total)):
@@ -92,6 +92,17 @@ def best_segmentations(
         best, where = _of_earlier(K, before, above, shared, most, gram.workers)
         later_starts(K, *shared, best, where, path)
     return Search(np.maximum(V[1:, n], 0.0), path)
+
+
+def _strip_of(gram: Gram, rows: slice) -> np.ndarray:
+    """Rows of K up to the diagonal, in double precision."""
+    K = np.empty((rows.stop - rows.start, rows.stop))
+
+    def fill(cols: slice) -> None:
+        K[:, cols] = gram.block(rows, cols)
+
+    run(fill, slices(rows.stop, _STARTS), gram.workers)
+    return K
 
 
 def _of_earlier(

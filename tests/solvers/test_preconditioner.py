@@ -80,5 +80,6 @@ def test_rank_by_memory():
     assert most_columns(10, 1e9) == 10
     assert most_columns(10_000, 1e9) == 1000
     assert most_columns(250_000, 1e10) == 3000
-    assert most_columns(100_000, 4e8) == 1000
     assert most_columns(100_000, 1) == 100
+    r = most_columns(100_000, 4e8)
+    assert 8 * 100_000 * r + 16 * r**2 <= 4e8 < 8 * 100_000 * (r + 1) + 16 * (r + 1) ** 2

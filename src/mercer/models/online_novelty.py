@@ -136,21 +136,21 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
 
     def _remember(self, X: Data, weights: np.ndarray, first: bool) -> None:
         """Keep the last samples, and put the edge where a share nu of them lies outside."""
+        recent: Any = None if first else self._recent
         used = np.flatnonzero(weights)[-_RECENT:]
         if len(used):
             X, weights = take(X, used), weights[used]
-            if not first and self._recent is not None:
-                X, weights = join(self._recent[0], X), np.append(self._recent[1], weights)
+            if recent is not None:
+                X, weights = join(recent[0], X), np.append(recent[1], weights)
             last = slice(max(length(X) - _RECENT, 0), length(X))
-            self._recent = owned(take(X, last)), weights[last]
-        elif first:
-            self._recent = None
-        if self._recent is None or self.nu * length(self._recent[0]) < _ENOUGH:
+            recent = owned(take(X, last)), weights[last]
+        self._recent: Any = recent
+        if recent is None or self.nu * length(recent[0]) < _ENOUGH:
             return
         points, coef, _ = self._predictor
-        scores = np.asarray(self.kernel_.gram(points).cross(self._recent[0]) @ coef)
+        scores = np.asarray(self.kernel_.gram(points).cross(recent[0]) @ coef)
         order = np.argsort(scores)
-        below = np.cumsum(self._recent[1][order])
+        below = np.cumsum(recent[1][order])
         edge = int(np.searchsorted(below, self.nu * below[-1], side="right"))
         size = float(np.abs(coef).sum() * self._state.diag.max(initial=0.0))
         self.intercept_ = _ROUNDING * size - float(scores[order[min(edge, len(order) - 1)]])

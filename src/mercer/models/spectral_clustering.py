@@ -87,7 +87,8 @@ class SpectralClustering(KernelKMeans):
         self.cut_bound_ = max(found.lower_bound + own, 0.0)
         coef = np.column_stack([found.coef / degree[:, None], w])  # means, and degrees of samples
         self._keep(gram, X, replace(found, coef=coef))
-        self.dual_coef_, self._degree = self.dual_coef_[:, :-1], self.dual_coef_[:, -1]
+        parts = self.dual_coef_[:, :-1], self.dual_coef_[:, -1]
+        self.dual_coef_, self._degree = map(np.ascontiguousarray, parts)
 
     def _excess(self, X: Data) -> np.ndarray:
         """|mu_c|^2 - 2 mu_c(x) / d(x)."""

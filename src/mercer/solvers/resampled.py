@@ -11,6 +11,7 @@ from ..engine.limits import most_memory
 from ..engine.memory import free_memory
 from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
+from ..gram.tiles import in_flight
 from .base import Solution
 from .cg import VECTORS, Systems, solve_systems
 from .preconditioner import LowRankPreconditioner, low_rank, most_columns
@@ -123,13 +124,14 @@ class RidgeSystems:
 
     @property
     def _memory(self) -> float:
-        return min(self.gram.limit, most_memory(), free_memory() / 2)
+        least = min(self.gram.limit, most_memory(), free_memory() / 2)
+        return least - in_flight(self.n, self.gram.workers, 8)
 
     def _preconditioner(
         self, alphas: np.ndarray, parts: np.ndarray | None
     ) -> LowRankPreconditioner:
         A = self.gram if self.root is None else ScaledGram(self.gram, self.root)
-        rank = most_columns(self.n, self._memory / 2)
+        rank = most_columns(self.n, self._memory / 3)  # a factor for each part and penalty
         return LowRankPreconditioner(
             low_rank(A, float(alphas.min()), rank, self.rng), alphas, parts
         )

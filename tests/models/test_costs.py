@@ -111,6 +111,15 @@ def test_a_budget_of_time(monkeypatch):
         KernelRidge(0.1, kernel=Gaussian(1.0), plan=plan).fit(X[:200], Y[:200])
 
 
+def test_a_budget_does_not_slow_down_streams(monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError
+
+    monkeypatch.setattr("mercer.models.costs.forecast", never)
+    model = KernelRidge(0.1, kernel=Gaussian(1.0), plan=Plan(rank=20, budget="1 s"))
+    assert model.partial_fit(X[:100], Y[:100]).partial_fit(X[100:200], Y[100:200]) is model
+
+
 def test_a_budget_as_users_give_it():
     model = KernelRidge(0.1, kernel=Linear(), plan=Plan(budget="1 h")).fit(X[:300], Y[:300])
     assert model.plan.budget == "1 h"

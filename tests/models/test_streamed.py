@@ -7,6 +7,7 @@ from sklearn.base import clone
 import mercer
 from mercer import (
     LSSVR,
+    SVC,
     SVR,
     Gaussian,
     GaussianProcessRegressor,
@@ -190,8 +191,9 @@ def test_refusals_name_the_remedy():
         KernelRidge(kernel=KERNEL, plan=STORED).fit(chunks, R)
     with pytest.raises(ValueError, match="Plan\\(rank=1000\\)"):
         KernelRidge(kernel=KERNEL).fit(chunks)
-    with pytest.raises(ValueError, match="does not take samples in chunks"):
-        KernelPCA(kernel=KERNEL).fit(chunks)
+    for model in (KernelPCA(kernel=KERNEL), SVC(KERNEL), GaussianProcessRegressor(KERNEL)):
+        with pytest.raises(ValueError, match="does not take samples in chunks"):
+            model.fit(chunks)
     with pytest.raises(ValueError, match="never stored; use one of"):
         KernelRidge(kernel=KERNEL, solver="cholesky", plan=STREAMED).fit(X, R)
     with pytest.raises(ValueError, match="never stored; use 'auto'"):

@@ -65,14 +65,18 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
     Targets and weights of which some are masked are refused.
     """
     fit = without_masks(fit)
+    y = signature(fit).parameters.get("y")
+    needs_targets, begins = y is not None and y.default is y.empty, fit.__name__.startswith("fit")
 
     @wraps(fit)
     def whole(*args: P.args, **kwargs: P.kwargs) -> T:
         estimator: Any = args[0]
+        if needs_targets and isinstance(args[-1], Chunks):  # which bring their own
+            raise no_chunks(estimator)
         before = dict(vars(estimator))
         plan = before.get("plan")
         try:
-            if getattr(plan, "budget", None) is None:
+            if not begins or getattr(plan, "budget", None) is None:
                 return fit(*args, **kwargs)
             estimator.plan = _in_time(estimator, *args[1:], **kwargs)
             found = fit(*args, **kwargs)
@@ -83,6 +87,15 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return whole
+
+
+def no_chunks(estimator: Any) -> ValueError:
+    """The error of a model that wants all samples at once."""
+    return ValueError(
+        f"{type(estimator).__name__} does not take samples in chunks here; KernelRidge, "
+        f"KernelMachine, KernelLogisticRegression and KernelQuantileRegressor are fitted to "
+        f"them, with plan=Plan(rank=M), and predict them; others take a sample in memory."
+    )
 
 
 def _in_time(estimator: Any, X: Data, y: Any = None, *_: Any, **__: Any) -> Any:
@@ -148,11 +161,7 @@ def check_data(
         meaning = getattr(estimator, "if_indefinite", None)
         warn_if_indefinite(kernel, type(estimator).__name__, meaning, stacklevel=3)
     if isinstance(X, Chunks):
-        raise ValueError(
-            f"{type(estimator).__name__} does not take samples in chunks here; KernelRidge, "
-            f"KernelMachine, KernelLogisticRegression and KernelQuantileRegressor are fitted to "
-            f"them, with plan=Plan(rank=M), and predict them; others take a sample in memory."
-        )
+        raise no_chunks(estimator)
     given, X = X, as_samples(X, type(estimator).__name__)
     X = _checked(estimator, X, kernel, reset)
     return owned(X, given) if reset and keep else X

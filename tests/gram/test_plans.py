@@ -54,6 +54,7 @@ MODELS = {
 }
 Y2 = X + rng.standard_normal((90, 2))
 FUNCTIONS = {
+    "change_points": lambda p: mercer.change_points(X, 2, K, plan=p).changes,
     "cka": lambda p: mercer.cka(X, Y2, K, K, plan=p),
     "coco": lambda p: mercer.coco(X, Y2, K, K, plan=p).value,
     "conditional_independence_test": lambda p: mercer.conditional_independence_test(

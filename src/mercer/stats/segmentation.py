@@ -76,8 +76,8 @@ def change_points(
         kernel with dense features, its own or those of a plan. By default 1, which is exact, up to
         20,000 samples and without such features, and n / 10,000 beyond.
     plan : Plan, optional
-        Memory and threads to use, and how K is approximated: with ``Plan(rank=100)`` samples are
-        compared by 100 features. K is not stored, unless the plan says ``storage="dense"``.
+        Memory and threads to use, and how K is stored: by default not at all. With
+        ``Plan(rank=100)`` samples are compared by 100 features.
 
     Returns
     -------

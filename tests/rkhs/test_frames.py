@@ -60,3 +60,13 @@ def test_orthonormal_basis(frames):
     rebuilt = Q @ Q.T
     assert rebuilt == pytest.approx(gram, abs=1e-10)
     assert S.shape[1] <= 9
+
+
+def test_what_centring_leaves_of_a_constant_is_rounding():
+    """Whatever n is: sums of equal numbers are seldom exact."""
+    for n in range(2, 60):
+        for scale in (0.1, 1 / 3, 1e10 / 7):
+            constant = Features(scale * K, np.ones((n, 1)), center=True)
+            assert orthonormal([constant])[0].shape == (n, 0)
+    narrow = Features(K, 1e-5 * np.arange(5.0)[:, None], center=True)  # hardly different, but so
+    assert orthonormal([narrow])[0].shape[1] == 1

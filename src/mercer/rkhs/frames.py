@@ -36,6 +36,13 @@ class Frame(ABC):
     def products(self, other: Frame) -> Tile:
         """Blocks of the matrix [<F_i, G_j>] of inner products with another frame."""
 
+    def magnitude(self) -> float:
+        """The size of the numbers that products are differences of, for what is rounding in them.
+
+        0 where products are what they are computed from.
+        """
+        return 0.0
+
 
 class Family(Frame):
     """T functions that share their centres."""
@@ -96,6 +103,11 @@ class Features(Frame):
         grand = left.mean() if self.center else 0.0
         return lambda rows, cols: block(rows, cols) - left[rows, None] - (top[cols] - grand)
 
+    def magnitude(self) -> float:
+        if not self.center:
+            return 0.0
+        return 4 * float(np.abs(self.kernel.diag(self.prepared)).max())  # a value and three means
+
 
 def dense(F: Frame, G: Frame) -> np.ndarray:
     """The matrix [<F_i, G_j>] as an array."""
@@ -112,11 +124,12 @@ def orthonormal(frames: Sequence[Frame]) -> tuple[np.ndarray, np.ndarray]:
     """An orthonormal basis b of the span of all frames: (coordinates Q, combinations S).
 
     Element i is sum_k Q[i, k] b_k, and b_k is the combination S[:, k] of the elements. Directions
-    in which the span is flat to rounding are left out.
+    in which the span is flat to rounding are left out: all of them, if a sample is constant.
     """
     K = np.block([[dense(F, G) for G in frames] for F in frames])
     s, E = lapack(len(K), eigh, (K + K.T) / 2)
-    kept = s > len(s) * np.finfo(float).eps * max(s[-1], 0)
+    largest = max(float(s[-1]), *(F.magnitude() for F in frames))
+    kept = s > len(s) * np.finfo(float).eps * largest
     root = np.sqrt(s[kept])
     return E[:, kept] * root, E[:, kept] / root
 

@@ -73,12 +73,12 @@ def test_what_a_model_refuses_is_told():
 )
 def test_powers_of_the_number_of_samples(growth, power):
     ratio = growth.work(2e7, 0, 10.0) / growth.work(1e7, 0, 10.0)
-    assert ratio == pytest.approx(2.0**power, rel=1e-4)
+    assert ratio == pytest.approx(2.0**power, rel=1e-3)
 
 
 def test_powers_of_the_number_of_landmarks():
     assert _NARROW.work(2e9, 100, 1e9) == pytest.approx(2 * _NARROW.work(1e9, 100, 1e9))
-    assert _NARROW.work(1e9, 2e4, 1.0) == pytest.approx(4 * _NARROW.work(1e9, 1e4, 1.0), rel=1e-3)
+    assert _NARROW.work(1e9, 2e7, 1.0) == pytest.approx(4 * _NARROW.work(1e9, 1e7, 1.0), rel=1e-2)
 
 
 def ways(*figures):

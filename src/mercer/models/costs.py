@@ -22,10 +22,12 @@ from ..engine.memory import free_memory, memory_words
 from ..gram.plan import Plan
 from ..params import show
 
-_FIRST, _LAST = 1000, 4000  # samples of the first trial, and of the largest
+_FIRST, _LAST = 2000, 8000  # samples of the first trial, and of the largest
 _ENOUGH = 0.1  # seconds of a trial from which much can be told
 _RANKS = (300, 1000, 3000, 10_000)  # landmarks that are considered, and
-_TRIED = 300  # the number of them in a trial
+_TRIED = 500  # the number of them in a trial
+_BREAK = 2000  # landmarks from which on products of features take longer than all else, as seen
+_COLUMNS = 10_000  # samples up to which a preconditioner takes longer than products, as seen
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,9 @@ def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) ->
 
     The model is fitted to some thousand of the samples in each way. What that takes is continued
     to all samples: kernel values grow with n^2, a factor of K with n^3, landmarks with n m and
-    n m^2, at speeds that are measured. How many iterations a solver takes is that of the trial.
-    Figures are right to a factor of about two.
+    n m^2. How many iterations a solver takes is that of the trial. Figures are right to a factor
+    of two, mostly, on a machine that does nothing else meanwhile; landmarks may take a third of
+    what is said.
 
     Parameters
     ----------
@@ -151,8 +154,9 @@ class _Growth(NamedTuple):
 
 _FACTORED = _Growth(lambda n, m, p: n**2 / 2 + n**3 / (3 * p), lambda n, m: n**2)
 _STORED = _Growth(lambda n, m, p: n**2, lambda n, m: n**2)
-_TILED = _Growth(lambda n, m, p: n**2, lambda n, m: n**1.5)  # a preconditioner of 4 sqrt(n) columns
-_NARROW = _Growth(lambda n, m, p: n * m + (2 * n * m**2 + m**3 / 3) / p, lambda n, m: n * m + m**2)
+_PASSES = _Growth(lambda n, m, p: n**2, lambda n, m: n**1.5)
+_TILED = _Growth(lambda n, m, p: n**2 + _COLUMNS * n, lambda n, m: n**1.5)
+_NARROW = _Growth(lambda n, m, p: n * m + (n * m**2 + m**3 / 3) / _BREAK, lambda n, m: n * m + m**2)
 
 
 class _Candidate(NamedTuple):
@@ -165,7 +169,7 @@ class _Candidate(NamedTuple):
 
 def _candidates(model: Any, plan: Plan, n: int) -> list[_Candidate]:
     """All ways, or the one that the plan asks for."""
-    stored = _FACTORED if model.factorises else _STORED
+    stored, tiled = (_FACTORED, _TILED) if model.factorises else (_STORED, _PASSES)
     if plan.features is not None:
         m = plan.features.n
         tried = plan.replace(features=plan.features.replace(n=min(m, _TRIED)))
@@ -173,10 +177,10 @@ def _candidates(model: Any, plan: Plan, n: int) -> list[_Candidate]:
     if plan.rank is not None:
         return [_landmarks(plan, int(plan.rank) if plan.rank >= 1 else _RANKS[1])]
     if plan.storage != "auto":
-        return [_Candidate(show(plan.storage), plan, _TILED if plan.storage == "tiled" else stored)]
+        return [_Candidate(show(plan.storage), plan, tiled if plan.storage == "tiled" else stored)]
     return [
         _Candidate("stored", plan.replace(storage="dense"), stored),
-        _Candidate("in tiles", plan.replace(storage="tiled"), _TILED),
+        _Candidate("in tiles", plan.replace(storage="tiled"), tiled),
         *(_landmarks(plan, m) for m in _RANKS if m <= n / 2),
     ]
 

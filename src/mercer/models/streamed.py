@@ -48,7 +48,8 @@ class Watched:
         if not (isinstance(self.validation, tuple | list) and len(self.validation) == 2):
             raise ValueError("validation must be a pair (X, y) of samples and targets.")
         X, y = self.validation
-        return check_data(self, X, self.kernel, reset=False, keep=False), y  # type: ignore
+        model: Any = self
+        return check_data(model, X, model.kernel, reset=False, keep=False), y
 
 
 def as_chunks(X: Any, y: Any, sample_weight: Any, plan: Plan | None) -> Chunks | None:
@@ -60,8 +61,9 @@ def as_chunks(X: Any, y: Any, sample_weight: Any, plan: Plan | None) -> Chunks |
                 "have to be None."
             )
         return X
-    mapped = isinstance(X, np.memmap) and X.ndim == 2 and plan is not None
-    if not mapped or plan.few is None or plan.storage not in ("auto", "streamed"):  # type: ignore
+    if plan is None or plan.few is None or plan.storage not in ("auto", "streamed"):
+        return None
+    if not (isinstance(X, np.memmap) and X.ndim == 2):
         return None
     if y is None:
         raise ValueError("y has to be given, with one target for each row of X.")

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-versions test-portable lint format docs bench clean
+.PHONY: help setup demo test test-slow test-versions test-portable lint format docs bench release-check clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ docs: $(STAMP)  ## build the documentation (docs/_build/html)
 
 bench: $(STAMP)  ## compare with the peers, in their own environment
 	$(PYTHON) benchmarks/run.py
+
+release-check: $(STAMP)  ## build, install into bare environments of every Python found, use as a newcomer would
+	$(BIN)/python scripts/release_check.py
 
 clean:  ## remove everything that can be rebuilt
 	rm -rf $(VENV) .venv-lowest .venv-newest .bench-venv docs/_build docs/auto_examples docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

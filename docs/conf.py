@@ -2,10 +2,13 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 # The gallery's matrices are small: a second BLAS thread would only wait for the first.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 import mercer
 
@@ -17,9 +20,10 @@ version = release = mercer.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "myst_parser",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
@@ -37,6 +41,7 @@ autodoc_default_options = {
     "exclude-members": "set_fit_request, set_predict_request, set_score_request, "
     "set_partial_fit_request, set_transform_request, set_inverse_transform_request, combine"
 }
+html_math_renderer = "mathml"
 numpydoc_show_class_members = False
 numpydoc_use_plots = False
 myst_enable_extensions = ["dollarmath"]

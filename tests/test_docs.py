@@ -6,6 +6,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,14 @@ from mercer.kinds import _KINDS, registered
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     page
-    for pattern in ("*.rst", "*.md", "tutorials/*.rst", "guide/*.rst", "guide/*/*.rst")
+    for pattern in (
+        "*.rst",
+        "*.md",
+        "tutorials/*.rst",
+        "guide/*.rst",
+        "guide/*/*.rst",
+        "coming_from/*.rst",
+    )
     for page in (ROOT / "docs").glob(pattern)
     if ">>> " in page.read_text(encoding="utf-8")
 )
@@ -51,6 +59,21 @@ def test_readme_blocks_run():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_runs(page):
     assert run(page.read_text(encoding="utf-8"), page.name) == ""
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "coming_from").glob("*.rst")), ids=lambda page: page.stem
+)
+def test_code_of_other_libraries_runs(page):
+    """What a page shows of another library is run where that library is installed."""
+    pattern = r"^\.\. code-block:: python\n   :class: peer-(\w+)\n\n((?:   .*\n|\n)+)"
+    blocks = re.findall(pattern, page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if not blocks:
+        pytest.skip("shows no code that can be run")
+    for library, code in blocks:
+        pytest.importorskip(library)
+        exec(compile(textwrap.dedent(code), page.name, "exec"), {"__name__": "__main__"})
 
 
 def test_no_output_depends_on_how_numpy_prints_its_numbers():

@@ -1,8 +1,8 @@
 """Is it fit to be released? ``make release-check``.
 
-Builds the wheel and the source distribution, looks inside, installs each into bare environments (every
-Python from 3.11 on that is found, the newest and the lowest versions of what mercer needs), and does
-there what a newcomer does: the README's session, a table from the command line, files of earlier versions.
+Builds the wheel and the source distribution, looks inside, installs them into bare environments
+(every Python from 3.11 on that is found, the newest and the lowest versions of what mercer needs),
+and does there what a newcomer does (``newcomer.py``).
 """
 
 from __future__ import annotations
@@ -19,32 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-NEWCOMER = r"""
-import doctest, importlib.metadata, pathlib, re, subprocess, sys
-import mercer
-
-files = pathlib.Path(sys.argv[1])
-source = pathlib.Path(mercer.__file__).resolve()
-assert "site-packages" in source.parts, f"{source} is not the installed copy"
-assert importlib.metadata.version("mercer") == mercer.__version__
-assert (source.parent / "py.typed").exists()
-
-blocks = re.findall(r"^```python\n(.*?)^```", (files / "README.md").read_text(encoding="utf-8"), re.S | re.M)
-session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README.md", None, 0)
-flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-assert doctest.DocTestRunner(optionflags=flags).run(session).failed == 0
-
-for stored in sorted(files.glob("*-0.*.zip")):
-    model = mercer.load(stored)
-    print(f"    {stored.name}: {type(model).__name__}")
-
-from sklearn.datasets import load_diabetes
-load_diabetes(as_frame=True).frame.to_csv(files / "diabetes.csv", index=False)
-command = str(pathlib.Path(sys.executable).parent / "mercer")
-subprocess.run([command, "fit", "diabetes.csv", "--target", "target", "--quiet"], cwd=files, check=True)
-subprocess.run([command, "predict", "diabetes.mercer", "diabetes.csv", "--out", "p.csv"], cwd=files, check=True, stdout=subprocess.DEVNULL)
-assert len((files / "p.csv").read_text().splitlines()) == 443
-"""
 
 
 def run(*command: object, **options: object) -> None:
@@ -52,7 +26,12 @@ def run(*command: object, **options: object) -> None:
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    print(done.stdout if "newcomer.py" in str(command) else "", end="", flush=True)
+
+
+def starts(interpreter: str) -> bool:
+    """Whether there is such an interpreter."""
+    found = shutil.which(interpreter)
+    return found is not None and not subprocess.run([found, "-V"], capture_output=True).returncode
 
 
 def environment(python: str, folder: Path) -> Path:
@@ -109,18 +88,17 @@ def main() -> None:
         trials += [(wanted[0], sdist, ()), (wanted[0], wheel, lowest)]
         for number, (version, archive, limits) in enumerate(trials):
             what = f"Python {version}, {archive.suffix[1:]}{', lowest versions' if limits else ''}"
-            interpreter = shutil.which(f"python{version}")
-            if interpreter is None:
+            interpreter = f"python{version}"
+            if not starts(interpreter):
                 print(f"{what}: no such interpreter here, left out")
                 continue
             files = folder / f"user-{number}"
             files.mkdir()
             for each in (ROOT / "README.md", *(ROOT / "tests" / "io" / "files").iterdir()):
                 shutil.copy(each, files)
-            (files / "newcomer.py").write_text(NEWCOMER, encoding="utf-8")
             python = environment(interpreter, folder / f"env-{number}")
             run(python, "-m", "pip", "install", "--quiet", *limits, f"{archive}[table]")
-            run(python, files / "newcomer.py", files, cwd=files)
+            run(python, ROOT / "scripts" / "newcomer.py", files, cwd=files)
             print(f"{what}: works", flush=True)
             shutil.rmtree(folder / f"env-{number}")
 

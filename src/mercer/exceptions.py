@@ -26,6 +26,10 @@ class DenseWarning(MercerWarning):
     """A method needs a whole kernel matrix that was meant to be computed piece by piece."""
 
 
+class DeviceWarning(MercerWarning):
+    """Something was computed on the processor, although a device was asked for."""
+
+
 class BoundWarning(MercerWarning):
     """A search for hyper-parameters ended on a bound of one of them."""
 
@@ -60,6 +64,10 @@ class UnresolvedError(ValueError):
 
 class MemoryPlanError(MemoryError):
     """An array that does not fit the memory budget of the plan."""
+
+
+class DeviceError(RuntimeError):
+    """A device that is not there, or that has no room."""
 
 
 class FileFormatError(ValueError):

@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy(
     FLAT,
     {
         "algebra": "CenteredGram ScaledGram ShiftedGram SumGram",
+        "device.gram": "DeviceGram",
         "packed": "PackedGram",
         "products": "ProductGram",
         "stored": "DenseGram KernelGram LowRankGram TiledGram",

@@ -38,6 +38,8 @@ class ImplicitGram(Gram):
         Some of them, from which samples are taken that stand for all.
     workers : int, optional
         The number of threads.
+    device : str
+        Where values at landmarks are computed, and multiplied with.
 
     Examples
     --------
@@ -55,10 +57,17 @@ class ImplicitGram(Gram):
     streamed = True
 
     def __init__(
-        self, kernel: Kernel, chunks: Chunks, few: Data, *, workers: int | None = None
+        self,
+        kernel: Kernel,
+        chunks: Chunks,
+        few: Data,
+        *,
+        workers: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.kernel, self.chunks, self.few, self.workers = kernel, chunks, few, workers
-        self.columns, self.factor = columns_of(kernel, few)
+        self.columns, self.factor = columns_of(kernel, few, device)
+        self.device = self.columns.device
         self.dtype = np.dtype(np.float64)
 
     @property
@@ -172,11 +181,11 @@ class FewSpan(SampleSpan):
         return self.whole.moments(sample_weight)
 
 
-def columns_of(kernel: Any, few: Data) -> tuple[Columns, np.ndarray | None]:
+def columns_of(kernel: Any, few: Data, device: str = "cpu") -> tuple[Columns, np.ndarray | None]:
     """What samples are compared with, and the factor that makes features of it."""
     if isinstance(kernel, Nystrom):
         basis = kernel._basis()
-        return Centres(kernel.kernel, take(kernel.reference, basis.kept)), basis.factor
+        return Centres(kernel.kernel, take(kernel.reference, basis.kept), device), basis.factor
     return FeatureColumns(kernel, int(kernel.n_features(kernel.prepare(few)))), None
 
 

@@ -16,10 +16,13 @@ from ..data import Data, length, take
 from ..engine.durations import parse_duration
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
-from ..kernels.approximate.rules import Approximated, FeatureRule
+from ..kernels.approximate.rules import Approximated, FeatureRule, Landmarks
 from ..kernels.base import Kernel
-from ..params import Params, one_of, parameter, show
+from ..params import Params, parameter, show
 from .base import Gram
+from .device.gram import DeviceGram
+from .device.tiles import computes
+from .device.torch_ import HOST, is_device
 from .implicit import ImplicitGram
 from .stored import DenseGram, LowRankGram, TiledGram
 from .tiles import cores, in_flight
@@ -89,8 +92,12 @@ class Plan(Params):
     features : RandomFourier, TensorSketch, Hashing or Landmarks, optional
         Replace a kernel with more features than this rule gives by its approximation through
         these, in place of ``rank``.
-    device : {"cpu"}
-        Where the computation runs.
+    device : str
+        Where kernel values and products are computed: ``"cpu"``, or a GPU of PyTorch (the extra
+        ``gpu``), ``"cuda"`` or ``"cuda:1"``. Kernels that state a formula of distances or inner
+        products are computed there tile by tile, and through landmarks if ``rank`` says so; others
+        on the processor, with a warning. ``"torch-cpu"`` is the same code on the processor, to try
+        it out.
     budget : float or str, optional
         The time that a fit may take, in seconds or as ``"10 min"``. Models then try themselves out
         on a few samples (:func:`mercer.models.forecast`, some seconds), and go the fastest way
@@ -112,7 +119,7 @@ class Plan(Params):
     memory: float | str | None = parameter(None, check=_memory)
     workers: int | None = parameter(None, check=_workers)
     storage: str | type[Gram] = parameter("auto", check=_storage)
-    device: str = one_of("cpu", "cpu")
+    device: str = parameter("cpu", check=is_device)
     rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))
     features: FeatureRule | None = parameter(
         None,
@@ -161,6 +168,8 @@ class Plan(Params):
             few: Any = self.through(kernel).resolve(X)
             kernel, P = few, few.extend(P)
         gram = chosen(kernel, P, workers=self.workers)
+        if chosen is DeviceGram:
+            gram.device = self.device
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
         gram.limit, gram.workers = self.limit, self.workers
@@ -189,10 +198,21 @@ class Plan(Params):
             return True
         if self.few is None or self.storage != "auto":
             return False
-        if isinstance(X, np.memmap):
+        if isinstance(X, np.memmap) or self.device_for(kernel, X) != HOST:
             return True
         nbytes = self._bytes_of_features(X)
         return nbytes > _TINY and nbytes > self.room
+
+    def device_for(self, kernel: Any, X: Data) -> str:
+        """Where values of this kernel, or of the one that landmarks stand for, are computed."""
+        if self.device == HOST:
+            return HOST
+        inner = kernel.kernel if isinstance(kernel, Nystrom) else kernel
+        inner, why = inner.resolve(X), None
+        if self.features is not None and not isinstance(self.features, Landmarks):
+            why = f"{show(self.features)} are not landmarks"
+        first = inner.prepare(take(X, slice(0, 1)))
+        return self.device if computes(self.device, inner, first, why) else HOST
 
     def _bytes_of_features(self, X: Data) -> float:
         """What features take that are stored, with a copy that solvers make of them."""
@@ -212,7 +232,8 @@ class Plan(Params):
                 f"{'very many' if kernel.n_features(P) else 'none'}; give the plan a rank, such "
                 f"as Plan(rank=1000), or features."
             )
-        gram = ImplicitGram(kernel, chunks, some, workers=self.workers)
+        device = self.device_for(kernel, some)
+        gram = ImplicitGram(kernel, chunks, some, workers=self.workers, device=device)
         gram.limit = self.limit
         return gram
 
@@ -276,6 +297,9 @@ class Plan(Params):
         if self._approximates(kernel, P):
             return LowRankGram, f"LowRankGram: asked for by {asked}: {self._through()}."
         count = kernel.n_features(P)
+        here = self.device == HOST or self.storage != "auto" or kernel.features_pay(P)
+        if not here and computes(self.device, kernel, take(P, slice(0, 1))):
+            return DeviceGram, f"DeviceGram: K is computed on {self.device} tile by tile."
         if self.storage == "lowrank" and count is None:
             raise ValueError(
                 f'storage="lowrank", but {kernel!r} has no finite feature map; give the plan a '

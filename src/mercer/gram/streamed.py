@@ -34,6 +34,7 @@ class Columns(ABC):
 
     kernel: Kernel
     size: int  # M
+    device: str = "cpu"
 
     @abstractmethod
     def blocks(self, X: Data, dtype: Any = None) -> Block:
@@ -47,15 +48,20 @@ class Columns(ABC):
 
 @dataclass
 class Centres(Columns):
-    """The values k(x, z) at M centres z."""
+    """The values k(x, z) at M centres z, computed on a device."""
 
     kernel: Kernel
     Z: Data  # as they were given
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         self.size = length(self.Z)
 
     def blocks(self, X: Data, dtype: Any = None) -> Block:
+        if self.device != "cpu":
+            from .device.passes import device_block
+
+            return device_block(self, X, dtype)
         P, Q = (self.kernel.prepare(in_double(part, dtype)) for part in (X, self.Z))
         parts = slices(self.size, TILE)
         return self._exponential(P, Q, dtype) or _pieces(self.kernel.tiles(P, Q), parts)
@@ -129,6 +135,10 @@ class Pass:
 
     def __call__(self, chunk: Chunk) -> Sums:
         """K' U, then the other sums."""
+        if self.columns.device != "cpu":
+            from .device.passes import device_pass
+
+            return device_pass(self, chunk)
         n, m = len(chunk), self.columns.size
         block = self.columns.blocks(chunk.X, self.dtype)
         strips = slices(n, max(64, min(_STRIP // max(m, 1), -(-n // _GROUPS))))

@@ -118,7 +118,9 @@ class KeepsSamples:
             chunks = ArrayChunks(X)
         f = self._function(self.dual_coef_)
         if isinstance(self.kernel_, Nystrom) and not self._has_all:
-            return StreamedGram(Centres(f.kernel, f.points), chunks, self.gram_.workers) @ f.coef
+            device = (self.plan or Plan()).device_for(f.kernel, f.points)
+            centres = Centres(f.kernel, f.points, device)
+            return StreamedGram(centres, chunks, self.gram_.workers) @ f.coef
         return np.concatenate(list(chunks.map(Crossed(self.gram_, self.dual_coef_))))
 
     def _function(self, coef: np.ndarray) -> RKHSFunction:

@@ -1,0 +1,1 @@
+"""Gram operators on a device of PyTorch: a formula, tiles of it, products."""

@@ -1,0 +1,166 @@
+"""K on a device: computed tile by tile in every product, never stored."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...data import Data, Rows
+from ...engine.threads import go_on
+from ..base import Gram
+from ..stored import TiledGram
+from ..tiles import diagonal, slices
+from .tiles import DeviceTiles
+from .torch_ import get, import_torch, put, within_memory
+
+_SIDE = 16384  # columns of a tile, at most
+
+
+class DeviceGram(TiledGram):
+    """A kernel matrix whose tiles and products are computed on a device of PyTorch.
+
+    Vectors go there and come back as arrays, so that solvers need not know. Tiles are in the
+    precision of the samples, or the one that a solver asks for (:meth:`products`); their products
+    are added up in double precision.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One that states its formula; resolved.
+    X, Y : prepared samples
+        Of the rows, and of the columns.
+    device : str
+        The name of the device: "cuda", "cuda:1", or "torch-cpu" for PyTorch on the processor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, Plan
+    >>> X = np.linspace(0, 1, 1000)[:, None]
+    >>> K = Plan(device="torch-cpu").gram(Gaussian(0.1), X)  # doctest: +SKIP
+    >>> np.allclose(K @ np.ones(1000), Gaussian(0.1)(X).sum(axis=1))  # doctest: +SKIP
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any,
+        X: Data,
+        Y: Data | None = None,
+        *,
+        workers: int | None = None,
+        device: str = "cuda",
+        precision: Any = None,
+    ) -> None:
+        super().__init__(kernel, X, Y, workers=workers)
+        self.device, self.precision = device, precision
+
+    @property
+    def storage(self) -> str:  # type: ignore[override]
+        """Where K is, in words."""
+        return f"computed on {self.device} tile by tile, never stored"
+
+    @cached_property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return np.dtype(self.precision or super().dtype)
+
+    @cached_property
+    def _tiles(self) -> DeviceTiles:
+        rows: Any = self.kernel.formula(self.X)
+        cols: Any = rows if self.symmetric else self.kernel.formula(self.Y)
+        return DeviceTiles(rows, cols, self.device, self.dtype)
+
+    @cached_property
+    def _exact(self) -> np.ndarray:
+        return diagonal(self.kernel, self.X)
+
+    def _matmul(self, V: np.ndarray) -> np.ndarray:
+        V = np.asarray(V, dtype=np.float64)
+        largest = np.abs(V).max(axis=0, initial=0.0)
+        unit = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))  # rounds nothing
+        scaled = put(V / unit, self.device, self.dtype)
+
+        def work(size: int) -> np.ndarray:
+            return get(self._symmetric(scaled, size) if self.symmetric else self._of(scaled, size))
+
+        return within_memory(work, self.device, self.dtype.itemsize) * unit
+
+    def _of(self, V: Any, size: int) -> Any:
+        """K V of two samples."""
+        out = self._zeros(self.shape[0], V)
+        cols = slices(self.shape[1], min(_SIDE, max(self.shape[1], 1)))
+        for r in slices(self.shape[0], max(size // _SIDE, 1)):
+            for c in cols:
+                go_on()
+                out[r] += self._tiles(r, c) @ V[c]
+        return out
+
+    def _symmetric(self, V: Any, size: int) -> Any:
+        """K V of one sample: tiles of the upper triangle, each used twice."""
+        out = self._zeros(self.shape[0], V)
+        exact = put(self._exact, self.device, self.dtype)
+        parts = slices(self.shape[0], max(int(np.sqrt(size)), 1))
+        for i, r in enumerate(parts):
+            for c in parts[i:]:
+                go_on()
+                tile = self._tiles(r, c)
+                if r == c:
+                    tile.diagonal().copy_(exact[r])
+                else:
+                    out[c] += tile.T @ V[r]
+                out[r] += tile @ V[c]
+        return out
+
+    def _zeros(self, n: int, V: Any) -> Any:
+        torch = import_torch(self.device)
+        return torch.zeros((n, V.shape[1]), dtype=torch.float64, device=V.device)
+
+    def block(self, rows: Rows, cols: Rows) -> np.ndarray:
+        i, j = np.arange(self.shape[0])[rows], np.arange(self.shape[1])[cols]
+        out = np.empty((len(i), len(j)), self.dtype)
+        columns = put(j, self.device)
+
+        def work(size: int) -> None:
+            for some in slices(len(i), max(size // max(len(j), 1), 1)):
+                go_on()
+                out[some] = get(self._tiles(put(i[some], self.device), columns))
+                if self.symmetric:
+                    r, c = np.nonzero(i[some, None] == j)
+                    out[some][r, c] = self._exact[j[c]]
+
+        within_memory(work, self.device, self.dtype.itemsize)
+        return out
+
+    def normal(self, V: np.ndarray) -> np.ndarray:
+        V = np.asarray(V, dtype=np.float64)
+        W = put(V[:, None] if V.ndim == 1 else V, self.device, self.dtype)
+
+        def work(size: int) -> np.ndarray:
+            total = self._zeros(self.shape[1], W)
+            for rows in slices(self.shape[0], max(size // max(self.shape[1], 1), 1)):
+                go_on()
+                strip = self._tiles(rows, slice(0, self.shape[1]))
+                total += strip.T @ (strip @ W)
+            return get(total)
+
+        product = within_memory(work, self.device, self.dtype.itemsize)
+        return product[:, 0] if V.ndim == 1 else product
+
+    def products(self, dtype: Any, room: float = 0.0) -> Gram:
+        same = self._as(DeviceGram)
+        same.precision = np.dtype(dtype)
+        return same
+
+    def cross(self, X_new: Data) -> Gram:
+        P = self.kernel.prepare(X_new)
+        return DeviceGram(self.kernel, P, self.X, workers=self.workers, device=self.device)
+
+    def _as(self, form: Any, X: Data | None = None) -> Any:
+        same = super()._as(form, X)
+        same.device = self.device
+        return same
+
+    def to_dense(self) -> np.ndarray:
+        return self.block(slice(None), slice(None))

@@ -133,7 +133,8 @@ def _check_counts(model: Any) -> None:
         else:
             known = length(model.support_vectors_) == total
         k = len(support) if hasattr(model, "classes_") else 2  # then there is one function
-        functions = len(model.dual_coef_) == k - 1 and len(model.intercept_) == k * (k - 1) // 2
+        rows, machines = (k, k) if getattr(model, "_each", False) else (k - 1, k * (k - 1) // 2)
+        functions = len(model.dual_coef_) == rows and len(model.intercept_) == machines
         known = known and functions and k == len(getattr(model, "classes_", (0, 1)))
         if np.min(support) < 0 or np.sum(support) != total or not known:
             raise Unreadable("holds a machine whose support vectors are not as many as it says.")

@@ -14,7 +14,6 @@ from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.named import as_loss
 from ..params import copy_params
-from ..rkhs.function import RKHSFunction
 from ..solvers.dual import ON_FEATURES
 from ..solvers.held_out import leave_one_out
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
@@ -55,12 +54,6 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
 
     _targets: Any  # of all samples, if these are kept
     _weights: Any
-
-    @property
-    def rkhs_function_(self) -> RKHSFunction:
-        """The fitted function, without the intercept, as an element of H_k."""
-        check_is_fitted(self)
-        return self._function(self.dual_coef_)
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_parameters(self) -> None:

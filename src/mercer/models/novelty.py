@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -44,6 +44,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         The certificate, of the problem with upper bounds 1 and the sum nu n: its primal is
         ||f||² / 2 - nu n rho + sum_i max(0, rho - f(x_i)).
 
+    rkhs_function_ : RKHSFunction
+        f as an element of H_k.
+
     Examples
     --------
     >>> import numpy as np
@@ -82,7 +85,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         solution = self._solve(K, problem)
         exact = K.dtype == np.float64 and getattr(X, "dtype", None) != np.float32
         rho = self._edge(K, problem, solution, exact)
-        self._certify([report_of(problem, solution, [rho], -rho)], [solution.trouble])
+        report = replace(report_of(problem, solution, [rho], -rho), rho=rho)
+        self._certify([report], [solution.trouble])
         support = np.flatnonzero(solution.beta)
         self.dual_coef_ = solution.beta[None, support]
         self.offset_ = np.array([rho])

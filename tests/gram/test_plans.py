@@ -41,6 +41,7 @@ MODELS = {
     "LSSVR": ({"kernel": K}, y),
     "LearnedPreImage": ({"kernel": K}, X),
     "MultiOutputKernelRidge": ({"kernel": K}, np.column_stack([y, y**2])),
+    "MultipleKernelMachine": ({"kernels": [K, Gaussian(3.0)]}, y),
     "NuSVC": ({"kernel": K, "nu": 0.3}, y > 0),
     "NuSVR": ({"kernel": K}, y),
     "OneClassSVM": ({"kernel": K}, None),

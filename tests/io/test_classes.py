@@ -28,6 +28,7 @@ REGRESSION = {
     "KernelRidgeCV": mercer.KernelRidgeCV([0.1, 1.0], kernel=Gaussian()),
     "LSSVR": mercer.LSSVR(),
     "MultiOutputKernelRidge": mercer.MultiOutputKernelRidge(0.1, kernel=Gaussian()),
+    "MultipleKernelMachine": mercer.MultipleKernelMachine(),
     "NuSVR": mercer.NuSVR(),
     "OnlineKernelMachine": mercer.OnlineKernelMachine(Gaussian(), "huber", budget=10),
     "SVR": mercer.SVR(),

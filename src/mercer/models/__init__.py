@@ -18,6 +18,7 @@ FLAT = {
     "lssvm": "LSSVC LSSVR",
     "machine": "KernelMachine",
     "multioutput": "MultiOutputKernelRidge",
+    "multiple": "MultipleKernelMachine",
     "novelty": "OneClassSVM",
     "online": "OnlineKernelMachine",
     "online_novelty": "OnlineOneClassSVM",

@@ -190,8 +190,56 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         )
 
 
+class LossMachine(ByLoss, RepresenterMachine):
+    """Those whose loss is a parameter."""
+
+    saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
+    solver: str
+
+    def _read(self, X: Data, y: Any, sample_weight: Any) -> Data:
+        """Samples; loss, targets and weights are kept."""
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
+        self.loss_ = copy_params(as_loss(self.loss))
+        kind = self.loss_.targets
+        if self.solver == "newton" and not self.loss_.smooth:
+            raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
+        if kind in ("sign", "classes"):
+            X, self._targets, weights = self._check_labels(X, y, sample_weight)
+        else:
+            X, self._targets = self._check_fit(X, y)
+            weights = None
+            if self._targets is not None:
+                weights = check_weights(sample_weight, self._targets)
+                self.loss_.check_targets(self._targets, weights, self.fit_intercept)
+        self._weights = weights
+        return X
+
+    def leave_one_out(self) -> np.ndarray:
+        """f(x_i) + b at each training sample by the model trained on all the others.
+
+        Exact for the squared loss. For other smooth losses this is one Newton step from the fit on
+        all samples (:mod:`mercer.solvers.held_out`): close where no sample matters much.
+        """
+        self._need_each()
+        return self._two_sided(self._leave_one_out(self.loss_, self._columns()))
+
+    def _is_joint(self, classes: int) -> bool:
+        return self.loss_.targets == "classes"
+
+    def _columns(self) -> list[Any]:
+        """The targets of each problem: signs of one class against the rest, if there are many."""
+        if self.loss_.targets != "sign":
+            return [self._targets]
+        k = len(self.classes_)
+        ones = [1] if k == 2 else range(k)
+        if self._targets is None:  # they come with the samples
+            return [None for _ in ones]
+        return [np.where(self._targets == one, 1.0, -1.0) for one in ones]
+
+
 @dataclass(eq=False, repr=False)
-class KernelMachine(ByLoss, Watched, RepresenterMachine):
+class KernelMachine(Watched, LossMachine):
     r"""Learning with any loss and the norm of an RKHS.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i L(y_i, f(x_i) + b)
@@ -280,52 +328,13 @@ class KernelMachine(ByLoss, Watched, RepresenterMachine):
     max_iter: int | None = None
     plan: Plan | None = None
 
-    saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
-
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets or labels y, and weights.
 
         X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
         """
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
-        self.loss_ = copy_params(as_loss(self.loss))
-        kind = self.loss_.targets
-        if self.solver == "newton" and not self.loss_.smooth:
-            raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
-        X = self._chunks(X, y, sample_weight)
-        if kind in ("sign", "classes"):
-            X, self._targets, weights = self._check_labels(X, y, sample_weight)
-        else:
-            X, self._targets = self._check_fit(X, y)
-            weights = None
-            if self._targets is not None:
-                weights = check_weights(sample_weight, self._targets)
-                self.loss_.check_targets(self._targets, weights, self.fit_intercept)
-        self._weights = weights
+        X = self._read(self._chunks(X, y, sample_weight), y, sample_weight)
         self._make_gram(X, self.loss_, self.solver)
-        self._keep(self._solve_all([self.loss_], self._columns(), weights, self.solver))
+        self._keep(self._solve_all([self.loss_], self._columns(), self._weights, self.solver))
         return self
-
-    def leave_one_out(self) -> np.ndarray:
-        """f(x_i) + b at each training sample by the model trained on all the others.
-
-        Exact for the squared loss. For other smooth losses this is one Newton step from the fit on
-        all samples (:mod:`mercer.solvers.held_out`): close where no sample matters much.
-        """
-        self._need_each()
-        return self._two_sided(self._leave_one_out(self.loss_, self._columns()))
-
-    def _is_joint(self, classes: int) -> bool:
-        return self.loss_.targets == "classes"
-
-    def _columns(self) -> list[Any]:
-        """The targets of each problem: signs of one class against the rest, if there are many."""
-        if self.loss_.targets != "sign":
-            return [self._targets]
-        k = len(self.classes_)
-        ones = [1] if k == 2 else range(k)
-        if self._targets is None:  # they come with the samples
-            return [None for _ in ones]
-        return [np.where(self._targets == one, 1.0, -1.0) for one in ones]

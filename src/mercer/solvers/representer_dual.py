@@ -75,6 +75,8 @@ def solve_by_dual(
     """Coefficients, intercept and steps of the decomposition, for any K."""
     box, ridge = _box(problem, "dual")
     n, spare = len(box), 0 if problem.intercept else 2
+    if problem.start is not None and problem.intercept:
+        box.start = np.clip(problem.start[0][:, 0], box.lower, box.upper)
     if spare:  # two samples that k does not see take up any sum, at no cost: no intercept is left
         box = BoxProblem(
             np.append(box.target, [box.epsilon, -box.epsilon]),

@@ -10,6 +10,7 @@ from mercer import Gaussian, KernelRidge, Linear, Spectrum, load, save
 from mercer.kernels.algebra.operator_valued import OperatorKernel
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
+from mercer.losses.penalties import Penalty
 from mercer.testing import check_psd
 
 RNG = np.random.default_rng(3)
@@ -113,7 +114,7 @@ def assert_same(found, model, X):
 
 def test_no_class_is_forgotten():
     public = {name: getattr(mercer, name) for name in mercer.__all__}
-    simple = (Kernel, Loss, OperatorKernel)  # hold parameters, and nothing else
+    simple = (Kernel, Loss, OperatorKernel, Penalty)  # hold parameters, and nothing else
     classes = {n for n, c in public.items() if inspect.isclass(c) and not issubclass(c, simple)}
     assert classes <= {*REGRESSION, *CLASSIFICATION, *OTHERS, *RESULTS, *NEVER}
 

@@ -13,9 +13,11 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.named import as_loss
+from ..losses.penalties import Penalty
 from ..params import copy_params
 from ..solvers.dual import ON_FEATURES
 from ..solvers.held_out import leave_one_out
+from ..solvers.penalised import solve_penalised
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
 from .by_loss import ByLoss
 from .common import (
@@ -275,6 +277,11 @@ class KernelMachine(Watched, LossMachine):
         for ``"coordinate"`` the largest duality gap, as a part of the objective.
     max_iter : int, optional
         Most steps of the solver.
+    penalty : Penalty, optional
+        alpha r(||f||) in place of alpha ||f||^2 / 2, for a convex and strictly increasing r:
+        :class:`~mercer.losses.NormPower`, your own, or the constraint ||f|| <= R,
+        ``NormBall(R)``. Several classes have it for each machine. Some ten problems with the
+        squared norm are solved (:mod:`mercer.solvers.penalised`).
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
@@ -300,7 +307,8 @@ class KernelMachine(Watched, LossMachine):
     rkhs_function_ : RKHSFunction
         f as an element of H_k.
     solution_ : MachineSolution
-        The certificate: violation, duality gap, method, seconds.
+        The certificate: violation, duality gap, method, seconds; with a ``penalty`` also the norm
+        of f and the multiplier lambda for which f solves the problem with lambda ||f||^2 / 2.
 
     Examples
     --------
@@ -326,6 +334,7 @@ class KernelMachine(Watched, LossMachine):
     solver: str = "auto"
     tol: float = 1e-5
     max_iter: int | None = None
+    penalty: Any = None
     plan: Plan | None = None
 
     @all_or_nothing
@@ -334,7 +343,37 @@ class KernelMachine(Watched, LossMachine):
 
         X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
         """
+        if not (self.penalty is None or isinstance(self.penalty, Penalty)):
+            raise ValueError(
+                f"penalty must be None, for the squared norm, or a mercer.losses.Penalty such as "
+                f"NormBall(2.0), got {self.penalty!r}."
+            )
         X = self._read(self._chunks(X, y, sample_weight), y, sample_weight)
         self._make_gram(X, self.loss_, self.solver)
+        if self.penalty is not None and self.gram_.streamed:
+            raise ValueError(
+                "penalty must be None for features that are streamed; give the plan more memory."
+            )
         self._keep(self._solve_all([self.loss_], self._columns(), self._weights, self.solver))
         return self
+
+    def _solve(
+        self, loss: Loss, y: np.ndarray, weights: np.ndarray | None, solver: str = "auto"
+    ) -> MachineSolution:
+        if self.penalty is None:
+            return super()._solve(loss, y, weights, solver)
+        solution = solve_penalised(
+            self.gram_, y, loss, float(self.alpha), self.penalty, weights,
+            intercept=self.fit_intercept, solver=solver, tol=self.tol, max_iter=self.max_iter,
+        )  # fmt: skip
+        solution.warn()
+        return solution
+
+    def leave_one_out(self) -> np.ndarray:
+        """As for all machines, where the penalty is the squared norm."""
+        if self.penalty is not None:
+            raise ValueError(
+                "leave_one_out() is known for the squared norm, penalty=None; for others use "
+                "sklearn.model_selection.cross_val_predict."
+            )
+        return super().leave_one_out()

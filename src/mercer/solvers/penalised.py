@@ -7,7 +7,8 @@ Where r has a slope, f also solves the problem with the penalty :math:`\lambda \
 with lambda, and lambda t rises, so that for convex r there is one such lambda. The dual value of
 the same coefficients c,
 
-.. math:: -\sum_i w_i L^*(y_i, u_i) - \alpha r^*(\lambda t / \alpha), \qquad u_i = -\lambda c_i / w_i,
+.. math:: -\sum_i w_i L^*(y_i, u_i) - \alpha r^*(\lambda t / \alpha), \qquad
+          u_i = -\lambda c_i / w_i,
 
 is a lower bound of the objective, which proves how good f is. The constraint \|f\| <= R is the
 case of an r that is 0 up to R.

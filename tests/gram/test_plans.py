@@ -35,6 +35,7 @@ MODELS = {
     "KernelKMeans": ({"n_clusters": 2, "random_state": 0}, None),
     "KernelPCA": ({"kernel": K, "n_components": 2}, None),
     "KernelQuantileRegressor": ({"kernel": K}, y),
+    "KernelRanker": ({"kernel": K}, y),
     "KernelRidge": ({"kernel": K}, y),
     "KernelRidgeCV": ({"kernel": K}, y),
     "LSSVC": ({"kernel": K}, y > 0),

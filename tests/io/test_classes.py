@@ -25,6 +25,7 @@ REGRESSION = {
     "GaussianProcessRegressor": mercer.GaussianProcessRegressor(),
     "KernelMachine": mercer.KernelMachine(Gaussian(), mercer.Huber(0.2)),
     "KernelQuantileRegressor": mercer.KernelQuantileRegressor([0.2, 0.8]),
+    "KernelRanker": mercer.KernelRanker(kernel=Gaussian()),
     "KernelRidge": KernelRidge(kernel=Gaussian("median")),
     "KernelRidgeCV": mercer.KernelRidgeCV([0.1, 1.0], kernel=Gaussian()),
     "LSSVR": mercer.LSSVR(),

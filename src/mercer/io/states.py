@@ -18,6 +18,7 @@ from .codecs.kinds import Unreadable
 _REGRESSION = {"X_fit_": "n", "dual_coef_": "n t?"}
 _SHAPES: dict[str, dict[str, str]] = {
     "KernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
+    "KernelRanker": {"X_fit_": "n", "dual_coef_": "n"},
     "LearnedPreImage": {"X_fit_": "n", "dual_coef_": "n t", "mean_": "t"},
     "GaussianProcessRegressor": {
         "X_train_": "n",

@@ -25,6 +25,7 @@ FLAT = {
     "pca": "KernelPCA",
     "preimage": "LearnedPreImage",
     "quantile": "KernelQuantileRegressor",
+    "ranking": "KernelRanker",
     "ridge": "KernelRidge",
     "ridge_cv": "KernelRidgeCV",
     "semiparametric": "SemiparametricRidge",

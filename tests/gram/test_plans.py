@@ -34,6 +34,7 @@ MODELS = {
     "KernelMachine": ({"kernel": K}, y),
     "KernelKMeans": ({"n_clusters": 2, "random_state": 0}, None),
     "KernelPCA": ({"kernel": K, "n_components": 2}, None),
+    "KernelExpectileRegressor": ({"kernel": K}, y),
     "KernelQuantileRegressor": ({"kernel": K}, y),
     "KernelRanker": ({"kernel": K}, y),
     "KernelRidge": ({"kernel": K}, y),

@@ -24,6 +24,7 @@ REGRESSION = {
     "ConformalRegressor": mercer.ConformalRegressor(KernelRidge(kernel=Gaussian())),
     "GaussianProcessRegressor": mercer.GaussianProcessRegressor(),
     "KernelMachine": mercer.KernelMachine(Gaussian(), mercer.Huber(0.2)),
+    "KernelExpectileRegressor": mercer.KernelExpectileRegressor([0.2, 0.8]),
     "KernelQuantileRegressor": mercer.KernelQuantileRegressor([0.2, 0.8]),
     "KernelRanker": mercer.KernelRanker(kernel=Gaussian()),
     "KernelRidge": KernelRidge(kernel=Gaussian("median")),

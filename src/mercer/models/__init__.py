@@ -24,7 +24,7 @@ FLAT = {
     "online_novelty": "OnlineOneClassSVM",
     "pca": "KernelPCA",
     "preimage": "LearnedPreImage",
-    "quantile": "KernelQuantileRegressor",
+    "quantile": "KernelExpectileRegressor KernelQuantileRegressor",
     "ranking": "KernelRanker",
     "ridge": "KernelRidge",
     "ridge_cv": "KernelRidgeCV",

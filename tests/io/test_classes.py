@@ -41,6 +41,7 @@ REGRESSION = {
 }
 CLASSIFICATION = {
     "GaussianProcessClassifier": mercer.GaussianProcessClassifier(),
+    "KernelFisherDiscriminant": mercer.KernelFisherDiscriminant(),
     "KernelLogisticRegression": mercer.KernelLogisticRegression(),
     "LSSVC": mercer.LSSVC(),
     "NuSVC": mercer.NuSVC(nu=0.3),
@@ -55,6 +56,7 @@ OTHERS = {
     "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),
     "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
+    "SVDD": lambda: mercer.SVDD().fit(X),
     "SpectralClustering": lambda: mercer.SpectralClustering(2, random_state=0).fit(X),
     "OnlineOneClassSVM": lambda: mercer.OnlineOneClassSVM(budget=10).fit(X),
 }

@@ -18,6 +18,15 @@ from .codecs.kinds import Unreadable
 _REGRESSION = {"X_fit_": "n", "dual_coef_": "n t?"}
 _SHAPES: dict[str, dict[str, str]] = {
     "KernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
+    "KernelFisherDiscriminant": {
+        "X_fit_": "n",
+        "dual_coef_": "n q",
+        "ratios_": "q",
+        "means_": "k q",
+        "_centre": "q",
+        "priors_": "k",
+        "classes_": "k",
+    },
     "KernelRanker": {"X_fit_": "n", "dual_coef_": "n"},
     "LearnedPreImage": {"X_fit_": "n", "dual_coef_": "n t", "mean_": "t"},
     "GaussianProcessRegressor": {

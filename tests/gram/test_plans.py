@@ -15,6 +15,7 @@ SENTENCE = "Memory and threads to use, and how K is stored"
 WITHOUT = {  # no kernel matrix of their own
     "CCA",  # linear
     "ConformalRegressor",  # that of the regressor inside, which has a plan
+    "KernelICA",  # a grid of numbers
     "OnlineKernelMachine",  # a few samples at a time
     "OnlineOneClassSVM",
 }

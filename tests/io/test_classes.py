@@ -53,6 +53,7 @@ OTHERS = {
     "KernelCCA": lambda: mercer.KernelCCA(1).fit(*VIEWS),
     "KernelCCACV": lambda: mercer.KernelCCACV(1).fit(*VIEWS),
     "KernelKMeans": lambda: mercer.KernelKMeans(2, kernel=Gaussian(), random_state=0).fit(X),
+    "KernelICA": lambda: mercer.KernelICA(random_state=0).fit(X),
     "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),
     "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),

@@ -27,6 +27,7 @@ _SHAPES: dict[str, dict[str, str]] = {
         "priors_": "k",
         "classes_": "k",
     },
+    "KernelICA": {"components_": "q d", "mixing_": "d q", "mean_": "d"},
     "KernelRanker": {"X_fit_": "n", "dual_coef_": "n"},
     "LearnedPreImage": {"X_fit_": "n", "dual_coef_": "n t", "mean_": "t"},
     "GaussianProcessRegressor": {

@@ -14,6 +14,7 @@ FLAT = {
     "discriminant": "KernelFisherDiscriminant",
     "gp": "GaussianProcessRegressor",
     "gp_classifier": "GaussianProcessClassifier",
+    "ica": "KernelICA",
     "linear_cca": "CCA",
     "logistic": "KernelLogisticRegression",
     "lssvm": "LSSVC LSSVR",

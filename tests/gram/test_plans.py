@@ -15,6 +15,7 @@ SENTENCE = "Memory and threads to use, and how K is stored"
 WITHOUT = {  # no kernel matrix of their own
     "CCA",  # linear
     "ConformalRegressor",  # that of the regressor inside, which has a plan
+    "KernelICA",  # a grid of numbers
     "OnlineKernelMachine",  # a few samples at a time
     "OnlineOneClassSVM",
 }
@@ -30,21 +31,26 @@ MODELS = {
     "GaussianProcessRegressor": ({"kernel": K, "alpha": 0.1, "optimizer": None}, y),
     "KernelCCA": ({"kernels": K}, None),
     "KernelCCACV": ({"kernels": K, "cv": 3}, None),
+    "KernelFisherDiscriminant": ({"kernel": K}, y > 0),
     "KernelLogisticRegression": ({"kernel": K}, y > 0),
     "KernelMachine": ({"kernel": K}, y),
     "KernelKMeans": ({"n_clusters": 2, "random_state": 0}, None),
     "KernelPCA": ({"kernel": K, "n_components": 2}, None),
+    "KernelExpectileRegressor": ({"kernel": K}, y),
     "KernelQuantileRegressor": ({"kernel": K}, y),
+    "KernelRanker": ({"kernel": K}, y),
     "KernelRidge": ({"kernel": K}, y),
     "KernelRidgeCV": ({"kernel": K}, y),
     "LSSVC": ({"kernel": K}, y > 0),
     "LSSVR": ({"kernel": K}, y),
     "LearnedPreImage": ({"kernel": K}, X),
     "MultiOutputKernelRidge": ({"kernel": K}, np.column_stack([y, y**2])),
+    "MultipleKernelMachine": ({"kernels": [K, Gaussian(3.0)]}, y),
     "NuSVC": ({"kernel": K, "nu": 0.3}, y > 0),
     "NuSVR": ({"kernel": K}, y),
     "OneClassSVM": ({"kernel": K}, None),
     "SVC": ({"kernel": K}, y > 0),
+    "SVDD": ({"kernel": K}, None),
     "SpectralClustering": ({"n_clusters": 2, "random_state": 0}, None),
     "SVCCV": ({"kernel": K, "cv": 2, "random_state": 0}, y > 0),
     "SVR": ({"kernel": K}, y),

@@ -10,6 +10,7 @@ from mercer import Gaussian, KernelRidge, Linear, Spectrum, load, save
 from mercer.kernels.algebra.operator_valued import OperatorKernel
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
+from mercer.losses.penalties import Penalty
 from mercer.testing import check_psd
 
 RNG = np.random.default_rng(3)
@@ -23,11 +24,14 @@ REGRESSION = {
     "ConformalRegressor": mercer.ConformalRegressor(KernelRidge(kernel=Gaussian())),
     "GaussianProcessRegressor": mercer.GaussianProcessRegressor(),
     "KernelMachine": mercer.KernelMachine(Gaussian(), mercer.Huber(0.2)),
+    "KernelExpectileRegressor": mercer.KernelExpectileRegressor([0.2, 0.8]),
     "KernelQuantileRegressor": mercer.KernelQuantileRegressor([0.2, 0.8]),
+    "KernelRanker": mercer.KernelRanker(kernel=Gaussian()),
     "KernelRidge": KernelRidge(kernel=Gaussian("median")),
     "KernelRidgeCV": mercer.KernelRidgeCV([0.1, 1.0], kernel=Gaussian()),
     "LSSVR": mercer.LSSVR(),
     "MultiOutputKernelRidge": mercer.MultiOutputKernelRidge(0.1, kernel=Gaussian()),
+    "MultipleKernelMachine": mercer.MultipleKernelMachine(),
     "NuSVR": mercer.NuSVR(),
     "OnlineKernelMachine": mercer.OnlineKernelMachine(Gaussian(), "huber", budget=10),
     "SVR": mercer.SVR(),
@@ -37,6 +41,7 @@ REGRESSION = {
 }
 CLASSIFICATION = {
     "GaussianProcessClassifier": mercer.GaussianProcessClassifier(),
+    "KernelFisherDiscriminant": mercer.KernelFisherDiscriminant(),
     "KernelLogisticRegression": mercer.KernelLogisticRegression(),
     "LSSVC": mercer.LSSVC(),
     "NuSVC": mercer.NuSVC(nu=0.3),
@@ -48,9 +53,11 @@ OTHERS = {
     "KernelCCA": lambda: mercer.KernelCCA(1).fit(*VIEWS),
     "KernelCCACV": lambda: mercer.KernelCCACV(1).fit(*VIEWS),
     "KernelKMeans": lambda: mercer.KernelKMeans(2, kernel=Gaussian(), random_state=0).fit(X),
+    "KernelICA": lambda: mercer.KernelICA(random_state=0).fit(X),
     "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),
     "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
+    "SVDD": lambda: mercer.SVDD().fit(X),
     "SpectralClustering": lambda: mercer.SpectralClustering(2, random_state=0).fit(X),
     "OnlineOneClassSVM": lambda: mercer.OnlineOneClassSVM(budget=10).fit(X),
 }
@@ -112,7 +119,7 @@ def assert_same(found, model, X):
 
 def test_no_class_is_forgotten():
     public = {name: getattr(mercer, name) for name in mercer.__all__}
-    simple = (Kernel, Loss, OperatorKernel)  # hold parameters, and nothing else
+    simple = (Kernel, Loss, OperatorKernel, Penalty)  # hold parameters, and nothing else
     classes = {n for n, c in public.items() if inspect.isclass(c) and not issubclass(c, simple)}
     assert classes <= {*REGRESSION, *CLASSIFICATION, *OTHERS, *RESULTS, *NEVER}
 

@@ -1,15 +1,16 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn import svm as sk
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import OneClassSVM, Spectrum
+from mercer import SVDD, Gaussian, Linear, OneClassSVM, Polynomial, Spectrum
 
 BOUNDARY = "free support vectors lie on the boundary, where the sign of 0 is rounding"
 
 
 @parametrize_with_checks(
-    [OneClassSVM(gamma=0.1, tol=1e-9)],
+    [OneClassSVM(gamma=0.1, tol=1e-9), SVDD(gamma=0.1, tol=1e-9)],
     expected_failed_checks=lambda e: {
         "check_sample_weight_equivalence_on_dense_data": BOUNDARY,
         "check_sample_weight_equivalence_on_sparse_data": BOUNDARY,
@@ -85,3 +86,54 @@ def test_no_more_than_nu_of_the_weight(rng):
     X, w = rng.standard_normal((200, 2)), rng.uniform(0, 3, 200)
     model = OneClassSVM(nu=0.1, gamma=2.0).fit(X, sample_weight=w)
     assert w[model.predict(X) < 0].sum() <= 0.1 * w.sum()
+
+
+class TestBall:
+    """SVDD: the smallest ball in feature space."""
+
+    def test_is_the_half_space_of_a_constant_diagonal(self, rng):
+        X, w = rng.standard_normal((120, 2)), rng.uniform(0.5, 2, 120)
+        ball = SVDD(Gaussian(1.0), nu=0.2, tol=1e-8).fit(X, sample_weight=w)
+        plane = OneClassSVM(Gaussian(1.0), nu=0.2, tol=1e-8).fit(X, sample_weight=w)
+        new = rng.standard_normal((50, 2))
+        scale = 2 / (0.2 * w.sum())
+        expected = scale * plane.decision_function(new)
+        np.testing.assert_allclose(ball.decision_function(new), expected, atol=1e-6)
+
+    def test_distances_by_definition(self, rng):
+        X = rng.standard_normal((40, 2))
+        k = Polynomial(2, offset=1.0)
+        model = SVDD(k, nu=0.2, tol=1e-8).fit(X)
+        b = np.zeros(40)
+        b[model.support_] = model.dual_coef_[0] / model.dual_coef_.sum()
+        K = k(X)
+        squares = np.diag(K) - 2 * K @ b + b @ K @ b
+        np.testing.assert_allclose(-model.score_samples(X), squares, atol=1e-6 * squares.max())
+        assert np.mean(squares > model.radius_**2 * (1 + 1e-9)) <= 0.2
+        np.testing.assert_allclose(model.center_(X), K @ b, atol=1e-8 * np.abs(K).max())
+
+    @pytest.mark.parametrize("nu", [0.05, 0.4])
+    def test_the_optimum_by_brute_force(self, rng, nu):
+        """The primal, whose centre is a point of the plane for the linear kernel."""
+        X = rng.standard_normal((25, 2))
+
+        def primal(v):
+            squares = np.sum((X - v[:2]) ** 2, axis=1)
+            return v[2] + np.maximum(0, squares - v[2]).sum() / (nu * 25)
+
+        starts = [np.append(X[i], 1.0) for i in range(5)]
+        options = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20000, "maxfev": 20000}
+        best = min(
+            (minimize(primal, s, method="Nelder-Mead", options=options) for s in starts),
+            key=lambda found: found.fun,
+        )
+        model = SVDD(Linear(), nu=nu, tol=1e-9).fit(X)
+        found = primal(np.append(model.center_.weights(), model.radius_**2))
+        assert found == pytest.approx(best.fun, rel=1e-4)
+        unit = (nu * 25) ** 2 / 2
+        assert model.reports_[0].dual / unit == pytest.approx(found, rel=1e-4)
+
+    def test_refusals(self, rng):
+        K = np.eye(5)
+        with pytest.raises(ValueError, match="knows no k"):
+            SVDD("precomputed").fit(K)

@@ -48,9 +48,13 @@ def values(model, X, y, kernel):
         loss = np.maximum(0, np.abs(y - g) - model.epsilon).sum()
         dual = y @ beta - model.epsilon * np.abs(beta).sum() - squared / 2
         return squared / 2 + model.C * loss, dual
-    C = model.C if isinstance(model, SVC) else np.abs(beta).max()
-    loss = np.maximum(0, 1 - np.where(y > 0, 1, -1) * g).sum()
-    return squared / 2 + C * loss, np.abs(beta).sum() - squared / 2
+    margins = np.where(y > 0, 1, -1) * g
+    if isinstance(model, NuSVC):  # scores were divided by rho, which makes bounds of 1 / rho
+        rho = 1 / np.abs(beta).max()
+        slack = rho * np.maximum(0, 1 - margins).sum()
+        return rho**2 * squared / 2 - model.nu * n * rho + slack, -(rho**2) * squared / 2
+    loss = np.maximum(0, 1 - margins).sum()
+    return squared / 2 + model.C * loss, np.abs(beta).sum() - squared / 2
 
 
 MODELS = [

@@ -118,7 +118,7 @@ def _margins(machine: SVC) -> list[str]:
     bounded = f"{sum(r.bounded for r in reports)} {'times' if several else 'of them'}"
     return [
         f"{count(int(machine.n_support_.sum()), 'support vector')}, {bounded} inside the margin; "
-        f"{f'{len(reports)} pairs of classes, smallest ' if several else ''}margin "
+        f"{f'{len(reports)} {machine._problems}, smallest ' if several else ''}margin "
         f"{number(min(r.margin for r in reports))}; the duality gap proves that the objective is "
         f"within {100 * max(gap, 0.0):.2g}% of the optimum"
     ]

@@ -59,20 +59,10 @@ class Term:
 
 def function_of(model: Any, output: int) -> RKHSFunction:
     """The function of a model, without its intercept."""
-    if isinstance(model, RKHSFunction):
-        function = model
-    elif hasattr(model, "_functions"):  # a support vector machine keeps its support vectors
-        function = RKHSFunction(model.kernel_, model.support_vectors_, model._functions().T)
-    elif hasattr(model, "_latents"):  # a classifier by processes has one for each class
-        latent = model._latents[output]
-        return RKHSFunction(latent.kernel, model.X_train_, latent.mode.slope)
-    elif hasattr(model, "X_train_"):  # a process may have scaled y
-        function = RKHSFunction(model.kernel_, model.X_train_, model.dual_coef_ * model._y_scale)
-    elif hasattr(model, "_function"):  # landmarks have a kernel of their own
-        function = model._function(model.dual_coef_)
-    elif hasattr(model, "X_fit_"):
-        function = RKHSFunction(model.kernel_, model.X_fit_, model.dual_coef_)
-    else:
+    function = model if isinstance(model, RKHSFunction) else getattr(model, "rkhs_function_", None)
+    if isinstance(function, list):  # a classifier by processes has a kernel for each class
+        return function[output]
+    if function is None:
         raise TypeError(
             f"a fitted kernel model or an RKHSFunction is needed, got a {type(model).__name__}."
         )

@@ -18,6 +18,17 @@ from .codecs.kinds import Unreadable
 _REGRESSION = {"X_fit_": "n", "dual_coef_": "n t?"}
 _SHAPES: dict[str, dict[str, str]] = {
     "KernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
+    "KernelFisherDiscriminant": {
+        "X_fit_": "n",
+        "dual_coef_": "n q",
+        "ratios_": "q",
+        "means_": "k q",
+        "_centre": "q",
+        "priors_": "k",
+        "classes_": "k",
+    },
+    "KernelICA": {"components_": "q d", "mixing_": "d q", "mean_": "d"},
+    "KernelRanker": {"X_fit_": "n", "dual_coef_": "n"},
     "LearnedPreImage": {"X_fit_": "n", "dual_coef_": "n t", "mean_": "t"},
     "GaussianProcessRegressor": {
         "X_train_": "n",
@@ -32,6 +43,7 @@ _SHAPES: dict[str, dict[str, str]] = {
     "SemiparametricRidge": {"X_fit_": "n"},
     "SplineModel": {"points_": "n d", "center_": "d"},
     "RepresenterMachine": {**_REGRESSION, "intercept_": "t?"},
+    "MultipleKernelMachine": {"weights_": "k", "scales_": "k"},
     "LeastSquaresMachine": {**_REGRESSION, "intercept_": "t?"},
     "OnlineModel": {**_REGRESSION, "intercept_": "t?"},
     "MultiOutputKernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
@@ -133,7 +145,8 @@ def _check_counts(model: Any) -> None:
         else:
             known = length(model.support_vectors_) == total
         k = len(support) if hasattr(model, "classes_") else 2  # then there is one function
-        functions = len(model.dual_coef_) == k - 1 and len(model.intercept_) == k * (k - 1) // 2
+        rows, machines = (k, k) if getattr(model, "_each", False) else (k - 1, k * (k - 1) // 2)
+        functions = len(model.dual_coef_) == rows and len(model.intercept_) == machines
         known = known and functions and k == len(getattr(model, "classes_", (0, 1)))
         if np.min(support) < 0 or np.sum(support) != total or not known:
             raise Unreadable("holds a machine whose support vectors are not as many as it says.")

@@ -28,6 +28,7 @@ from .._lazy import lazy
 FLAT = {
     "base": "Loss",
     "classification": "Hinge Logistic Multinomial SmoothedHinge SquaredHinge",
+    "penalties": "NormBall NormPower Penalty",
     "regression": "Absolute EpsilonInsensitive Expectile Huber Poisson Quantile Squared "
     "SquaredEpsilonInsensitive",
 }

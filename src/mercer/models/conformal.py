@@ -57,6 +57,16 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
 
     .. math:: \mu_{-i}(x) = \mu(x) - (k_x' G)_i \, c_i / G_{ii}
 
+    *Bands.* An estimator that predicts several quantiles, such as
+    ``KernelQuantileRegressor([0.1, 0.9])``, says itself where to be wide. With l and u the lowest
+    and the highest of them and :math:`R_i = \max(l_{-i}(x_i) - y_i, y_i - u_{-i}(x_i))`, negative
+    where y_i is inside, the interval is
+
+    .. math:: [\, q^-\{l_{-i}(x) - R_i\},\; q^+\{u_{-i}(x) + R_i\} \,]
+
+    (conformalised quantile regression): its width still follows the band, and the guarantees above
+    hold for it.
+
     What was chosen from all samples (alpha by :class:`KernelRidgeCV`, a lengthscale "median")
     stays as it is there, so the guarantee for jackknife+ is exact only for parameters that were
     fixed beforehand; ``method="cv+"`` chooses anew in each fold.
@@ -64,7 +74,8 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     Parameters
     ----------
     estimator : regressor
-        Any scikit-learn regressor with one output.
+        Any scikit-learn regressor with one output, or one that predicts quantiles of it (or
+        expectiles), one per column.
     method : {"auto", "jackknife+", "cv+", "split"}
         ``"auto"`` is jackknife+ where it has the closed form above, else cv+. Jackknife+ of other
         models fits one model per sample.
@@ -85,7 +96,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     estimators_ : list of regressors
         The models trained without some samples; empty where they come in closed form.
     residuals_ : ndarray of shape (n,)
-        y_i - mu_{-i}(x_i).
+        y_i - mu_{-i}(x_i), or R_i of a band.
     method_ : str
         The method used.
 
@@ -103,7 +114,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     References
     ----------
     Barber, Candès, Ramdas & Tibshirani, *Predictive inference with the jackknife+*, Annals of
-    Statistics 2021.
+    Statistics 2021; Romano, Patterson & Candès, *Conformalized quantile regression*, NeurIPS 2019.
     """
 
     estimator: Any
@@ -122,6 +133,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         "method_",
         "_fold",
         "_trained",
+        "_band",
     )
 
     def __sklearn_tags__(self) -> Any:
@@ -141,6 +153,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         _rank(self.level, len(y))
         self.estimators_: list[Any] = []
         self._trained: list[np.ndarray] = []
+        self._band = False
         if self.method == "split":
             self.method_ = "split"
             self._fit_split(X, y, weights)
@@ -165,9 +178,10 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         return self
 
     def predict(self, X: Data) -> np.ndarray:
-        """What the estimator predicts."""
+        """What the estimator predicts; of several quantiles, the middle one."""
         check_is_fitted(self)
-        return self.estimator_.predict(self._seen_by(0, X) if self.method_ == "split" else X)
+        found = self.estimator_.predict(self._seen_by(0, X) if self.method_ == "split" else X)
+        return np.median(found, axis=1) if self._band else found
 
     def predict_interval(self, X: Data, level: float | None = None) -> np.ndarray:
         """Lower and upper ends of the intervals at X, shape (m, 2).
@@ -181,26 +195,31 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
             levels they may), both are put at their mean.
         """
         check_is_fitted(self)
-        R = np.abs(self.residuals_)
+        R = self.residuals_ if self._band else np.abs(self.residuals_)
         rank = _rank(self.level if level is None else level, len(R))
         low, high = len(R) - rank, rank - 1  # positions in increasing order
         parts = []
-        for held_out in self._held_out(X):
-            lower = np.partition(held_out - R, low, axis=1)[:, low]
-            upper = np.partition(held_out + R, high, axis=1)[:, high]
+        for below, above in self._held_out(X):
+            lower = np.partition(below - R, low, axis=1)[:, low]
+            upper = np.partition(above + R, high, axis=1)[:, high]
             middle = (lower + upper) / 2
             parts.append(np.column_stack([np.minimum(lower, middle), np.maximum(upper, middle)]))
         return np.concatenate(parts)
 
     # ---- models without some samples -------------------------------------------------------
-    def _held_out(self, X: Data) -> Iterator[np.ndarray]:
-        """mu_{-i}(x) for blocks of new x, one column per residual."""
+    def _held_out(self, X: Data) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """l_{-i}(x) and u_{-i}(x) for blocks of new x, one column per residual.
+
+        Without a band both are mu_{-i}(x).
+        """
         step = max(1, _ENTRIES // len(self.residuals_))
         if self.estimators_:
-            by_fold = [m.predict(self._seen_by(k, X)) for k, m in enumerate(self.estimators_)]
-            values = np.stack(by_fold, axis=1)
-            for start in range(0, len(values), step):
-                yield values[start : start + step, self._fold]
+            found = [m.predict(self._seen_by(k, X)) for k, m in enumerate(self.estimators_)]
+            by_fold = [_ends(values) for values in found]
+            below, above = (np.stack(side, axis=1) for side in zip(*by_fold, strict=True))
+            for start in range(0, len(below), step):
+                part = slice(start, start + step)
+                yield below[part, self._fold], above[part, self._fold]
             return
         model = self.estimator_
         X = check_data(model, X, model.kernel, reset=False)
@@ -210,7 +229,8 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         for start in range(0, len(mean), step):
             rows = slice(start, min(start + step, len(mean)))
             block = cross.block(rows, slice(0, cross.shape[1])).astype(float)
-            yield mean[rows, None] - inverse.solve(block.T).T * self.residuals_
+            values = mean[rows, None] - inverse.solve(block.T).T * self.residuals_
+            yield values, values
 
     def _fit_folds(self, X: Data, y: np.ndarray, weights: np.ndarray | None) -> None:
         self._fold = np.unique(self._fold, return_inverse=True)[1]
@@ -224,7 +244,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         n = int(np.sum(used))
         if isinstance(self.cv, Integral):
             if not 2 <= int(self.cv) <= n:
-                raise ValueError(f"cv must be between 2 and {n}, the samples, got {self.cv}.")
+                raise ValueError(f"cv must be between 2 and n_samples = {n}, got {self.cv}.")
             splitter: Any = KFold(int(self.cv), shuffle=True, random_state=self.random_state)
             used = np.ones(n, dtype=bool)
         else:
@@ -261,7 +281,12 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         self.estimators_.append(_fit(clone(self.estimator), X_train, y_train, own))
         self._trained.append(train)
         X_test, y_test = _safe_split(self.estimator, X, y, test, train)
-        return y_test - self.estimators_[-1].predict(X_test)
+        found = self.estimators_[-1].predict(X_test)
+        self._band = np.ndim(found) == 2
+        if not self._band:
+            return y_test - found
+        below, above = _ends(found)
+        return np.maximum(below - y_test, y_test - above)
 
     def _seen_by(self, number: int, X: Data) -> Data:
         """X as one of ``estimators_`` wants it: of a kernel matrix, the columns it was trained on.
@@ -295,7 +320,13 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         return _safe_indexing(X, np.flatnonzero(used)), y[used], weights[used], used
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls; nothing has to be made again."""
+        """What :func:`mercer.load` calls; files of mercer 0.1 know no bands."""
+        self._band = getattr(self, "_band", False)
+
+
+def _ends(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest prediction; both are the same if there is one."""
+    return (values.min(axis=1), values.max(axis=1)) if values.ndim == 2 else (values, values)
 
 
 def _fit(estimator: Any, X: Data, y: np.ndarray, weights: np.ndarray | None) -> Any:

@@ -15,6 +15,7 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
+from ..rkhs.function import RKHSFunction
 from ..search.descent import rows_of, search
 from ..solvers.laplace import Mode, laplace_evidence, mode_of
 from .common import (
@@ -176,6 +177,16 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
         if len(means) == 1:
             return means[0], variances[0]
         return np.stack(means, axis=1), np.stack(variances, axis=1)
+
+    @property
+    def rkhs_function_(self) -> Any:
+        """The mode of f as an element of H_k.
+
+        Of more than two classes a list, one for each: each has a kernel of its own.
+        """
+        check_is_fitted(self)
+        found = [RKHSFunction(f.kernel, self.X_train_, f.mode.slope) for f in self._latents]
+        return found[0] if len(found) == 1 else found
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _problems(self) -> list[np.ndarray]:

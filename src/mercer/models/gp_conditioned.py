@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.indefinite import why_no_factor
+from ..rkhs.function import RKHSFunction
 from ..search.landmarks import bounds
 from ..solvers.base import Solution
 from ..solvers.cholesky import NotPositiveDefiniteError
@@ -101,6 +103,12 @@ class ConditionedProcess:
     def _points(self) -> Data:
         """The samples whose covariances with new ones predictions go by."""
         return vars(self).get("landmarks_", vars(self).get("X_train_"))
+
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """The posterior mean, without the mean of y if y is normalised, as an element of H_k."""
+        check_is_fitted(self)
+        return RKHSFunction(self.kernel_, self._points, self.dual_coef_ * self._y_scale)
 
     def _restore(self) -> None:
         """Also what :func:`mercer.load` calls: factors are made again, not stored."""

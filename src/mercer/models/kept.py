@@ -123,6 +123,12 @@ class KeepsSamples:
             return StreamedGram(centres, chunks, self.gram_.workers) @ f.coef
         return np.concatenate(list(chunks.map(Crossed(self.gram_, self.dual_coef_))))
 
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """The fitted function, without the intercept if there is one, as an element of H_k."""
+        check_is_fitted(self)
+        return self._function(self.dual_coef_)
+
     def _function(self, coef: np.ndarray) -> RKHSFunction:
         """sum_i c_i k(x_i, .): of k itself where the samples are its landmarks."""
         kernel = self.kernel_

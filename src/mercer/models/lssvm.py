@@ -79,6 +79,8 @@ class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):
         these are all.
     intercept_ : float or ndarray of shape (t,)
         b.
+    rkhs_function_ : RKHSFunction
+        f without b, as an element of H_k.
 
     Examples
     --------

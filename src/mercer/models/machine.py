@@ -13,10 +13,11 @@ from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.named import as_loss
+from ..losses.penalties import Penalty
 from ..params import copy_params
-from ..rkhs.function import RKHSFunction
 from ..solvers.dual import ON_FEATURES
 from ..solvers.held_out import leave_one_out
+from ..solvers.penalised import solve_penalised
 from ..solvers.representer import SOLVERS, MachineSolution, matrices_of, solve_representer
 from .by_loss import ByLoss
 from .common import (
@@ -55,12 +56,6 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
 
     _targets: Any  # of all samples, if these are kept
     _weights: Any
-
-    @property
-    def rkhs_function_(self) -> RKHSFunction:
-        """The fitted function, without the intercept, as an element of H_k."""
-        check_is_fitted(self)
-        return self._function(self.dual_coef_)
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_parameters(self) -> None:
@@ -197,8 +192,56 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         )
 
 
+class LossMachine(ByLoss, RepresenterMachine):
+    """Those whose loss is a parameter."""
+
+    saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
+    solver: str
+
+    def _read(self, X: Data, y: Any, sample_weight: Any) -> Data:
+        """Samples; loss, targets and weights are kept."""
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
+        self.loss_ = copy_params(as_loss(self.loss))
+        kind = self.loss_.targets
+        if self.solver == "newton" and not self.loss_.smooth:
+            raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
+        if kind in ("sign", "classes"):
+            X, self._targets, weights = self._check_labels(X, y, sample_weight)
+        else:
+            X, self._targets = self._check_fit(X, y)
+            weights = None
+            if self._targets is not None:
+                weights = check_weights(sample_weight, self._targets)
+                self.loss_.check_targets(self._targets, weights, self.fit_intercept)
+        self._weights = weights
+        return X
+
+    def leave_one_out(self) -> np.ndarray:
+        """f(x_i) + b at each training sample by the model trained on all the others.
+
+        Exact for the squared loss. For other smooth losses this is one Newton step from the fit on
+        all samples (:mod:`mercer.solvers.held_out`): close where no sample matters much.
+        """
+        self._need_each()
+        return self._two_sided(self._leave_one_out(self.loss_, self._columns()))
+
+    def _is_joint(self, classes: int) -> bool:
+        return self.loss_.targets == "classes"
+
+    def _columns(self) -> list[Any]:
+        """The targets of each problem: signs of one class against the rest, if there are many."""
+        if self.loss_.targets != "sign":
+            return [self._targets]
+        k = len(self.classes_)
+        ones = [1] if k == 2 else range(k)
+        if self._targets is None:  # they come with the samples
+            return [None for _ in ones]
+        return [np.where(self._targets == one, 1.0, -1.0) for one in ones]
+
+
 @dataclass(eq=False, repr=False)
-class KernelMachine(ByLoss, Watched, RepresenterMachine):
+class KernelMachine(Watched, LossMachine):
     r"""Learning with any loss and the norm of an RKHS.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i L(y_i, f(x_i) + b)
@@ -234,6 +277,11 @@ class KernelMachine(ByLoss, Watched, RepresenterMachine):
         for ``"coordinate"`` the largest duality gap, as a part of the objective.
     max_iter : int, optional
         Most steps of the solver.
+    penalty : Penalty, optional
+        alpha r(||f||) in place of alpha ||f||^2 / 2, for a convex and strictly increasing r:
+        :class:`~mercer.losses.NormPower`, your own, or the constraint ||f|| <= R,
+        ``NormBall(R)``. Several classes have it for each machine. Some ten problems with the
+        squared norm are solved (:mod:`mercer.solvers.penalised`).
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
@@ -259,7 +307,8 @@ class KernelMachine(ByLoss, Watched, RepresenterMachine):
     rkhs_function_ : RKHSFunction
         f as an element of H_k.
     solution_ : MachineSolution
-        The certificate: violation, duality gap, method, seconds.
+        The certificate: violation, duality gap, method, seconds; with a ``penalty`` also the norm
+        of f and the multiplier lambda for which f solves the problem with lambda ||f||^2 / 2.
 
     Examples
     --------
@@ -285,9 +334,8 @@ class KernelMachine(ByLoss, Watched, RepresenterMachine):
     solver: str = "auto"
     tol: float = 1e-5
     max_iter: int | None = None
+    penalty: Any = None
     plan: Plan | None = None
-
-    saved_state = (*RepresenterMachine.saved_state, "loss_", "classes_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
@@ -295,44 +343,37 @@ class KernelMachine(ByLoss, Watched, RepresenterMachine):
 
         X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
         """
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
-        self.loss_ = copy_params(as_loss(self.loss))
-        kind = self.loss_.targets
-        if self.solver == "newton" and not self.loss_.smooth:
-            raise ValueError(f'solver="newton" needs a smooth loss, got {self.loss_!r}.')
-        X = self._chunks(X, y, sample_weight)
-        if kind in ("sign", "classes"):
-            X, self._targets, weights = self._check_labels(X, y, sample_weight)
-        else:
-            X, self._targets = self._check_fit(X, y)
-            weights = None
-            if self._targets is not None:
-                weights = check_weights(sample_weight, self._targets)
-                self.loss_.check_targets(self._targets, weights, self.fit_intercept)
-        self._weights = weights
+        if not (self.penalty is None or isinstance(self.penalty, Penalty)):
+            raise ValueError(
+                f"penalty must be None, for the squared norm, or a mercer.losses.Penalty such as "
+                f"NormBall(2.0), got {self.penalty!r}."
+            )
+        X = self._read(self._chunks(X, y, sample_weight), y, sample_weight)
         self._make_gram(X, self.loss_, self.solver)
-        self._keep(self._solve_all([self.loss_], self._columns(), weights, self.solver))
+        if self.penalty is not None and self.gram_.streamed:
+            raise ValueError(
+                "penalty must be None for features that are streamed; give the plan more memory."
+            )
+        self._keep(self._solve_all([self.loss_], self._columns(), self._weights, self.solver))
         return self
 
+    def _solve(
+        self, loss: Loss, y: np.ndarray, weights: np.ndarray | None, solver: str = "auto"
+    ) -> MachineSolution:
+        if self.penalty is None:
+            return super()._solve(loss, y, weights, solver)
+        solution = solve_penalised(
+            self.gram_, y, loss, float(self.alpha), self.penalty, weights,
+            intercept=self.fit_intercept, solver=solver, tol=self.tol, max_iter=self.max_iter,
+        )  # fmt: skip
+        solution.warn()
+        return solution
+
     def leave_one_out(self) -> np.ndarray:
-        """f(x_i) + b at each training sample by the model trained on all the others.
-
-        Exact for the squared loss. For other smooth losses this is one Newton step from the fit on
-        all samples (:mod:`mercer.solvers.held_out`): close where no sample matters much.
-        """
-        self._need_each()
-        return self._two_sided(self._leave_one_out(self.loss_, self._columns()))
-
-    def _is_joint(self, classes: int) -> bool:
-        return self.loss_.targets == "classes"
-
-    def _columns(self) -> list[Any]:
-        """The targets of each problem: signs of one class against the rest, if there are many."""
-        if self.loss_.targets != "sign":
-            return [self._targets]
-        k = len(self.classes_)
-        ones = [1] if k == 2 else range(k)
-        if self._targets is None:  # they come with the samples
-            return [None for _ in ones]
-        return [np.where(self._targets == one, 1.0, -1.0) for one in ones]
+        """As for all machines, where the penalty is the squared norm."""
+        if self.penalty is not None:
+            raise ValueError(
+                "leave_one_out() is known for the squared norm, penalty=None; for others use "
+                "sklearn.model_selection.cross_val_predict."
+            )
+        return super().leave_one_out()

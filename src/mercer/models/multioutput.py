@@ -16,6 +16,7 @@ from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..kernels.algebra.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
 from ..kernels.given.precomputed import Precomputed
+from ..rkhs.function import RKHSFunction
 from ..solvers.cholesky import CholeskyFactor
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.kronecker import KroneckerSpectrum, solve_vector_ridge
@@ -193,6 +194,16 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
         X = check_data(self, X, self._scalar_kernel, reset=False)
         f = self.gram_.cross(X) @ self.dual_coef_.reshape(len(self.dual_coef_), -1)
         return f[:, 0] if self.dual_coef_.ndim == 1 else f
+
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """The outputs of f, as elements of H_k, for kernels k(x, y) B."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, Separable):
+            raise AttributeError(f"rkhs_function_ needs a kernel k(x, y) B, not {self.kernel_!r}")
+        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1) @ np.asarray(self.kernel_.B)
+        flat = self.dual_coef_.ndim == 1
+        return RKHSFunction(self.kernel_.scalar, self.X_fit_, coef[:, 0] if flat else coef)
 
     def posterior_variance(self, X: Data) -> np.ndarray:
         """The variance of each output of f(x) under a Gaussian process, shape (m,) or (m, T).

@@ -1,19 +1,19 @@
-"""Kernel quantile regression: one or several quantiles that never cross."""
+"""Kernel quantile regression: one or several quantiles that never cross, and expectiles."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.metrics import d2_pinball_score
+from sklearn.utils.validation import column_or_1d
 
 from ..chunks.base import Chunk, Sums
 from ..data import Data
 from ..gram.phi import Shifted
 from ..gram.plan import Plan
 from ..losses.base import Loss
-from ..losses.regression import Quantile
+from ..losses.regression import Expectile, Quantile
 from .common import Regressor, all_or_nothing, check_weights, without_masks
 from .machine import RepresenterMachine
 from .streamed import Watched
@@ -21,8 +21,78 @@ from .streamed import Watched
 _FEW = 10_000  # samples that tell how spread y is
 
 
+class LevelRegressor(Regressor, Watched, RepresenterMachine):
+    """What both share: a function for each level, with a loss of its own, and sorted values."""
+
+    _parameter: ClassVar[str]
+    saved_state = (*RepresenterMachine.saved_state, "crossings_")
+
+    @all_or_nothing
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to samples X, targets y and weights.
+
+        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        """
+        levels = self._levels()
+        X = self._chunks(X, y, sample_weight)
+        X, y = self._check_fit(X, y)
+        weights = None if y is None else check_weights(sample_weight, y)
+        losses: list[Loss] = [self._loss(q) for q in levels.tolist()]
+        self._make_gram(X, losses[0])
+        gram, solutions = self.gram_, self._solve_all(losses, [y] * len(losses), weights)
+        order = np.argsort(levels)
+        if gram.streamed:
+            self.crossings_ = _crossings_by_passes(gram.stream(y), solutions[0], order, self.tol)
+        else:
+            fitted = np.hstack([gram @ s.coef + s.intercept for s in solutions])
+            crossed = Crossings(order, self.tol * (np.std(y) or 1.0))
+            self.crossings_ = float(crossed.count(fitted) / len(fitted))
+        self._keep(solutions)
+        return self
+
+    def predict(self, X: Data) -> np.ndarray:
+        """One value per level at every sample: shape (m,) for one level, else (m, q), in order."""
+        fitted = self._raw(self._values(X))
+        order = np.argsort(self._levels())
+        fitted[:, order] = np.sort(fitted, axis=1)
+        return fitted[:, 0] if np.ndim(self._given) == 0 else fitted
+
+    def _raw(self, values: np.ndarray) -> np.ndarray:
+        return values.reshape(len(values), -1)
+
+    @property
+    def _given(self) -> Any:
+        """The parameter that names the levels."""
+        return getattr(self, self._parameter)
+
+    def _levels(self) -> np.ndarray:
+        q = np.atleast_1d(np.asarray(self._given, dtype=float))
+        if q.ndim != 1 or not len(q) or not np.all((q > 0) & (q < 1)):
+            raise ValueError(f"{self._parameter} must lie between 0 and 1, got {self._given!r}.")
+        if len(np.unique(q)) < len(q):
+            raise ValueError(f"{self._parameter} must all be different, got {self._given!r}.")
+        return q
+
+    def _loss(self, q: float) -> Loss:
+        raise NotImplementedError
+
+    @without_masks
+    def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
+        """The part of the loss explained, 1 - loss / loss of the best constants; mean over q."""
+        y, levels = column_or_1d(y), self._levels()
+        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        scores = []
+        for q, f in zip(levels.tolist(), self._raw(self.predict(X)).T, strict=True):
+            loss = self._loss(q)
+            constant = np.full(len(y), float(loss.constant(y, w)[0]))
+            best = float(w @ loss.value(y, constant))
+            left = float(w @ loss.value(y, f))
+            scores.append(1 - left / best if best > 0 else float(left <= 0))
+        return float(np.mean(scores))
+
+
 @dataclass(eq=False, repr=False)
-class KernelQuantileRegressor(Regressor, Watched, RepresenterMachine):
+class KernelQuantileRegressor(LevelRegressor):
     r"""Quantiles of y given x, by the pinball loss.
 
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i\, \rho_q(y_i - f(x_i) - b)
@@ -112,58 +182,67 @@ class KernelQuantileRegressor(Regressor, Watched, RepresenterMachine):
     max_iter: int | None = None
     plan: Plan | None = None
 
-    saved_state = (*RepresenterMachine.saved_state, "crossings_")
+    _parameter = "quantiles"
 
-    @all_or_nothing
-    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to samples X, targets y and weights.
+    def _loss(self, q: float) -> Loss:
+        return Quantile(q)
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
-        """
-        quantiles = self._check_quantiles()
-        X = self._chunks(X, y, sample_weight)
-        X, y = self._check_fit(X, y)
-        weights = None if y is None else check_weights(sample_weight, y)
-        losses: list[Loss] = [Quantile(float(q)) for q in quantiles]
-        self._make_gram(X, losses[0])
-        gram, solutions = self.gram_, self._solve_all(losses, [y] * len(losses), weights)
-        order = np.argsort(quantiles)
-        if gram.streamed:
-            self.crossings_ = _crossings_by_passes(gram.stream(y), solutions[0], order, self.tol)
-        else:
-            fitted = np.hstack([gram @ s.coef + s.intercept for s in solutions])
-            crossed = Crossings(order, self.tol * (np.std(y) or 1.0))
-            self.crossings_ = float(crossed.count(fitted) / len(fitted))
-        self._keep(solutions)
-        return self
 
-    def predict(self, X: Data) -> np.ndarray:
-        """The quantiles at every sample: shape (m,) for a single one, else (m, q), in order."""
-        fitted = self._raw(self._values(X))
-        order = np.argsort(self._check_quantiles())
-        fitted[:, order] = np.sort(fitted, axis=1)
-        return fitted[:, 0] if np.ndim(self.quantiles) == 0 else fitted
+@dataclass(eq=False, repr=False)
+class KernelExpectileRegressor(LevelRegressor):
+    r"""Expectiles of y given x, by an asymmetric squared loss.
 
-    @without_masks
-    def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
-        """The part of the pinball loss explained, 1 - loss / loss of constants; mean over q."""
-        fitted = self._raw(self.predict(X))
-        scores = [
-            d2_pinball_score(y, f, sample_weight=sample_weight, alpha=q)
-            for q, f in zip(self._check_quantiles(), fitted.T, strict=True)
-        ]
-        return float(np.mean(scores))
+    .. math:: \min_{f \in H_k,\, b} \sum_i w_i\, |q - 1(y_i < f(x_i) + b)|\, (y_i - f(x_i) - b)^2
+              + \tfrac{\alpha}{2} \|f\|^2
 
-    def _raw(self, values: np.ndarray) -> np.ndarray:
-        return values.reshape(len(values), -1)
+    The q-expectile is where the mean excess above has 1 - q parts of the weight, and that below q:
+    q = 1/2 is the mean. Expectiles go by how far samples are away, quantiles by how many; they are
+    smooth functions of the sample, and quicker to fit. Wrapped in :class:`ConformalRegressor`,
+    their band has the coverage that is asked for.
 
-    def _check_quantiles(self) -> np.ndarray:
-        q = np.atleast_1d(np.asarray(self.quantiles, dtype=float))
-        if q.ndim != 1 or not len(q) or not np.all((q > 0) & (q < 1)):
-            raise ValueError(f"quantiles must lie between 0 and 1, got {self.quantiles!r}.")
-        if len(np.unique(q)) < len(q):
-            raise ValueError(f"quantiles must all be different, got {self.quantiles!r}.")
-        return q
+    Parameters
+    ----------
+    expectiles : float or list of float
+        In (0, 1), all different. A single number gives predictions of shape (m,).
+    alpha, kernel, fit_intercept, max_iter, plan, verbose, callback, checkpoint, validation
+        As for :class:`KernelQuantileRegressor`.
+    tol : float
+        Largest violation of the optimality conditions.
+
+    Attributes
+    ----------
+    dual_coef_, intercept_, crossings_, kernel_, X_fit_, n_samples_seen_, gram_, rkhs_function_
+        As for :class:`KernelQuantileRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, KernelExpectileRegressor
+    >>> X = np.repeat(np.linspace(0, 1, 5), 21)[:, None]
+    >>> y = np.tile(np.arange(21.0), 5)
+    >>> KernelExpectileRegressor([0.5, 0.9], alpha=10, kernel=Gaussian()).fit(X, y).predict(
+    ...     [[0.5]]
+    ... ).round(1)
+    array([[10. , 15.2]])
+
+    References
+    ----------
+    Newey & Powell, *Asymmetric least squares estimation and testing*, 1987.
+    """
+
+    expectiles: Any = 0.5
+    _: KW_ONLY
+    alpha: float = 1.0
+    kernel: Any = "rbf"
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int | None = None
+    plan: Plan | None = None
+
+    _parameter = "expectiles"
+
+    def _loss(self, q: float) -> Loss:
+        return Expectile(q)
 
 
 @dataclass

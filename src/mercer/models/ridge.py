@@ -11,7 +11,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length
 from ..gram.plan import Plan
-from ..rkhs.function import RKHSFunction
 from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
@@ -161,12 +160,6 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     def predict(self, X: Data) -> np.ndarray:
         """f(x) for every sample of X, which may come in chunks."""
         return self._evaluate(X)
-
-    @property
-    def rkhs_function_(self) -> RKHSFunction:
-        """The fitted function as an element of H_k."""
-        check_is_fitted(self)
-        return self._function(self.dual_coef_)
 
     def leave_one_out(self, X: Data = None, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Predictions for each training sample by the model trained on all the others.

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Data, as_vectors
 from ..gram.base import Gram
 from ..gram.plan import Plan
+from ..rkhs.function import RKHSFunction
 from ..solvers.semiparametric import SemiparametricProblem
 from .common import (
     SEEN,
@@ -164,6 +165,12 @@ class SemiparametricRidge(KernelByName, SemiparametricModel):
         X = check_data(self, X, self.kernel, reset=False)
         cross = self.gram_.cross(X)
         return cross @ self.coef_ + self._basis(X, len(cross)) @ self.null_coef_
+
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """The penalised part h, as an element of H_k."""
+        check_is_fitted(self)
+        return RKHSFunction(self.kernel_, self.X_fit_, self.coef_)
 
     def _basis(self, X: Data, n: int) -> np.ndarray:
         if self.basis == "constant":

@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..gram.plan import Plan
 from ..gram.polyharmonic import PolyharmonicGram
+from ..kernels.vectors.spline import Spline
+from ..rkhs.function import RKHSFunction
 from .common import all_or_nothing
 from .semiparametric import SemiparametricModel
 
@@ -156,6 +158,20 @@ class SmoothingSpline(SplineModel):
         cross = PolyharmonicGram(Z, order, self.gram_.Z, derivative=int(r))
         P = np.hstack([perm(j, r) * Z ** max(j - r, 0) for j in range(order)])
         return (cross @ self.coef_ + P @ self.null_coef_) / self.scale_**r
+
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """f less a polynomial of degree < m, as a function between the first and the last point.
+
+        It is an element of the space of ``Spline(m, polynomial=False)``, moved and scaled from
+        [0, 1] to the data, whose squared norm is the penalty, the integral of f^(m) squared.
+        """
+        check_is_fitted(self)
+        power, width = 2 * self.order - 1, 2 * self.scale_
+        low, unit = self.points_[0], Spline(self.order, polynomial=False)
+        kernel = unit.pullback(lambda X: (np.asarray(X, dtype=float).reshape(-1) - low) / width)
+        coef = self.coef_ / self.scale_**power
+        return RKHSFunction(width**power * kernel, self.points_, coef)
 
     def _column(self, X: Any, *, reset: bool) -> np.ndarray:
         if np.ndim(X) == 1:

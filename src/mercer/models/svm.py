@@ -12,6 +12,7 @@ from ..solvers.dual import ON_FEATURES
 from .common import check_number
 from .svm_base import fill_up
 from .svm_pairs import Solved, VectorClassifier
+from .svm_report import report_of
 
 _ROUNDING = 1e-15  # of squared distances of two convex hulls, in units of k(x, x)
 
@@ -57,8 +58,12 @@ class SVC(VectorClassifier):
     max_iter : int
         Most steps, of two variables or of one; -1 stands for 20 million, or 1000 per sample if that
         is more.
+    multiclass : {"ovo", "ovr"}
+        One machine for each pair of classes, and votes, as in scikit-learn; or one for each class
+        against the rest, of which the largest score wins. For two classes both are the same.
     decision_function_shape : {"ovr", "ovo"}
-        One score per class or per pair of classes.
+        One score per class or per pair of classes; the former from votes and scores of pairs, or
+        those of the machines for each class.
     break_ties : bool
         Let scores decide between classes with equally many votes.
     random_state : int, RandomState or None
@@ -77,8 +82,10 @@ class SVC(VectorClassifier):
         ``gram_.explain()`` says what was done with K in training.
     kernel_ : Kernel
         The kernel with every parameter a number.
+    rkhs_function_ : RKHSFunction
+        The function of each machine without its intercept, as an element of H_k.
     reports_ : list of DualReport
-        The certificates, one for each pair of classes.
+        The certificates, one for each pair of classes, or for each class.
 
     Examples
     --------
@@ -119,7 +126,8 @@ class SVC(VectorClassifier):
         C = self.C * weights
         problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
         solution = self._solve(K, problem)
-        return solution, problem, -multiplier(problem, solution)
+        b = -multiplier(problem, solution)
+        return solution, report_of(problem, solution, [-b], b)
 
     def _hard_margin(self, K: RowGram, y: np.ndarray) -> Solved:
         """The nearest points of the two convex hulls; the classes overlap if they meet."""
@@ -148,7 +156,8 @@ class SVC(VectorClassifier):
         )
         free = np.full(len(y), np.inf)
         margin = BoxProblem(y, np.where(y > 0, 0.0, -free), np.where(y > 0, free, 0.0), scaled.beta)
-        return scaled, margin, -(above + below) / 2 * factor
+        b = -(above + below) / 2 * factor
+        return scaled, report_of(margin, scaled, [-b], b)
 
     def _precision(self) -> float:
         return 0.0 if np.isinf(self.C) else super()._precision()
@@ -158,8 +167,11 @@ class SVC(VectorClassifier):
 class NuSVC(VectorClassifier):
     r"""Support vector classifier in the nu form.
 
-    nu is an upper bound of the fraction of margin errors and a lower bound of the fraction of
-    support vectors.
+    .. math:: \min_{f \in H_k, b, \rho} \tfrac12 \|f\|^2 - \nu W \rho
+              + \sum_i w_i \max(0, \rho - y_i (f(x_i) + b)), \qquad W = \sum_i w_i
+
+    Scores are divided by rho, so that the margin is at ±1 as for :class:`SVC`. nu is an upper
+    bound of the fraction of margin errors and a lower bound of the fraction of support vectors.
 
     Parameters
     ----------
@@ -167,7 +179,16 @@ class NuSVC(VectorClassifier):
         In (0, 1], and feasible only up to 2 min(n+, n-) / n for each pair of classes.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, verbose
         As in :class:`SVC`.
-    max_iter, decision_function_shape, break_ties, random_state, plan
+    max_iter, multiclass, decision_function_shape, break_ties, random_state, plan
+        As in :class:`SVC`.
+
+    Attributes
+    ----------
+    reports_ : list of DualReport
+        The certificates: primal and dual values of the problem above, and its rho.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, n_iter_
+        As in :class:`SVC`; for scores that are divided by rho.
+    gram_, kernel_, rkhs_function_
         As in :class:`SVC`.
 
     Examples
@@ -219,10 +240,10 @@ class NuSVC(VectorClassifier):
                 f"nu={self.nu:g} leaves no margin: to the precision of kernel values, the reduced "
                 f"convex hulls of the classes meet in feature space; raise nu."
             )
-        scaled = replace(found, beta=found.beta / width, gradient=found.gradient / width - y)
-        C = weights / width
-        margin = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), scaled.beta)
-        return scaled, margin, -(above + below) / (2 * width)
+        b = -(above + below) / (2 * width)
+        report = report_of(problem, found, (below, above), b)
+        report = replace(report, margin=report.margin * width, rho=width)
+        return replace(found, beta=found.beta / width, gradient=found.gradient / width - y), report
 
 
 def nearest_points(

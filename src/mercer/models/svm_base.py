@@ -20,6 +20,7 @@ from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import has_negative
 from ..ownership import owned
+from ..rkhs.function import RKHSFunction
 from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.dual import ON_FEATURES, SOLVERS, solve_dual
 from ..solvers.working_set import SMALLEST
@@ -72,6 +73,11 @@ class SupportVectorMachine(KernelEstimator):
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
     solver = "auto"  # a parameter of those that have a choice
+
+    @property
+    def _problems(self) -> str:
+        """What is solved, in words."""
+        return "problems"
 
     def _check_X(self, X: Data) -> Data:
         if self.solver not in SOLVERS:
@@ -163,7 +169,7 @@ class SupportVectorMachine(KernelEstimator):
         late = [(r.violation, why) for r, why in zip(reports, troubles, strict=True) if why]
         self.fit_status_ = int(bool(late))
         if late:
-            many = f"{len(late)} of {len(reports)} pairs of classes did not converge; the worst "
+            many = f"{len(late)} of {len(reports)} {self._problems} did not converge; the worst "
             message = many * (len(reports) > 1) + max(late)[1]
             warn(message, ConvergenceWarning)
         if any(np.isnan(r.gap) for r in reports) and not self.kernel_.properties.psd.no:
@@ -267,6 +273,30 @@ class SupportVectorMachine(KernelEstimator):
     def _functions(self) -> np.ndarray:
         """Coefficients of the support vectors, one row per function."""
         return self.dual_coef_
+
+    def _joined(self, sums: np.ndarray) -> np.ndarray:
+        """Functions from sums over each group of support vectors, shape (m, groups, t)."""
+        return sums[:, 0]
+
+    @property
+    def rkhs_function_(self) -> RKHSFunction:
+        """f without the intercept, as an element of H_k; one function for each of ``intercept_``.
+
+        A sum over the support vectors, or, through landmarks, over these.
+        """
+        check_is_fitted(self)
+        if self.kernel == "precomputed":
+            raise AttributeError('rkhs_function_ needs samples, which kernel="precomputed" has not')
+        if not len(self.support_):
+            raise AttributeError("rkhs_function_ is 0: there are no support vectors")
+        kernel: Any = self.kernel_
+        if hasattr(self, "_few_coef"):
+            sums = self._few_coef.reshape(len(self._few_coef), len(self.n_support_), -1)
+            kernel, points, coef = kernel.kernel, kernel.reference, self._joined(sums)
+        else:
+            points, coef = self.support_vectors_, self._functions().T
+            points = points.astype(np.float64) if self._double else points
+        return RKHSFunction(kernel, points, coef[:, 0] if coef.shape[1] == 1 else coef)
 
     @property
     def coef_(self) -> np.ndarray:

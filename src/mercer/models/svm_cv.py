@@ -54,7 +54,7 @@ class SVCCV(GridSearch, SVC):
         Fraction held out for the final test; 0 for none.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
         As in :class:`SVC`.
-    decision_function_shape, break_ties, plan
+    multiclass, decision_function_shape, break_ties, plan
         As in :class:`SVC`.
     verbose : bool
         Show a progress bar.

@@ -16,16 +16,17 @@ from ..data import Data, take
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, on_pool, run
 from ..progress import counted
-from ..solvers.box import BoxProblem, BoxSolution
+from ..solvers.box import BoxSolution
 from ..solvers.dual import ON_FEATURES
 from .calibration import Calibration
 from .common import Classifier, all_or_nothing, check_class_weights, check_labels, check_weights
 from .svm_base import SupportVectorMachine
-from .svm_report import DualReport, report_of
+from .svm_report import DualReport
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
 
-Solved = tuple[BoxSolution, BoxProblem, float]  # of the soft margin, and the intercept
+REST = "rest"  # the negative class of a machine for one class
+Solved = tuple[BoxSolution, DualReport]  # of the margin 1, and its certificate
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,12 @@ def _has_probabilities(machine: Any) -> bool:
 
 @dataclass(eq=False, repr=False)
 class VectorClassifier(Classifier, SupportVectorMachine):
-    """What the two classifiers share: one problem per pair of classes, and voting."""
+    """What the two classifiers share: a problem per pair of classes and votes, or per class."""
 
     _: KW_ONLY
     probability: bool = False
     class_weight: Any = None
+    multiclass: str = "ovo"
     decision_function_shape: str = "ovr"
     break_ties: bool = False
     random_state: Any = None
@@ -71,7 +73,7 @@ class VectorClassifier(Classifier, SupportVectorMachine):
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Fit one two-class problem for each pair of classes."""
+        """Fit one two-class problem for each pair of classes, or for each class."""
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
         # one class after the other: the samples of a pair are then two slices of the data, of which
@@ -113,34 +115,41 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     ) -> list[PairFit]:
         """The problems "j against i" for all pairs of classes i < j, on all cores.
 
-        Samples of weight zero have no part. ``kept`` holds the kernel matrices of the pairs from
-        one call to the next.
+        Or "j against the rest", i = -1, for all classes j. Samples of weight zero have no part.
+        ``kept`` holds the kernel matrices of the problems from one call to the next.
         """
-        pairs = list(combinations(range(len(self.classes_)), 2))
-        members = [np.flatnonzero((codes == i) & (weights > 0)) for i in range(len(self.classes_))]
+        pairs, k = self._contests(), len(self.classes_)
+        members = [np.flatnonzero((codes == i) & (weights > 0)) for i in range(k)]
         fits: list[Any] = [None] * len(pairs)
+
+        def sides(p: int) -> list[np.ndarray]:
+            i, j = pairs[p]
+            return members if i < 0 else [members[i], members[j]]
 
         def one(p: int) -> None:
             i, j = pairs[p]
-            index = np.sort(np.concatenate([members[i], members[j]]))
-            y = np.where(codes[index] == i, -1.0, 1.0)
+            index = np.sort(np.concatenate(sides(p)))
+            y = np.where(codes[index] == j, 1.0, -1.0)
             start = np.zeros(len(y)) if starts is None else starts[p]
             K = kept[p] if kept and p in kept else blocks.subset(index)
             if kept is not None:
                 kept[p] = K
             K.limit = blocks.limit / share
-            classes = (self.classes_[i : i + 1].tolist()[0], self.classes_[j : j + 1].tolist()[0])
+            labels = self.classes_.tolist()
+            classes = (REST if i < 0 else labels[i], labels[j])
             try:
-                solution, problem, b = self._solve_pair(K, y, weights[index], start)
+                solution, report = self._solve_pair(K, y, weights[index], start)
             except ValueError as error:
                 if len(pairs) == 1:
                     raise
-                raise ValueError(f"classes {classes[0]!r} and {classes[1]!r}: {error}") from error
-            report = report_of(problem, solution, [-b], b, classes)
+                which = f"classes {classes[0]!r} and {classes[1]!r}"
+                which = f"class {classes[1]!r} against the rest" if i < 0 else which
+                raise ValueError(f"{which}: {error}") from error
+            report = replace(report, classes=classes)
             fits[p] = PairFit(index, solution.beta, report, solution.trouble)
 
-        sizes = np.array([len(members[i]) + len(members[j]) for i, j in pairs])
-        each = counted(one, len(pairs), self.verbose and len(pairs) > 1, "pairs of classes")
+        sizes = np.array([sum(map(len, sides(p))) for p in range(len(pairs))])
+        each = counted(one, len(pairs), self.verbose and len(pairs) > 1, self._problems)
         share = 1  # of the memory: so many are solved at the same time
         alone = sizes > (np.inf if self.solver in ON_FEATURES else _ALONE)
         for p in np.flatnonzero(alone).tolist():  # worth all cores each
@@ -166,15 +175,17 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         for parts in folds.split(alive, codes[alive]):
             train, test = (alive[part] for part in parts)
             machine.fit(self._rows(X, train, train), self.classes_[codes[train]], w[train])
-            f = machine._pair_scores(self._rows(X, test, train))
-            scores[test] = f if k == 2 else _ovr_decision_function(f > 0, f, k)
+            scores[test] = machine._class_scores(machine._pair_scores(self._rows(X, test, train)))
         return Calibration().fit(scores[alive], codes[alive], w[alive])
 
     def _rows(self, X: Data, rows: np.ndarray, cols: np.ndarray) -> Data:
         return X[np.ix_(rows, cols)] if self.kernel == "precomputed" else take(X, rows)
 
     def _assemble(self, codes: np.ndarray, fits: list[PairFit]) -> np.ndarray:
-        """Coefficients in LIBSVM's layout: classes in turn, a row per opponent; who has some."""
+        """Coefficients in LIBSVM's layout: classes in turn, a row per opponent; who has some.
+
+        Of machines against the rest, a row for each.
+        """
         k = len(self.classes_)
         used = np.zeros(len(codes), bool)
         for fit in fits:
@@ -184,40 +195,66 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         place = np.empty(len(codes), np.intp)
         place[support] = np.arange(len(support))
         self.n_support_ = np.bincount(codes[support], minlength=k).astype(np.int32)
-        self.dual_coef_ = np.zeros((k - 1, len(support)))
-        for (i, j), fit in zip(combinations(range(k), 2), fits, strict=True):
+        self.dual_coef_ = np.zeros((k if self._each else k - 1, len(support)))
+        for (i, j), fit in zip(self._contests(), fits, strict=True):
             active = np.flatnonzero(fit.beta)
             index = fit.index[active]
-            opponent = np.where(codes[index] == i, j - 1, i)
+            opponent = j if i < 0 else np.where(codes[index] == i, j - 1, i)
             self.dual_coef_[opponent, place[index]] = self._sign * fit.beta[active]
         self.intercept_ = self._sign * np.array([fit.report.intercept for fit in fits])
         return support
 
     @property
+    def _each(self) -> bool:
+        """Is there one machine for each class? For two, both ways are one and the same machine."""
+        return self.multiclass == "ovr" and len(self.classes_) > 2
+
+    @property
+    def _problems(self) -> str:
+        """What is solved, in words."""
+        each = self.multiclass == "ovr"
+        return "classes against the rest" if each else "pairs of classes"
+
+    def _contests(self) -> list[tuple[int, int]]:
+        """The classes of each problem, the negative one first: -1 stands for all the others."""
+        k = len(self.classes_)
+        return [(-1, j) for j in range(k)] if self._each else list(combinations(range(k), 2))
+
+    @property
     def _sign(self) -> float:
         """LIBSVM's first class is the negative one of two, and positive among more."""
-        return 1.0 if len(self.classes_) == 2 else -1.0
+        return 1.0 if len(self.classes_) == 2 or self._each else -1.0
 
     def decision_function(self, X: Data) -> np.ndarray:
         """Signed scores: (m,) for two classes, else one column per class ("ovr") or pair."""
         f = self._pair_scores(X)
         if len(self.classes_) == 2:
             return f[:, 0]
-        if self.decision_function_shape == "ovo":
-            return -f
-        return _ovr_decision_function(f > 0, f, len(self.classes_))
+        return -f if self.decision_function_shape == "ovo" else self._class_scores(f)
+
+    def _class_scores(self, f: np.ndarray) -> np.ndarray:
+        """One column per class from the scores of all problems; a single one for two classes."""
+        k = len(self.classes_)
+        return f if k == 2 or self._each else _ovr_decision_function(f > 0, f, k)
 
     def _pair_scores(self, X: Data) -> np.ndarray:
-        """One column per pair (i, j), positive for class j."""
+        """One column per pair (i, j), or per class j, positive for class j."""
         return self._combine(self._values(X))
 
     def _combine(self, sums: np.ndarray) -> np.ndarray:
-        """Scores of the pairs from sums over the support vectors of each class."""
+        """Scores of the problems from sums over the support vectors of each class."""
+        return self._sign * (self._joined(sums) + self.intercept_)
+
+    def _joined(self, sums: np.ndarray) -> np.ndarray:
+        if self._each:
+            return sums.sum(axis=1)
         i, j = np.triu_indices(len(self.classes_), 1)
-        return self._sign * (sums[:, i, j - 1] + sums[:, j, i] + self.intercept_)
+        return sums[:, i, j - 1] + sums[:, j, i]
 
     def _functions(self) -> np.ndarray:
         k, coef = len(self.classes_), self.dual_coef_
+        if self._each:
+            return coef
         of = np.repeat(np.arange(k), self.n_support_)
         rows = [
             np.where(of == i, coef[j - 1], np.where(of == j, coef[i], 0.0))
@@ -226,7 +263,10 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         return np.stack(rows)
 
     def predict(self, X: Data) -> np.ndarray:
-        """The class with most votes; ties go to the first, or by score with ``break_ties``."""
+        """The class with most votes, or, of machines against the rest, with the largest score.
+
+        Ties of votes go to the first, or by score with ``break_ties``.
+        """
         f = self._pair_scores(X)
         return self.classes_[self._winners(f)]
 
@@ -234,8 +274,8 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         k = len(self.classes_)
         if k == 2:
             return (f[:, 0] > 0).astype(int)
-        votes = _ovr_decision_function(f > 0, f, k) if self.break_ties else count_votes(f, k)
-        return np.argmax(votes, axis=1)
+        scores = self._each or self.break_ties
+        return np.argmax(self._class_scores(f) if scores else count_votes(f, k), axis=1)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data) -> np.ndarray:
@@ -244,9 +284,7 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         ``predict`` goes by the sign of the scores, which knows class weights and costs of errors;
         near the boundary the most probable class may be another one.
         """
-        f = self._pair_scores(X)
-        k = len(self.classes_)
-        return self._calibration.probabilities(f if k == 2 else _ovr_decision_function(f > 0, f, k))
+        return self._calibration.probabilities(self._class_scores(self._pair_scores(X)))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Data) -> np.ndarray:
@@ -254,6 +292,13 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         return np.log(self.predict_proba(X))
 
     def _check_parameters(self) -> None:
+        if self.multiclass not in ("ovo", "ovr"):
+            raise ValueError(f'multiclass must be "ovo" or "ovr", got {self.multiclass!r}.')
+        if self.multiclass == "ovr" and self.decision_function_shape == "ovo":
+            raise ValueError(
+                'decision_function_shape="ovo" needs machines for pairs of classes; use '
+                'multiclass="ovo", or decision_function_shape="ovr".'
+            )
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise ValueError(
                 f'decision_function_shape must be "ovr" or "ovo", got '

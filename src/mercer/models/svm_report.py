@@ -35,6 +35,9 @@ class DualReport:
         which the margin is not yet scaled to 1.
     n_iter : int
         Two-variable steps taken.
+    rho : float
+        The level that scores are compared with, where the machine finds it: of the nu form and of
+        novelty detection, in units of their primal. NaN elsewhere.
     """
 
     classes: tuple[Any, ...]
@@ -47,6 +50,7 @@ class DualReport:
     intercept: float
     violation: float
     n_iter: int
+    rho: float = np.nan
 
 
 def report_of(

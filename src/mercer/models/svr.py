@@ -79,6 +79,8 @@ class SVR(VectorRegressor):
     ----------
     reports_ : list of DualReport
         The certificate (also :meth:`decision_path`).
+    rkhs_function_ : RKHSFunction
+        f without the intercept, as an element of H_k.
 
     Examples
     --------
@@ -129,6 +131,8 @@ class NuSVR(VectorRegressor):
         The half width found.
     reports_ : list of DualReport
         The certificate (also :meth:`decision_path`).
+    rkhs_function_ : RKHSFunction
+        f without the intercept, as an element of H_k.
 
     Examples
     --------

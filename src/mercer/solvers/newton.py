@@ -192,6 +192,8 @@ def minimise(
 
 def _first_guess(problem: Problem, system: System) -> tuple[np.ndarray, np.ndarray]:
     """The best constant, or the function that a quarter of many samples give."""
+    if problem.start is not None:
+        return problem.start
     n = len(problem.y)
     C = np.zeros((n, problem.scores))
     if n < _LARGE or system.matrix is None:

@@ -103,6 +103,7 @@ def solve_representer(
     solver: str = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> MachineSolution:
     """Minimise sum_i w_i L(y_i, f(x_i) + b) + alpha ||f||^2 / 2 over f in H_k and b.
 
@@ -128,6 +129,8 @@ def solve_representer(
         objective.
     max_iter : int, optional
         Most Newton steps (100), ADMM steps (5000) or steps of the dual solvers.
+    start : tuple (coef, intercept), optional
+        The solution of a problem that differs in K only, for the first two solvers.
 
     Examples
     --------
@@ -141,6 +144,7 @@ def solve_representer(
     """
     begin = time.perf_counter()
     problem = Problem(gram, y, loss, alpha, weights, intercept)
+    problem.start = start
     method = choose_solver(loss, gram) if solver == "auto" else solver
     C, b, n_iter = _SOLVE[method](problem, tol, max_iter)
     KC = gram @ C
@@ -168,6 +172,8 @@ def solve_representer(
 
 class Problem:
     """The objective, its slopes, and how far coefficients are from optimal."""
+
+    start: tuple[np.ndarray, np.ndarray] | None = None  # coefficients and intercept to begin with
 
     def __init__(
         self,

@@ -75,6 +75,12 @@ def solve_by_dual(
     """Coefficients, intercept and steps of the decomposition, for any K."""
     box, ridge = _box(problem, "dual")
     n, spare = len(box), 0 if problem.intercept else 2
+    if problem.start is not None and problem.intercept:
+        start = problem.start[0][:, 0]
+        rounding = 1e-9 * np.abs(start).max(initial=0.0)
+        near = np.clip(start, box.lower, box.upper)
+        if np.abs(near - start).max(initial=0.0) <= rounding:
+            box.start = near
     if spare:  # two samples that k does not see take up any sum, at no cost: no intercept is left
         box = BoxProblem(
             np.append(box.target, [box.epsilon, -box.epsilon]),

@@ -18,6 +18,7 @@ FLAT = {
     "segmentation": "change_points",
     "segmentation_result": "Segmentation",
     "sensitivity": "SensitivityResult sensitivity_indices",
+    "sequential": "SequentialIndependenceTest SequentialTwoSampleTest",
     "stein": "Stein goodness_of_fit_test ksd",
     "two_sample": "k_sample_test two_sample_test",
     "witnesses": "witness",

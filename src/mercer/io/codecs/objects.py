@@ -23,6 +23,9 @@ _ELSEWHERE = {  # savable, but not a name of the package
     "Ones": "mercer.kernels.approximate.rules",
     "Waves": "mercer.kernels.approximate.fourier",
 }
+_STREAM = (
+    "kernel alpha plan warm_up budget kernels n_bets wealth_of squares kept waiting parts"
+)
 _RECORDS = {  # results and what they hold: their module, and attributes that no constructor lists
     "COCO": "mercer.stats.constrained",
     "Candidate": "mercer.search.outcome",
@@ -39,6 +42,8 @@ _RECORDS = {  # results and what they hold: their module, and attributes that no
     "PreImages": "mercer.rkhs.preimages",
     "Segmentation": "mercer.stats.segmentation_result",
     "SensitivityResult": "mercer.stats.sensitivity",
+    "SequentialIndependenceTest": f"mercer.stats.sequential {_STREAM}",
+    "SequentialTwoSampleTest": f"mercer.stats.sequential {_STREAM}",
     "TestResult": "mercer.stats.result",
     "Tuning": "mercer.search.outcome",
     "_Mirrored": "mercer.stats.pearson base",

@@ -1,5 +1,7 @@
 """Sequential tests: gains by brute force, wealth by products, streams cut anyhow, attacks."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -86,7 +88,7 @@ def test_a_stream_may_be_cut_anyhow(rng, Test, budget):
     whole = Test(budget=budget).update(X, Y)
     parts = Test(budget=budget)
     ends = np.concatenate([[0], np.sort(rng.choice(399, 30, replace=False)) + 1, [400]])
-    for i, j in zip(ends[:-1], ends[1:], strict=True):
+    for i, j in itertools.pairwise(ends):
         parts.update(X[i:j], Y[i:j])
     np.testing.assert_allclose(parts.path, whole.path, atol=1e-12)
     assert len(parts.kept[0]) <= (budget + 256) * 2
@@ -112,7 +114,8 @@ def test_finds_what_there_is_and_goes_on_from_a_file(rng, Test, tmp_path):
     for one in (test, again):
         one.update(X[100:], Y[100:])
     np.testing.assert_allclose(again.path, test.path, atol=1e-12)
-    assert test.rejected and 20 < test.rejected_at < 200
+    assert test.rejected
+    assert 20 < test.rejected_at < 200
     result = test.result()
     assert result.pvalue == test.pvalue < 1e-3
     assert result.details["rejected_at"] == test.rejected_at
@@ -174,5 +177,6 @@ def test_errors(rng):
     np.testing.assert_array_equal(test.path, before)
     assert test.update(X, X).n_bets == 100
     few = SequentialTwoSampleTest().update(X[:5], X[:5])
-    assert few.pvalue == 1.0 and few.wealth == 1.0
+    assert few.pvalue == 1.0
+    assert few.wealth == 1.0
     assert "no bets" in few.result().notes[0]

@@ -6,14 +6,18 @@ from .._lazy import lazy
 
 FLAT = {
     "aggregate": "kernel_grid",
+    "classifier": "classifier_test",
     "conditional": "conditional_independence_test",
     "constrained": "coco",
     "dependence": "cka dhsic distance_correlation distance_covariance hsic nocco",
     "discrepancy": "mmd mmd_multi",
+    "distribution": "distribution_test mmd_to",
     "independence": "independence_test",
     "independence_grid": "dependence_grid",
     "interval": "mmd_interval",
     "optimize": "optimize_kernel",
+    "paired": "paired_test",
+    "relative": "relative_fit_test relative_test",
     "result": "TestResult",
     "segmentation": "change_points",
     "segmentation_result": "Segmentation",

@@ -46,7 +46,7 @@ def bet(payoffs: np.ndarray, wealth: np.ndarray | None = None) -> Round:
     >>> import numpy as np
     >>> from mercer.stats.betting import bet
     >>> bet(np.array([[1.0, -1.0, 1.0]])).path.round(3)
-    array([0.27 , 0.179, 0.386])
+    array([ 0.27 , -0.187,  0.022])
 
     References
     ----------

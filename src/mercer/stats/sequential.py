@@ -46,6 +46,7 @@ class Sequential(ABC):
     """
 
     per_bet = 1  # rows of the data that one bet takes
+    together = False  # do rows of both come together?
     unit, test, hypothesis = "pair", "", ""
 
     def __init__(
@@ -95,7 +96,9 @@ class Sequential(ABC):
     def update(self, X: Data, Y: Data) -> Any:
         """Bet on new samples, of which each is used once; returns the test itself."""
         given = [plain(sample, name) for sample, name in ((X, "X"), (Y, "Y"))]
-        self._check(*map(length, given))
+        if self.together and length(given[0]) != length(given[1]):
+            n, m = map(length, given)
+            raise ValueError(f"variables must be observed together, as often each, got {n}, {m}.")
         held = [a if b is None else join(b, a) for a, b in zip(given, self.waiting, strict=True)]
         before = vars(self) | {"parts": list(self.parts)}
         try:
@@ -108,9 +111,6 @@ class Sequential(ABC):
             vars(self).update(before)
             raise
         return self
-
-    def _check(self, n: int, m: int) -> None:
-        """Are the numbers of new samples right?"""
 
     def _play(self, held: list[Data]) -> None:
         ready = min(map(length, held)) // self.per_bet
@@ -192,8 +192,7 @@ class Sequential(ABC):
         return TestResult(
             float(max(0.0, found.max(initial=0.0))),
             self.pvalue,
-            f"sequential {self.test}, {self.n_bets} bets by {experts} "
-            f"kernel{'s' * (experts != 1)}",
+            f"sequential {self.test}, {self.n_bets} bets by {experts} kernel{'s' * (experts != 1)}",
             self.hypothesis,
             kernel=self._experts()[0] if experts == 1 else self.kernels,
             notes=notes,
@@ -292,7 +291,8 @@ class SequentialTwoSampleTest(Sequential):
         return blind_spots(self.kernels or [])
 
     def _gains(self, past: int) -> tuple[np.ndarray, np.ndarray]:
-        assert self.kernels is not None and self.kept is not None
+        assert self.kernels is not None
+        assert self.kept is not None
         X, Y = self.kept
         n = length(X)
         new, gains, rounding = slice(past, n), [], []
@@ -353,12 +353,9 @@ class SequentialIndependenceTest(Sequential):
     """
 
     per_bet = 2
+    together = True
     unit = "pairs of observation"
     test, hypothesis = "independence test by betting", "the variables are independent"
-
-    def _check(self, n: int, m: int) -> None:
-        if n != m:
-            raise ValueError(f"variables must be observed together, as often each, got {n}, {m}.")
 
     def _resolved(self, X: Data, Y: Data) -> list[list[Kernel]]:
         given = self.kernel
@@ -382,7 +379,8 @@ class SequentialIndependenceTest(Sequential):
         return blind_to_dependence(self.kernels or [])
 
     def _gains(self, past: int) -> tuple[np.ndarray, np.ndarray]:
-        assert self.kernels is not None and self.kept is not None
+        assert self.kernels is not None
+        assert self.kept is not None
         n = length(self.kept[0])
         seen = past + 2 * np.arange((n - past) // 2)
         earlier = (np.arange(n)[:, None] < seen) / np.maximum(seen, 1)  # weights of a mean

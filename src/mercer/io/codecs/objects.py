@@ -23,9 +23,7 @@ _ELSEWHERE = {  # savable, but not a name of the package
     "Ones": "mercer.kernels.approximate.rules",
     "Waves": "mercer.kernels.approximate.fourier",
 }
-_STREAM = (
-    "kernel alpha plan warm_up budget kernels n_bets wealth_of squares kept waiting parts"
-)
+_STREAM = "kernel alpha plan warm_up budget kernels n_bets wealth_of squares kept waiting parts"
 _RECORDS = {  # results and what they hold: their module, and attributes that no constructor lists
     "COCO": "mercer.stats.constrained",
     "Candidate": "mercer.search.outcome",

@@ -152,14 +152,14 @@ def distribution_test(
     >>> import numpy as np
     >>> from scipy.stats import norm
     >>> from mercer import distribution_test
-    >>> x = np.random.default_rng(0).standard_t(3, 200)
-    >>> distribution_test(x, norm, rng=0).pvalue  # any normal distribution
-    0.005
-    >>> y = np.random.default_rng(0).normal(3, 2, 200)
-    >>> distribution_test(y, norm, rng=0).pvalue > 0.05
+    >>> x = np.random.default_rng(0).standard_t(2, 100)
+    >>> distribution_test(x, norm, n_draws=39, rng=0).pvalue  # any normal distribution
+    0.025
+    >>> y = np.random.default_rng(0).normal(3, 2, 100)
+    >>> distribution_test(y, norm, n_draws=39, rng=0).pvalue > 0.05
     True
-    >>> distribution_test(y, norm(0, 1), rng=0).pvalue
-    0.005
+    >>> distribution_test(y, norm(0, 1), n_draws=39, rng=0).pvalue
+    0.025
 
     References
     ----------

@@ -16,6 +16,7 @@ FLAT = {
     "independence": "independence_test",
     "independence_grid": "dependence_grid",
     "interval": "mmd_interval",
+    "multiple": "adjust_pvalues",
     "optimize": "optimize_kernel",
     "paired": "paired_test",
     "planning": "power sample_size",

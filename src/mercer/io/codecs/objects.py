@@ -38,6 +38,7 @@ _RECORDS = {  # results and what they hold: their module, and attributes that no
     "NodeWeight": "mercer.explain.trees",
     "PSDCheck": "mercer.testing",
     "PreImages": "mercer.rkhs.preimages",
+    "Screening": "mercer.tables.screening",
     "Segmentation": "mercer.stats.segmentation_result",
     "SensitivityResult": "mercer.stats.sensitivity",
     "SequentialIndependenceTest": f"mercer.stats.sequential {_STREAM}",

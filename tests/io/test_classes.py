@@ -81,6 +81,7 @@ RESULTS = {
     "RidgePath": lambda: mercer.ridge_path(Gaussian(), X, Y, [0.1, 1.0]),
     "Segmentation": lambda: mercer.change_points(X),
     "SensitivityResult": lambda: mercer.sensitivity_indices(X, X[:, 0]),
+    "CausalGraph": lambda: mercer.causal_graph(X, test="linear"),
     "SequentialIndependenceTest": lambda: mercer.SequentialIndependenceTest().update(X, X),
     "SequentialTwoSampleTest": lambda: mercer.SequentialTwoSampleTest().update(X, X + 1),
     "TestResult": lambda: mercer.two_sample_test(X, X + 1),

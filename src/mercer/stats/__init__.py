@@ -6,6 +6,8 @@ from .._lazy import lazy
 
 FLAT = {
     "aggregate": "kernel_grid",
+    "causal": "causal_graph",
+    "causal_result": "CausalGraph",
     "classifier": "classifier_test",
     "conditional": "conditional_independence_test",
     "constrained": "coco",

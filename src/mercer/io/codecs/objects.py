@@ -27,6 +27,7 @@ _STREAM = "kernel alpha plan warm_up budget kernels n_bets wealth_of squares kep
 _RECORDS = {  # results and what they hold: their module, and attributes that no constructor lists
     "COCO": "mercer.stats.constrained",
     "Candidate": "mercer.search.outcome",
+    "CausalGraph": "mercer.stats.causal_result",
     "ChiSquareMixture": "mercer.stats.mixtures weights shift normal",
     "Compression": "mercer.rkhs.compression",
     "DualReport": "mercer.models.svm_report",

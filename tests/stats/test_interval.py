@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from mercer import Gaussian, Linear, Plan, mmd, mmd_interval
 from mercer.stats.discrepancy import group_sums
-from mercer.stats.interval import _Curve, squared_sums
+from mercer.stats.interval import curve_of, squared_sums
 from mercer.stats.samples import Samples
 
 
@@ -55,7 +55,7 @@ def test_the_variance_of_the_degenerate_part_is_that_of_repetitions(rng):
     for _ in range(400):
         samples = Samples(rng.standard_normal(30), rng.standard_normal(20))
         gram = Gaussian().gram(samples.data)
-        curve = _Curve(group_sums(Gaussian(), samples), squared_sums(gram, samples.labels))
+        curve = curve_of(group_sums(Gaussian(), samples), squared_sums(gram, samples.labels))
         values.append(curve.value)
         variances.append(curve.degenerate)
     assert np.mean(variances) == pytest.approx(np.var(values), rel=0.2)

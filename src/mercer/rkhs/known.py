@@ -145,6 +145,11 @@ class KnownEmbedding:
         return f"KnownEmbedding({name or type(self.distribution).__name__}, k = {self.kernel!r})"
 
 
+def in_closed_form(distribution: Any) -> bool:
+    """Has the Gaussian kernel a closed form for the mean embedding of this distribution?"""
+    return _closed(distribution, as_mixture(distribution)) is not None
+
+
 def _closed(distribution: Any, mixture: NormalMixture | None) -> Measure | None:
     if mixture is not None:
         return Normals(mixture)

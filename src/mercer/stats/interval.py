@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,52 +94,47 @@ def mmd_interval(
     if unit == 0:  # all samples are the same
         return Interval(0.0, 0.0, 0.0, 0.0)
     sums = GroupSums(sums.rows / unit, sums.diag / unit, sums.labels)
-    curve = _Curve(sums, squared_sums(gram, samples.labels, unit))
-    error = float(np.sqrt(curve.variance(max(curve.value, 0.0))))
-    tail = (1 - confidence) / 2
-    ends = curve.solve(1 - tail), curve.solve(tail)
-    return Interval(*(unit * part for part in (curve.value, error, *ends)))
+    curve = curve_of(sums, squared_sums(gram, samples.labels, unit))
+    return curve.interval(confidence, unit)
 
 
-class _Curve:
-    """The distribution of the estimate, as a function of the true value."""
+@dataclass
+class Curve:
+    """The distribution of an estimate of a squared norm, as a function of the true value.
 
-    def __init__(self, sums: GroupSums, squares: np.ndarray) -> None:
-        n, rows, diag, labels = sums.sizes, sums.rows, sums.diag, sums.labels
-        self.value = sums.mmd(False)
-        self.bias = sums.mmd(True) - self.value
-        along = degenerate = 0.0
-        for g in (0, 1):
-            inside = labels == g
-            witness = rows[inside, g] / n[g] - rows[inside, 1 - g] / n[1 - g]
-            along += float(np.var(witness)) / max(1, n[g] - _LOST)
-            own = rows[inside, g] - diag[inside]
-            off = squares[g, g] - float(np.sum(diag[inside] ** 2))
-            centred = off - 2 * np.sum(own**2) / (n[g] - 2)
-            centred += own.sum() ** 2 / ((n[g] - 1) * (n[g] - 2))
-            degenerate += 2 * float(centred) / (n[g] * (n[g] - 1) * n[g] * max(1, n[g] - 3))
-        across, down = (rows[labels == g, 1 - g] / n[1 - g] for g in (0, 1))
-        mean = float(across.mean())
-        centred = squares[0, 1] / (n[0] * n[1]) - np.mean(across**2) - np.mean(down**2) + mean**2
-        degenerate += 4 * float(centred) / ((n[0] - 1) * (n[1] - 1))
-        floor = (_FLAT * float(np.abs(diag).mean())) ** 2
-        self.degenerate = max(degenerate, floor)
-        # the variance of the error along the difference, both as they were estimated
-        self.along = min(along / max(self.bias + self.value, np.sqrt(floor)), max(self.bias, 0.0))
+    Attributes
+    ----------
+    value : float
+        The unbiased estimate.
+    bias : float
+        By how much the squared norm of the estimated mean exceeds it.
+    degenerate : float
+        The variance that is left where the true value is 0.
+    along : float
+        The variance of the error along the difference, both as they were estimated.
+    """
+
+    value: float
+    bias: float
+    degenerate: float
+    along: float
 
     def variance(self, true: float) -> float:
         """The variance of the estimate."""
         return self.degenerate + 4 * self.along * true
 
-    def cdf(self, true: float) -> float:
-        """The probability of an estimate as small as the one at hand."""
-        variance = self.variance(true)
+    def third(self, true: float) -> float:
+        """The third central moment of the estimate."""
         third = 2 * self.degenerate**2 / max(self.bias, np.sqrt(self.degenerate))
-        third += 24 * self.along**2 * true
-        half = third / variance**1.5 / 2
+        return float(third + 24 * self.along**2 * true)
+
+    def cdf(self, true: float, value: float | None = None) -> float:
+        """The probability of an estimate as small as the one at hand, or as another."""
+        variance = self.variance(true)
+        half = self.third(true) / variance**1.5 / 2
         shape = 1 / half**2
-        point = (self.value - true) / np.sqrt(variance) / half + shape
-        return float(gammainc(shape, max(point, 0.0)))
+        point = (self.value if value is None else value) - true
+        return float(gammainc(shape, max(point / np.sqrt(variance) / half + shape, 0.0)))
 
     def solve(self, probability: float) -> float:
         """The true value for which the estimate is at this quantile of its distribution."""
@@ -148,6 +144,53 @@ class _Curve:
         while self.cdf(high) > probability:
             high *= 2
         return float(brentq(lambda true: self.cdf(true) - probability, 0.0, high, rtol=1e-10))
+
+    def interval(self, confidence: float, unit: float = 1.0) -> Interval:
+        """The true values that the estimate does not contradict, in some unit."""
+        error = float(np.sqrt(self.variance(max(self.value, 0.0))))
+        tail = (1 - confidence) / 2
+        ends = self.solve(1 - tail), self.solve(tail)
+        return Interval(*(unit * part for part in (self.value, error, *ends)))
+
+
+class Parts(NamedTuple):
+    """Variances of two samples: along the difference of each, and of pairs of observations."""
+
+    value: float
+    bias: float
+    along: np.ndarray
+    inside: np.ndarray
+    across: float
+
+
+def parts_of(sums: GroupSums, squares: np.ndarray) -> Parts:
+    """What the distribution of an estimate of MMD^2 is made of, for samples of any size."""
+    n, rows, diag, labels = sums.sizes, sums.rows, sums.diag, sums.labels
+    along, inner = np.zeros(2), np.zeros(2)
+    for g in (0, 1):
+        inside = labels == g
+        witness = rows[inside, g] / n[g] - rows[inside, 1 - g] / n[1 - g]
+        along[g] = float(np.var(witness)) * n[g] / max(1, n[g] - _LOST)
+        own = rows[inside, g] - diag[inside]
+        off = squares[g, g] - float(np.sum(diag[inside] ** 2))
+        centred = off - 2 * np.sum(own**2) / (n[g] - 2)
+        centred += own.sum() ** 2 / ((n[g] - 1) * (n[g] - 2))
+        inner[g] = float(centred) / (n[g] * max(1, n[g] - 3))
+    left, right = (rows[labels == g, 1 - g] / n[1 - g] for g in (0, 1))
+    mean = float(left.mean())
+    across = squares[0, 1] / (n[0] * n[1]) - np.mean(left**2) - np.mean(right**2) + mean**2
+    across *= n[0] * n[1] / ((n[0] - 1) * (n[1] - 1))
+    value = sums.mmd(False)
+    return Parts(value, sums.mmd(True) - value, along, inner, float(across))
+
+
+def curve_of(sums: GroupSums, squares: np.ndarray) -> Curve:
+    """The distribution of an estimate of MMD^2."""
+    parts, n = parts_of(sums, squares), sums.sizes
+    floor = (_FLAT * float(np.abs(sums.diag).mean())) ** 2
+    degenerate = float(np.sum(2 * parts.inside / (n * (n - 1)))) + 4 * parts.across / (n[0] * n[1])
+    along = float(np.sum(parts.along / n)) / max(parts.bias + parts.value, np.sqrt(floor))
+    return Curve(parts.value, parts.bias, max(degenerate, floor), min(along, max(parts.bias, 0.0)))
 
 
 def squared_sums(gram: Gram, labels: np.ndarray, unit: float = 1.0) -> np.ndarray:

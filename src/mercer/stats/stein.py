@@ -231,7 +231,7 @@ def ksd(
     ----------
     Gorham & Mackey, *Measuring sample quality with kernels*, ICML 2017 (inverse multiquadric).
     """
-    k, V = _stein(X, score, kernel, support)
+    k, V = stein_kernel(X, score, kernel, support)
     n = len(V)
     if n < 2 and not biased:
         raise ValueError("ksd needs at least 2 samples, or biased=True.")
@@ -310,7 +310,7 @@ def goodness_of_fit_test(
     rng = np.random.default_rng(rng)
     if isinstance(n_draws, bool) or int(n_draws) != n_draws or n_draws < 1:
         raise ValueError(f"n_draws must be an integer >= 1, got {n_draws!r}.")
-    k, V = _stein(X, score, kernel, support)
+    k, V = stein_kernel(X, score, kernel, support)
     n = len(V)
     if n < 2:
         raise ValueError(f"a goodness-of-fit test needs at least 2 samples, got {n}.")
@@ -345,7 +345,7 @@ def _open_ends(P: Zipped) -> tuple[str, ...]:
     return ()
 
 
-def _stein(X: Data, score: Any, kernel: Any, support: Any) -> tuple[Any, np.ndarray]:
+def stein_kernel(X: Data, score: Any, kernel: Any, support: Any) -> tuple[Any, np.ndarray]:
     """The Stein kernel, and the sample as an array."""
     V: Any = as_vectors(plain(X, "X"), "ksd")
     V = V.toarray() if sp.issparse(V) else V

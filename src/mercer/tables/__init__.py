@@ -11,5 +11,6 @@ __getattr__, __dir__, __all__ = lazy(
         "reading": "read_table",
         "regressor": "TableRegressor",
         "ridge": "RidgeClassifier",
+        "screening": "Screening compare_tables screen_columns",
     },
 )

@@ -23,9 +23,11 @@ _ELSEWHERE = {  # savable, but not a name of the package
     "Ones": "mercer.kernels.approximate.rules",
     "Waves": "mercer.kernels.approximate.fourier",
 }
+_STREAM = "kernel alpha plan warm_up budget kernels n_bets wealth_of squares kept waiting parts"
 _RECORDS = {  # results and what they hold: their module, and attributes that no constructor lists
     "COCO": "mercer.stats.constrained",
     "Candidate": "mercer.search.outcome",
+    "CausalGraph": "mercer.stats.causal_result",
     "ChiSquareMixture": "mercer.stats.mixtures weights shift normal",
     "Compression": "mercer.rkhs.compression",
     "DualReport": "mercer.models.svm_report",
@@ -37,8 +39,11 @@ _RECORDS = {  # results and what they hold: their module, and attributes that no
     "NodeWeight": "mercer.explain.trees",
     "PSDCheck": "mercer.testing",
     "PreImages": "mercer.rkhs.preimages",
+    "Screening": "mercer.tables.screening",
     "Segmentation": "mercer.stats.segmentation_result",
     "SensitivityResult": "mercer.stats.sensitivity",
+    "SequentialIndependenceTest": f"mercer.stats.sequential {_STREAM}",
+    "SequentialTwoSampleTest": f"mercer.stats.sequential {_STREAM}",
     "TestResult": "mercer.stats.result",
     "Tuning": "mercer.search.outcome",
     "_Mirrored": "mercer.stats.pearson base",

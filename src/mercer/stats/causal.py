@@ -1,0 +1,215 @@
+"""Which variables cause which? The PC algorithm, with kernel tests of independence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from ..data import Data, as_vectors, is_frame, length
+from ..frames import column as column_of
+from ..frames import names as names_of
+from ..gram.plan import Plan
+from ..progress import progress
+from .causal_result import CausalGraph, complete
+from .conditional import conditional_independence_test
+from .independence import independence_test
+from .planned import planned
+
+Test = Callable[[np.ndarray, np.ndarray, "np.ndarray | None"], float]
+TESTS = ("kernel", "linear")
+_LEAST = 20  # observations
+
+
+@planned
+def causal_graph(
+    data: Data,
+    *,
+    alpha: float = 0.05,
+    test: str | Test = "kernel",
+    names: Any = None,
+    most: int | None = None,
+    n_permutations: int = 199,
+    rng: Any = None,
+    plan: Plan | None = None,
+    verbose: bool = False,
+) -> CausalGraph:
+    r"""The causal graph of several variables, as far as independence tells it (the PC algorithm).
+
+    Suppose there is a directed acyclic graph such that variables are functions of their parents
+    and of independent noise, that all common causes are among them, and that variables are
+    independent given others exactly where the graph says so. Then data tell which variables are
+    neighbours, and the direction of some edges:
+
+    1. Begin with all edges. Remove x - y if x and y are independent given some set of neighbours of
+       one of them, the smallest sets first (the *stable* version: neighbours are those at the
+       beginning of a round, so the order of variables does not matter).
+    2. Orient x -> z <- y wherever z is a neighbour of both, they are no neighbours, and z is not in
+       the set that made x and y independent. Of contradicting colliders the one of the larger
+       p-value holds.
+    3. Orient what would otherwise be another collider, or a cycle (Meek's rules).
+
+    Edges without a direction may go either way: the graph is one of equivalence classes (CPDAG).
+
+    Parameters
+    ----------
+    data : DataFrame, or array of shape (n, d)
+        One column for each variable. Labels stand for vectors that indicate them.
+    alpha : float
+        The level of the tests: edges are removed where the p-value is larger.
+    test : {"kernel", "linear"} or callable
+        :func:`independence_test` and :func:`conditional_independence_test`; or the partial
+        correlation, which sees linear dependence only. A function of your own is called as
+        ``test(x, y, z)`` with arrays of shape (n, d), z None at first, and returns a p-value.
+    names : list of str, optional
+        The names of variables; by default those of columns.
+    most : int, optional
+        The size of the largest set that is conditioned on.
+    n_permutations : int
+        Permutations or draws of each kernel test.
+    rng : None, int or Generator
+        The source of randomness.
+    plan : Plan, optional
+        Memory and threads to use.
+    verbose : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    CausalGraph
+        Edges, p-values, and the sets that made variables independent; it prints and draws itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import causal_graph
+    >>> rng = np.random.default_rng(0)
+    >>> x, y, e = rng.normal(size=(3, 300))
+    >>> data = np.column_stack([x, y, np.tanh(x) + y**2 + 0.3 * e])
+    >>> print(causal_graph(data, names=["x", "y", "z"], rng=0))
+    x -> z
+    y -> z
+
+    References
+    ----------
+    Spirtes, Glymour & Scheines, *Causation, Prediction, and Search*, 2000; Colombo & Maathuis,
+    *Order-independent constraint-based causal structure learning*, JMLR 2014; Meek, *Causal
+    inference and causal explanation with background knowledge*, UAI 1995.
+    """
+    variables, names = _variables(data, names)
+    d = len(variables)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
+    if most is not None and (isinstance(most, bool) or int(most) != most or most < 0):
+        raise ValueError(f"most must be an integer >= 0 or None, got {most!r}.")
+    ask = _test(test, n_permutations, np.random.default_rng(rng), plan)
+    near = ~np.eye(d, dtype=bool)
+    pvalues, apart = np.full((d, d), np.nan), {}
+    count, size = 0, 0
+    while size <= (d - 2 if most is None else most) and np.any(near.sum(axis=1) > size):
+        before = near.copy()
+        pairs = [(i, j) for i, j in combinations(range(d), 2) if near[i, j]]
+        for i, j in progress(pairs, verbose, f"given {size}"):
+            found, tried = 0.0, set()
+            for one, other in ((i, j), (j, i)):
+                around = [v for v in np.flatnonzero(before[one]).tolist() if v != other]
+                for given in combinations(around, size):
+                    if given in tried or not near[i, j]:
+                        continue
+                    tried.add(given)
+                    Z = np.column_stack([variables[v] for v in given]) if given else None
+                    p = ask(variables[i], variables[j], Z)
+                    count += 1
+                    found = max(found, p)
+                    if p > alpha:
+                        near[i, j] = near[j, i] = False
+                        apart[(i, j)] = given
+            if tried:
+                known = pvalues[i, j]
+                pvalues[i, j] = pvalues[j, i] = found if np.isnan(known) else max(known, found)
+        size += 1
+    graph = near.copy()
+    colliders = [
+        (pvalues[i, j], i, k, j)
+        for (i, j), given in apart.items()
+        for k in np.flatnonzero(near[i] & near[j]).tolist()
+        if k not in given
+    ]
+    for _, i, k, j in sorted(colliders, key=lambda c: -c[0]):
+        if graph[i, k] and graph[j, k]:  # unless an edge already leaves k
+            graph[k, i] = graph[k, j] = False
+    sets = {(names[i], names[j]): [names[v] for v in given] for (i, j), given in apart.items()}
+    return CausalGraph(names, complete(graph), pvalues, sets, float(alpha), count)
+
+
+def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
+    """Variables as arrays of numbers, and their names."""
+    if is_frame(data):
+        given = names_of(data)
+        columns = [np.asarray(column_of(data, name)) for name in given]
+        known = [str(name) for name in given]
+    else:
+        V: Any = as_vectors(data, "causal_graph")
+        V = V.toarray() if hasattr(V, "toarray") else V
+        columns = list(np.asarray(V).T)
+        known = [f"x{i}" for i in range(len(columns))]
+    if names is not None:
+        if len(names) != len(columns):
+            raise ValueError(f"names must hold {len(columns)} names, got {len(names)}.")
+        known = [str(name) for name in names]
+    if len(columns) < 2:
+        raise ValueError(f"at least two variables are needed, got {len(columns)}.")
+    if len(set(known)) < len(known):
+        raise ValueError("names must differ from each other.")
+    if length(columns[0]) < _LEAST:
+        raise ValueError(f"at least {_LEAST} observations are needed, got {length(columns[0])}.")
+    return [_numbers(c, name) for c, name in zip(columns, known, strict=True)], known
+
+
+def _numbers(column: np.ndarray, name: str) -> np.ndarray:
+    """A column as an array of shape (n, d): numbers to unit variance, or indicators of labels."""
+    if column.dtype.kind in "biuf":
+        values = column.astype(np.float64)
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"the variable {name!r} has missing or infinite values.")
+        values = values - values.mean()
+        spread = float(values.std())
+        return (values / spread if spread > 0 else values)[:, None]
+    labels, codes = np.unique(column.astype(str), return_inverse=True)
+    return np.equal.outer(codes, np.arange(len(labels))).astype(np.float64)
+
+
+def _test(test: str | Test, count: int, rng: np.random.Generator, plan: Plan | None) -> Test:
+    if callable(test):
+        return test
+    if test not in TESTS:
+        listed = ", ".join(map(repr, TESTS))
+        raise ValueError(f"test must be one of {listed} or a function, got {test!r}.")
+    if test == "linear":
+        return partial_correlation
+
+    def ask(x: np.ndarray, y: np.ndarray, z: np.ndarray | None) -> float:
+        options: dict[str, Any] = {"n_permutations": count, "rng": rng, "plan": plan}
+        if z is None:
+            return independence_test(x, y, **options).pvalue
+        return conditional_independence_test(x, y, z, **options).pvalue
+
+    return ask
+
+
+def partial_correlation(x: np.ndarray, y: np.ndarray, z: np.ndarray | None) -> float:
+    """The p-value of Fisher's test of the (largest) partial correlation, corrected for many."""
+    n = len(x)
+    D = np.column_stack([np.ones(n)] + ([] if z is None else [z]))
+    r, s = (v - D @ np.linalg.lstsq(D, v, rcond=None)[0] for v in (x, y))
+    sizes = [np.sqrt(np.sum(v**2, axis=0)) for v in (r, s)]
+    rounding = 1e-9 * np.sqrt(n)
+    if any(np.all(size <= rounding) for size in sizes):
+        return 1.0
+    outer = np.outer(*(np.maximum(size, rounding) for size in sizes))
+    rho = float(np.clip(np.abs(r.T @ s / outer).max(), 0, 1 - 1e-15))
+    df = max(n - D.shape[1] - 2, 1)
+    return float(min(1.0, outer.size * 2 * norm.sf(np.sqrt(df) * np.arctanh(rho))))

@@ -10,19 +10,12 @@ from mercer.lab.answers import answer
 from mercer.lab.presets import PRESETS
 from mercer.lab.server import LabServer
 
-ASKED = ("view", "kernel", "points", "strings", "options")
-
-
-def payload_of(preset, **changes):
-    """What the page asks for when a preset is chosen."""
-    return {k: v for k, v in preset.as_json().items() if k in ASKED} | changes
-
 
 @pytest.fixture
 def preset():
     """The payload of a preset, by its name."""
     known = {p.name: p for p in PRESETS}
-    return lambda name, **changes: payload_of(known[name], **changes)
+    return lambda name, **changes: known[name].payload() | changes
 
 
 class Direct:

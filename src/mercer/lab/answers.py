@@ -59,7 +59,8 @@ def answer(payload: Any) -> dict[str, Any]:
         With ``picture``, ``kernel``, ``python``, ``warnings`` and ``ms``; or with ``error``, and
         ``kernel`` where that could be read.
     """
-    start, found = perf_counter(), {}
+    start = perf_counter()
+    found: dict[str, Any] = {}
     with warnings.catch_warnings(record=True) as raised, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         try:

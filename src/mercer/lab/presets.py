@@ -49,11 +49,19 @@ class Preset:
     data: Callable[[], np.ndarray] | None = None
     strings: tuple[str, ...] = ()
 
+    def payload(self) -> dict[str, Any]:
+        """What the page asks for when this is chosen."""
+        return {
+            "view": self.view,
+            "kernel": self.kernel,
+            "options": self.options,
+            "points": [] if self.data is None else _rounded(self.data()),
+            "strings": list(self.strings),
+        }
+
     def as_json(self) -> dict[str, Any]:
         """What is sent to the page."""
-        points = [] if self.data is None else _rounded(self.data())
-        given = {k: v for k, v in vars(self).items() if k != "data"}
-        return given | {"points": points, "strings": list(self.strings)}
+        return {"name": self.name, "title": self.title, "words": self.words, **self.payload()}
 
 
 def _rounded(rows: np.ndarray) -> list[list[float]]:
@@ -68,10 +76,10 @@ def _rows(x: Any, y: Any, labels: Any = 0) -> np.ndarray:
 
 def _blobs(centres: Any, count: int, spread: float, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    each = [
-        _rows(*(np.asarray(c)[:2, None] + spread * rng.normal(size=(2, count))), c[2])
-        for c in centres
-    ]
+    each = []
+    for x, y, label in centres:
+        noise = spread * rng.normal(size=(2, count))
+        each.append(_rows(x + noise[0], y + noise[1], label))
     return np.concatenate(each)
 
 
@@ -196,7 +204,7 @@ def shifted() -> np.ndarray:
     rng = np.random.default_rng(15)
     A = rng.normal(size=(2, 50)) * [[1.0], [0.6]]
     B = rng.normal(size=(2, 50)) * [[0.7], [0.9]] + [[0.7], [0.3]]
-    return np.concatenate([_rows(*A, 0), _rows(*B, 1)])
+    return np.concatenate([_rows(A[0], A[1], 0), _rows(B[0], B[1], 1)])
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+from collections.abc import Callable
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -20,6 +21,7 @@ from .answers import catalogue
 
 LARGEST = 200_000  # bytes of a request
 WAITING = 16  # requests at once
+_JSON = "application/json"
 _PATIENCE = 20.0  # seconds for a request to arrive
 _FILES = {
     "": ("index.html", "text/html; charset=utf-8"),
@@ -92,6 +94,14 @@ class LabServer(ThreadingHTTPServer):
         """A connection that breaks is no news."""
 
 
+class Refusal(Exception):
+    """A request that is not answered: its status, and why in one sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
@@ -102,70 +112,78 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A file of the page, or the catalogue."""
-        name = self.checked()
-        if name is None:
-            return
-        if name == "catalogue":
-            self.reply(200, _catalogue(), "application/json")
-        elif name in _FILES:
-            file, kind = _FILES[name]
-            self.reply(200, _file(file), kind)
-        else:
-            self.refuse(404, "There is nothing here.")
+        self.answer(self.file)
 
     def do_POST(self) -> None:
         """A picture."""
-        name = self.checked()
-        if name is None:
-            return
+        self.answer(self.picture)
+
+    def answer(self, made: Callable[[str], tuple[bytes, str]]) -> None:
+        """Check who asks, and send what there is."""
+        try:
+            body, kind = made(self.checked())
+            self.reply(200, body, kind)
+        except Refusal as refused:
+            self.close_connection = True  # there may be more to read
+            sentence = json.dumps({"error": str(refused)}).encode()
+            self.reply(refused.status, sentence, _JSON)
+
+    def file(self, name: str) -> tuple[bytes, str]:
+        """A file, and its type."""
+        if name == "catalogue":
+            return _catalogue(), _JSON
+        if name not in _FILES:
+            raise Refusal(404, "There is nothing here.")
+        file, kind = _FILES[name]
+        return _file(file), kind
+
+    def picture(self, name: str) -> tuple[bytes, str]:
+        """The answer to what was sent."""
         if name != "picture":
-            return self.refuse(404, "There is nothing here.")
+            raise Refusal(404, "There is nothing here.")
         payload = self.payload()
-        if payload is None:
-            return None
         page, number = str(payload.get("page", ""))[:64], payload.get("number", 0)
         number = number if isinstance(number, int) and 0 <= number < 2**53 else 0
         if not self.server.places.acquire(blocking=False):
-            return self.refuse(503, "Too many requests are waiting; try again.")
+            raise Refusal(503, "Too many requests are waiting; try again.")
         try:
             found = self.server.answers.ask(payload, page, number)
         finally:
             self.server.places.release()
-        body = json.dumps({**found, "number": number}, allow_nan=False).encode()
-        return self.reply(200, body, "application/json")
+        return json.dumps({**found, "number": number}, allow_nan=False).encode(), _JSON
 
     # ---- checks ----------------------------------------------------------------------------
-    def checked(self) -> str | None:
-        """What is asked for, below the token; None if the request was refused."""
+    def checked(self) -> str:
+        """What is asked for, below the token."""
         if self.headers.get("Host", "") not in self.server.hosts:
-            return self.refuse(403, "This address is not the lab's; open the link it printed.")
+            raise Refusal(403, "This address is not the lab's; open the link it printed.")
         origin = self.headers.get("Origin")
         if origin is not None and origin not in [f"http://{h}" for h in self.server.hosts]:
-            return self.refuse(403, "Requests of other pages are not answered.")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-            if not (self.command == "GET" and self.headers.get("Sec-Fetch-Mode") == "navigate"):
-                return self.refuse(403, "Requests of other pages are not answered.")
+            raise Refusal(403, "Requests of other pages are not answered.")
+        followed = self.command == "GET" and self.headers.get("Sec-Fetch-Mode") == "navigate"
+        own = self.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
+        if not (own or followed):
+            raise Refusal(403, "Requests of other pages are not answered.")
         token, _, name = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            return self.refuse(403, "The token is missing or wrong; open the link the lab printed.")
+            raise Refusal(403, "The token is missing or wrong; open the link the lab printed.")
         return name
 
-    def payload(self) -> dict[str, Any] | None:
-        """The object that was sent; None if the request was refused."""
+    def payload(self) -> dict[str, Any]:
+        """The object that was sent."""
         if self.headers.get("Content-Type", "").partition(";")[0] != "application/json":
-            return self.refuse(415, "A request must be JSON.")
+            raise Refusal(415, "A request must be JSON.")
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()):
-            return self.refuse(411, "A request must say how long it is.")
+            raise Refusal(411, "A request must say how long it is.")
         if len(length) > 9 or int(length) > LARGEST:
-            return self.refuse(413, f"A request may have at most {LARGEST} bytes.")
-        body = self.rfile.read(int(length))
+            raise Refusal(413, f"A request may have at most {LARGEST} bytes.")
         try:
-            found = json.loads(body, parse_constant=_no_number)
+            found = json.loads(self.rfile.read(int(length)), parse_constant=_no_number)
         except (ValueError, RecursionError):
-            return self.refuse(400, "The request is not valid JSON.")
+            raise Refusal(400, "The request is not valid JSON.") from None
         if not isinstance(found, dict):
-            return self.refuse(400, "The request must be a JSON object.")
+            raise Refusal(400, "The request must be a JSON object.")
         return found
 
     # ---- replies ---------------------------------------------------------------------------
@@ -178,11 +196,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def refuse(self, status: int, sentence: str) -> None:
-        """One sentence, and no more to read from this connection."""
-        self.close_connection = True
-        self.reply(status, json.dumps({"error": sentence}).encode(), "application/json")
 
     def log_message(self, *ignored: Any) -> None:
         """Nothing is written about requests: their paths hold the token."""

@@ -104,20 +104,17 @@ def _serve(pipe: Connection) -> None:
     from .answers import answer
     from .presets import PRESETS
 
-    views = {preset.view: preset.as_json() for preset in reversed(PRESETS)}
+    views = {preset.view: preset.payload() for preset in reversed(PRESETS)}
     rest = list(reversed(views.values()))
     while True:
         if rest and not pipe.poll(0.05):
-            answer({k: v for k, v in rest.pop().items() if k in _ASKED})
+            answer(rest.pop())
             continue
         try:
             payload = pipe.recv()
         except (EOFError, OSError):
             return
         pipe.send(answer(payload))
-
-
-_ASKED = ("view", "kernel", "points", "strings", "options")
 
 
 def _limit_memory() -> None:

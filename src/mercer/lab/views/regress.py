@@ -124,8 +124,8 @@ def _facts(
         ]
     if kind == "quantile":
         low, _, high = model.predict(x).T
-        inside = float(np.mean((y >= low) & (y <= high)))
-        return [("coverage", f"{inside:.0%}", "of the points lie in the band; 80 % is asked for")]
+        covered = float(np.mean((y >= low) & (y <= high)))
+        return [("coverage", f"{covered:.0%}", "of the points lie in the band; 80 % is asked for")]
     return []
 
 

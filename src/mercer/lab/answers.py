@@ -56,8 +56,8 @@ def answer(payload: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        With ``picture``, ``kernel``, ``python``, ``warnings`` and ``ms``; or with ``error``, and
-        ``kernel`` where that could be read.
+        With ``picture``, ``kernel``, ``python``, ``warnings`` and ``ms``; or with ``error``, what
+        it is ``about``, and ``kernel`` where that could be read.
     """
     start = perf_counter()
     found: dict[str, Any] = {}
@@ -66,8 +66,10 @@ def answer(payload: Any) -> dict[str, Any]:
         try:
             state = read_state(payload, {v.name: v.options for v in VIEWS.values()})
             view = VIEWS[state.view]
+            found["about"] = "kernel"
             kernel = read_kernel(state.kernel, state.changes, view.data == "strings")
             found["kernel"] = describe(kernel)
+            found["about"] = "picture"
             picture = view.compute(state, kernel)
             found |= {"picture": picture.as_json(), "python": "\n".join(picture.python)}
         except MemoryError:

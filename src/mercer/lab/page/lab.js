@@ -55,7 +55,7 @@ async function ask() {
 // ---- showing -------------------------------------------------------------------------------
 function show(found, asked) {
   const { kernel, picture } = found;
-  const wrong = !kernel && Boolean(found.error);
+  const wrong = Boolean(found.error) && found.about === "kernel";
   $("kernel-error").textContent = wrong ? found.error : "";
   $("kernel").setAttribute("aria-invalid", String(wrong));
   if (kernel) describe(kernel, asked);

@@ -24,6 +24,7 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"models", "stats"},
     {"explain", "tuning"},
     {"io", "plots", "readers", "tables"},
+    {"lab"},
     {"cli", "testing"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -19,6 +19,7 @@ COMMANDS = {
     "predict": "predict the target for the rows of a table",
     "test": "test whether two tables differ, or whether columns are independent",
     "explain": "say why an expression is a kernel, and what follows",
+    "lab": "open a page on which kernels can be seen at work",
     "warm-up": "compile all loops ahead of time, so that first answers are quick",
 }
 _EXAMPLES = """\

@@ -1,0 +1,57 @@
+"""``mercer lab``: a page on which kernels can be seen at work."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from threading import Thread, Timer
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What ``mercer lab`` understands."""
+    parser.add_argument(
+        "picture",
+        nargs="?",
+        default="",
+        help='what to open: the part of a link after "#", such as preset=witness',
+    )
+    parser.add_argument("--port", type=_port, default=0, help="a port; any that is free by default")
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def run(args: Namespace) -> None:
+    """Serve until Ctrl-C."""
+    from ..lab.answers import catalogue
+    from ..lab.server import LabServer
+    from ..lab.worker import Worker
+
+    worker = Worker()
+    try:
+        server = LabServer(worker, args.port)
+    except OSError as error:
+        raise ValueError(
+            f"port {args.port} cannot be used ({error.strerror}); leave --port out, and a free "
+            "one is found."
+        ) from None
+    fragment = args.picture.removeprefix("#")
+    address = f"{server.url}#{fragment}" if fragment else server.url
+    print(f"The kernel lab is at {address}\nIt answers this machine only. Stop it with Ctrl-C.")
+    sys.stdout.flush()
+    try:
+        worker.start()
+        Thread(target=catalogue, daemon=True).start()  # imports what the first page will need
+        if not args.no_browser:
+            Timer(0.2, webbrowser.open, [address]).start()
+        server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        print("\nThe lab is closed.")
+    finally:
+        server.server_close()
+        worker.stop()
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise ArgumentTypeError(f"a port is a number from 0 to 65535, got {text!r}")

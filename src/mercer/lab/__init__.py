@@ -1,0 +1,1 @@
+"""The kernel lab: a page of this machine's own, on which pictures change while points move."""

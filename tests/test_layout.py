@@ -24,13 +24,14 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"models", "stats"},
     {"explain", "tuning"},
     {"io", "plots", "readers", "tables"},
+    {"reports"},
     {"cli", "testing"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 ASKED = {"isinstance", "issubclass", "type"}
 PACKAGES = """
-    chunks explain gram io kernels losses models plots readers rkhs solvers stats tables
-    testing tuning
+    chunks explain gram io kernels losses models plots readers reports rkhs solvers stats
+    tables testing tuning
 """
 
 

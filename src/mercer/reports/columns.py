@@ -59,7 +59,10 @@ def relevance_section(subject: Subject, judged: Judged, clock: Clock) -> tuple[S
     )
     parts = [paragraph(words), figures(_bars(subject, ranked[:_SHOWN], done, name))]
     if len(done) < len(subject.names):
-        words = f"Of {len(subject.names)} columns {len(done)} were shuffled, those that go with the target most."
+        words = (
+            f"{len(done)} of {len(subject.names)} columns were shuffled: those that go with the "
+        )
+        words += "target most, one by one."
         parts.append(paragraph(words, class_="aside"))
     return Section(title, join(parts)), [*ranked, *(j for j in candidates if j not in done)]
 
@@ -86,7 +89,7 @@ def dependence_section(
         return Section(title, left_out="no column has values to go through.")
     words = (
         f"Each column goes through its values while all others stay as they are in "
-        f"{length(X)} rows. The line is the mean prediction, the band holds the middle 80% of rows: "
+        f"{length(X)} rows. The line is the mean prediction, the band holds the middle 80%: "
         f"where it is wide, the effect depends on the other columns."
     )
     return Section(title, join([paragraph(words), figures(*drawn)]))

@@ -94,7 +94,7 @@ def _drawn(
         says += f"fell by {percent(fell)}: more rows are likely to help."
     else:
         says += "hardly fell: more rows alone will not help much."
-    caption = "The band is the range over splits. Far below the other curve, a model has learned noise too."
+    caption = "The band is the range over splits. A wide gap between the curves is noise learned."
     return join([paragraph(says), figures(figure(chart, caption))])
 
 

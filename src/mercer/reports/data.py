@@ -57,7 +57,7 @@ def columns_of(X: Data) -> list[Column]:
         names = list(X.columns)
         some = take(X, slice(0, _LOOKED_AT)) if length(X) > _LOOKED_AT else X
         return [_described(str(name), _values(some, j)) for j, name in enumerate(names)]
-    V = X.tocsc() if sp.issparse(X) else np.asarray(X, dtype=float)
+    V: Any = X.tocsc() if sp.issparse(X) else np.asarray(X, dtype=float)
     V = V[:, None] if V.ndim == 1 else V
     found = []
     for j in range(V.shape[1]):
@@ -241,8 +241,8 @@ def _target(subject: Subject) -> Html:
         if ratio >= 3:
             words.append(
                 paragraph(
-                    f"The classes are unbalanced: the largest has {number(float(ratio), 3)} times the "
-                    f"rows of the smallest. Read the balanced accuracy beside the accuracy."
+                    f"The classes are unbalanced: the largest has {number(float(ratio), 3)} times "
+                    f"the rows of the smallest. Read the balanced accuracy beside the accuracy."
                 )
             )
         return join([*words, table(caption, ["class", "rows", "share"], rows)])
@@ -260,6 +260,6 @@ def _target(subject: Subject) -> Html:
     if not high > low:
         return facts
     bars, edges = np.histogram(y, min(40, max(8, int(np.sqrt(len(y))))))
-    words = f"histogram of the target, from {number(low)} to {number(high)}"
-    chart = Chart(words, (low, high), (0, bars.max() * 1.05), xlabel="target", ylabel="rows")
+    seen = f"histogram of the target, from {number(low)} to {number(high)}"
+    chart = Chart(seen, (low, high), (0, bars.max() * 1.05), xlabel="target", ylabel="rows")
     return join([facts, figures(figure(chart.bars(edges, bars), "How the target is distributed."))])

@@ -12,7 +12,7 @@ from ..kernels.base import Kernel
 from ..stats.result import TestResult
 from ..stats.two_sample import two_sample_test
 from ..stats.witnesses import extremes, relevance, witness
-from .markup import Html, join, number, paragraph, percent, short, table, tag
+from .markup import Html, between, join, number, paragraph, percent, short, table, tag
 from .page import Section
 from .rivals import Plain
 from .rows import cells, label, whole
@@ -49,7 +49,7 @@ def drift_section(subject: Subject) -> Section:
     if not A.shape[1]:
         return Section(title, left_out="no column varies.")
     result = two_sample_test(A, B, n_permutations=_PERMUTATIONS, rng=subject.seed)
-    share = shares(result, A, B, owners, len(subject.names))
+    share = shares(A, B, owners, len(subject.names))
     parts: list[Any] = [
         _verdict(result),
         figures(null_figure(result), share_figure(subject.names, share, result)),
@@ -94,15 +94,9 @@ def vectors(X: Data, Z: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     return F[:n], F[n:], owner, words
 
 
-def shares(
-    result: TestResult, A: np.ndarray, B: np.ndarray, owners: np.ndarray, width: int
-) -> np.ndarray:
+def shares(A: np.ndarray, B: np.ndarray, owners: np.ndarray, width: int) -> np.ndarray:
     """How much of the difference belongs to each column; adds up to 1."""
-    both = np.vstack([A, B])
-    try:
-        found = relevance(witness(A, B, best_kernel(result)), both)
-    except NotImplementedError:  # a kernel that has no slopes
-        found = relevance(witness(A, B), both)
+    found = relevance(witness(A, B), np.vstack([A, B]))
     return np.bincount(owners, found, minlength=width)
 
 
@@ -120,7 +114,7 @@ def null_figure(result: TestResult) -> Html | None:
     low, high = min(null.min(), result.statistic), max(null.max(), result.statistic)
     space = 0.05 * (high - low) or 0.5
     bars, edges = np.histogram(null, min(40, max(10, round(np.sqrt(len(null))))))
-    words = f"null distribution of the statistic, observed {number(result.statistic, 3)}, p = {number(result.pvalue, 2)}"
+    words = f"null distribution of the statistic, observed {number(result.statistic, 3)}"
     chart = Chart(
         words, (low - space, high + space), (0, bars.max() * 1.1), "statistic", "permutations"
     )
@@ -172,21 +166,14 @@ def typical(result: TestResult, X: Data, Z: Data, names: tuple[str, str]) -> Htm
 
 
 def _verdict(result: TestResult) -> Html:
+    p = f"(p = {number(result.pvalue, 2)})."
     if result.pvalue <= _LEVEL:
-        words = tag(
-            "span",
-            f"Training and test rows differ (p = {number(result.pvalue, 2)}).",
-            class_="warn",
-        )
-        tail = " Scores on the test set say how the model does there, not how it would on new training rows."
+        words = tag("strong", "Training and test rows differ", class_="warn")
+        tail = f" {p} Scores on the test set are about other rows than it was trained on. "
     else:
-        words = tag(
-            "span",
-            f"No difference between training and test rows was found (p = {number(result.pvalue, 2)}).",
-            class_="good",
-        )
-        tail = ""
-    return paragraph(words, tail, " ", tag("span", f"{result.method}.", class_="aside"))
+        words = tag("strong", "No difference between training and test rows", class_="good")
+        tail = f" was found {p} "
+    return paragraph(words, tail, tag("span", f"{result.method}.", class_="aside"))
 
 
 def _columns(
@@ -202,14 +189,20 @@ def _columns(
         if j in plain.labels:
             continue
         first, second = values[:n], values[n:]
-        cell = [f"{number(float(np.nanmedian(s)), 3)} ({number(float(np.nanquantile(s, 0.1)), 3)} to "
-                f"{number(float(np.nanquantile(s, 0.9)), 3)})" if np.isfinite(s).any() else "–"
-                for s in (first, second)]  # fmt: skip
-        rows.append([short(names[j], 40), percent(share[j]), *cell])
+        middles = [_middle(s) for s in (first, second)]
+        rows.append([short(names[j], 40), percent(share[j]), *middles])
     if not rows:
         return Html("")
     caption = "Columns that differ most: median, and the range of the middle 80%."
     return table(caption, ["column", "share", *called], rows)
+
+
+def _middle(values: np.ndarray) -> str:
+    """The median, and the range of the middle 80%."""
+    if not np.isfinite(values).any():
+        return "–"
+    low, middle, high = np.nanquantile(values, [0.1, 0.5, 0.9])
+    return f"{number(float(middle), 3)} ({between(float(low), float(high))})"
 
 
 def _some(X: Data, seed: int) -> Data:

@@ -163,9 +163,9 @@ def _residuals(judged: Judged) -> Html:
     correlation = 0.0
     if np.ptp(f) > 0 and np.ptp(e) > 0:
         correlation = float(np.corrcoef(f, np.abs(e))[0, 1])
-    words = f"The median error is {number(float(np.median(np.abs(e))), 3)}, nine of ten are below " \
-            f"{number(float(np.quantile(np.abs(e), 0.9)), 3)}, and the mean residual is " \
-            f"{number(float(e.mean()), 2)}."  # fmt: skip
+    middle, most = np.quantile(np.abs(e), [0.5, 0.9])
+    words = f"The median error is {number(float(middle), 3)}, nine of ten are below "
+    words += f"{number(float(most), 3)}, and the mean residual is {number(float(e.mean()), 2)}."
     if correlation > 0.2:
         words += " Errors grow with the prediction: a logarithm of the target may help."
     return join([
@@ -218,7 +218,7 @@ def _reliability(judged: Judged) -> Html:
         paragraph(f"Probabilities are off by {number(error, 2)} on average (expected calibration "
                   f"error, {len(parts)} bins).{tail}"),
         figures(
-            figure(chart, "On the diagonal, probabilities are what they say; bars are 90% intervals."),
+            figure(chart, "On the diagonal, probabilities are right; bars are 90% intervals."),
             figure(second, "How sure the model is."),
         ),
     ])  # fmt: skip
@@ -242,8 +242,11 @@ def _confusions(judged: Judged) -> Html:
     ]
     top = sorted(wrong, key=lambda t: -t[0])[:8]
     if k > 2 and top:
-        rows = [(short(classes[i], 30), short(classes[j], 30), number(m), percent(m / max(matrix[i].sum(), 1)))
-                for m, i, j in top]  # fmt: skip
+        sizes = np.maximum(matrix.sum(axis=1), 1)
+        rows = [
+            (short(classes[i], 30), short(classes[j], 30), number(m), percent(m / sizes[i]))
+            for m, i, j in top
+        ]
         head = ["true", "predicted", "rows", "of the class"]
         parts.append(table("The most frequent confusions.", head, rows, words=2))
     proba = judged.model.proba

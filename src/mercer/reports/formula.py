@@ -52,8 +52,8 @@ class _Writer:
             )
             return join([factors[0], dot, factors[1]])
         if isinstance(kernel, Power):
-            inner = tag("mrow", self.write(kernel.kernel, columns))
-            if isinstance(kernel.kernel, Sum | Product | Power):
+            inner = tag("mrow", self.write(kernel.base, columns))
+            if isinstance(kernel.base, Sum | Product | Power):
                 inner = _bracketed(inner)
             return tag("msup", inner, tag("mn", str(kernel.exponent)))
         if isinstance(kernel, Normalized):

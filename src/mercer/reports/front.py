@@ -24,9 +24,9 @@ from .judged import Judged, judge
 from .markup import Html, count, number
 from .model import model_section, plan_section, reproduce_section
 from .page import Report, Section, Tile
+from .results import result_report
 from .scores import Scores, score_section, tiles, verdict
 from .subject import Clock, Subject, subject_of
-from .tests import test_report
 
 _NEEDS = "scores could not be computed"
 
@@ -108,7 +108,7 @@ def report(
     clock = Clock(budget)
     if isinstance(subject, TestResult):
         samples = tuple(s for s in (X, y) if s is not None)
-        return test_report(subject, samples, title)
+        return result_report(subject, samples, title)
     if isinstance(subject, Segmentation):
         raise TypeError("a Segmentation has no report; print it, or draw it with plot().")
     if X is None:
@@ -177,8 +177,8 @@ class _Maker:
             tuple(self.sections),
             Html("") if scores is None else verdict(s, scores),
             self._kicker(),
-            tuple([*([] if scores is None else tiles(s, scores)), *self._tiles()]),
-            f"Made with mercer on {date.today().isoformat()}. This page needs no network and runs no scripts.",
+            (*([] if scores is None else tiles(s, scores)), *self._tiles()),
+            f"Made with mercer on {date.today().isoformat()}. This page needs no network.",
         )
 
     def add(

@@ -150,7 +150,8 @@ def reproduce_section(subject: Subject, options: dict[str, Any], command: str = 
     lines: list[Any] = [
         paragraph("The same data, model and seed give the same numbers, but for timings and what "
                   "the budget allows."),
-        listing(f"from mercer import report\n\nmodel = {_shown(subject.model)}\n{call}.save(\"report.html\")"),
+        listing("\n".join(["from mercer import report", "", f"model = {_shown(subject.model)}",
+                           f'{call}.save("report.html")'])),
     ]  # fmt: skip
     if command:
         lines += [paragraph("Or from the command line:"), listing(command)]

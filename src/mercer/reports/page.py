@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..engine.atomic import write_atomically
 from .markup import Html, join, tag
@@ -106,7 +106,11 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> Report:
         """Write the page to a file, which is complete or not there; returns the report."""
         page = self.html.encode()
-        write_atomically(path, lambda file: file.write(page) and None)
+
+        def write(file: BinaryIO) -> None:
+            file.write(page)
+
+        write_atomically(path, write)
         return self
 
     def _head(self) -> list[Html]:

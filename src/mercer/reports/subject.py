@@ -148,7 +148,7 @@ def subject_of(
     if test is not None:
         if not (isinstance(test, tuple | list) and len(test) == 2):
             raise ValueError("test must be a pair (X_test, y_test).")
-        test = _checked(*test, "the X of test", "the y of test", classifier)
+        test = _checked(test[0], test[1], "the X of test", "the y of test", classifier)
     if classifier and len(np.unique(y)) < 2:
         raise ValueError("y holds one class only; a report needs two or more.")
     found = Subject(model, X, y, clock, test, column_names(X), **options)

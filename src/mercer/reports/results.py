@@ -11,7 +11,7 @@ from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from ..stats.permutation_test import SAME
 from ..stats.result import TestResult
-from .drift import best_kernel, null_figure, share_figure, shares, typical, vectors
+from .drift import null_figure, share_figure, shares, typical, vectors
 from .formula import formula
 from .markup import (
     Html,
@@ -35,7 +35,7 @@ _LEVEL = 0.05
 _ROWS = 1500
 
 
-def test_report(result: TestResult, samples: tuple[Data, ...], title: str | None) -> Report:
+def result_report(result: TestResult, samples: tuple[Data, ...], title: str | None) -> Report:
     """The report on a result; with the samples it also says where they differ or depend."""
     evidence = result.pvalue <= _LEVEL
     says = "evidence against" if evidence else "no evidence against"
@@ -55,8 +55,8 @@ def test_report(result: TestResult, samples: tuple[Data, ...], title: str | None
               for name, s in zip("XYZ", samples, strict=False)]  # fmt: skip
     sections = [_result(result), _where(result, samples), _kernels(result), _computed(result)]
     name = result.method.partition(",")[0].partition(" (")[0]
-    return Report(title or f"{name[0].upper()}{name[1:]}", tuple(sections), lead, "Report on a test",
-                  tuple(tiles))  # fmt: skip
+    heading = title or f"{name[0].upper()}{name[1:]}"
+    return Report(heading, tuple(sections), lead, "Report on a test", tuple(tiles))
 
 
 def _result(result: TestResult) -> Section:
@@ -90,14 +90,9 @@ def _differ(result: TestResult, X: Data, Y: Data) -> Html:
     names = column_names(X)
     parts: list[Any] = []
     if names:
-        A, B, owners, words = vectors(X, Y)
+        A, B, owners, _ = vectors(X, Y)
         if A.shape[1]:
-            test = (
-                result
-                if A.shape[1] == len(names) and not words and best_kernel(result) is None
-                else None
-            )
-            share = shares(test or TestResult(0.0, result.pvalue, "", ""), A, B, owners, len(names))
+            share = shares(A, B, owners, len(names))
             one = _one_column(X, Y, names, int(np.argmax(share)))
             parts.append(figures(share_figure(names, share, result), one))
     parts.append(typical(result, X, Y, ("X", "Y")))
@@ -117,7 +112,8 @@ def _one_column(X: Data, Y: Data, names: list[str], j: int) -> Html | None:
     both = np.concatenate([a, b])
     if not len(a) or not len(b) or not np.ptp(both) > 0:
         return None
-    edges = np.linspace(*np.quantile(both, [0.001, 0.999]), 31)
+    low, high = np.quantile(both, [0.001, 0.999])
+    edges = np.linspace(low, high, 31)
     first, second = (np.histogram(s, edges, density=True)[0] for s in (a, b))
     name = short(names[j], 40)
     chart = Chart(f"densities of {name} in both samples", (edges[0], edges[-1]),
@@ -140,7 +136,8 @@ def _together(X: Data, Y: Data) -> Html | None:
         names = (column_names(X), column_names(Y))
         i, j = np.unravel_index(np.argmax(np.abs(r)), r.shape)
         A, B = A[:, [int(i)]], B[:, [int(j)]]
-        words = f"Column {short(names[0][i], 30)} against {short(names[1][j], 30)}, the pair with the largest correlation ({number(float(r[i, j]), 2)})."
+        words = f"Column {short(names[0][i], 30)} against {short(names[1][j], 30)}, the pair with "
+        words += f"the largest correlation ({number(float(r[i, j]), 2)})."
     else:
         words = (
             "Both variables; their ranks on the right, where marginal distributions play no part."
@@ -151,7 +148,7 @@ def _together(X: Data, Y: Data) -> Html | None:
     )
     ranks = [np.argsort(np.argsort(v, kind="stable")) / max(len(v) - 1, 1) for v in (a, b)]
     second = Chart("ranks of both variables", (0, 1), (0, 1), "rank of x", "rank of y")
-    second.points(*ranks, 1, size=4.5)
+    second.points(ranks[0], ranks[1], 1, size=4.5)
     return join(
         [paragraph(words), figures(figure(first, "As they are."), figure(second, "Their ranks."))]
     )
@@ -174,7 +171,7 @@ def _kernels(result: TestResult) -> Section:
             (code(short(repr(k), 80)), number(float(p), 3))
             for k, p in zip(every, np.ravel(pvalues), strict=True)
         ]
-        caption = "All kernels, each with the p-value it would have had alone; the test accounts for their number."
+        caption = "The p-value of each kernel alone; the test accounts for how many there are."
         parts.append(
             folded(f"All {len(every)} kernels", table(caption, ["kernel", "p-value"], rows))
         )

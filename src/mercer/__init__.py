@@ -6,8 +6,8 @@ The names that most programs need are here. Each is also in the package of its k
 that extensions need: :mod:`mercer.kernels`, :mod:`mercer.chunks`, :mod:`mercer.gram`,
 :mod:`mercer.losses`, :mod:`mercer.solvers`, :mod:`mercer.rkhs`, :mod:`mercer.models`,
 :mod:`mercer.stats`, :mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.readers`,
-:mod:`mercer.io`, :mod:`mercer.reports`; and only there, :mod:`mercer.plots`, :mod:`mercer.tables` and
-:mod:`mercer.testing`.
+:mod:`mercer.io`, :mod:`mercer.reports`; and only there, :mod:`mercer.plots`, :mod:`mercer.tables`
+and :mod:`mercer.testing`.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ COMMANDS = {
     "predict": "predict the target for the rows of a table",
     "test": "test whether two tables differ, or whether columns are independent",
     "explain": "say why an expression is a kernel, and what follows",
+    "report": "make a page about a saved model and its table",
     "warm-up": "compile all loops ahead of time, so that first answers are quick",
 }
 _EXAMPLES = """\

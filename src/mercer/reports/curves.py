@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ..data import take
 from ..kernels.base import Kernel
+from ..tables.regressor import exact
 from .columns import error_name, loss
 from .judged import Judged, ask
 from .maps import heat_map
@@ -107,14 +108,17 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
         return Section(title, searched)
     prefix, final = _path(subject.model)
     penalty = next((n for n in ("alpha", "C") if _is_number(getattr(final, n, None))), None)
-    kernel = getattr(final, "kernel_", None)
+    kernel, several = getattr(final, "kernel_", None), False
+    if hasattr(final, "alphas") and _is_number(getattr(subject.inner, "alpha", None)):
+        penalty, kernel, several = "alpha", exact(subject.inner.kernel_), True  # of a table
     if penalty is None or not isinstance(kernel, Kernel) or not hasattr(final, "set_params"):
         return Section(
-            title, left_out=f"{type(final).__name__} has no penalty that could be varied."
+            title,
+            left_out=f"{type(final).__name__} has no penalty of its own to vary.",
         )
     if subject.pairwise:
         return Section(title, left_out="the model takes kernel values, which are not refitted.")
-    base = float(getattr(final, penalty)) or 1e-8
+    base = float(getattr(subject.inner if several else final, penalty)) or 1e-8
     scales = [h for h in kernel.hyperparameters() if h.name.rpartition("__")[2] == "lengthscale"]
     factors = _FACTORS if scales else (1.0,)
     rows = subject.some(_ROWS, seed=4)
@@ -130,7 +134,9 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
         other = deepcopy(kernel)
         other.set_params(**{h.name: np.asarray(h.value) * factors[i] if np.ndim(h.value) else
                             h.value * factors[i] for h in scales})  # fmt: skip
-        changes = {f"{prefix}kernel": other, f"{prefix}{penalty}": base * _PENALTIES[j]}
+        value: Any = base * _PENALTIES[j]
+        name, value = ("alphas", (value,)) if several else (penalty, value)
+        changes = {f"{prefix}kernel": other, f"{prefix}{name}": value}
         errors[i, j] = _validated(subject, judged, changes, parts)
         if clock.left < 0:
             break

@@ -15,6 +15,7 @@ from .markup import (
     Html,
     count,
     definitions,
+    folded,
     join,
     listed,
     number,
@@ -28,7 +29,8 @@ from .page import Section
 from .subject import Subject
 from .svg import Chart, figure, figures
 
-_MOST_SHOWN = 60  # columns in the table
+_MOST_SHOWN = 60  # columns in the table,
+_AT_ONCE = 16  # and those that are shown without being asked for
 _FEW = 20  # different numbers that are shown one by one
 _LOOKED_AT = 100_000  # rows of a column
 _MOST_ENTRIES = 20_000_000  # of data that are searched for rows that occur twice
@@ -146,16 +148,23 @@ def _hashable(value: Any) -> Any:
 
 
 def _table(found: list[Column]) -> Html:
-    shown = found[:_MOST_SHOWN]
+    first = _part(found, found[:_AT_ONCE])
+    rest = found[_AT_ONCE:_MOST_SHOWN]
+    if not rest:
+        return first
+    return join([first, folded(f"{len(rest)} more columns", _part(found, rest))])
+
+
+def _part(found: list[Column], shown: list[Column]) -> Html:
     rows = [
         (short(c.name), c.kind, c.words, number(c.distinct), number(c.missing), _spark(c))
         for c in shown
     ]
     caption = "Columns: least, median and greatest number, or the most frequent labels."
     if len(found) > len(shown):
-        caption += f" The first {len(shown)} of {number(len(found))}."
+        caption += f" {len(shown)} of {number(len(found))}."
     head = ["column", "kind", "values", "different", "missing", "distribution"]
-    return table(caption, head, rows, words=3)
+    return table(caption, head, rows, words=range(3))
 
 
 def _spark(c: Column) -> Html:
@@ -178,6 +187,7 @@ def _several(names: list[str], most: int = 8) -> str:
 
 def _repeated(X: Data) -> int | None:
     """How many rows are copies of earlier ones; None if that would take long."""
+    X = np.asarray(X) if isinstance(X, list | tuple) else X
     n, width = length(X), X.shape[1] if getattr(X, "ndim", 2) > 1 else 1
     if n * width > _MOST_ENTRIES:
         return None

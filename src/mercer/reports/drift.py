@@ -162,7 +162,7 @@ def typical(result: TestResult, X: Data, Z: Data, names: tuple[str, str]) -> Htm
             values = cells(source, i, shown) if columns else [whole(source, i)]
             rows.append([name, label(source, i), *values])
     caption = "Rows where the witness function is largest: typical of one sample, not of the other."
-    return table(caption, head, rows, words=3 if not columns else 1)
+    return table(caption, head, rows, words=(0,) if columns else range(3))
 
 
 def _verdict(result: TestResult) -> Html:

@@ -69,7 +69,10 @@ def surprise_section(subject: Subject, judged: Judged, relevant: list[int]) -> S
         " Look at them first: some may be errors in the data, others are where the model fails."
     )
     caption = f"The {len(rows)} rows that are predicted worst."
-    return Section("Most surprising rows", join([paragraph(words), table(caption, head, body)]))
+    return Section(
+        "Most surprising rows",
+        join([paragraph(words), table(caption, head, body, words=words_of(subject, head))]),
+    )
 
 
 def _surprise(subject: Subject, judged: Judged) -> tuple[np.ndarray, str, Any]:
@@ -96,6 +99,11 @@ def _surprise(subject: Subject, judged: Judged) -> tuple[np.ndarray, str, Any]:
     words = "Rows with the largest errors, in units of how sure the model was."
     columns = [[number(e, 3) for e in error], [number(s, 3) for s in score]]
     return score, words, (["error", "in std"], columns)
+
+
+def words_of(subject: Subject, head: list[str]) -> list[int]:
+    """The columns of a table of rows that hold words: the row, and a sample as a whole."""
+    return [0] if subject.tabular else [0, len(head) - 1]
 
 
 def _shown(value: Any) -> str:
@@ -248,7 +256,7 @@ def _confusions(judged: Judged) -> Html:
             for m, i, j in top
         ]
         head = ["true", "predicted", "rows", "of the class"]
-        parts.append(table("The most frequent confusions.", head, rows, words=2))
+        parts.append(table("The most frequent confusions.", head, rows, words=range(2)))
     proba = judged.model.proba
     if k == 2 and proba is not None and len(np.unique(codes)) == 2:
         parts.append(_curves(codes, proba[known, 1], short(classes[1], 24)))

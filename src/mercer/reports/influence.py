@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from .errors import words_of
 from .markup import join, number, paragraph, short, table, tag
 from .page import Section
 from .rows import cells, label, whole
@@ -69,7 +70,7 @@ def influence_section(subject: Subject, relevant: list[int]) -> Section:
     head = ["row", "target", name, *beside]
     parts = [
         paragraph(words),
-        table(f"The {len(rows)} most influential rows.", head, body),
+        table(f"The {len(rows)} most influential rows.", head, body, words=words_of(subject, head)),
         figures(figure(chart, tag("span", "How influence is divided among rows."))),
     ]
     return Section(title, join(parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape as _escape
 from typing import Any
 from unicodedata import category
@@ -99,11 +99,11 @@ def table(
     head: Sequence[Any],
     rows: Iterable[Sequence[Any]],
     *,
-    words: int = 1,
+    words: Collection[int] = (0,),
     marked: int | None = None,
 ) -> Html:
-    """A table; the first ``words`` columns are to the left, numbers to the right."""
-    places = ["word" if i < words else None for i in range(len(head))]
+    """A table; the columns ``words`` are to the left, numbers to the right."""
+    places = ["word" if i in words else None for i in range(len(head))]
     header = (tag("th", h, scope="col", class_=p) for h, p in zip(head, places, strict=True))
     body = []
     for place, row in enumerate(rows):

@@ -88,7 +88,7 @@ def _parameters(kernel: Kernel, inner: Any) -> Html | None:
     ]
     rows = [*own, *parameters(kernel)][:_MOST_PARAMETERS]
     return (
-        table("Parameters, as they were fitted.", ["parameter", "value"], rows, words=2)
+        table("Parameters, as they were fitted.", ["parameter", "value"], rows, words=range(2))
         if rows
         else None
     )

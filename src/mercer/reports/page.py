@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from ..engine.atomic import write_atomically
 from .markup import Html, join, tag
 
+_PAGE, _CARD = "/* a page of its own */", "/* inside a notebook */"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -139,12 +140,16 @@ def _tile(tile: Tile) -> Html:
 
 
 @cache
-def style() -> Html:
-    """The style sheet of reports and cards."""
-    return Html(files(__package__).joinpath("style.css").read_text(encoding="utf-8"))
+def style(page: bool = True) -> Html:
+    """The style sheet of reports and cards, or the part of it that cards need."""
+    sheet = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    if not page:
+        start, end = sheet.index(_PAGE), sheet.index(_CARD)
+        sheet = sheet[:start] + sheet[end:]
+    return Html(sheet)
 
 
 def card(*parts: Any) -> str:
     """Something as a card in a notebook, which brings its style with it."""
-    sheet: Sequence[Html] = [tag("style", style())]
+    sheet: Sequence[Html] = [tag("style", style(False))]
     return str(tag("div", *sheet, join(parts), class_="mercer card"))

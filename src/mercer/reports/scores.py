@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from .judged import Answers, Judged
-from .markup import Html, join, listed, number, paragraph, short, table, tag, text
+from .markup import Html, join, listed, number, paragraph, table, tag, text
 from .page import Section, Tile
 from .rivals import BOOSTED, CONSTANT, LINEAR
 from .subject import Subject
@@ -269,7 +269,7 @@ def _picture(subject: Subject, scores: Scores, names: list[str], main: Metric) -
     ends = np.array([[*s.interval, s.value] for s in found])
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     space = 0.06 * (high - low) or 0.1
-    labels = [short(called(subject, n), 30) for n in shown]
+    labels = ["this model" if n == "model" else called(subject, n) for n in shown]
     words = f"{main.name} of {len(shown)} models with intervals: " + "; ".join(
         f"{label} {number(s.value, 3)}" for label, s in zip(labels, found, strict=True)
     )

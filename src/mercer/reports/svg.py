@@ -226,8 +226,11 @@ def nice(ends: tuple[float, float], most: int) -> list[float]:
 def _powers(ends: tuple[float, float], most: int) -> list[float]:
     low, high = np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1]))
     every = max(1, int(np.ceil((high - low + 1) / most)))
-    found = [10.0**p for p in np.arange(low, high + 1, every)]
-    inside = [v for v in found if ends[0] * 0.999 <= v <= ends[1] * 1.001]
+    for steps in ((1,), (1, 3), (1, 2, 5)):  # as fine as there is room for
+        found = [m * 10.0**p for p in np.arange(low, high + 1, every) for m in steps]
+        inside = [v for v in found if ends[0] * 0.999 <= v <= ends[1] * 1.001]
+        if len(inside) > 2:
+            return inside
     return inside if len(inside) > 1 else nice(ends, most)
 
 

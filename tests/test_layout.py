@@ -9,7 +9,7 @@ import mercer
 
 LIBRARY = Path(mercer.__file__).parent
 FLOORS = [  # a file imports from its own floor's room and from lower floors
-    {"_lazy", "exceptions", "kinds", "progress"},
+    {"_lazy", "exceptions", "kinds", "progress", "shown"},
     {"_compiled"},
     {"frames", "params"},
     {"data"},
@@ -24,14 +24,14 @@ FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"models", "stats"},
     {"explain", "tuning"},
     {"io", "plots", "readers", "tables"},
-    {"lab"},
+    {"lab", "reports"},
     {"cli", "testing"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 ASKED = {"isinstance", "issubclass", "type"}
 PACKAGES = """
-    chunks explain gram io kernels losses models plots readers rkhs solvers stats tables
-    testing tuning
+    chunks explain gram io kernels losses models plots readers reports rkhs solvers stats
+    tables testing tuning
 """
 
 

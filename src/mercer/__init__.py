@@ -6,8 +6,8 @@ The names that most programs need are here. Each is also in the package of its k
 that extensions need: :mod:`mercer.kernels`, :mod:`mercer.chunks`, :mod:`mercer.gram`,
 :mod:`mercer.losses`, :mod:`mercer.solvers`, :mod:`mercer.rkhs`, :mod:`mercer.models`,
 :mod:`mercer.stats`, :mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.readers`,
-:mod:`mercer.io`; and only there, :mod:`mercer.plots`, :mod:`mercer.tables` and
-:mod:`mercer.testing`.
+:mod:`mercer.io`, :mod:`mercer.reports`; and only there, :mod:`mercer.plots`, :mod:`mercer.tables`
+and :mod:`mercer.testing`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from . import (
     losses,
     models,
     readers,
+    reports,
     rkhs,
     solvers,
     stats,
@@ -31,7 +32,8 @@ from ._lazy import lazy
 __version__ = "0.1.0"
 
 _ROOMS = (
-    chunks, explain, gram, io, kernels, losses, models, readers, rkhs, solvers, stats, tuning,
+    chunks, explain, gram, io, kernels, losses, models, readers, reports, rkhs, solvers,
+    stats, tuning,
 )  # fmt: skip
 _FLAT = {room.__name__.rpartition(".")[2]: " ".join(room.FLAT.values()) for room in _ROOMS}
 

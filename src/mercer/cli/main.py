@@ -20,6 +20,7 @@ COMMANDS = {
     "test": "test whether two tables differ, or whether columns are independent",
     "explain": "say why an expression is a kernel, and what follows",
     "lab": "open a page on which kernels can be seen at work",
+    "report": "make a page about a saved model and its table",
     "warm-up": "compile all loops ahead of time, so that first answers are quick",
 }
 _EXAMPLES = """\

@@ -11,6 +11,7 @@ import numpy as np
 from ..data import Data, Rows
 from ..engine.memory import memory_words, require_memory
 from ..exceptions import DenseWarning, not_finite, warn
+from ..shown import Shown
 
 if TYPE_CHECKING:
     from .phi import StreamedPhi
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of them
 
 
-class Gram(ABC):
+class Gram(Shown, ABC):
     """A linear operator with provenance: it knows how it was made and how to meet new data.
 
     Only :meth:`block` is required of a subclass, with ``shape`` and ``dtype``. ``rows`` and
@@ -202,6 +203,12 @@ class Gram(ABC):
     def explain(self) -> str:
         """How K is stored, and what that costs."""
         return f"{type(self).__name__}: {self.shape[0]} x {self.shape[1]}, {self.dtype}"
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """K as a heat map: see :func:`mercer.plots.plot_gram`."""
+        from ..plots.grams import plot_gram
+
+        return plot_gram(self, ax=ax, **options)
 
     # ---- algebra -------------------------------------------------------------------------
     def center(self) -> Gram:

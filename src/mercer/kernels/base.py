@@ -31,6 +31,7 @@ from ..data import Data, as_samples, is_frame, length, take
 from ..exceptions import UnresolvedError
 from ..frames import align
 from ..params import Params
+from ..shown import Shown
 from .calculus.domains import ANY, Domain
 from .calculus.properties import Fact, Properties
 from .operators import Operators
@@ -46,7 +47,7 @@ Tile = Callable[[slice, slice], np.ndarray]
 
 
 @dataclass(eq=False, repr=False)
-class Kernel(Operators, Params, ABC):
+class Kernel(Operators, Params, Shown, ABC):
     """A symmetric positive definite function k(x, y) on samples of some kind.
 
     Subclasses are dataclasses (``@dataclass(eq=False, repr=False)``) whose fields are the
@@ -259,7 +260,27 @@ class Kernel(Operators, Params, ABC):
 
         return explain(self)
 
+    def plot(self, X: Data | None = None, ax: Any = None, **options: Any) -> Any:
+        """A picture: K as a heat map for samples X, or without them sections k(x0, .) on the line.
+
+        Options are those of :func:`mercer.plots.plot_gram` and :func:`mercer.plots.plot_kernel`.
+        """
+        from ..plots.functions import plot_kernel
+        from ..plots.grams import plot_gram
+
+        if X is not None:
+            return plot_gram(self.gram(X), ax=ax, **options)
+        if not self.domain.whole.facts.numeric and str(self.domain) != str(ANY):
+            raise ValueError(f"{type(self).__name__} works on {self.domain}: give some, plot(X).")
+        return plot_kernel(self, ax=ax, **options)
+
     # ---- printing ------------------------------------------------------------------------
+    def _sk_visual_block_(self) -> Any:
+        """This kernel in scikit-learn's diagram of an estimator."""
+        from ..reports.cards import kernel_block
+
+        return kernel_block(self)
+
     def _wrapped(self, binding: int) -> str:
         """This expression, in brackets if it binds more loosely than its surroundings."""
         return f"({self!r})" if self.binding < binding else repr(self)

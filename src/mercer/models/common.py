@@ -45,13 +45,28 @@ def without_masks(method: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-class Regressor(RegressorMixin):
+class Drawn:
+    """What estimators have for the eye: pictures, and their kernel in scikit-learn's diagram."""
+
+    def plot(self, X: Data, y: Any = None, ax: Any = None, **options: Any) -> Any:
+        """The picture that suits the model: see :func:`mercer.plots.plot_model`."""
+        from ..plots.models import plot_model
+
+        return plot_model(self, X, y, ax, **options)
+
+    def _sk_visual_block_(self) -> Any:
+        from ..reports.cards import diagram
+
+        return diagram(self)
+
+
+class Regressor(Drawn, RegressorMixin):
     """scikit-learn's mixin, whose score does not see masks."""
 
     score = without_masks(RegressorMixin.score)
 
 
-class Classifier(ClassifierMixin):
+class Classifier(Drawn, ClassifierMixin):
     """scikit-learn's mixin, whose score does not see masks."""
 
     score = without_masks(ClassifierMixin.score)
@@ -106,7 +121,7 @@ def _in_time(estimator: Any, X: Data, y: Any = None, *_: Any, **__: Any) -> Any:
     return found.best.plan
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(Drawn, BaseEstimator):
     """scikit-learn's base, for estimators with a ``kernel`` on samples of any kind."""
 
     saved_state: ClassVar[tuple[str, ...]] = SEEN

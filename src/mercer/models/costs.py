@@ -21,6 +21,7 @@ from ..engine.durations import duration_words, parse_duration
 from ..engine.memory import free_memory, memory_words
 from ..gram.plan import Plan
 from ..params import show
+from ..shown import Shown
 
 _FIRST, _LAST = 2000, 8000  # samples of the first trial, and of the largest
 _ENOUGH = 0.1  # seconds of a trial from which much can be told
@@ -57,7 +58,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Shown):
     """The ways to fit a model to some data, with what each takes, and the one to go.
 
     Attributes

@@ -173,10 +173,15 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         self._take_over(final)
         return self
 
-    def plot(self, ax: Any = None) -> Any:
-        """The scores as a map over alpha and the other parameter, or curves if there are more."""
+    def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
+        """The scores as a map over alpha and the other parameter, or curves if there are more.
+
+        With samples X it is a picture of the model itself, as of any other.
+        """
         from ..plots.selection import plot_grid
 
+        if X is not None:
+            return super().plot(X, y, ax, **options)
         check_is_fitted(self)
         return plot_grid(self.cv_results_, "alpha", ax=ax)
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data, take
 from ..engine.memory import free_memory
@@ -204,10 +204,16 @@ class SVCCV(GridSearch, SVC):
                 )
         return folds
 
-    def plot(self, ax: Any = None) -> Any:
-        """The scores as a map over C and the other parameter, or curves if there are more."""
+    def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
+        """The scores as a map over C and the other parameter, or curves if there are more.
+
+        With samples X it is a picture of the model itself, as of any other.
+        """
         from ..plots.selection import plot_grid
 
+        if X is not None:
+            return super().plot(X, y, ax, **options)
+        check_is_fitted(self)
         return plot_grid(self.cv_results_, "C", ax=ax)
 
 

@@ -9,8 +9,12 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "calibration": "plot_coverage plot_reliability",
         "dependence": "plot_coco",
+        "displays": "CoverageDisplay DecisionDisplay FitDisplay GramDisplay GridDisplay"
+        " KernelDisplay NullDisplay PredictionDisplay ReliabilityDisplay WitnessDisplay",
         "functions": "plot_function plot_kernel",
+        "grams": "plot_gram",
         "graphs": "plot_graph",
+        "models": "plot_components plot_confusion plot_model plot_predictions",
         "regression": "plot_fit plot_process",
         "selection": "plot_grid plot_path",
         "sensitivity": "plot_indices",

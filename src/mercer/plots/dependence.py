@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data import Data, as_vectors
 from ..exceptions import DomainError
-from .figure import axes
+from .figure import BLUE, INK, ROSE, axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..rkhs.function import RKHSFunction
     from ..stats.constrained import COCO
 
-_ONE, _OTHER, _INK = "#4477aa", "#cc6677", "#222222"
+_ONE, _OTHER, _INK = BLUE, ROSE, INK
 _POINTS = 400  # of a curve
 
 

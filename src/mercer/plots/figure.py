@@ -1,8 +1,12 @@
-"""The figure that a picture is drawn into."""
+"""One look for all pictures: their figures, and their colours, which everybody can tell apart."""
 
 from __future__ import annotations
 
 from typing import Any
+
+HUES = ["#4477aa", "#cc6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"]  # after Paul Tol
+BLUE, ROSE, INK = HUES[0], HUES[1], "#222222"
+SCALE, SIGNED = "cividis", "RdBu"  # of values of one sign, and of both
 
 
 def axes(ax: Any = None) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .figure import canvas
+from .figure import BLUE, HUES, INK, ROSE, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 _POINTS = 500  # of a curve
 _MOST_BUMPS = 200  # drawn one by one
-_UP, _DOWN, _SUM = "#4477aa", "#cc6677", "#222222"
-_HUES = ["#4477aa", "#cc6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"]
+_UP, _DOWN, _SUM = BLUE, ROSE, INK
 
 
 def plot_function(
@@ -63,7 +62,7 @@ def plot_function(
         ax.plot(t, values, color=_SUM, linewidth=2.4)
     else:
         for j, column in enumerate(values.T):
-            hue = _HUES[j % len(_HUES)]
+            hue = HUES[j % len(HUES)]
             ax.plot(t, column, color=hue, linewidth=2, label=f"$f_{{{j + 1}}}$")
         ax.legend(frameon=False)
     return _labelled(ax, t, "$f(x)$")
@@ -94,7 +93,7 @@ def plot_kernel(
     t = _grid(where)
     ax = _canvas(ax)
     for j, x0 in enumerate(np.atleast_1d(np.asarray(at, dtype=float))):
-        hue = _HUES[j % len(_HUES)]
+        hue = HUES[j % len(HUES)]
         section = kernel.at(float(x0))
         ax.plot(t, section(t[:, None]), color=hue, linewidth=2, label=f"$x_0 = {x0:g}$")
         ax.plot([x0], section([[x0]]), "o", color=hue, markersize=5)

@@ -9,17 +9,17 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data import Data, as_vectors, is_frame
-from .figure import canvas
+from .figure import HUES, canvas
 from .functions import _grid
 from .intervals import LEVEL, as_columns, intervals, middle, normal_quantile
-from .svm import _HUES, _POINTS, _around, _legend, _Section
+from .svm import _POINTS, _around, _legend, _Section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..kernels.base import Kernel
 
-_ORDER = [_HUES[1], _HUES[0], *_HUES[2:]]  # blue comes first
+_ORDER = HUES
 _INK = "0.25"  # of data
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import canvas
+from .figure import BLUE, INK, ROSE, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..stats.segmentation_result import Segmentation
 
-_COST, _PENALISED, _INK = "#4477aa", "#cc6677", "#222222"
+_COST, _PENALISED, _INK = BLUE, ROSE, INK
 
 
 def plot_costs(found: Segmentation, ax: Axes | None = None) -> Axes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .figure import axes
+from .figure import SCALE, axes
 
 if TYPE_CHECKING:
     from ..tuning.path import RidgePath
@@ -78,7 +78,7 @@ def plot_grid(results: dict[str, Any], across: str, ax: Any = None) -> Any:
         return ax
     best = float(np.nanmax(table))
     low = max(float(np.nanmin(table)), best - _RANGE * (best - float(np.nanmedian(table))))
-    image = ax.imshow(table, origin="lower", aspect="auto", cmap="viridis", vmin=low, vmax=best)
+    image = ax.imshow(table, origin="lower", aspect="auto", cmap=SCALE, vmin=low, vmax=best)
     (name,) = others[0]
     labels = [next(o[name] for o in others if repr(o) == row) for row in rows]
     ax.set_ylabel(name)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import axes
+from .figure import BLUE, INK, ROSE, axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..stats.sensitivity import SensitivityResult
 
-_FIRST, _TOTAL, _INK = "#4477aa", "#cc6677", "#222222"
+_FIRST, _TOTAL, _INK = BLUE, ROSE, INK
 _WIDTH = 0.38
 
 

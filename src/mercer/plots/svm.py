@@ -9,14 +9,13 @@ from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data import Data, as_vectors, is_frame, length
-from .figure import axes, canvas
+from .figure import BLUE, HUES, INK, ROSE, axes, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HUES = ["#cc6677", "#4477aa", "#228833", "#ccbb44", "#66ccee", "#aa3377"]
+_HUES = [ROSE, BLUE, *HUES[2:]]  # the negative class comes first
 _MARKS = ["s", "o", "^", "D", "v"]
-_INK = "#222222"
 _PALE, _DEEP = 0.12, 0.32  # tints of a class inside and outside the margin
 _POINTS = 500  # of a curve
 
@@ -176,7 +175,7 @@ def plot_tube(model: Any, X: Data, y: Any, ax: Axes | None = None) -> Axes:
     support[model.support_] = True
     style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "zorder": 4}
     ax.plot(x[~support, 0], y[~support], color="0.6", **style)
-    ax.plot(x[support, 0], y[support], color=_INK, **style)
+    ax.plot(x[support, 0], y[support], color=INK, **style)
     beyond = np.abs(y - model.predict(x)) > epsilon + model.tol
     _ring(np.column_stack([x, y])[support], beyond[support], ax)
     ax.set(xlabel="$x$", ylabel="$y$", xlim=t[[0, -1]])
@@ -234,7 +233,7 @@ def _draw_sides(f: np.ndarray, a: np.ndarray, b: np.ndarray, ax: Axes) -> None:
     ax.contourf(a, b, f, levels=[-np.inf, -1, 0, 1, np.inf], colors=tints)
     for level, style, width in ((-1, "--", 1.0), (0, "-", 1.8), (1, "--", 1.0)):
         if f.min() < level < f.max():
-            ax.contour(a, b, f, levels=[level], colors=_INK, linestyles=style, linewidths=width)
+            ax.contour(a, b, f, levels=[level], colors=INK, linestyles=style, linewidths=width)
 
 
 def _draw_regions(labels: np.ndarray, classes: Any, a: np.ndarray, b: np.ndarray, ax: Axes) -> None:
@@ -245,7 +244,7 @@ def _draw_regions(labels: np.ndarray, classes: Any, a: np.ndarray, b: np.ndarray
         if here.max() > 0.5:
             ax.contourf(a, b, here, levels=[0.5, 2], colors=[(_HUES[k % len(_HUES)], _DEEP)])
         if here.min() < 0.5 < here.max():
-            ax.contour(a, b, here, levels=[0.5], colors=_INK, linewidths=1)
+            ax.contour(a, b, here, levels=[0.5], colors=INK, linewidths=1)
 
 
 def _draw_level_set(f: np.ndarray, a: np.ndarray, b: np.ndarray, ax: Axes) -> None:
@@ -257,7 +256,7 @@ def _draw_level_set(f: np.ndarray, a: np.ndarray, b: np.ndarray, ax: Axes) -> No
     if f.max() > 0:
         ax.contourf(a, b, f, levels=[0, np.inf], colors=[(_HUES[1], _DEEP)])
     if f.min() < 0 < f.max():
-        ax.contour(a, b, f, levels=[0], colors=_INK, linewidths=1.8)
+        ax.contour(a, b, f, levels=[0], colors=INK, linewidths=1.8)
 
 
 def _draw_points(points: np.ndarray, y: Any, classes: Any, ax: Axes) -> None:
@@ -290,7 +289,7 @@ def _bounded(model: Any, vectors: Data) -> np.ndarray:
 
 def _ring(points: np.ndarray, bounded: np.ndarray, ax: Axes) -> None:
     """Circles around free support vectors, diamonds around bounded ones."""
-    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": _INK, "zorder": 4}
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": INK, "zorder": 4}
     for at, mark, size, width, words in (
         (~bounded, "o", 95, 1.5, "free support vectors"),
         (bounded, "D", 58, 0.7, "bounded support vectors"),

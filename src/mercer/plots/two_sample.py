@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import Data, as_vectors
-from .figure import axes, canvas
+from .figure import BLUE, INK, ROSE, SIGNED, axes, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..stats.result import TestResult
 
-_ONE, _OTHER, _INK = "#4477aa", "#cc6677", "#222222"
+_ONE, _OTHER, _INK = BLUE, ROSE, INK
 _POINTS = 400  # of a curve
 _GRID = 120  # points of a picture of the plane, along each axis
 _TAIL = 1e-4  # probability beyond the end of a curve
@@ -113,7 +113,7 @@ def _in_the_plane(w: Any, A: np.ndarray, B: np.ndarray, ax: Axes) -> Axes:
     values = w(grid).reshape(len(v), len(u))
     size = float(np.abs(values).max())
     levels = np.linspace(-size, size, 15)
-    drawn = ax.contourf(u, v, values, levels=levels, cmap="RdBu", alpha=0.8)
+    drawn = ax.contourf(u, v, values, levels=levels, cmap=SIGNED, alpha=0.8)
     for Z, hue, name in ((A, _ONE, "X"), (B, _OTHER, "Y")):
         dots: Any = {"s": 9, "color": hue, "edgecolor": "white", "linewidth": 0.3}
         ax.scatter(Z[:, 0], Z[:, 1], label=f"${name}$", **dots)

@@ -19,12 +19,13 @@ from ..gram.plan import LEAN
 from ..kernels.base import Kernel
 from ..ownership import owned
 from ..params import same
+from ..shown import Shown
 
 _BLOCK = 2**22  # entries of k(X, points) held at once by a gradient
 _MOST_WEIGHTS = 10**7  # longest weight vector written out
 
 
-class RKHSFunction:
+class RKHSFunction(Shown):
     r"""A function in the space H_k spanned by a kernel.
 
     .. math:: f(\cdot) = \sum_{i=1}^n a_i\, k(x_i, \cdot), \qquad
@@ -217,6 +218,12 @@ class RKHSFunction:
         kept = np.flatnonzero(sizes > tol)
         kept = kept if len(kept) else np.zeros(1, dtype=int)  # f = 0 still needs a centre
         return RKHSFunction(self.kernel, take(self.points, first[kept]), coef[kept])
+
+    def plot(self, where: Any = None, ax: Any = None, **options: Any) -> Any:
+        """The function on the line, with its bumps: see :func:`mercer.plots.plot_function`."""
+        from ..plots.functions import plot_function
+
+        return plot_function(self, where, ax, **options)
 
     def __repr__(self) -> str:
         n = len(self.coef)

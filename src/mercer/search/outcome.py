@@ -12,6 +12,7 @@ from ..exceptions import BoundWarning, ConvergenceWarning, warn
 from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
 from ..params import Hyperparameter, copy_params
+from ..shown import Shown
 
 _ON = 1e-6  # from a bound, as a logarithm or as a part of the range
 _NEAR = float(np.log(10))  # the same at the end of a plateau, on which a search stops early
@@ -19,7 +20,7 @@ _NOTHING = 1e-3  # of the variance of y: what a part that is not needed may expl
 
 
 @dataclass(frozen=True)
-class Tuning:
+class Tuning(Shown):
     """What a search found. ``print`` shows it with rounded numbers.
 
     Attributes

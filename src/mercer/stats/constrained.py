@@ -39,6 +39,12 @@ class COCO(NamedTuple):
     g: RKHSFunction
     spectrum: np.ndarray
 
+    def plot(self, X: Data, Y: Data, axes: Any = None) -> Any:
+        """Both functions, and how they vary together: see :func:`mercer.plots.plot_coco`."""
+        from ..plots.dependence import plot_coco
+
+        return plot_coco(self, X, Y, axes)
+
 
 @planned
 def coco(

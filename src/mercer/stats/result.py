@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from ..shown import Shown
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -22,7 +24,7 @@ class NullDistribution(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TestResult:
+class TestResult(Shown):
     """The outcome of a test. ``statistic, pvalue = result`` unpacks it as in SciPy.
 
     Attributes

@@ -12,13 +12,14 @@ from ..data import Data, length, take
 from ..kernels.base import Kernel
 from ..rkhs.embedding import mean_embedding
 from ..rkhs.function import RKHSFunction
+from ..shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Segmentation:
+class Segmentation(Shown):
     """An ordered sample cut into segments; prints as a list of them.
 
     Attributes

@@ -17,6 +17,7 @@ from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.sets.measured import SymmetricDifference
 from ..kernels.vectors.radial import Gaussian
+from ..shown import Shown
 from .dependence import from_centred
 from .gather import permuted_sums
 from .nulls import permutation_pvalue
@@ -34,7 +35,7 @@ _SETS = (set, frozenset, dict)
 
 
 @dataclass(frozen=True, eq=False)
-class SensitivityResult:
+class SensitivityResult(Shown):
     """The sensitivity of an output to each of its inputs; prints as a table.
 
     Attributes

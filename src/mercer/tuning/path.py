@@ -12,11 +12,12 @@ from ..gram.plan import Plan
 from ..gram.stored import KernelGram
 from ..kernels.base import Kernel
 from ..ownership import owned
+from ..shown import Shown
 from ..solvers.eigen import RidgeSpectrum
 
 
 @dataclass
-class RidgePath:
+class RidgePath(Shown):
     """Ridge solutions for many penalties.
 
     Attributes

@@ -19,7 +19,9 @@ from .kind import LABELS
 
 @dataclass(eq=False, repr=False)
 class Categorical(Kernel):
-    """The kernel on labels: k(x, y) = 1 if x = y, else 0.
+    """The kernel on labels: 1 if they are equal, else 0.
+
+    .. math:: k(x, y) = 1[x = y]
 
     Labels are strings, numbers, booleans, dates, or anything else with a value-like ``repr``;
     equal numbers are one label (1, 1.0 and True), and so are None and NaN: *missing*. Works on

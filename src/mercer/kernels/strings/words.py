@@ -27,7 +27,9 @@ _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # inside of words o
 
 @dataclass(eq=False, repr=False)
 class Words(Explicit):
-    """Word histograms of documents: the sum over words of their counts in x times those in y.
+    r"""Word histograms of documents: the sum over words of their counts in x times those in y.
+
+    .. math:: k(x, y) = \sum_{w} \#_w(x)\, \#_w(y)
 
     A document is a string. It is lower-cased, and a word is a run of letters and digits (of any
     script, with the marks that belong to them), with apostrophes inside it: "Don't stop, we're

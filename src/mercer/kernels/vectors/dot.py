@@ -96,7 +96,9 @@ class Dot(VectorKernel):
 
 @dataclass(eq=False, repr=False)
 class Linear(Dot):
-    """The linear kernel k(x, y) = <x, y>.
+    r"""The linear kernel.
+
+    .. math:: k(x, y) = \langle x, y \rangle
 
     Examples
     --------

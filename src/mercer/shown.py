@@ -1,0 +1,13 @@
+"""How objects show themselves in notebooks: as a card with what there is to see."""
+
+from __future__ import annotations
+
+
+class Shown:
+    """A base of what has a card (:mod:`mercer.reports.cards`)."""
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks; the text of ``repr`` stays what consoles show."""
+        from .reports.cards import card_of
+
+        return card_of(self)

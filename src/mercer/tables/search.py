@@ -82,7 +82,7 @@ def _cost(profile: Profile, n: int, d: int, outputs: int) -> float:
     each += 1e-9 * n**2 * outputs + 5e-8 * n**2
     slopes = 1.5e-9 * n * min(n, 400) * d * (1 + outputs / 8) if profile.kind == "l1" else 0.0
     slopes += 0.0 if profile.kind in ("l1", "linear") else 2e-9 * n**2 * outputs * (1 + d / 20)
-    return (profile.rounds + 1) * each + profile.rounds * slopes
+    return ((profile.rounds + 1) * each + profile.rounds * slopes) / 2
 
 
 @dataclass

@@ -6,9 +6,10 @@
 
 Every table is split once (a quarter held out, at most 20,000 rows), and all three see the same
 rows: :class:`~mercer.tables.TableRegressor` or :class:`~mercer.tables.TableClassifier` with a
-budget of 45 seconds; scikit-learn's ``HistGradientBoosting`` with its defaults; and a machine as
+budget of a minute; scikit-learn's ``HistGradientBoosting`` with its defaults; and a machine as
 people tune it: scaled columns, an RBF kernel, C and gamma by three folds on 2,000 rows, and a fit
-to 10,000 rows at most. The rules of the first were chosen on the tables marked ``tuned`` and on
+to 10,000 rows at most. Seconds are those of the processor, on all cores together; with ``--shared``
+the search goes by them too, so that other work on the machine does not cut it short. The rules of the first were chosen on the tables marked ``tuned`` and on
 split 0 alone; what counts are the other tables, and split 1.
 """
 
@@ -29,7 +30,7 @@ import numpy as np
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESULTS = Path(__file__).resolve().parent / "results" / "tables.json"
-BUDGET = "45 s"
+BUDGET = "60 s"
 TEST, MOST_TEST = 0.25, 20_000
 TUNE_ROWS, MACHINE_ROWS = 2000, 10_000
 TUNED = {"concrete", "california", "wine_quality_red", "phoneme", "spambase", "german_credit",
@@ -235,7 +236,7 @@ def show(done: dict) -> str:
         cells = [f"{x:.2f}" if not isinstance(x, str) else "failed" for x in (ours, *others)]
         mark = "" if fresh else " (rules chosen here)"
         what = "accuracy" if e["task"] == "C" else "R2"
-        lines.append(f"{name}{mark},{e['rows']},{e['columns']},{what},{','.join(cells)},{e['kernels'][1]:.0f}")
+        lines.append(f"{name}{mark},{e['rows']},{e['columns']},{what},{','.join(cells)},{e['kernels'][-1]:.0f}")
     for fresh, (n, won, near) in marks.items():
         if n:
             words = "nobody tuned on" if fresh else "rules were chosen on"
@@ -252,7 +253,12 @@ def main() -> None:
     parser.add_argument("--out", default=str(RESULTS))
     parser.add_argument("--again", action="store_true", help="also what is known already")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--shared", action="store_true", help="other work runs on this machine")
     args = parser.parse_args()
+    if args.shared:
+        from mercer.tables import search
+
+        search.clock = time.process_time
     out = Path(args.out)
     done = json.loads(out.read_text()) if out.exists() else {}
     if args.show:

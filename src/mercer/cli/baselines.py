@@ -6,11 +6,13 @@ import time
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ..frames import pandas
 from ..tables.encoding import encode
 from ..tables.roles import Table, tidy
 
+_SMALL = 1_000_000  # values, up to which threads of OpenMP wait for each other most of the time
 _LEVELS = 250  # that boosted trees take of a label
 
 
@@ -22,7 +24,9 @@ def boosted(model: Any, X: Table, y: np.ndarray, *, classes: bool) -> Any:
     start = time.perf_counter()
     rows = _rows(model, X)
     trees = kind(categorical_features="from_dtype", random_state=0)
-    return _Trees(model, rows, trees.fit(rows, y), time.perf_counter() - start)
+    with threadpool_limits(1 if rows.size < _SMALL else None):
+        trees.fit(rows, y)
+    return _Trees(model, rows, trees, time.perf_counter() - start)
 
 
 class _Trees:

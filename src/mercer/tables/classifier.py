@@ -8,14 +8,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from ..chunks.base import Chunks
 from ..frames import pandas
 from ..models.calibration import Calibration
 from ..models.common import Classifier, all_or_nothing
 from .model import TableModel, few_threads
-from .regressor import _weighted
+from .regressor import weighted
 from .roles import Table, tidy
+from .streaming import fit_chunks
 
 
 @dataclass(eq=False, repr=False)
@@ -64,8 +66,10 @@ class TableClassifier(Classifier, TableModel):
     detail: ClassVar[str] = "--proba"
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose kernels, and fit them to the rows of X with the labels y."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose kernels, and fit them to the rows of X, or of chunks, with the labels y."""
+        if isinstance(X, Chunks):
+            return fit_chunks(self, X)
         y = self._labels(y)
         check_consistent_length(X, y)
         _, encoded = self._read(X)
@@ -93,12 +97,14 @@ class TableClassifier(Classifier, TableModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row of X."""
+        check_is_fitted(self)
         if hasattr(self, "machine_"):
             return self._former(X)[0]
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, a column each."""
+        check_is_fitted(self)
         if hasattr(self, "machine_"):
             return self._former(X)[1]
         return self.calibration_.probabilities(self.mean_ + self._values(self._new(X)))
@@ -137,7 +143,7 @@ class TableClassifier(Classifier, TableModel):
 
     def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, Any, Any, Any]:
         """Coordinates, scores of -1 and 1, codes of labels and weights, of rows with a weight."""
-        X, y, w = _weighted(X, y, sample_weight)
+        X, y, w = weighted(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         k = len(self.classes_)
         if k < 2:
@@ -153,9 +159,20 @@ class TableClassifier(Classifier, TableModel):
         if self.class_weight is not None:
             w = w * compute_sample_weight(self.class_weight, y)
             w = w / w.mean()
-        Y = np.where(codes[:, None] == (np.arange(1, 2) if k == 2 else np.arange(k)), 1.0, -1.0)
+        Y = self._signs(codes)
         self.mean_ = np.average(Y, axis=0, weights=w)
         return X, Y, codes, w
+
+    def _signs(self, codes: np.ndarray) -> np.ndarray:
+        """1 for the rows of a class and -1 for others; of two classes, only the second."""
+        k = len(self.classes_)
+        return np.where(codes[:, None] == (np.arange(1, 2) if k == 2 else np.arange(k)), 1.0, -1.0)
+
+    def _scaled(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Centred scores of labels, and which of these are labels that are known."""
+        labels = np.asarray(y).astype(self.classes_.dtype)
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        return self._signs(codes) - self.mean_, self.classes_[codes] == labels
 
     def _calibrated(self, scores: np.ndarray, codes: np.ndarray, w: np.ndarray) -> Calibration:
         k = len(self.classes_)

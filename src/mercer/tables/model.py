@@ -67,6 +67,8 @@ class TableModel(BaseEstimator):
     def _read(self, X: Any) -> tuple[Table, Encoded]:
         """A table to learn from: what its columns are, and their coordinates."""
         frame = as_frame(X, self)
+        if len(frame) < 2:
+            raise ValueError(f"{count(len(frame), 'sample')} is too few: a model needs at least 2.")
         if frame.shape[1] == 0:
             raise ValueError(
                 f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required: the table "
@@ -98,7 +100,6 @@ class TableModel(BaseEstimator):
 
     def _new(self, X: Any) -> Encoded:
         """The coordinates of new rows."""
-        check_is_fitted(self)
         frame = as_frame(X, self)
         if not is_frame(X) and frame.shape[1] != self.n_features_in_:
             raise ValueError(

@@ -9,13 +9,16 @@ import numpy as np
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
+    check_is_fitted,
     column_or_1d,
 )
 
+from ..chunks.base import Chunks
 from ..frames import pandas
 from ..models.common import Regressor, all_or_nothing
 from .model import TableModel, few_threads
 from .roles import Table, tidy
+from .streaming import fit_chunks
 
 
 @dataclass(eq=False, repr=False)
@@ -84,12 +87,18 @@ class TableRegressor(Regressor, TableModel):
     detail: ClassVar[str] = "--std"
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose kernels, and fit them to the rows of X with the targets y."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose kernels, and fit them to the rows of X with the targets y.
+
+        X may be :class:`~mercer.chunks.Chunks` with their targets: rules and kernels are chosen on
+        a sample then, and the final model sees all rows (:mod:`mercer.tables.streaming`).
+        """
+        if isinstance(X, Chunks):
+            return fit_chunks(self, X)
         y = self._targets(y)
         check_consistent_length(X, y)
         _, encoded = self._read(X)
-        encoded, y, w = _weighted(encoded, y, sample_weight)
+        encoded, y, w = weighted(encoded, y, sample_weight)
         Y = self._standardised(y, w)
         with few_threads(len(y)):
             choice = self._fit(encoded, Y, w, groups=y)
@@ -103,7 +112,7 @@ class TableRegressor(Regressor, TableModel):
         """The same kernels and penalties, fitted to other rows."""
         y = self._targets(y)
         other, encoded = self._again(X)
-        encoded, y, w = _weighted(encoded, y, sample_weight)
+        encoded, y, w = weighted(encoded, y, sample_weight)
         Y = other._standardised(y, w)
         other._fit_members(self.members_, encoded, Y, w)
         other.scores_, other.validation_error_ = self.scores_, self.validation_error_
@@ -117,6 +126,7 @@ class TableRegressor(Regressor, TableModel):
         With ``return_std``, also the standard deviation of the target around it, from errors on
         rows held out; it is larger where rows are rare.
         """
+        check_is_fitted(self)
         if hasattr(self, "ridge_"):
             return self._former(X, return_std)
         encoded = self._new(X)
@@ -134,6 +144,7 @@ class TableRegressor(Regressor, TableModel):
         """
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+        check_is_fitted(self)
         if hasattr(self, "ridge_"):
             raise ValueError("a model of an earlier version has no intervals; fit it again.")
         encoded = self._new(X)
@@ -188,6 +199,12 @@ class TableRegressor(Regressor, TableModel):
         self.std_ = std if std > 1e-12 * top else 1.0
         return ((y - self.mean_) / self.std_)[:, None]
 
+    def _scaled(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Standardised targets, and which of them are there."""
+        y = np.asarray(y, dtype=float)
+        known = np.isfinite(y)
+        return ((np.where(known, y, self.mean_) - self.mean_) / self.std_)[:, None], known
+
     def _explained_output(self, X: Any, output: Any) -> tuple[int, float, float]:
         """Which output is explained, its scale and what is added to it."""
         return 0, self.std_, self.mean_
@@ -199,7 +216,7 @@ class TableRegressor(Regressor, TableModel):
         return predict_former(self, tidy(X, self.roles_, self.styles_), return_std)
 
 
-def _weighted(encoded: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+def weighted(encoded: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Rows of positive weight, and weights with mean 1."""
     if sample_weight is None:
         return encoded, y, np.ones(len(y))

@@ -16,7 +16,7 @@ from .base import Chunk, regrouped
 from .roles import Roles, listed
 from .source import Source, existing, rows_of_chunk
 
-_MISSING = ("error", "drop")
+_MISSING = ("error", "drop", "keep")
 _WIDE = 40  # bytes that a value takes that is no number
 _SEPARATORS = ",;\t|"
 _BLOCK = 1 << 22  # bytes of text that are read at a time
@@ -34,7 +34,7 @@ class TableChunks(Source):
         Those to read; by default all.
     rows : int, optional
         Samples in a chunk; by default as many as take 16 MB.
-    missing : {"error", "drop"}
+    missing : {"error", "drop", "keep"}
         What to do with rows that have no value in one of these columns.
     """
 
@@ -51,6 +51,7 @@ class TableChunks(Source):
         if missing not in _MISSING:
             raise ValueError(f"missing must be one of {_MISSING}, got {missing!r}.")
         super().__init__(name, paths)
+        self._checked = missing == "keep"
         self.roles, self.missing = Roles(columns, target, weight), missing
         known = self.schema.names
         twice = [n for n in known if known.count(n) > 1]
@@ -97,6 +98,9 @@ class TableChunks(Source):
         import pyarrow.compute as pc
 
         batch = batch.select(self.wanted)
+        if self.missing == "keep":
+            plain = [column.cast(_with_gaps(column.type)) for column in batch.columns]
+            return _arrow().Table.from_arrays(plain, names=self.wanted)
         lost = [pc.is_null(column, nan_is_null=True) for column in batch.columns]
         counts = [pc.sum(mask).as_py() or 0 for mask in lost]
         if any(counts) and self.missing == "error":
@@ -276,6 +280,14 @@ def _plain(kind: Any) -> Any:
     if types.is_dictionary(kind):
         return kind.value_type
     return _arrow().float64() if types.is_decimal(kind) else kind
+
+
+def _with_gaps(kind: Any) -> Any:
+    """Types that stay the same in pandas whether values are missing or not."""
+    pa, plain = _arrow(), _plain(kind)
+    if pa.types.is_boolean(plain):
+        return pa.string()
+    return pa.float64() if pa.types.is_integer(plain) else plain
 
 
 def _width(field: Any) -> int:

@@ -1,22 +1,19 @@
-"""``mercer fit`` on labels: choose a kernel and a machine, judge them on rows held out."""
+"""``mercer fit`` on labels: choose kernels, judge them on rows held out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
+from sklearn.metrics import confusion_matrix, log_loss
 
-from ..gram.plan import Plan
-from ..models.lssvm import LSSVC
 from ..tables.classifier import TableClassifier
-from ..tables.regressor import exact
-from ..tables.ridge import class_ranks
-from ..tables.roles import Column, Table, label_target, tidy
+from ..tables.roles import Column, Table, label_target
 from ..tables.rows import check_enough, check_share, select
+from .baselines import boosted
 
 
 @dataclass
@@ -35,7 +32,9 @@ class Classification:
     held: int
     scores: dict[str, tuple[float, ...]]  # accuracy, balanced accuracy, log loss; by model
     confusion: Any  # of the rows held out: true classes in rows, predicted ones in columns
-    plan: str = ""  # of least squares
+    left_out: dict[str, int] = field(default_factory=dict)  # labels that occur once
+
+    measures = ("accuracy", "balanced", "log loss")
 
 
 def classify_table(
@@ -45,14 +44,21 @@ def classify_table(
     features: list[str] | None = None,
     roles: Mapping[str, str] | None = None,
     test_size: float = 0.2,
-    missing: str = "error",
+    missing: str = "use",
     seed: int = 0,
+    baseline: bool = True,
     **options: Any,
 ) -> Classification:
     """Fit a :class:`TableClassifier`, which takes all other options, and judge it."""
     check_share(test_size)
     y = label_target(table, target)
     given = np.array([label is not None for label in y])
+    labels, sizes = np.unique(y[given].astype(str), return_counts=True)
+    once = labels[sizes == 1]
+    if len(labels) - len(once) >= 2:  # a label that occurs once cannot be learned
+        given &= ~np.isin(np.where(given, y, "").astype(str), once)
+    else:
+        once = once[:0]
     chosen = select(table, target, given, features=features, roles=roles, missing=missing)
     X, y = chosen.X, y[chosen.rows].astype(str)
     classes, codes = np.unique(y, return_inverse=True)
@@ -62,45 +68,63 @@ def classify_table(
             f"many to learn what they have in common."
         )
     sizes = np.bincount(codes)
-    kept = np.maximum(2, sizes - np.round(test_size * sizes).astype(int))  # of every class
-    inside = class_ranks(codes, seed) < kept[codes]
+    kept = np.maximum(np.minimum(2, sizes), sizes - np.round(test_size * sizes).astype(int))
+    inside = _ranks(codes, seed) < kept[codes]
     check_enough(int(inside.sum()))
     model = TableClassifier(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X[inside], y[inside])
     held = int(np.sum(~inside))
-    scores, confusion = _judge(trained, X[~inside], y[~inside], y[inside]) if held else ({}, None)
+    scores, confusion = {}, None
+    if held:
+        scores, confusion = _judge(trained, X, y, inside, baseline)
     model = trained.refit(X, y) if held else trained
-    machine, plan = trained.machine_, ""
-    if isinstance(machine, LSSVC):
-        rows = tidy(X[inside], trained.roles_, trained.styles_)
-        plan = (machine.plan or Plan()).explain(exact(machine.kernel_), rows)
+    left_out = {str(label): 1 for label in once}
     return Classification(
-        model, trained, chosen.columns, chosen.dropped, len(y), held, scores, confusion, plan
-    )
+        model, trained, chosen.described(trained.columns_), chosen.dropped, len(y), held, scores,
+        confusion, left_out,
+    )  # fmt: skip
 
 
 def _judge(
-    model: TableClassifier, X: Table, y: np.ndarray, training: np.ndarray
+    model: TableClassifier, X: Table, y: np.ndarray, inside: np.ndarray, baseline: bool
 ) -> tuple[dict, np.ndarray]:
-    classes = model.classes_
-    frequencies = np.array([np.mean(training == label) for label in classes])
-    rows = tidy(X, model.roles_, model.styles_)
-    rivals = {
-        "majority": np.tile(frequencies, (len(y), 1)),
-        "linear": model.linear_.predict_proba(rows),
-        "kernel": model.predict_proba(X),
-    }
-    scores = {}
-    for name, P in rivals.items():
-        found = classes[np.argmax(P, axis=1)]
-        scores[name] = (
-            float(accuracy_score(y, found)),
-            _balanced(y, found),
-            float(log_loss(y, P, labels=classes)),
-        )
-    return scores, confusion_matrix(y, model.predict(X).astype(str), labels=classes)
+    classes, new, truth = model.classes_, X[~inside], y[~inside]
+    frequencies = np.array([np.mean(y[inside] == label) for label in classes])
+    rivals = {"majority": np.tile(frequencies, (len(truth), 1))}
+    if hasattr(model.linear_, "machines_"):
+        scores = model.mean_ + model.linear_.predict(model._new(new))
+        rivals["linear"] = _plain_probabilities(scores)
+    if baseline:
+        rivals["boosted trees"] = boosted(model, X[inside], y[inside], classes=True).predict_proba(new)
+    rivals["kernels"] = model.predict_proba(new)
+    found = {name: class_scores(truth, P, classes) for name, P in rivals.items()}
+    predicted = classes[np.argmax(rivals["kernels"], axis=1)].astype(str)
+    return found, confusion_matrix(truth, predicted, labels=classes)
 
 
-def _balanced(y: np.ndarray, found: np.ndarray) -> float:
-    """The mean over the classes that occur in y of the share that was found."""
-    return float(np.mean([np.mean(found[y == label] == label) for label in np.unique(y)]))
+def class_scores(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> tuple[float, float, float]:
+    """Accuracy, balanced accuracy and log loss of probabilities."""
+    found = classes[np.argmax(P, axis=1)]
+    P = np.clip(P, 1e-15, None)
+    return (
+        float(np.mean(found == y)),
+        float(np.mean([np.mean(found[y == label] == label) for label in np.unique(y)])),
+        float(log_loss(y, P / P.sum(axis=1, keepdims=True), labels=classes)),
+    )
+
+
+def _plain_probabilities(scores: np.ndarray) -> np.ndarray:
+    """Scores of -1 and 1 as shares."""
+    P = np.clip((scores + 1) / 2, 0.01, 0.99)
+    P = np.column_stack([1 - P, P]) if P.shape[1] == 1 else P
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def _ranks(codes: np.ndarray, seed: int) -> np.ndarray:
+    """For each sample its place among those of its class, in an order drawn at random."""
+    order = np.random.default_rng(seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    starts = np.searchsorted(codes[order], codes[order])
+    ranks = np.empty(len(codes), dtype=int)
+    ranks[order] = np.arange(len(codes)) - starts
+    return ranks

@@ -1,17 +1,85 @@
-"""``mercer explain``: why an expression is a kernel, and what that implies."""
+"""``mercer explain``: why an expression is a kernel, or why a model predicts what it does."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
 
-from ..kernels.notation.parse import parse
+from .output import as_json, entry, grid, number
+
+_LISTED = 12
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer explain`` understands."""
-    parser.add_argument("kernel", metavar="EXPR", help='a kernel: "2 * Gaussian() + Linear() ** 2"')
+    add = parser.add_argument
+    add(
+        "kernel",
+        metavar="EXPR|MODEL",
+        help='a kernel: "2 * Gaussian() + Linear() ** 2"; or a file that mercer fit wrote',
+    )
+    add("table", metavar="TABLE", nargs="?", help="of a model: a table with the row to explain")
+    add("--row", type=int, default=0, metavar="N", help="which row, counted from 0 (default: 0)")
+    add("--json", action="store_true", help="print the outcome as JSON")
 
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
-    print(parse(args.kernel).explain())
+    if args.table is not None or Path(args.kernel).is_file():
+        _explain_row(args)
+        return
+    from ..kernels.notation.parse import parse
+
+    text = parse(args.kernel).explain()
+    print(as_json({"explanation": text}) if args.json else text)
+
+
+def _explain_row(args: Namespace) -> None:
+    from ..frames import pandas
+    from ..tables.reading import read_table
+    from .predict import load_model
+
+    pandas()
+    model = load_model(args.kernel)
+    if hasattr(model, "ridge_") or hasattr(model, "machine_"):
+        raise ValueError(f"{args.kernel} is of an earlier version; fit it again to explain rows.")
+    if args.table is None:
+        _describe(model, args)
+        return
+    strings = [name for name, role in model.roles_.items() if role != "number"]
+    table = read_table(args.table, [*strings, *model.styles_])
+    if not 0 <= args.row < len(table):
+        raise ValueError(f"--row must be from 0 to {len(table) - 1}, got {args.row}.")
+    row = table.iloc[[args.row]]
+    found = model.explain(row)
+    prediction: Any = model.predict(row)[0]
+    told = {
+        "row": args.row, "prediction": prediction, "base": found.attrs["base"],
+        "columns": found.to_dict("records"),
+    }  # fmt: skip
+    if args.json:
+        print(as_json(told))
+        return
+    shown = prediction if isinstance(prediction, str) else number(float(prediction))
+    of = "" if not isinstance(prediction, str) else f", by its score {found.attrs['prediction']:.3f}"
+    print(entry("predicted", f"{shown}{of}"))
+    base = f"{number(found.attrs['base'])} for rows of the training table on average"
+    print(entry("base", base))
+    cells = [[str(c), str(v)[:40], f"{a:+.4g}"] for c, v, a in found.head(_LISTED).to_numpy()]
+    print(entry("adds", *grid(["column", "value", "adds"], cells)))
+    if len(found) > _LISTED:
+        rest = found["adds"].iloc[_LISTED:].sum()
+        print(entry("", f"... {len(found) - _LISTED} other columns together {rest:+.4g}"))
+
+
+def _describe(model: Any, args: Namespace) -> None:
+    relevance = {n: r for n, r in model.relevance_.items() if r > 0.005}
+    if args.json:
+        print(as_json({"kernels": model.kernel_words(), "relevance": relevance}))
+        return
+    print(entry("kernels", *model.kernel_words()))
+    if relevance:
+        listed = ", ".join(f"{n} {100 * r:.0f}%" for n, r in list(relevance.items())[:_LISTED])
+        print(entry("relevance", listed))
+    print(entry("next", f"mercer explain {args.kernel} TABLE.csv --row 0"))

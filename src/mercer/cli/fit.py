@@ -1,7 +1,8 @@
-"""``mercer fit``: choose a kernel for a table, fit it, judge it on rows held out, save it."""
+"""``mercer fit``: choose kernels for a table, judge them on rows held out, save the model."""
 
 from __future__ import annotations
 
+import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,26 +15,40 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
+from ..engine.durations import parse_duration
 from ..frames import pandas
 from ..gram.plan import Plan
 from ..io.files import save
 from ..kernels.notation.parse import parse
 from ..tables.reading import read_table
-from ..tables.regressor import ALPHAS, CHECKED_ROWS, TableRegressor, exact
-from ..tables.roles import (
-    Column,
-    Table,
-    few_whole_numbers,
-    holds_labels,
-    numeric_target,
-    tidy,
-)
-from ..tables.rows import check_enough, check_share, select
-from .output import entry
+from ..tables.regressor import TableRegressor
+from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numeric_target
+from ..tables.rows import MISSING, check_enough, check_share, select
+from .baselines import boosted
+from .output import as_json, entry
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer fit`` understands."""
+    add = parser.add_argument
+    add_table(parser)
+    add("--alphas", type=_numbers, metavar="X,Y", help="penalties to try")
+    add("--test-size", type=float, default=0.2, metavar="SHARE", help="held out (default: 0.2)")
+    add(
+        "--rank",
+        type=_rank,
+        default="auto",
+        metavar="N",
+        help='landmarks of a kernel that is given, or "all" rows (default: 1000 beyond 10000 rows)',
+    )
+    add("--no-baseline", action="store_true", help="leave out boosted trees as a comparison")
+    add("--out", metavar="FILE", help="where to save the model (default: the table's name, .mercer)")
+    add("--json", action="store_true", help="print the outcome as JSON")
+    add("--quiet", action="store_true", help="print nothing but errors")
+
+
+def add_table(parser: ArgumentParser) -> None:
+    """What all commands understand that learn from a table."""
     add = parser.add_argument
     add("table", metavar="TABLE", help="a .csv, .tsv or .parquet file, one row per sample")
     add("--target", required=True, metavar="COL", help="the column to predict")
@@ -46,68 +61,89 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--features", type=names, metavar="A,B", help="columns to use (default: all that can be)")
     add("--labels", type=names, default=[], metavar="A,B", help="columns to read as labels")
     add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
+    add("--dates", type=names, default=[], metavar="A,B", help="columns to read as dates")
     add(
-        "--kernel", metavar="EXPR", help="a kernel, instead of choosing one: \"Linear().on('age')\""
+        "--kernel", metavar="EXPR", help="a kernel, instead of choosing some: \"Linear().on('age')\""
     )
-    add("--alphas", type=_numbers, default=ALPHAS, metavar="X,Y", help="penalties to try")
-    add("--test-size", type=float, default=0.2, metavar="SHARE", help="held out (default: 0.2)")
-    add("--cv", type=_folds, default=5, metavar="N", help='folds, or "loo" (default: 5)')
-    add("--missing", choices=("error", "drop"), default="error", help="rows with missing values")
-    add("--memory", metavar="SIZE", help='for the kernel matrix: "2 GB" (default: half the free)')
     add(
-        "--rank",
-        type=_rank,
-        default="auto",
-        metavar="N",
-        help='landmarks of the kernel, or "all" \
-rows (default: all up to 10000 rows, 1000 landmarks beyond)',
+        "--missing",
+        choices=MISSING,
+        default="use",
+        help="rows with missing values: use them (default), drop them, or stop with an error",
     )
-    add("--out", metavar="FILE", help="the model (default: the table's name, .mercer)")
+    add("--budget", type=_budget, default="2 min", metavar="TIME", help='"30 s" (default: 2 min)')
+    add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
     add("--seed", type=int, default=0, metavar="N", help="draws split and folds (default: 0)")
-    add("--quiet", action="store_true", help="print nothing but errors")
 
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
-    from .classify import classify_table
-    from .summary import classification_summary, summary
+    from .summary import classification_summary, outcome, summary
 
-    kernel = None if args.kernel is None else parse(args.kernel)
-    plan = None if args.memory is None else Plan(memory=args.memory)
+    start = time.perf_counter()
+    options = model_options(args)
     name = Path(args.table).name.partition(".")[0] or "model"
     out = Path(args.out or f"{name}.mercer")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(out.parent)!r} for the model.")
     table = read_table(args.table)
-    task = args.task
-    if task == "auto":
-        task = "classification" if holds_labels(table, args.target) else "regression"
-    fit: Any = fit_table if task == "regression" else classify_table
-    report: Any = summary if task == "regression" else classification_summary
-    found = fit(
+    task = task_of(args, table)
+    if args.alphas is not None:
+        options["alphas"] = args.alphas
+    found = fitter(task)(
         table,
         args.target,
-        features=args.features,
-        roles=dict.fromkeys(args.labels, "label") | dict.fromkeys(args.text, "text"),
+        **selection_options(args),
         test_size=args.test_size,
-        missing=args.missing,
-        seed=args.seed,
-        kernel=kernel,
-        alphas=args.alphas,
-        cv=args.cv,
-        plan=plan,
+        baseline=not args.no_baseline,
         rank=args.rank,
-        verbose=not args.quiet,
+        verbose=not (args.quiet or args.json),
+        **options,
     )
     save(found.model, out)
-    if not args.quiet:
-        print(report(found))
+    if args.json:
+        told = outcome(found, task) | {"target": args.target, "model": str(out)}
+        print(as_json(told | {"seconds": round(time.perf_counter() - start, 2)}))
+    elif not args.quiet:
+        print((summary if task == "regression" else classification_summary)(found))
         again = f", fitted again to all {found.rows} rows" * bool(found.scores)
         print(entry("saved", f"{out}{again}"))
         if args.task == "auto":
             for words in hints(table, args.target, task):
                 print(entry("hint", words))
         print(entry("next", f"mercer predict {out} NEW_TABLE.csv --out predictions.csv"))
+
+
+def model_options(args: Namespace) -> dict[str, Any]:
+    """What a model takes, from arguments; refused before a table is read."""
+    return {
+        "kernel": None if args.kernel is None else parse(args.kernel),
+        "plan": None if args.memory is None else Plan(memory=args.memory),
+        "budget": args.budget,
+    }
+
+
+def selection_options(args: Namespace) -> dict[str, Any]:
+    """Which columns and rows are used, from arguments."""
+    roles = dict.fromkeys(args.labels, "label") | dict.fromkeys(args.text, "text")
+    roles |= dict.fromkeys(args.dates, "date")
+    return {
+        "features": args.features, "roles": roles, "missing": args.missing, "seed": args.seed
+    }  # fmt: skip
+
+
+def task_of(args: Namespace, table: Table) -> str:
+    """Numbers or labels?"""
+    if args.task != "auto":
+        return args.task
+    return "classification" if holds_labels(table, args.target) else "regression"
+
+
+def fitter(task: str) -> Any:
+    """The function that fits and judges a model for a task."""
+    from .classify import classify_table
+
+    return fit_table if task == "regression" else classify_table
 
 
 def hints(table: Table, target: str, task: str) -> list[str]:
@@ -128,22 +164,24 @@ class Fit:
     """What ``mercer fit`` found out.
 
     ``trained`` was fitted to the rows that were not held out, and the scores are its own;
-    ``model`` is the same fitted again to all rows.
+    ``model`` is the same fitted again to all ``rows``.
     """
 
     model: TableRegressor
     trained: TableRegressor
     columns: list[Column]
     dropped: int
-    plan: str
+    rows: int
     scores: dict[str, tuple[float, ...]]  # RMSE, MAE and R2 on the rows held out, by model
-    held_out: Table  # their target, prediction and its standard deviation
+    held_out: Table  # their target, prediction, its standard deviation and a 90 % interval
     target: str = ""  # how its strings were read, if it has any
 
+    measures = ("RMSE", "MAE", "R2")
+
     @property
-    def rows(self) -> int:
-        """How many rows the model was fitted to."""
-        return self.model.ridge_.n_samples_seen_
+    def held(self) -> int:
+        """How many rows were held out."""
+        return 0 if self.held_out is None else len(self.held_out)
 
 
 def fit_table(
@@ -153,8 +191,9 @@ def fit_table(
     features: list[str] | None = None,
     roles: Mapping[str, str] | None = None,
     test_size: float = 0.2,
-    missing: str = "error",
+    missing: str = "use",
     seed: int = 0,
+    baseline: bool = True,
     **options: Any,
 ) -> Fit:
     """Fit a :class:`TableRegressor`, which takes all other options, and judge it."""
@@ -169,32 +208,48 @@ def fit_table(
     check_enough(len(train))
     model = TableRegressor(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X.iloc[train], y[train])
-    ridge = trained.ridge_
-    rows = tidy(X.iloc[train], trained.roles_, trained.styles_)
-    plan = (ridge.plan or Plan()).explain(exact(ridge.kernel_), rows)
-    scores, held_out = _judge(trained, X.iloc[test], y[test]) if held else ({}, None)
-    final = {"kernel": exact(ridge.kernel_), "alphas": (ridge.alpha,)}
-    model = clone(model).set_params(**final).fit(X, y) if held else trained
-    return Fit(model, trained, chosen.columns, chosen.dropped, plan, scores, held_out, how)
+    scores, held_out = _judge(trained, X, y, train, test, baseline) if held else ({}, None)
+    model = trained.refit(X, y) if held else trained
+    columns = chosen.described(trained.columns_)
+    return Fit(model, trained, columns, chosen.dropped, len(y), scores, held_out, how)
 
 
-def _judge(model: TableRegressor, X: Table, y: np.ndarray) -> tuple[dict, Table]:
-    affordable = len(model.ridge_.dual_coef_) <= CHECKED_ROWS  # one more factor
-    prediction, std = (
-        model.predict(X, return_std=True) if affordable else (model.predict(X), np.nan)
-    )
-    linear = model.linear_.predict(tidy(X, model.roles_, model.styles_)) + model.offset_
-    rivals = {"the mean": np.full(len(y), model.offset_), "linear": linear, "kernel": prediction}
+def _judge(
+    model: TableRegressor, X: Table, y: np.ndarray, train: np.ndarray, test: np.ndarray,
+    baseline: bool,
+) -> tuple[dict, Table]:  # fmt: skip
+    new = X.iloc[test]
+    found = model.tabulate(new, detail=True).set_index(new.index)
+    rivals = {"the mean": np.full(len(test), model.mean_)}
+    if hasattr(model.linear_, "machines_"):
+        line = model.linear_.predict(model._new(new))[:, 0]
+        rivals["linear"] = model.mean_ + model.std_ * line
+    if baseline:
+        trees = boosted(model, X.iloc[train], y[train], classes=False)
+        rivals["boosted trees"] = trees.predict(new)
+    rivals["kernels"] = found["prediction"].to_numpy()
+    scores = {name: number_scores(y[test], f) for name, f in rivals.items()}
+    return scores, pandas().concat([pandas().Series(y[test], new.index, name="target"), found], axis=1)
+
+
+def number_scores(y: np.ndarray, f: np.ndarray) -> tuple[float, float, float]:
+    """RMSE, MAE and R2 of predictions."""
     metrics = (root_mean_squared_error, mean_absolute_error, r2_score)
-    scores = {name: tuple(float(m(y, f)) for m in metrics) for name, f in rivals.items()}
-    columns = {"target": y, "prediction": prediction, "std": std}
-    return scores, pandas().DataFrame(columns, index=X.index)
+    rmse, mae, r2 = (float(m(y, f)) for m in metrics)
+    return rmse, mae, r2
 
 
 # ---- arguments -----------------------------------------------------------------------------
 def names(text: str) -> list[str]:
     """Names of columns with commas between."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _budget(text: str) -> str:
+    with suppress(ValueError):
+        if parse_duration(text if not text.replace(".", "", 1).isdigit() else float(text)) >= 1:
+            return text if not text.replace(".", "", 1).isdigit() else f"{text} s"
+    raise ArgumentTypeError(f'a time of a second or more, such as "30 s" or "2 min", got {text!r}')
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -212,12 +267,3 @@ def _rank(text: str) -> int | str | None:
         if int(text) >= 1:
             return int(text)
     raise ArgumentTypeError(f'at least 1 landmark, or "all", got {text!r}')
-
-
-def _folds(text: str) -> int | None:
-    if text == "loo":
-        return None
-    with suppress(ValueError):
-        if int(text) >= 2:
-            return int(text)
-    raise ArgumentTypeError(f'at least 2 folds, or "loo", got {text!r}')

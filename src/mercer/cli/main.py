@@ -1,4 +1,4 @@
-"""The command ``mercer``: fit, predict, test, explain, warm-up."""
+"""The command ``mercer``: its sub-commands, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,23 @@ from .output import printable
 COMMANDS = {
     "fit": "fit a model to a table and save it",
     "predict": "predict the target for the rows of a table",
+    "explain": "say why a model predicts what it does, or why an expression is a kernel",
+    "compare": "compare targets, kernels and baselines on the same rows",
+    "tune": "learn the numbers in a kernel from a table",
+    "plan": "say what a fit would do and cost",
     "test": "test whether two tables differ, or whether columns are independent",
-    "explain": "say why an expression is a kernel, and what follows",
-    "lab": "open a page on which kernels can be seen at work",
     "report": "make a page about a saved model and its table",
+    "lab": "open a page on which kernels can be seen at work",
+    "demo": "run the commands on a real table",
+    "bench": "measure the speed on this machine, beside scikit-learn",
     "warm-up": "compile all loops ahead of time, so that first answers are quick",
 }
 _EXAMPLES = """\
 examples:
   mercer fit houses.csv --target price
   mercer predict houses.mercer new.csv --out predictions.csv
+  mercer explain houses.mercer new.csv --row 3
+  mercer compare houses.csv --target price,rent
   mercer test two-sample before.csv after.csv
   mercer explain "2 * Gaussian() + Linear() ** 2"
 """

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from textwrap import fill
+from typing import Any
 from unicodedata import category
 
 WIDTH = 98
@@ -55,3 +58,20 @@ def grid(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def number(x: float) -> str:
     """Four digits, without an exponent where that can be read."""
     return f"{x:#.4g}" if abs(x) < 1000 or abs(x) >= 1e7 else f"{x:.0f}"
+
+
+def as_json(value: object) -> str:
+    """What a machine reads: numbers as numbers, what is not finite as null."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if value is None or isinstance(value, str | bool | int) else str(value)

@@ -13,8 +13,8 @@ from ..frames import pandas
 from ..io.files import load
 from ..tables.numbers import count
 from ..tables.reading import read_table
-from ..tables.regressor import TableModel
-from .output import entry, grid, number
+from ..tables.model import TableModel
+from .output import as_json, entry, grid, number
 
 _SHOWN = 10
 
@@ -24,20 +24,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a file that mercer fit wrote")
     add("table", metavar="TABLE", help="a table with the columns the model was fitted to")
-    add("--std", action="store_true", help="standard deviations too, of numbers")
+    add("--std", action="store_true", help="standard deviations and 90%% intervals too, of numbers")
     add("--proba", action="store_true", help="probabilities of all classes too, of labels")
     add("--out", metavar="FILE", help='a CSV file, or "-" for all rows on the screen')
+    add("--json", action="store_true", help="print all rows as JSON")
 
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
     pandas()  # which the model needs too
-    model = load(args.model)
-    if not isinstance(model, TableModel):
-        raise ValueError(
-            f"{args.model} holds a {type(model).__name__}, not a model of mercer fit; use it in "
-            f"Python with mercer.load."
-        )
+    model = load_model(args.model)
     strings = [name for name, role in model.roles_.items() if role != "number"]
     table = read_table(args.table, [*strings, *model.styles_])
     asked = [option for option, on in (("--std", args.std), ("--proba", args.proba)) if on]
@@ -45,7 +41,9 @@ def run(args: Namespace) -> None:
         raise ValueError(f"{args.model} has no {asked[0]}; to see how sure it is, {model.detail}.")
     predictions = model.tabulate(table, bool(asked))
     missing = int(predictions["prediction"].isna().sum())
-    if args.out == "-":
+    if args.json:
+        print(as_json(predictions.to_dict("records")))
+    elif args.out == "-":
         predictions.to_csv(_stdout(), index=False)
     elif args.out:
         write_atomically(args.out, lambda file: predictions.to_csv(file, index=False))
@@ -60,6 +58,17 @@ def run(args: Namespace) -> None:
             f"mercer: {count(missing, 'row')} with missing values left without prediction.",
             file=sys.stderr,
         )
+
+
+def load_model(path: str) -> TableModel:
+    """A model that mercer fit wrote."""
+    model = load(path)
+    if not isinstance(model, TableModel):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, not a model of mercer fit; use it in Python "
+            f"with mercer.load."
+        )
+    return model
 
 
 def _stdout() -> Any:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels.base import Kernel
-from ..models.svm import SVC
+from ..tables.members import Given
 from ..tables.numbers import count
-from ..tables.regressor import SEARCH_ROWS, exact
 from ..tables.roles import Column
 from .classify import Classification
 from .fit import Fit
@@ -18,70 +17,68 @@ from .output import ROOM, entry, grid, number
 
 _MOST_NAMES = 12
 _MOST_CLASSES = 10  # of a confusion matrix
+_MOST_TOLD = 12  # columns of which there is something to say
+_BETTER = 0.01  # by how much a rival must be better to be mentioned
 
 
 def summary(fit: Fit) -> str:
     """What was done, what was found, and how good it is."""
-    trained, kernel = fit.trained, exact(fit.trained.ridge_.kernel_)
-    n, held = trained.ridge_.n_samples_seen_, 0 if fit.held_out is None else len(fit.held_out)
-    how = "leave-one-out" if trained.cv is None else f"{trained.cv}-fold cross-validation"
-    tried = count(len(trained.alphas), "alpha")
-    if trained.kernel is None:
-        tried = f"{count(trained.n_settings_, 'kernel')} and {tried}"
-    if n > SEARCH_ROWS:
-        tried += f", on {SEARCH_ROWS} of the rows"
-    chosen = (
-        f"{trained.ridge_.alpha:g}; chosen by {how} among {tried}, RMSE {number(trained.cv_rmse_)}"
-    )
-    if trained.learned_:
-        chosen += "; lengthscales were learned, one for each column"
     target = [f"the target: {fit.target}"] if fit.target else []
     parts = [
-        entry("data", _rows(n, held, fit.dropped), *target, *_roles(fit.columns)),
-        entry("plan", fit.plan),
-        entry("kernel", repr(kernel), meaning(kernel)),
-        entry("alpha", chosen),
+        entry("data", _rows(fit.rows - fit.held, fit.held, fit.dropped), *target),
+        entry("columns", *_roles(fit.columns)),
+        *_kernels(fit.trained),
     ]
     if fit.scores:
         parts.append(entry("held out", *_scores(fit)))
+        parts += _verdict({name: s[2] for name, s in fit.scores.items()}, "R2")
     return "\n".join(parts)
 
 
 def classification_summary(fit: Classification) -> str:
     """The same for labels."""
-    trained, machine = fit.trained, fit.trained.machine_
-    n, kernel = fit.rows - fit.held, exact(fit.trained.machine_.kernel_)
+    trained = fit.trained
     labels = ", ".join(map(str, trained.classes_[:_MOST_NAMES]))
     labels += ", ..." * (len(trained.classes_) > _MOST_NAMES)
-    tried = f"{len(trained.alphas)} penalties"
-    if trained.kernel is None:
-        tried = f"{count(trained.n_settings_, 'kernel')} and {tried}"
-    where = f", on {SEARCH_ROWS} of the rows" * (n > SEARCH_ROWS)
-    chosen = f"chosen by {trained.n_folds_}-fold cross-validation among {tried} of least squares"
-    if trained.n_finalists_:
-        best = f"on the best {trained.n_finalists_}" if trained.n_finalists_ > 1 else "beside them"
-        chosen += f", and {len(trained.Cs)} values of C of support vector machines {best}"
-    chosen += f"{where}: accuracy {trained.cv_accuracy_:.3f}"
+    once = [f"labels that occur once are left out: {', '.join(fit.left_out)}"] if fit.left_out else []
     parts = [
         entry(
             "data",
-            _rows(n, fit.held, fit.dropped),
+            _rows(fit.rows - fit.held, fit.held, fit.dropped),
             f"{len(trained.classes_)} classes: {labels}",
-            *_roles(fit.columns),
+            *once,
         ),
-        entry("kernel", repr(kernel), meaning(kernel)),
+        entry("columns", *_roles(fit.columns)),
+        *_kernels(trained),
     ]
-    if isinstance(machine, SVC):
-        parts.append(entry("machine", f"SVC with C = {machine.C:g}; {chosen}", *_margins(machine)))
-    else:
-        parts.append(entry("machine", f"least squares with C = {machine.C:g}; {chosen}"))
-        parts.append(entry("plan", fit.plan))
     if fit.scores:
         cells = [[name, *(f"{x:.3f}" for x in s)] for name, s in fit.scores.items()]
-        parts.append(entry("held out", *grid(["", "accuracy", "balanced", "log loss"], cells)))
+        parts.append(entry("held out", *grid(["", *fit.measures], cells)))
+        parts += _verdict({name: s[0] for name, s in fit.scores.items()}, "accuracy")
         if len(trained.classes_) <= _MOST_CLASSES:
             parts.append(entry("confusion", *_confusion(fit)))
     return "\n".join(parts)
+
+
+def outcome(fit: Fit | Classification, task: str) -> dict[str, Any]:
+    """The same for machines."""
+    trained = fit.trained
+    told: dict[str, Any] = {
+        "task": task,
+        "rows": {"fit": fit.rows - fit.held, "held_out": fit.held, "left_out": fit.dropped},
+        "columns": [{"name": c.name, "role": c.role, "note": c.why} for c in fit.columns],
+        "kernels": trained.kernel_words(),
+        "relevance": trained.relevance_,
+        "scores": {
+            name: dict(zip(fit.measures, s, strict=True)) for name, s in fit.scores.items()
+        },
+    }
+    if isinstance(fit, Classification):
+        told |= {"classes": trained.classes_, "confusion": fit.confusion}
+        told["validation_accuracy"] = trained.validation_accuracy_
+    elif fit.held_out is not None:
+        told["interval_coverage"] = _coverage(fit)
+    return told
 
 
 def meaning(kernel: Kernel) -> str:
@@ -103,25 +100,47 @@ def meaning(kernel: Kernel) -> str:
     return "; ".join(filter(None, [functions, reach])) or "of its functions little is known"
 
 
+def _kernels(model: Any) -> list[str]:
+    """The blend, how it was chosen, and what counts in it."""
+    effort, choice = model.effort_, model.choice_
+    given = isinstance(model.members_[0], Given)
+    lines = model.kernel_words()
+    if given:
+        lines.append(meaning(model.members_[0].machine_.kernel_))
+        lines.append(f"alpha {model.members_[0].alpha:g}, chosen among {choice.tried}")
+    else:
+        how = f"{effort.folds}-fold cross-validation" if effort.folds > 1 else (
+            f"{count(len(choice.rows), 'row')} held back from {effort.rows}"
+        )  # fmt: skip
+        what = f"{count(len(choice.table), 'kernel')} and {choice.tried} settings compared by {how}"
+        lines.append(what + "; the time was up before all were tried" * choice.stopped)
+    told = [entry("kernel" if len(lines) <= 2 else "kernels", *lines)]
+    relevant = [f"{n} {100 * r:.0f}%" for n, r in model.relevance_.items() if r > 0.005]
+    if not given and len(relevant) > 1:
+        more = f", ... ({len(relevant) - _MOST_NAMES} more)" * (len(relevant) > _MOST_NAMES)
+        told.append(entry("relevance", f"{', '.join(relevant[:_MOST_NAMES])}{more}"))
+    return told
+
+
+def _verdict(scores: dict[str, float], what: str) -> list[str]:
+    """Where something simpler, or boosted trees, would do as well or better."""
+    ours = scores["kernels"]
+    words = []
+    if scores.get("boosted trees", -inf) > ours + _BETTER:
+        words.append(
+            f"boosted trees are better on these rows ({what} {scores['boosted trees']:.3f}, kernels "
+            f"{ours:.3f}): a longer --budget may help, or use them"
+        )
+    if scores.get("linear", -inf) > ours - _BETTER / 2:
+        words.append("a linear model does as well on these rows, and is easier to explain")
+    return [entry("verdict", *words)] if words else []
+
+
 def _rows(n: int, held: int, dropped: int) -> str:
     rows = f"{count(n + held, 'row')}: {n} to fit, {held} held out"
     if dropped:
-        rows += f"; {count(dropped, 'row')} with missing values left out"
+        rows += f"; {count(dropped, 'row')} left out, without a target or with missing values"
     return rows
-
-
-def _margins(machine: SVC) -> list[str]:
-    """How many support vectors there are, and how near the optimum the machine is."""
-    reports: list[Any] = machine.decision_path()
-    gap = max(r.gap / abs(r.primal) if r.primal else 0.0 for r in reports)
-    several = len(reports) > 1
-    bounded = f"{sum(r.bounded for r in reports)} {'times' if several else 'of them'}"
-    return [
-        f"{count(int(machine.n_support_.sum()), 'support vector')}, {bounded} inside the margin; "
-        f"{f'{len(reports)} {machine._problems}, smallest ' if several else ''}margin "
-        f"{number(min(r.margin for r in reports))}; the duality gap proves that the objective is "
-        f"within {100 * max(gap, 0.0):.2g}% of the optimum"
-    ]
 
 
 def _confusion(fit: Classification) -> list[str]:
@@ -135,20 +154,23 @@ def _confusion(fit: Classification) -> list[str]:
 
 def _roles(columns: list[Column]) -> list[str]:
     lines = []
-    for role, what in (("number", "number"), ("label", "label"), ("text", "text")):
+    for role in ("number", "label", "date", "text"):
         names = [c.name for c in columns if c.role == role]
         if names:
             more = f", ... ({len(names) - _MOST_NAMES} more)" * (len(names) > _MOST_NAMES)
-            lines.append(f"{count(len(names), what)}: {', '.join(names[:_MOST_NAMES])}{more}")
-    lines += [f"{c.name}: {c.why}" for c in columns if c.role != "skipped" and c.why]
-    return lines + [f"skipped {c.name}: {c.why}" for c in columns if c.role == "skipped"]
+            lines.append(f"{count(len(names), role)}: {', '.join(names[:_MOST_NAMES])}{more}")
+    told = [f"{c.name}: {c.why}" for c in columns if c.role != "skipped" and c.why]
+    told += [f"skipped {c.name}: {c.why}" for c in columns if c.role == "skipped"]
+    more = [f"... and notes on {len(told) - _MOST_TOLD} more"] * (len(told) > _MOST_TOLD)
+    return lines + told[:_MOST_TOLD] + more
+
+
+def _coverage(fit: Fit) -> float:
+    held = fit.held_out
+    return float(np.mean((held["target"] >= held["low"]) & (held["target"] <= held["high"])))
 
 
 def _scores(fit: Fit) -> list[str]:
     cells = [[name, *map(number, s[:2]), f"{s[2]:.3f}"] for name, s in fit.scores.items()]
-    lines = grid(["", "RMSE", "MAE", "R2"], cells)
-    errors = np.abs(fit.held_out["target"] - fit.held_out["prediction"])
-    if fit.held_out["std"].notna().all():
-        share = float(np.mean(errors <= 1.96 * fit.held_out["std"]))
-        lines.append(f"{share:.0%} of the targets lie within 1.96 standard deviations (95% would)")
-    return lines
+    lines = grid(["", *fit.measures], cells)
+    return [*lines, f"{_coverage(fit):.0%} of the targets lie in their 90% interval"]

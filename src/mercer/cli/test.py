@@ -44,7 +44,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
         add("--permutations", type=int, default=999, metavar="N", help="(default: 999)")
         add(
-            "--missing", choices=("error", "drop"), default="error", help="rows with missing values"
+            "--missing",
+            choices=("drop", "error"),
+            default="drop",
+            help="rows with missing values: drop them (default), or stop with an error",
         )
         add("--blocks", type=int, metavar="N", help="rows of a series that are permuted together")
         add("--seed", type=int, default=0, metavar="N", help="draws permutations (default: 0)")

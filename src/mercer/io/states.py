@@ -156,6 +156,8 @@ def _check_counts(model: Any) -> None:
 
 
 def _predict_one(model: Any) -> None:
+    if hasattr(model, "members_") or hasattr(model, "machines_"):
+        return  # which have predicted rows of their own, or are parts of those
     inner = next((getattr(model, n) for n in _MODELS if n in model.saved_state), model)
     if not any(hasattr(inner, name) for name in getattr(inner, "saved_state", ())):
         raise Unreadable(f"holds a {type(model).__name__} without the model inside it.")

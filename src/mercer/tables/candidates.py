@@ -91,7 +91,14 @@ def table_kernels(table: Table, roles: dict[str, str]) -> list[Kernel]:
 
 def text_kernels(roles: dict[str, str], rest: Kernel | None) -> list[Kernel]:
     """Kernels of the text, alone or beside and times the kernel of the other columns."""
-    texts = _named(roles, "text")
+    found = []
+    for whole in text_similarities(_named(roles, "text")):
+        found += [whole] if rest is None else [rest + whole, rest * (whole / 2 + 0.5)]
+    return found
+
+
+def text_similarities(names: list[str]) -> list[Kernel]:
+    """Kernels of whole texts: of three letters, and of one to four; the mean over the columns."""
     grams = [Spectrum(k) for k in (1, 2, 3, 4)]
     found = []
     for similarity in (
@@ -99,10 +106,10 @@ def text_kernels(roles: dict[str, str], rest: Kernel | None) -> list[Kernel]:
         (sum(grams[1:], grams[0]).normalize() / 2 + 0.5) ** 2,
         (sum((k.normalize() for k in grams[1:]), grams[0].normalize()) / 4) ** 2,
     ):
-        parts = [similarity.on(name) for name in texts]
-        whole = sum(parts[1:], parts[0])
-        whole = whole / len(parts) if len(parts) > 1 else whole
-        found += [whole] if rest is None else [rest + whole, rest * (whole / 2 + 0.5)]
+        parts = [similarity.on(name) for name in names]
+        if parts:
+            whole = sum(parts[1:], parts[0])
+            found.append(whole / len(parts) if len(parts) > 1 else whole)
     return found
 
 

@@ -1,234 +1,204 @@
-"""A classifier for tables as they come: numbers, labels and text side by side."""
+"""A classifier for tables as they come: numbers, labels, dates and text side by side."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from ..data import take
-from ..engine.memory import parse_memory
+from ..chunks.base import Chunks
 from ..frames import pandas
-from ..kernels.base import Kernel
-from ..models.common import Classifier
-from ..models.svm import SVC
-from ..models.svm_cv import SVCCV
-from ..progress import progress
-from ..solvers.eigen import RidgeSpectrum
-from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .regressor import SEARCH_ROWS, TableModel, exact, few_threads
-from .ridge import RidgeClassifier, class_ranks, stratified
-from .roles import Table
-
-CS = (0.1, 1.0, 10.0, 100.0)
-_FINALISTS = 2  # kernels that a support vector machine is tried with
-_INTERCEPT = 1e4  # a constant so large that it is hardly penalised
-_MOST_CLASSES = 20  # with more, pairs of classes are too many to try support vector machines
-_MOST_STEPS = 5_000_000  # of the solver, on columns that are badly scaled
-
-
-class Trial(NamedTuple):
-    """A setting that was validated; the larger, the better."""
-
-    accuracy: float
-    minus_error: float  # minus the mean squared error, which decides between equal accuracies
-    kernel: Kernel
-    penalty: float
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """What trials are compared by."""
-        return self.accuracy, self.minus_error
+from ..models.calibration import Calibration
+from ..models.common import Classifier, all_or_nothing
+from .model import TableModel, few_threads
+from .regressor import weighted
+from .roles import Table, tidy
+from .streaming import fit_chunks
 
 
 @dataclass(eq=False, repr=False)
 class TableClassifier(Classifier, TableModel):
-    """A classifier on a table: the kernel, and the machine on it, are chosen by validation.
+    """A blend of kernel machines on a table as it is, with probabilities.
 
-    Least-squares machines are compared over all kernels first, since their validation has a closed
-    form; then support vector machines have a try with the two best kernels, on the same folds.
-    With more than 10,000 rows, they are left out, and least squares is of rank 1,000.
+    Each class has a least-squares score (1 for its rows, -1 for others). The kernels are chosen, and
+    their distances learned, as in :class:`~mercer.tables.regressor.TableRegressor`; scores of rows
+    held out give the map to probabilities (:class:`~mercer.models.calibration.Calibration`).
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        The kernel, on columns by name. By default it is chosen among some that suit the columns
-        (:mod:`mercer.tables.candidates`).
-    alphas, Cs : sequence of float
-        The penalties of least squares, and the C of support vector machines, to choose from.
-    cv : int
-        The number of folds; they are stratified.
-    roles, styles, plan, rank, random_state, verbose
+    kernel, budget, alphas, roles, styles, plan, rank, random_state, verbose
         As in :class:`~mercer.tables.regressor.TableRegressor`.
+    class_weight : None, "balanced" or dict
+        Weights of the classes; "balanced" gives all of them the same total weight, which finds more
+        rows of rare classes, at the price of more false alarms.
 
     Attributes
     ----------
-    columns_, roles_
+    columns_, roles_, members_, linear_, relevance_, validation_error_
         As in :class:`~mercer.tables.regressor.TableRegressor`.
     classes_ : ndarray
         The labels.
-    machine_ : SVC or RidgeClassifier
-        The model of the complete rows.
-    linear_ : RidgeClassifier
-        One with a linear kernel, to compare with.
-    cv_accuracy_ : float
-        The cross-validated share of right labels.
-    n_settings_, n_finalists_, n_folds_ : int
-        How many kernels were compared, how many of them support vector machines were tried with,
-        and the number of folds: fewer than ``cv`` if a class has fewer rows.
+    validation_accuracy_ : float
+        The share of right labels among rows held out.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from mercer.tables.classifier import TableClassifier
+    >>> from mercer.tables import TableClassifier
     >>> x = np.linspace(0, 6, 60)
     >>> table = pd.DataFrame({"x": x, "side": ["left", "right"] * 30})
     >>> y = np.where((table["side"] == "left") == (np.sin(x) > 0), "up", "down")
-    >>> model = TableClassifier().fit(table, y)
+    >>> model = TableClassifier(budget="5 s").fit(table, y)
     >>> model.score(table, y) > 0.9
     True
     """
 
     _: KW_ONLY
-    Cs: Any = CS
+    class_weight: Any = None
 
-    saved_state: ClassVar[tuple[str, ...]] = (*TableModel.saved_state, "classes_", "machine_")
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *TableModel.saved_state, "classes_", "calibration_", "machine_"
+    )  # fmt: skip
     detail: ClassVar[str] = "--proba"
 
-    def fit(self, X: Table, y: Any) -> Self:
-        """Choose a kernel and a machine, and fit them to the rows of X with the labels y."""
-        if self.cv is None:
-            raise ValueError("labels are validated on folds: give a number of them, not loo.")
-        table, y = self._read(X), self._labels(y)
-        codes = np.searchsorted(self.classes_, y)
-        self.n_settings_ = 0
-        ranks, sizes = class_ranks(codes, self.random_state), np.bincount(codes)
-        order = np.where(ranks < 2, 0.0, (ranks + 0.5) / sizes[codes])  # shares, but all classes
-        rows = np.argsort(order, kind="stable")[:SEARCH_ROWS]
-        self._say(f"comparing kernels on {len(rows)} of {len(y)} rows")
-        with few_threads(len(rows)):
-            machine, linear = self._choose(table, take(table, rows), codes[rows])
-        self._say(f"fitting to {len(y)} rows")
-        with few_threads(len(y)):
-            self.machine_, self.linear_ = machine.fit(table, y), linear.fit(table, y)
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose kernels, and fit them to the rows of X, or of chunks, with the labels y."""
+        if isinstance(X, Chunks):
+            return fit_chunks(self, X)
+        y = self._labels(y)
+        check_consistent_length(X, y)
+        _, encoded = self._read(X)
+        encoded, Y, codes, w = self._prepared(encoded, y, sample_weight)
+        with few_threads(len(codes)):
+            choice = self._fit(encoded, Y - self.mean_, w, groups=codes)
+        rows = choice.rows
+        scores = choice.values + self.mean_
+        self.calibration_ = self._calibrated(scores, codes[rows], w[rows])
+        found = np.argmax(self.calibration_.probabilities(scores), axis=1)
+        self.validation_accuracy_ = float(np.average(found == codes[rows], weights=w[rows]))
         return self
 
-    def refit(self, X: Table, y: Any) -> TableClassifier:
-        """The same kernel and machine, fitted to other rows."""
-        check_is_fitted(self)
-        other = clone(self).set_params(roles=self.roles_, styles=self.styles_)
-        table, y = other._read(X[list(self.roles_)]), other._labels(y)
-        other.machine_ = clone(self.machine_).set_params(kernel=exact(self.machine_.kernel_))
-        self._say(f"fitting to {len(y)} rows")
-        with few_threads(len(y)):
-            other.machine_.fit(table, y)
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> TableClassifier:
+        """The same kernels and penalties, fitted to other rows with labels of the same classes."""
+        other, encoded = self._again(X)
+        y = other._labels(y)
+        encoded, Y, _, w = other._prepared(encoded, y, sample_weight)
+        if len(other.classes_) != len(self.classes_) or np.any(other.classes_ != self.classes_):
+            raise ValueError("refit needs rows of the same classes; fit a new model instead.")
+        other._fit_members(self.members_, encoded, Y - other.mean_, w)
+        other.calibration_ = self.calibration_
+        other.validation_error_ = self.validation_error_
         return other
 
-    def predict(self, X: Table) -> np.ndarray:
-        """The label of each row of X; None where a number or text is missing."""
-        return self._per_row(X, lambda rows: self.machine_.predict(rows), np.full(len(X), None))
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable label of each row of X."""
+        check_is_fitted(self)
+        if hasattr(self, "machine_"):
+            return self._former(X)[0]
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
-    def predict_proba(self, X: Table) -> np.ndarray:
-        """The probability of each class, a column each; NaN where something is missing."""
-        empty = np.full((len(X), len(self.classes_)), np.nan)
-        return self._per_row(X, lambda rows: self.machine_.predict_proba(rows), empty)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, a column each."""
+        check_is_fitted(self)
+        if hasattr(self, "machine_"):
+            return self._former(X)[1]
+        return self.calibration_.probabilities(self.mean_ + self._values(self._new(X)))
 
-    def tabulate(self, X: Table, detail: bool = False) -> Table:
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores, larger for more probable classes; with two classes one column, of the second."""
+        if hasattr(self, "machine_"):
+            raise ValueError("a model of an earlier version has no scores; fit it again.")
+        P = np.clip(self.predict_proba(X), 1e-300, None)
+        logs = np.log(P)
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def tabulate(self, X: Any, detail: bool = False) -> Table:
         """A table with a label for each row, and the probabilities of all classes if wanted."""
-        columns = {"prediction": self.predict(X)}
-        if detail:
-            names = [f"p({label})" for label in self.classes_]
-            columns |= dict(zip(names, self.predict_proba(X).T, strict=True))
-        return pandas().DataFrame(columns)
+        if not detail:
+            return pandas().DataFrame({"prediction": self.predict(X)})
+        P = self.predict_proba(X)
+        labels = (
+            self.predict(X) if hasattr(self, "machine_") else self.classes_[np.argmax(P, axis=1)]
+        )
+        names = [f"p({label})" for label in self.classes_]
+        return pandas().DataFrame({"prediction": labels} | dict(zip(names, P.T, strict=True)))
 
-    # ---- the parts of fit ------------------------------------------------------------------
+    # ---- the parts -------------------------------------------------------------------------------
     def _labels(self, y: Any) -> np.ndarray:
-        y = np.asarray(y)
-        self.classes_, sizes = np.unique(y, return_counts=True)
-        if len(sizes) < 2:
-            raise ValueError(f"all rows have the same label {self.classes_[0]!r}.")
-        if sizes.min() < 2:
-            rare = self.classes_[np.argmin(sizes)]
+        if y is None:
             raise ValueError(
-                f"the label {str(rare)!r} occurs once, and each must occur twice at least; leave "
-                f"out such rows, or join rare labels."
+                f"requires y to be passed, but the target y is None: {type(self).__name__} learns "
+                f"from labels."
             )
+        y = column_or_1d(np.asarray(y), warn=True)
+        if y.dtype.kind == "O" and all(isinstance(x, str) for x in y):
+            y = y.astype(str)
+        check_classification_targets(y)
         return y
 
-    def _choose(self, table: Table, sample: Table, codes: np.ndarray) -> tuple[Any, Any]:
-        """The best machine, and the best linear one, not yet fitted."""
-        folds = stratified(codes, self.cv or 0, self.random_state)
-        self.n_folds_, self.n_finalists_ = len(folds), 0
-        linear = linear_kernel(table, self.roles_)
-        given = self.kernel is not None
-        kernels = [] if given else table_kernels(table, self.roles_)
-        trials = self._compare([linear, *kernels], sample, codes, folds)
-        baseline = max((t for t in trials if t.kernel is linear), key=lambda t: t.rank)
-        best = max(trials, key=lambda t: t.rank)
-        if self.kernel is not None:
-            trials = self._compare([on_table(self.kernel, self.roles_)], sample, codes, folds)
-        elif "text" in self.roles_.values():
-            rest = best.kernel if kernels else None
-            trials += self._compare(text_kernels(self.roles_, rest), sample, codes, folds)
-        trials.sort(key=lambda t: t.rank, reverse=True)
-        # the linear kernel holds a large constant, with which the dual converges slowly
-        others = {id(t.kernel): t.kernel for t in trials if t.kernel is not linear}
-        finalists = list(others.values())[:_FINALISTS]
-        plan = self._plan(len(table))
-        chosen, self.cv_accuracy_ = self._ridge(trials[0], plan), trials[0].accuracy
-        approximate = plan is not None and plan.few is not None
-        if len(self.classes_) <= _MOST_CLASSES and not approximate:
-            self.n_finalists_ = len(finalists)
-            search = SVCCV(
-                self.Cs,
-                kernel=finalists[0],
-                param_grid={"kernel": finalists},
-                cv=folds,
-                test_size=0,
-                cache_size=self._cache(),
-                max_iter=_MOST_STEPS,
-            ).fit(sample, codes)
-            if search.best_score_ > self.cv_accuracy_:
-                self.cv_accuracy_ = search.best_score_
-                chosen = SVC(
-                    **search.best_params_,
-                    probability=True,
-                    cache_size=self._cache(),
-                    max_iter=_MOST_STEPS,
-                    random_state=self.random_state,
-                )
-        return chosen, self._ridge(baseline, plan)
-
-    def _compare(
-        self, kernels: list[Kernel], sample: Table, codes: np.ndarray, folds: list
-    ) -> list[Trial]:
-        """Least squares on labels -1 and 1, for all kernels and penalties, in closed form."""
-        self.n_settings_ += len(kernels)
+    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, Any, Any, Any]:
+        """Coordinates, scores of -1 and 1, codes of labels and weights, of rows with a weight."""
+        X, y, w = weighted(X, y, sample_weight)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         k = len(self.classes_)
-        Y = np.where(codes[:, None] == (np.arange(1, 2) if k == 2 else np.arange(k)), 1.0, -1.0)
-        mean = Y.mean(axis=0)
-        parts = [test for _, test in folds]
-        trials = []
-        for kernel in progress(kernels, self._bars, "kernels"):
-            spectrum = RidgeSpectrum((kernel + _INTERCEPT).gram(sample, self.plan))
-            held_out = spectrum.held_out(Y - mean, list(map(float, self.alphas)), parts)
-            for alpha, values in zip(self.alphas, held_out, strict=True):
-                right, error = [], []
-                for V, f in zip(parts, values, strict=True):
-                    f = f + mean
-                    found = f[:, 0] > 0 if k == 2 else np.argmax(f, axis=1)
-                    right.append(np.mean(found == codes[V]))
-                    error.append(np.mean((f - Y[V]) ** 2))
-                trials.append(Trial(float(np.mean(right)), -float(np.mean(error)), kernel, alpha))
-        return trials
+        if k < 2:
+            raise ValueError(
+                f"all rows have the same label {self.classes_[0]!r}: a classifier needs at least "
+                f"two classes, got one class."
+            )
+        if k > max(2, len(y) / 2):
+            raise ValueError(
+                f"Unknown label type: {k} different labels in {len(y)} rows are too many to learn "
+                f"what they have in common; continuous targets are for TableRegressor."
+            )
+        if self.class_weight is not None:
+            w = w * compute_sample_weight(self.class_weight, y)
+            w = w / w.mean()
+        Y = self._signs(codes)
+        self.mean_ = np.average(Y, axis=0, weights=w)
+        return X, Y, codes, w
 
-    def _ridge(self, trial: Trial, plan: Any) -> RidgeClassifier:
-        return RidgeClassifier(C=1 / trial.penalty, kernel=trial.kernel, plan=plan)
+    def _signs(self, codes: np.ndarray) -> np.ndarray:
+        """1 for the rows of a class and -1 for others; of two classes, only the second."""
+        k = len(self.classes_)
+        return np.where(codes[:, None] == (np.arange(1, 2) if k == 2 else np.arange(k)), 1.0, -1.0)
 
-    def _cache(self) -> float:
-        """Megabytes for the rows of a kernel matrix."""
-        memory = None if self.plan is None else self.plan.memory
-        return 200 if memory is None else parse_memory(memory) / 1e6
+    def _scaled(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Centred scores of labels, and which of these are labels that are known."""
+        labels = np.asarray(y).astype(self.classes_.dtype)
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        return self._signs(codes) - self.mean_, self.classes_[codes] == labels
+
+    def _calibrated(self, scores: np.ndarray, codes: np.ndarray, w: np.ndarray) -> Calibration:
+        k = len(self.classes_)
+        if len(np.unique(codes)) == k and scores.std() > 0:
+            return Calibration().fit(scores, codes, w)
+        plain = Calibration()  # a class that was never held out: scores as they are
+        plain.slopes, plain.offsets = np.full(2 if k == 2 else 1, 2.0), np.zeros(1 if k == 2 else k)
+        return plain
+
+    def _explained_output(self, X: Any, output: Any) -> tuple[int, float, Any]:
+        """Which score is explained; for two classes, the one of the second with its sign."""
+        scores = self.mean_ + self._values(X)
+        if output is None:
+            place = int(np.argmax(self.calibration_.probabilities(scores)[0]))
+        else:
+            where = np.flatnonzero(self.classes_ == output)
+            if not len(where):
+                raise ValueError(f"{output!r} is none of the classes {self.classes_.tolist()}.")
+            place = int(where[0])
+        if len(self.classes_) == 2:
+            sign = 1.0 if place == 1 else -1.0
+            return 0, sign, sign * float(self.mean_[0])
+        return place, 1.0, float(self.mean_[place])
+
+    def _former(self, X: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and probabilities of a model from a file of an earlier version."""
+        from .former import classify_former
+
+        return classify_former(self, tidy(X, self.roles_, self.styles_))

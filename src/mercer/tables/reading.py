@@ -1,18 +1,33 @@
-"""Tables from files: CSV, TSV and Parquet, as they come."""
+"""Tables from files: CSV, TSV and Parquet, as they come.
+
+Text may be UTF-8, with or without a byte order mark, UTF-16, or what Windows writes in western
+Europe (cp1252, a superset of Latin-1); columns are separated by commas, semicolons, tabs or bars,
+whichever the first line holds most often outside quotes; values in quotes may hold separators and
+line breaks; files may be compressed.
+"""
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
+import io
+import lzma
+import re
+import zipfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..frames import pandas
 from .roles import Table
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _SEPARATORS = {".csv": ",;\t|", ".txt": "\t,;|", ".tsv": "\t"}
+_PROBE = 1 << 18  # bytes from which encoding and separator are told
+_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
@@ -20,19 +35,20 @@ def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
     pd, path = pandas(), Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
-    suffixes = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
-    kind = suffixes[-1] if suffixes else ""
+    kind = kind_of(path)
     try:
         if kind in (".parquet", ".pq"):
-            table = _decoded(pd.read_parquet(path))
+            table = _decoded(_parquet(pd, path))
         elif kind in _SEPARATORS:
             table = _read_text(pd, path, _SEPARATORS[kind], dict.fromkeys(strings, str))
         else:
             raise ValueError(f"{path}: a table is a .csv, .tsv or .parquet file, not {kind!r}.")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text; save it as UTF-8 first.") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         raise ValueError(f"{path} is not a table: {error}".replace("\n", " ")) from None
+    except (OSError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"{path} is damaged: {error}".replace("\n", " ")) from None
     except ImportError:
         raise ImportError('Parquet files need pyarrow: pip install "mercer[table]".') from None
     table.columns = [str(name).strip() for name in table.columns]
@@ -44,28 +60,93 @@ def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
     return table
 
 
+def kind_of(path: Path) -> str:
+    """The ending of a file's name, without that of a compression."""
+    suffixes = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
+    return suffixes[-1] if suffixes else ""
+
+
+def _parquet(pd: Any, path: Path) -> Table:
+    import pyarrow
+
+    try:
+        return pd.read_parquet(path)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowException) as error:
+        raise ValueError(f"{path} is not a Parquet file: {error}".replace("\n", " ")) from None
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, without its compression."""
+    kind = path.suffix.lower()
+    if kind == ".zip":
+        archive = zipfile.ZipFile(path)
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        if len(names) != 1:
+            raise ValueError(f"{path} holds {len(names)} files; a table is one.")
+        return archive.open(names[0])
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return openers.get(kind, open)(path, "rb")
+
+
+def encoding_of(probe: bytes) -> str:
+    """The encoding of a text, from its first bytes."""
+    for mark, name in _MARKS.items():
+        if probe.startswith(mark):
+            return name
+    if len(probe) > 3 and probe.count(0) >= len(probe) // 4:  # every other byte, without a mark
+        return "utf-16-le" if probe[1::2].count(0) > probe[0::2].count(0) else "utf-16-be"
+    return "utf-8"
+
+
+def _text(path: Path) -> IO[str]:
+    """The text of a file; what is not UTF-8 is read as cp1252, which knows nearly every byte."""
+    with _opened(path) as file:
+        encoding = encoding_of(file.read(_PROBE))
+    if encoding == "utf-8":
+        try:
+            with _opened(path) as file:
+                for line in io.TextIOWrapper(file, encoding="utf-8"):
+                    if "\x00" in line:
+                        raise ValueError(f"{path} is not a table: it holds bytes that are no text.")
+        except UnicodeDecodeError:
+            encoding = "cp1252"
+    errors = "replace" if encoding == "cp1252" else "strict"
+    return io.TextIOWrapper(_opened(path), encoding=encoding, errors=errors, newline="")
+
+
+def separator_of(text: str, known: str) -> str:
+    """The separator that the first line holds most often, outside quotes."""
+    line = next((x for x in _QUOTED.sub("", text).splitlines() if x.strip()), "")
+    return max(known, key=line.count)
+
+
 def _read_text(pd: Any, path: Path, separators: str, dtype: dict[str, type]) -> Table:
     """A table of text. Values stand below the name in their place, whatever ends the lines.
 
     (By default pandas takes rows that are longer than the header as rows with a name in front,
     and moves all columns by one; and it renames columns of the same name.)
     """
-    options: dict[str, Any] = {"encoding": "utf-8-sig"}
-    whole = {"sep": "\x01", "quoting": 3, "header": None, "dtype": str, "keep_default_na": False}
-    lines = pd.read_csv(path, nrows=2, **whole, **options)[0].tolist()
-    sep = max(separators, key=lines[0].count)  # the one that the first line holds most often
-    options |= {"sep": sep, "skipinitialspace": True, "index_col": False}
-    fields = [len(row) for row in csv.reader(lines, delimiter=sep, skipinitialspace=True)]
-    named, width = fields[0], max(fields)
-    head = pd.read_csv(path, header=None, nrows=1, dtype=str, **options)
-    header = ["" if name != name else str(name).strip() for name in head.iloc[0].tolist()]
-    header += [""] * (width - len(header))
-    names = [name or f"Unnamed: {i}" for i, name in enumerate(header)]
-    # read under the numbers of the columns, since names may occur twice
-    places = {i: dtype[name] for i, name in enumerate(names) if name in dtype}
-    table = pd.read_csv(
-        path, header=0, names=range(width), low_memory=False, dtype=places, **options
-    )
+    try:
+        with _text(path) as file:
+            probe = file.read(_PROBE)
+            sep = separator_of(probe, separators)
+            lines = csv.reader(io.StringIO(probe), delimiter=sep, skipinitialspace=True)
+            rows = [row for row, _ in zip((r for r in lines if r), range(2), strict=False)]
+        if not rows:
+            raise ValueError(f"{path} is not a table: it is empty.")
+        header = [name.strip() for name in rows[0]]
+        named, width = len(header), max(map(len, rows))
+        header += [""] * (width - named)
+        names = [name or f"Unnamed: {i}" for i, name in enumerate(header)]
+        # read under the numbers of the columns, since names may occur twice
+        places = {i: dtype[name] for i, name in enumerate(names) if name in dtype}
+        with _text(path) as file:
+            table = pd.read_csv(
+                file, header=0, names=range(width), low_memory=False, dtype=places, sep=sep,
+                skipinitialspace=True, index_col=False,
+            )  # fmt: skip
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text: {error.reason}.") from None
     nameless = [i for i in range(named, width) if table[i].notna().any()]
     if nameless:
         raise ValueError(

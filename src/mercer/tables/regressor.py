@@ -1,326 +1,228 @@
-"""Models for tables as they come: numbers, labels and text side by side. Here: regression."""
+"""A regressor for tables as they come: numbers, labels, dates and text side by side."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
 
-from ..engine.threads import one_blas_thread
-from ..exceptions import MercerWarning
+from ..chunks.base import Chunks
 from ..frames import pandas
-from ..gram.plan import Plan
-from ..kernels.algebra.nystrom import Nystrom
-from ..kernels.base import Kernel
-from ..models.common import SEEN, Regressor
-from ..models.ridge import KernelRidge
-from ..models.ridge_cv import KernelRidgeCV
-from ..search.outcome import readable
-from ..tuning.models import tune
-from .candidates import linear_kernel, on_table, table_kernels, text_kernels
-from .numbers import PLAIN, count
-from .roles import Table, describe, incomplete, tidy
-
-ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-SEARCH_ROWS = 1500  # kernels are compared on at most this many rows
-CHECKED_ROWS = 5000  # up to this many, every row is predicted from all others after the fit
-MANY_ROWS = 10_000  # from here on kernels are approximated by landmarks,
-RANK = 1000  # of which there are so many, unless rank says something else
-_LEARNED_ROWS = 900  # lengthscales of single columns are learned on at most this many,
-_LEARNED_COLUMNS = 40  # and for no more columns than this
+from ..models.common import Regressor, all_or_nothing
+from .model import TableModel, few_threads
+from .roles import Table, tidy
+from .streaming import fit_chunks
 
 
 @dataclass(eq=False, repr=False)
-class TableModel(BaseEstimator):
-    """What models of tables share: they find out what columns are, and leave out what is missing.
-
-    ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is.
-    """
-
-    saved_state: ClassVar[tuple[str, ...]] = (*SEEN, "roles_", "styles_")
-    detail: ClassVar[str]
-
-    kernel: Kernel | None = None
-    _: KW_ONLY
-    alphas: Any = ALPHAS
-    cv: int | None = 5
-    roles: dict[str, str] | None = None
-    styles: dict[str, str] | None = None
-    plan: Any = None
-    rank: Any = "auto"
-    random_state: int = 0
-    verbose: bool = False
-
-    def _read(self, X: Table) -> Table:
-        """The columns that can be used, of complete rows."""
-        self.columns_ = describe(X, self.roles, self.styles)
-        self.roles_ = {c.name: c.role for c in self.columns_ if c.role != "skipped"}
-        self.styles_ = {c.name: c.style for c in self.columns_ if c.style != PLAIN}
-        if not self.roles_:
-            raise ValueError("no column of the table can be used; name some with features.")
-        table = tidy(X, self.roles_, self.styles_)
-        if incomplete(table, self.roles_).any():
-            raise ValueError("the table has missing values; fill them in or drop those rows.")
-        self.n_features_in_ = len(self.roles_)
-        self.feature_names_in_ = np.array(list(self.roles_), dtype=object)
-        return table
-
-    def _per_row(
-        self, X: Table, values: Callable[[Table], np.ndarray], result: np.ndarray
-    ) -> np.ndarray:
-        """Values of the complete rows, put into ``result`` at their places."""
-        check_is_fitted(self)
-        table = tidy(X, self.roles_, self.styles_)
-        complete = ~incomplete(table, self.roles_)
-        if complete.any():
-            result[complete] = values(table[complete].reset_index(drop=True))
-        return result
-
-    def _plan(self, n: int) -> Any:
-        """The plan for n rows: with many, kernels are approximated."""
-        rank = self.rank if self.rank != "auto" else (RANK if n > MANY_ROWS else None)
-        return self.plan if rank is None else replace(self.plan or Plan(), rank=rank)
-
-    def _say(self, text: str) -> None:
-        """What is being done now, if that was asked for."""
-        if self.verbose:
-            print(f"mercer: {text} ...", file=sys.stderr, flush=True)
-
-    @property
-    def _bars(self) -> bool:
-        """Show progress bars: somebody is watching."""
-        return self.verbose and sys.stderr.isatty()
-
-    def _restore(self) -> None:
-        """The model inside has restored itself; files of 0.1 know no styles."""
-        self.styles_ = getattr(self, "styles_", {})
-
-
-def exact(kernel: Kernel) -> Kernel:
-    """The kernel that is approximated, or the kernel itself."""
-    return kernel.kernel if isinstance(kernel, Nystrom) else kernel
-
-
 class TableRegressor(Regressor, TableModel):
-    """Kernel ridge regression on a table, its kernel chosen from what the columns are.
+    """A blend of kernel ridge regressions on a table as it is.
+
+    Columns are numbers, labels, text, dates or skipped (:mod:`mercer.tables.roles`), and become
+    coordinates by stated rules (:mod:`mercer.tables.encoding`), with missing values as values of
+    their own. The kernels are chosen, and their distances learned, by how well they predict rows
+    that they have not seen (:mod:`mercer.tables.search`).
 
     Parameters
     ----------
     kernel : Kernel, optional
-        The kernel, on columns by name (``Gaussian(2.0).on("age")``). By default it is chosen by
-        cross-validation among some that suit the columns (:mod:`mercer.tables.candidates`).
+        The kernel, on columns by name (``Gaussian(2.0).on("age")``), in place of a search; only
+        the penalty is chosen then.
+    budget : float or str
+        The time that a fit may take: seconds, or ``"10 min"``. It decides how many rows kernels
+        are compared on, and how large the pieces are that models of many rows are made of.
     alphas : sequence of float
-        The penalties to choose from.
-    cv : int or None
-        The number of folds; None is leave-one-out.
+        The penalties to choose from, for targets of unit variance.
     roles : dict, optional
-        Columns that are a "number", "label" or "text" whatever they look like, by name.
+        Columns that are a "number", "label", "text" or "date" whatever they look like, by name.
     styles : dict, optional
         How the numbers of columns of strings are written, by name (:mod:`mercer.tables.numbers`).
     plan : Plan, optional
-        Memory and threads to use, and how K is stored.
+        Memory and threads to use.
     rank : int, None or "auto"
-        The number of landmarks by which the kernel of the final model is approximated. None is
-        exact, at a cost that grows with the third power of the number of rows; "auto" is exact up
-        to 10,000 rows and takes 1,000 landmarks beyond.
+        The number of landmarks by which a ``kernel`` that is given is approximated; None is exact,
+        "auto" takes 1,000 beyond 10,000 rows.
     random_state : int
-        Draws the folds, and the rows to compare kernels on if there are many.
+        Draws the folds and the rows that kernels are compared on.
     verbose : bool
         Say on stderr what is being done.
 
     Attributes
     ----------
     columns_ : list of Column
-        The role of every column.
+        The role of every column, and what was done to it.
     roles_, styles_ : dict
-        Those in use: "number", "label" or "text" by name; and the style of numbers in strings.
-    ridge_ : KernelRidge
-        The model of the target minus ``offset_``.
-    linear_ : KernelRidge
-        The same with a linear kernel, to compare with.
-    offset_, variance_ : float
-        The mean of the target, and the prior variance that fits the leave-one-out errors.
-    cv_rmse_, n_settings_ : float, int
-        The cross-validated root mean squared error, and how many kernels were compared.
-    learned_ : bool
-        Were lengthscales of single columns learned, and better than those of the candidates?
+        Those in use.
+    members_ : list
+        The models of the blend (:class:`~mercer.tables.members.Member`).
+    linear_ : Member
+        A linear model, to compare with.
+    relevance_ : dict
+        How much each column counts in the distances that were learned.
+    validation_error_ : float
+        The mean squared error on rows held out, as a part of the variance of the target.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from mercer.tables.regressor import TableRegressor
+    >>> from mercer.tables import TableRegressor
     >>> x = np.linspace(0, 6, 60)
     >>> table = pd.DataFrame({"x": x, "side": ["left", "right"] * 30})
     >>> y = np.where(table["side"] == "left", np.sin(x), -np.sin(x))
-    >>> model = TableRegressor().fit(table, y)
+    >>> model = TableRegressor(budget="5 s").fit(table, y)
     >>> model.roles_
     {'x': 'number', 'side': 'label'}
-    >>> model.score(table, y) > 0.99
+    >>> model.score(table, y) > 0.95
     True
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (
-        *TableModel.saved_state,
-        "ridge_",
-        "offset_",
-        "variance_",
-    )
+    saved_state: ClassVar[tuple[str, ...]] = (*TableModel.saved_state, "ridge_", "offset_", "variance_")
     detail: ClassVar[str] = "--std"
 
-    def fit(self, X: Table, y: Any) -> Self:
-        """Choose a kernel and alpha, and fit them to the rows of X with the targets y."""
-        table, y = self._read(X), np.asarray(y, dtype=float)
-        if not np.all(np.isfinite(y)):
-            raise ValueError("the target has missing values; fill them in or drop those rows.")
-        self.offset_ = float(y.mean())
-        self._fit(table, y - self.offset_)
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose kernels, and fit them to the rows of X with the targets y.
+
+        X may be :class:`~mercer.chunks.Chunks` with their targets: rules and kernels are chosen on
+        a sample then, and the final model sees all rows (:mod:`mercer.tables.streaming`).
+        """
+        if isinstance(X, Chunks):
+            return fit_chunks(self, X)
+        y = self._targets(y)
+        check_consistent_length(X, y)
+        _, encoded = self._read(X)
+        encoded, y, w = weighted(encoded, y, sample_weight)
+        Y = self._standardised(y, w)
+        with few_threads(len(y)):
+            choice = self._fit(encoded, Y, w, groups=y)
+        rows = choice.rows
+        spread = choice.spreads if self.adaptive_ else np.ones(len(rows))
+        errors = np.abs(choice.values[:, 0] - Y[rows, 0]) / np.maximum(spread, 1e-12)
+        self.scores_ = np.sort(errors)
         return self
 
-    def _fit(self, table: Table, y: np.ndarray) -> None:
-        self.n_settings_, self.learned_ = 0, False
-        rows = np.random.default_rng(self.random_state).permutation(len(y))[:SEARCH_ROWS]
-        sample, target = table.iloc[rows].reset_index(drop=True), y[rows]
-        linear = linear_kernel(table, self.roles_)
-        kernels = [] if self.kernel is not None else table_kernels(table, self.roles_)
-        compared = count(len(kernels) + 1, "kernel")
-        self._say(f"comparing {compared} on {len(rows)} of {len(y)} rows")
-        baseline = search = self._search([linear, *kernels], sample, target)
-        if self.kernel is not None:
-            search = self._search([on_table(self.kernel, self.roles_)], sample, target)
-        elif "text" in self.roles_.values():
-            rest = search.best_params_["kernel"] if kernels else None
-            second = self._search(text_kernels(self.roles_, rest), sample, target)
-            search = max(search, second, key=lambda s: s.best_score_)
-        if self.kernel is None:
-            search = self._learned(search, sample, target)
-        results = baseline.cv_results_
-        pairs = zip(results["mean_test_score"], results["params"], strict=True)
-        scores = [(score, p["alpha"]) for score, p in pairs if p["kernel"] is linear]
-        self.cv_rmse_ = float(np.sqrt(-search.best_score_))
-        plan = self._plan(len(y))
-        self.linear_ = self._ridge(linear, max(scores)[1], plan)
-        self.ridge_ = self._ridge(search.best_params_["kernel"], search.alpha_, plan)
-        self._say(f"fitting to {len(y)} rows")
-        with few_threads(len(y)):
-            self.linear_.fit(table, y)
-            self.ridge_.fit(table, y)
-            self.variance_ = self._prior_variance(table, y)
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> TableRegressor:
+        """The same kernels and penalties, fitted to other rows."""
+        y = self._targets(y)
+        other, encoded = self._again(X)
+        encoded, y, w = weighted(encoded, y, sample_weight)
+        Y = other._standardised(y, w)
+        other._fit_members(self.members_, encoded, Y, w)
+        other.scores_, other.validation_error_ = self.scores_, self.validation_error_
+        if other.adaptive_ != self.adaptive_:
+            other.adaptive_ = False
+        return other
 
-    def _learned(self, search: KernelRidgeCV, table: Table, y: np.ndarray) -> KernelRidgeCV:
-        """A search whose kernel has a learned lengthscale for each column, if that is better.
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The target for each row of X.
 
-        They are learned from the best kernel of the search and from a Gaussian one, on fewer rows;
-        whether they are kept is decided on the same folds as all else. The folds have seen the
-        rows, so they are learned by the likelihood: lengthscales that make leave-one-out errors
-        small make those of the folds small as well, but not those of new rows.
-        """
-        numbers = [name for name, role in self.roles_.items() if role == "number"]
-        if not 2 <= len(numbers) <= _LEARNED_COLUMNS or len(y) < 5 * len(numbers):
-            return search
-        some = slice(0, _LEARNED_ROWS)
-        best = search.best_params_["kernel"]
-        smooth = table_kernels(table, self.roles_)[1]
-        self._say(f"learning a lengthscale for each of {len(numbers)} columns")
-        for start in [best, smooth] if best != smooth else [best]:
-            if not any(np.ndim(h.value) for h in start.hyperparameters()):
-                continue  # a linear kernel
-            begin = KernelRidge(search.alpha_, kernel=start)
-            with warnings.catch_warnings(), few_threads(len(y)):
-                warnings.simplefilter("ignore", MercerWarning)  # a bound is no harm: it is compared
-                found = tune(begin, table.iloc[some], y[some]).tuning_
-            alphas = sorted({*map(float, self.alphas), float(f"{found.alpha:.3g}")})
-            other = self._search([readable(found.kernel)], table, y, alphas)
-            if other.best_score_ > search.best_score_:
-                search, self.learned_ = other, True
-        return search
-
-    def _search(
-        self, kernels: list[Kernel], table: Table, y: np.ndarray, alphas: Any = None
-    ) -> KernelRidgeCV:
-        self.n_settings_ += len(kernels)
-        folds = self.cv and KFold(
-            min(self.cv, len(y)), shuffle=True, random_state=self.random_state
-        )
-        search = KernelRidgeCV(
-            self.alphas if alphas is None else alphas,
-            kernel=kernels[0],
-            param_grid={"kernel": kernels},
-            cv=folds,
-            plan=self.plan,
-            verbose=self._bars and len(kernels) > 1,
-        )
-        with few_threads(len(y)):
-            return search.fit(table, y)
-
-    def _ridge(self, kernel: Kernel, alpha: float, plan: Any) -> KernelRidge:
-        return KernelRidge(alpha, kernel=kernel, plan=plan, random_state=self.random_state)
-
-    def _prior_variance(self, table: Table, y: np.ndarray) -> float:
-        """The mean of error^2 / variance over leave-one-out predictions, or an estimate of it."""
-        ridge, some = self.ridge_, slice(0, CHECKED_ROWS)
-        if isinstance(ridge.kernel_, Nystrom):
-            rows = table.iloc[some]
-            kept = 1 - ridge.posterior_variance(rows) / ridge.alpha  # one minus the weight of a row
-            errors = (y[some] - ridge.predict(rows)) / kept  # in its own prediction
-            return float(np.mean(errors**2 / (ridge.alpha / kept + self._unseen(rows))))
-        errors = y - ridge.leave_one_out(table, y) if len(y) <= CHECKED_ROWS else y
-        coef = ridge.dual_coef_
-        if len(coef) < len(y):  # the model keeps a few rows
-            coef = (y - ridge.predict(table)) / ridge.alpha
-        return float(np.mean(coef * errors))
-
-    def predict(self, X: Table, return_std: bool = False) -> Any:
-        """The target for each row of X; NaN where a number or text is missing.
-
-        With ``return_std``, also the standard deviation of the target around it: how uncertain
-        the model is there, and how noisy the target is.
+        With ``return_std``, also the standard deviation of the target around it, from errors on
+        rows held out; it is larger where rows are rare.
         """
         check_is_fitted(self)
-        with few_threads(len(self.ridge_.dual_coef_)):
-            mean = self._per_row(X, self._mean, np.full(len(X), np.nan))
-            if not return_std:
-                return mean
-            return mean, self._per_row(X, self._std, np.full(len(X), np.nan))
+        if hasattr(self, "ridge_"):
+            return self._former(X, return_std)
+        encoded = self._new(X)
+        mean = self.mean_ + self.std_ * self._values(encoded)[:, 0]
+        if not return_std:
+            return mean
+        scale = np.sqrt(np.mean(self.scores_**2))
+        return mean, self.std_ * scale * self._spread(encoded)
 
-    def _mean(self, rows: Table) -> np.ndarray:
-        return self.ridge_.predict(rows) + self.offset_
+    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Intervals that hold the target with a probability of about ``level``, (rows, 2).
 
-    def _std(self, rows: Table) -> np.ndarray:
-        ridge = self.ridge_
-        spread = ridge.posterior_variance(rows)
-        if isinstance(ridge.kernel_, Nystrom):
-            spread = spread + self._unseen(rows)
-        return np.sqrt(self.variance_ * (spread + ridge.alpha))
+        They are as wide as errors on rows held out were, relative to how uncertain the model was
+        there: split conformal prediction, with the folds of the search for calibration.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+        check_is_fitted(self)
+        if hasattr(self, "ridge_"):
+            raise ValueError("a model of an earlier version has no intervals; fit it again.")
+        encoded = self._new(X)
+        mean = self.mean_ + self.std_ * self._values(encoded)[:, 0]
+        n = len(self.scores_)
+        rank = min(int(np.ceil(level * (n + 1))), n)
+        half = self.std_ * self.scores_[rank - 1] * self._spread(encoded)
+        return np.column_stack([mean - half, mean + half])
 
-    def _unseen(self, rows: Table) -> np.ndarray:
-        """k(x, x) - |phi(x)|^2, the variance that landmarks do not see."""
-        kernel: Any = self.ridge_.kernel_
-        P = kernel.prepare(rows)
-        return np.maximum(kernel.kernel.diag(P.parts[0]) - kernel.diag(P), 0)
-
-    def _restore(self) -> None:
-        """Files of 0.1 may hold all rows where landmarks will do."""
-        super()._restore()
-        ridge = self.ridge_
-        if isinstance(ridge.kernel_, Nystrom):
-            ridge._keep(ridge.gram_, ridge.X_fit_, ridge.dual_coef_)
-
-    def tabulate(self, X: Table, detail: bool = False) -> Table:
-        """A table with a prediction for each row, and its standard deviation if wanted."""
+    def tabulate(self, X: Any, detail: bool = False) -> Table:
+        """A table with a prediction for each row, its deviation and a 90 % interval if wanted."""
         if not detail:
             return pandas().DataFrame({"prediction": self.predict(X)})
         mean, std = self.predict(X, return_std=True)
-        return pandas().DataFrame({"prediction": mean, "std": std})
+        columns = {"prediction": mean, "std": std}
+        if not hasattr(self, "ridge_"):
+            low, high = self.predict_interval(X).T
+            columns |= {"low": low, "high": high}
+        return pandas().DataFrame(columns)
+
+    # ---- the parts -------------------------------------------------------------------------------
+    def _targets(self, y: Any) -> np.ndarray:
+        if y is None:
+            raise ValueError(
+                f"requires y to be passed, but the target y is None: {type(self).__name__} learns "
+                f"from targets."
+            )
+        y = column_or_1d(np.asarray(y), warn=True)
+        if y.dtype.kind == "c":
+            raise ValueError("Complex data not supported: the target holds complex numbers.")
+        try:
+            y = y.astype(float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "the target does not hold numbers; tell labels apart with TableClassifier."
+            ) from None
+        if not np.all(np.isfinite(y)):
+            raise ValueError(
+                "the target has missing or infinite values (NaN or inf); fill them in or drop "
+                "those rows."
+            )
+        return y
+
+    def _standardised(self, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        if len(y) < 2:
+            raise ValueError(f"1 sample is too few: at least 2 rows are needed, n_samples={len(y)}.")
+        top = float(np.abs(y).max())
+        if top > 1e150:
+            raise ValueError(f"the target has values as large as {top:.0e}; use another unit.")
+        self.mean_ = float(np.average(y, weights=w))
+        std = float(np.sqrt(np.average((y - self.mean_) ** 2, weights=w)))
+        self.std_ = std if std > 1e-12 * top else 1.0
+        return ((y - self.mean_) / self.std_)[:, None]
+
+    def _scaled(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Standardised targets, and which of them are there."""
+        y = np.asarray(y, dtype=float)
+        known = np.isfinite(y)
+        return ((np.where(known, y, self.mean_) - self.mean_) / self.std_)[:, None], known
+
+    def _explained_output(self, X: Any, output: Any) -> tuple[int, float, float]:
+        """Which output is explained, its scale and what is added to it."""
+        return 0, self.std_, self.mean_
+
+    def _former(self, X: Table, return_std: bool) -> Any:
+        """Predictions of a model from a file of an earlier version; NaN where a value is missing."""
+        from .former import predict_former
+
+        return predict_former(self, tidy(X, self.roles_, self.styles_), return_std)
 
 
-def few_threads(n: int) -> Any:
-    """A context with BLAS on one thread for small matrices: more mostly wait for each other."""
-    return one_blas_thread() if n <= 2000 else nullcontext()
+def weighted(encoded: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows of positive weight, and weights with mean 1."""
+    if sample_weight is None:
+        return encoded, y, np.ones(len(y))
+    w = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    used = w > 0
+    if not used.any():
+        raise ValueError("all weights are zero: some samples must have a positive sample_weight.")
+    w = w[used] / w[used].mean()
+    return (encoded if used.all() else encoded.take(used)), y[used], w

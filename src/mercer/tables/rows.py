@@ -10,6 +10,8 @@ import numpy as np
 from .numbers import PLAIN, count
 from .roles import Column, Table, describe, incomplete, require, tidy
 
+MISSING = ("use", "drop", "error")
+
 
 @dataclass
 class Selection:
@@ -30,6 +32,14 @@ class Selection:
         """How many rows were left out."""
         return int(np.sum(~self.rows))
 
+    def described(self, fitted: list[Column]) -> list[Column]:
+        """All columns, with what a model says of those that it uses beside what was known."""
+        said = {c.name: c.why for c in fitted}
+        return [
+            Column(c.name, c.role, "; ".join(filter(None, [c.why, said.get(c.name, "")])), c.style)
+            for c in self.columns
+        ]
+
 
 def select(
     table: Table,
@@ -38,17 +48,20 @@ def select(
     *,
     features: list[str] | None = None,
     roles: Mapping[str, str] | None = None,
-    missing: str = "error",
+    missing: str = "use",
 ) -> Selection:
-    """The columns that predict the target, where it is given, and the rows that are complete."""
+    """The columns that predict the target, and the rows where it is given."""
     require(table, features or [])
+    if target in (features or []):
+        raise ValueError(f"{target!r} is the target; it cannot be among the features.")
     chosen = [name for name in features or table.columns if name != target]
-    columns = describe(table[chosen], roles)
+    known = {name: role for name, role in (roles or {}).items() if name != target}
+    columns = describe(table[chosen], known)
     settled = {c.name: c.role for c in columns if c.role != "skipped"}
     if not settled:
-        reasons = "; ".join(f"{c.name!r}: {c.why}" for c in columns)
+        reasons = "; ".join(f"{c.name!r}: {c.why}" for c in columns[:8])
         raise ValueError(f"no column can be used to predict {target!r} ({reasons or 'no other'}).")
-    rows = complete_rows(table, given, columns, missing)
+    rows = given if missing == "use" else complete_rows(table, given, columns, missing)
     return Selection(table.loc[rows, list(settled)], rows, settled, columns)
 
 
@@ -77,6 +90,6 @@ def complete_rows(
         listed = ", ".join(f"{name} ({n} times)" for name, n in holes.items() if n)
         raise ValueError(
             f"values are missing in {listed}; leave out those {count(int(np.sum(~usable)), 'row')} "
-            f"of {len(given)} with --missing drop, or fill them in."
+            f"of {len(given)} with --missing drop."
         )
     return usable

@@ -14,6 +14,8 @@ from ..states import check_state, is_finite
 from .kinds import ESTIMATOR, Node, Reader, Unreadable, Writer, decodes, encodes
 
 _ELSEWHERE = {  # savable, but not a name of the package
+    "Given": "mercer.tables.members",
+    "Member": "mercer.tables.members",
     "RidgeClassifier": "mercer.tables.ridge",
     "TableClassifier": "mercer.tables.classifier",
     "TableRegressor": "mercer.tables.regressor",
@@ -174,7 +176,9 @@ def _(node: dict, read: Reader) -> Any:
     known = getattr(found, "saved_state", None)
     if found is None or known is None:
         raise Unreadable(f"holds a {node['class']!r}, which is no estimator of this version.")
-    model = found(**{name: read(value) for name, value in node["params"].items()})
+    former = getattr(found, "former_params", ())
+    params = {name: value for name, value in node["params"].items() if name not in former}
+    model = found(**{name: read(value) for name, value in params.items()})
     for name, value in node["state"].items():
         if name not in known:
             raise Unreadable(f"gives {node['class']} a {name!r}, which it does not have.")

@@ -1,0 +1,60 @@
+"""What a model of a table has to beat: the mean, a linear model, boosted trees."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ..frames import pandas
+from ..tables.encoding import encode
+from ..tables.roles import Table, tidy
+
+_SMALL = 1_000_000  # values, up to which threads of OpenMP wait for each other most of the time
+_LEVELS = 250  # that boosted trees take of a label
+
+
+def boosted(model: Any, X: Table, y: np.ndarray, *, classes: bool) -> Any:
+    """scikit-learn's boosted trees with their defaults, on the columns that the model uses."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    start = time.perf_counter()
+    rows = _rows(model, X)
+    trees = kind(categorical_features="from_dtype", random_state=0)
+    with threadpool_limits(1 if rows.size < _SMALL else None):
+        trees.fit(rows, y)
+    return _Trees(model, rows, trees, time.perf_counter() - start)
+
+
+class _Trees:
+    def __init__(self, model: Any, rows: Table, trees: Any, seconds: float) -> None:
+        self.model, self.trees, self.seconds = model, trees, seconds
+        self.dtypes = {name: rows[name].dtype for name in rows}
+
+    def predict(self, X: Table) -> np.ndarray:
+        return self.trees.predict(_rows(self.model, X).astype(self.dtypes))
+
+    def predict_proba(self, X: Table) -> np.ndarray:
+        return self.trees.predict_proba(_rows(self.model, X).astype(self.dtypes))
+
+
+def _rows(model: Any, X: Table) -> Table:
+    """Numbers with their gaps, labels as categories, what the letters of texts have in common."""
+    pd = pandas()
+    table = tidy(X, model.roles_, model.styles_)
+    encoded = encode(model.parts_, table)
+    columns: dict[str, Any] = {}
+    for part in model.parts_:
+        name, role = part["column"], part["role"]
+        if role in ("number", "date"):
+            columns[f"{len(columns)}"] = table[name].to_numpy(dtype=float)
+        elif role == "label" and len(part["levels"]) + part["others"] <= _LEVELS:
+            values = table[name].where(table[name].notna(), "(missing)")
+            columns[f"{len(columns)}"] = pd.Series(values.to_numpy(), dtype="category")
+        else:
+            for j in np.flatnonzero([source == name for source in encoded.sources]):
+                columns[f"{len(columns)}"] = encoded.Z[:, j]
+    return pd.DataFrame(columns)

@@ -1,0 +1,150 @@
+"""``mercer compare``: several targets, kernels and baselines, in one table."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from ..gram.plan import Plan
+from ..kernels.notation.parse import parse
+from ..tables.classifier import TableClassifier
+from ..tables.numbers import count
+from ..tables.reading import read_table
+from ..tables.regressor import TableRegressor
+from ..tables.roles import Table, label_target, numeric_target
+from ..tables.rows import check_enough, check_share, select
+from .baselines import boosted
+from .classify import class_scores
+from .fit import add_table, names, number_scores, selection_options, task_of
+from .output import as_json, entry, grid, number
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What ``mercer compare`` understands."""
+    add_table(parser)
+    for action in parser._actions:
+        if action.dest == "target":
+            action.type, action.metavar, action.help = names, "A,B", "one or more columns to predict"
+        elif action.dest == "kernel":
+            action.nargs, action.help = "+", "kernels to compare with those that are chosen"
+    parser.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help="held out")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(args: Namespace) -> None:
+    """Do what the arguments say."""
+    check_share(args.test_size)
+    kernels = {text: parse(text) for text in args.kernel or []}
+    table = read_table(args.table)
+    told: dict[str, Any] = {}
+    targets = args.target
+    for target in targets:
+        one = Namespace(**vars(args) | {"target": target})
+        task = task_of(one, table)
+        others = [name for name in args.features or table.columns if name not in targets]
+        rows = compare(table, target, task, kernels, Namespace(**vars(one) | {"features": others}))
+        told[target] = {"task": task, "models": rows}
+        if not args.json:
+            print(_shown(target, task, rows))
+    if args.json:
+        print(as_json(told))
+
+
+def compare(
+    table: Table, target: str, task: str, kernels: dict[str, Any], args: Namespace
+) -> list[dict[str, Any]]:
+    """Scores and seconds of every model on the same rows held out."""
+    classes = task == "classification"
+    y = label_target(table, target) if classes else numeric_target(table, target)[0]
+    given = np.array([x is not None for x in y]) if classes else np.isfinite(y)
+    options = selection_options(args)
+    seed = options.pop("seed")
+    chosen = select(table, target, given, **options)
+    X, y = chosen.X, y[chosen.rows]
+    groups = None
+    if classes:
+        y = y.astype(str)
+        sizes = np.unique(y, return_counts=True)[1]
+        groups = y if sizes.min() > 1 else None
+    train, test = train_test_split(
+        np.arange(len(y)), test_size=args.test_size or 0.25, random_state=seed, stratify=groups
+    )
+    check_enough(len(train))
+    plan = None if args.memory is None else Plan(memory=args.memory)
+    kind = TableClassifier if classes else TableRegressor
+    settings = {
+        "roles": chosen.roles, "styles": chosen.styles, "plan": plan, "budget": args.budget,
+        "random_state": seed,
+    }  # fmt: skip
+    found = []
+
+    def add(name: str, model: Any, seconds: float) -> None:
+        new, truth = X.iloc[test], y[test]
+        if classes:
+            scores = class_scores(truth, model.predict_proba(new), labels)
+            measures = ("accuracy", "balanced", "log loss")
+        else:
+            scores, measures = number_scores(truth, model.predict(new)), ("RMSE", "MAE", "R2")
+        found.append({"model": name, **dict(zip(measures, scores, strict=True)),
+                      "seconds": round(seconds, 2)})  # fmt: skip
+
+    start = time.perf_counter()
+    first: Any = kind(**settings).fit(X.iloc[train], y[train])
+    labels = getattr(first, "classes_", None)
+    add("kernels, chosen", first, time.perf_counter() - start)
+    for text, kernel in kernels.items():
+        start = time.perf_counter()
+        model = kind(kernel, **settings).fit(X.iloc[train], y[train])
+        add(text, model, time.perf_counter() - start)
+    for name, rival in (("linear", _Linear(first)), ("constant", _Constant(first))):
+        if name == "constant" or hasattr(first.linear_, "machines_"):
+            add(name, rival, 0.0)
+    trees = boosted(first, X.iloc[train], y[train], classes=classes)
+    add("boosted trees", trees, trees.seconds)
+    best = "accuracy" if classes else "R2"
+    return sorted(found, key=lambda row: -row[best])
+
+
+class _Linear:
+    """The linear model beside a model of tables."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def _values(self, X: Table) -> np.ndarray:
+        return self.model.linear_.predict(self.model._new(X))
+
+    def predict(self, X: Table) -> np.ndarray:
+        return self.model.mean_ + self.model.std_ * self._values(X)[:, 0]
+
+    def predict_proba(self, X: Table) -> np.ndarray:
+        return self.model.calibration_.probabilities(self.model.mean_ + self._values(X))
+
+
+class _Constant(_Linear):
+    """The mean, or the shares of the classes."""
+
+    def _values(self, X: Table) -> np.ndarray:
+        return np.zeros((len(X), 1))
+
+    def predict_proba(self, X: Table) -> np.ndarray:
+        shares = (np.ravel(self.model.mean_) + 1) / 2
+        shares = np.array([1 - shares[0], shares[0]]) if len(shares) == 1 else shares
+        return np.tile(shares, (len(X), 1))
+
+
+def _shown(target: str, task: str, rows: list[dict[str, Any]]) -> str:
+    header = [key for key in rows[0] if key != "model"]
+    cells = [[row["model"][:50], *(_cell(key, row[key]) for key in header)] for row in rows]
+    return entry(target[:9], f"{task}, {count(len(rows), 'model')}, the best first",
+                 *grid(["", *header], cells))  # fmt: skip
+
+
+def _cell(key: str, value: float) -> str:
+    if key == "seconds":
+        return f"{value:.1f}"
+    return number(value) if key in ("RMSE", "MAE") else f"{value:.3f}"

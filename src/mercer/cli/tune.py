@@ -1,0 +1,90 @@
+"""``mercer tune``: the numbers in a kernel, learned from a table by the marginal likelihood."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import numpy as np
+
+from ..engine.durations import duration_words
+from ..exceptions import MercerWarning
+from ..kernels.notation.parse import parse
+from ..models.ridge import KernelRidge
+from ..search.outcome import readable
+from ..tables.candidates import on_table
+from ..tables.encoding import completed, learn_parts
+from ..tables.numbers import count
+from ..tables.reading import read_table
+from ..tables.roles import label_target, numeric_target, tidy
+from ..tables.rows import check_enough, select
+from ..tuning.models import tune
+from .fit import add_table, selection_options, task_of
+from .output import as_json, entry
+
+_ROWS = 1000  # of the table that are used
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What ``mercer tune`` understands."""
+    add_table(parser)
+    for action in parser._actions:
+        if action.dest == "kernel":
+            action.required, action.help = True, "the kernel, with numbers to begin with"
+    parser.add_argument("--rows", type=int, default=_ROWS, metavar="N", help="(default: 1000)")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(args: Namespace) -> None:
+    """Do what the arguments say."""
+    start, kernel = time.perf_counter(), parse(args.kernel)
+    if args.rows < 5:
+        raise ValueError(f"--rows must be at least 5, got {args.rows}.")
+    table = read_table(args.table)
+    options = selection_options(args)
+    seed = options.pop("seed")
+    y: Any
+    if task_of(args, table) == "classification":
+        labels = label_target(table, args.target)
+        given = np.array([x is not None for x in labels])
+        codes = np.unique(labels[given].astype(str), return_inverse=True)[1]
+        y = np.full(len(labels), np.nan)
+        y[given] = np.where(codes == np.argmax(np.bincount(codes)), 1.0, -1.0)
+    else:
+        y = numeric_target(table, args.target)[0]
+    chosen = select(table, args.target, np.isfinite(y), **options)
+    X, y = chosen.X, y[chosen.rows]
+    check_enough(len(y))
+    rows = np.sort(np.random.default_rng(seed).permutation(len(y))[: args.rows])
+    tidied = tidy(X.iloc[rows], chosen.roles, chosen.styles)
+    own = completed(learn_parts(tidied, chosen.roles), tidied)
+    roles = {n: "number" if r == "date" else r for n, r in chosen.roles.items()}
+    target = (y[rows] - y[rows].mean()) / (y[rows].std() or 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)  # they are told below
+        found = tune(KernelRidge(0.1, kernel=on_table(kernel, roles)), own, target).tuning_
+    told = {
+        "kernel": repr(readable(found.kernel)),
+        "alpha": float(f"{found.alpha:.4g}"),
+        "rows": len(rows),
+        "evaluations": found.n_evaluations,
+        "converged": found.converged,
+        "at_bounds": list(found.at_bounds),
+        "unneeded": list(found.unneeded),
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+    if args.json:
+        print(as_json(told))
+        return
+    print(entry("kernel", told["kernel"]))
+    print(entry("alpha", f"{told['alpha']:g}, for a target of unit variance"))
+    ended = "converged" if found.converged else f"stopped: {found.message}"
+    took = duration_words(time.perf_counter() - start)
+    steps = count(found.n_evaluations, "evaluation")
+    print(entry("search", f"{ended} after {steps} on {count(len(rows), 'row')}, {took}"))
+    for name, notes in (("at bounds", found.at_bounds), ("unneeded", found.unneeded)):
+        if notes:
+            print(entry(name, *map(str, notes)))
+    print(entry("next", f"mercer fit {args.table} --target {args.target} --kernel \"...\""))

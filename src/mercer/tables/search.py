@@ -1,0 +1,284 @@
+"""Which kernels a table gets: candidates, tried on rows that they have not seen, and blended.
+
+The rules:
+
+* Rough kernels first, as trees are rough: exp(-|x - z|) with the l1 and the l2 distance, at two or
+  three scales; a Matérn kernel for smooth targets; and a linear one.
+* Each learns its distance in up to three rounds (:mod:`mercer.tables.metric`), and after each round
+  every penalty predicts rows held out: three folds of small tables, one split of large ones.
+* The best of each kind are blended by non-negative least squares on these predictions, at most
+  three; if that is not better by half a per cent than the best alone, this is the model.
+* How many rows are tried, and how large the pieces of the final model are, follow from the time
+  asked for by a model of the cost, so that the same table and seed give the same model on every
+  machine. A clock stops the search only where it takes far longer than expected.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ..engine.threads import run
+from ..kernels.base import Kernel
+from .encoding import Encoded
+from .members import Given, Member
+from .metric import ALPHAS, Fold, Profile, Spectrum, Validation, follow
+
+PROFILES = (
+    Profile("l1", 1.0), Profile("l1", 0.4), Profile("l1", 3.0),
+    Profile("l2", 1.5, diagonal=False), Profile("l2", 0.5, diagonal=False), Profile("l2", 1.5),
+    Profile("m52", 1.0, diagonal=False), Profile("m52", 1.0), Profile("m52", 4.0),
+    Profile("linear", rounds=0),
+)  # fmt: skip
+_ROWS = (300, 500, 800, 1200, 1600, 2000, 2500, 3000)  # to learn from in a fold
+_WIDE = 300  # coordinates up to which a whole matrix is learned
+_MEMBERS = 3
+_GAIN = 0.995  # a blend has an error below this part of that of the best alone
+_SEARCH, _FINAL = 0.35, 0.25  # parts of the budget: comparing, and one fit to all rows
+_MOST_LEAF, _LEAST_LEAF = 8000, 500
+_MOST_VALIDATED = 4000
+clock = time.monotonic
+
+
+@dataclass
+class Effort:
+    """How much is tried, for a budget in seconds."""
+
+    rows: int  # to learn from in a fold
+    folds: int  # 1: one split
+    leaf: int
+    profiles: tuple[Profile, ...]
+    seconds: float  # of the search, as expected,
+    patience: float  # and at most
+
+    @classmethod
+    def of(cls, n: int, d: int, outputs: int, budget: float) -> Effort:
+        """The effort for a table of n rows and d coordinates."""
+        profiles = tuple(p for p in PROFILES if d <= _WIDE or p.diagonal)
+        if d > _WIDE:
+            profiles = tuple(p._replace(rounds=min(p.rounds, 1)) for p in profiles)
+        allowed = _SEARCH * budget
+        best: tuple[int, int, float] | None = None
+        for rows in _ROWS:
+            whole = n <= 1.5 * rows
+            used = min(rows, 2 * n // 3 if whole else n)
+            folds = 3 if whole else 1
+            seconds = folds * sum(_cost(p, used, d, outputs) for p in profiles) / 1.6
+            if best is None or seconds <= allowed:
+                best = (used, folds, seconds)
+            if whole:
+                break
+        leaf = np.sqrt(_FINAL * budget * 3 * 1.5e10 / (_MEMBERS * max(n, 1)))
+        leaf = int(np.clip(leaf, _LEAST_LEAF, _MOST_LEAF))
+        patience = max(2 * best[2] + 5, 0.6 * budget)
+        return cls(best[0], best[1], leaf, profiles, best[2], patience)
+
+
+def _cost(profile: Profile, n: int, d: int, outputs: int) -> float:
+    """Seconds on one core: eigenvectors, distances, predictions for every alpha, gradients."""
+    each = 4e-10 * n**3 + 2e-9 * n**2 * d * (1.0 if profile.kind == "l1" else 0.2)
+    each += 1e-9 * n**2 * outputs + 5e-8 * n**2
+    slopes = 1.5e-9 * n * min(n, 400) * d * (1 + outputs / 8) if profile.kind == "l1" else 0.0
+    slopes += 0.0 if profile.kind in ("l1", "linear") else 2e-9 * n**2 * outputs * (1 + d / 20)
+    return ((profile.rounds + 1) * each + profile.rounds * slopes) / 2
+
+
+@dataclass
+class Choice:
+    """The models that were chosen, not yet fitted to all rows, and what was learned on the way."""
+
+    members: list[Member]
+    rows: np.ndarray  # those that were predicted,
+    values: np.ndarray  # (rows, outputs): by models that have not seen them
+    spreads: np.ndarray  # and how uncertain they were, for a prior variance of 1
+    linear: tuple[float, float]  # error and alpha of the linear candidate
+    table: list[tuple[Profile, float, int, float]] = field(default_factory=list)
+    error: float = 0.0
+    tried: int = 0
+    stopped: bool = False
+
+
+def choose(
+    X: Encoded,
+    Y: np.ndarray,
+    w: np.ndarray,
+    effort: Effort,
+    *,
+    groups: np.ndarray,
+    similarities: list[Kernel] | None = None,
+    alphas: Any = ALPHAS,
+    seed: int = 0,
+    tick: Callable[[str], None] = lambda text: None,
+) -> Choice:
+    """The best candidates for standardised targets Y; ``groups`` are shared out evenly."""
+    folds = folds_of(groups, effort, seed)
+    deadline = clock() + effort.patience
+    found: dict[Profile, list[Any]] = {p: [None] * len(folds) for p in effort.profiles}
+
+    def one(job: tuple[Profile, int]) -> None:
+        profile, i = job
+        if clock() > deadline and profile is not effort.profiles[0]:
+            return
+        train, new = folds[i]
+        found[profile][i] = follow(profile, Fold(X.Z[train], Y[train], w[train], X.Z[new]), alphas)
+        tick(f"{profile.kind} {profile.scale:g}")
+
+    jobs = [(p, i) for p in effort.profiles for i in range(len(folds))]
+    run(one, sorted(jobs, key=lambda job: -job[0].rounds) if X.Z.shape[1] else [])
+    rows = np.concatenate([new for _, new in folds])
+    tried = [
+        _validated(profile, parts, Y[rows], w[rows])
+        for profile, parts in found.items()
+        if all(part is not None for part in parts)
+    ]
+    pairs: list[tuple[Validation, Kernel | None]] = [(v, None) for v in tried]
+    if similarities:
+        pairs += _with_text(X, Y, w, folds, pairs, similarities, alphas, tick)
+    choice = _blend(pairs, rows, Y[rows], w[rows], alphas, effort)
+    choice.stopped = len(tried) < len(effort.profiles) and bool(X.Z.shape[1])
+    return choice
+
+
+def choose_alpha(
+    X: Encoded, Y: np.ndarray, w: np.ndarray, effort: Effort, kernel: Kernel, *,
+    groups: np.ndarray, alphas: Any, plan: Any = None, seed: int = 0,
+) -> Choice:  # fmt: skip
+    """The best penalty of a kernel that was given, on the table in its own units."""
+    folds = folds_of(groups, effort, seed)
+    parts = []
+    for train, new in folds:
+        rows, others = X.take(train).own, X.take(new).own
+        own = kernel.resolve(rows)
+        root = np.sqrt(w[train])
+        P, Q = own.prepare(rows), own.prepare(others)
+        spectrum = Spectrum(np.array(own.pairwise(P, P), dtype=float), Y[train], root)
+        cross = np.asarray(own.pairwise(Q, P), dtype=float) * root
+        found = spectrum.predict(cross, alphas, own.diag(Q))
+        parts.append(tuple(part[None] for part in found))
+    rows = np.concatenate([new for _, new in folds])
+    profile = Profile("given", rounds=0)
+    v = _validated(profile, parts, Y[rows], w[rows])
+    alpha = float(alphas[v.best[1]])
+    spread = np.sqrt(v.variances[v.best] + alpha)
+    member: Any = Given(kernel, alpha=alpha, plan=plan)
+    shown = [(profile, v.error, 0, alpha)]
+    return Choice([member], rows, v.values[v.best], spread, (np.inf, 1.0), shown, v.error, len(alphas))
+
+
+def folds_of(groups: np.ndarray, effort: Effort, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows to predict, with even shares of sorted groups or targets."""
+    n = len(groups)
+    order = np.random.default_rng(seed).permutation(n)
+    order = order[np.argsort(groups[order], kind="stable")]
+    if effort.folds > 1:
+        fold = np.empty(n, dtype=int)
+        fold[order] = np.arange(n) % effort.folds
+        parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(effort.folds)]
+        return [(train[: effort.rows * 2], new) for train, new in parts]
+    held = min(_MOST_VALIDATED, n - effort.rows, 2 * effort.rows)
+    share = (effort.rows + held) / n
+    taken = np.floor((np.arange(n) + 1) * share) > np.floor(np.arange(n) * share)
+    some = order[taken]
+    is_new = np.zeros(len(some), dtype=bool)
+    part = held / len(some)
+    is_new[np.floor((np.arange(len(some)) + 1) * part) > np.floor(np.arange(len(some)) * part)] = True
+    rng = np.random.default_rng(seed)
+    return [(rng.permutation(some[~is_new]), some[is_new])]
+
+
+def _validated(profile: Profile, parts: list, Y: np.ndarray, w: np.ndarray) -> Validation:
+    values = np.concatenate([v for v, _ in parts], axis=2)
+    variances = np.concatenate([s for _, s in parts], axis=2)
+    errors = np.einsum("r,tark->ta", w, (values - Y) ** 2) / (w.sum() * Y.shape[1])
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    return Validation(profile, errors, values, variances)
+
+
+def _with_text(
+    X: Encoded, Y: np.ndarray, w: np.ndarray, folds: list, pairs: list, similarities: list[Kernel],
+    alphas: Any, tick: Callable[[str], None],
+) -> list[tuple[Validation, Kernel | None]]:  # fmt: skip
+    """Kernels of whole texts, beside the linear kernel and beside the best one so far."""
+    beside = [Profile("linear", rounds=0)]
+    rough = [v for v, _ in pairs if v.profile.kind != "linear"]
+    if rough:
+        best = min(rough, key=lambda v: v.error)
+        beside.append(best.profile._replace(rounds=best.best[0]))
+    found: list[tuple[Validation, Kernel | None]] = []
+    for similarity in similarities:
+        parts: dict[Profile, list] = {p: [] for p in beside}
+        for train, new in folds:
+            both = _frame(X.take(np.concatenate([train, new])))
+            K = similarity(both)
+            m = len(train)
+            extra = (K[:m, :m], K[m:, :m])
+            for profile in beside:
+                fold = Fold(X.Z[train], Y[train], w[train], X.Z[new])
+                parts[profile].append(follow(profile, fold, alphas, extra))
+        tick(str(similarity)[:20])
+        rows = np.concatenate([new for _, new in folds])
+        for profile, each in parts.items():
+            found.append((_validated(profile, each, Y[rows], w[rows]), similarity))
+    return found
+
+
+def _frame(X: Encoded) -> Any:
+    from ..frames import pandas
+
+    return pandas().DataFrame(X.texts)
+
+
+def _blend(
+    pairs: list[tuple[Validation, Kernel | None]], rows: np.ndarray, Y: np.ndarray, w: np.ndarray,
+    alphas: Any, effort: Effort,
+) -> Choice:  # fmt: skip
+    """Non-negative weights of the best of each kind."""
+    best: dict[Any, tuple[Validation, Kernel | None]] = {}
+    for v, similarity in sorted(pairs, key=lambda pair: pair[0].error):
+        best.setdefault((v.profile.kind, v.profile.diagonal, similarity is not None), (v, similarity))
+    ranked = list(best.values())
+
+    def values(v: Validation) -> np.ndarray:
+        return v.values[v.best]
+
+    root = np.sqrt(w)[:, None]
+    target = (root * Y).ravel()
+    weights = np.zeros(len(ranked))
+    chosen = list(range(len(ranked)))
+    for _ in range(3):
+        F = np.column_stack([(root * values(ranked[i][0])).ravel() for i in chosen])
+        found, _ = nnls(F, target)
+        weights[:] = 0
+        weights[chosen] = found
+        chosen = [i for i in np.argsort(-weights)[:_MEMBERS] if weights[i] > 0.05]
+        if not chosen:
+            break
+    first = ranked[0][0]
+    blended = sum(weights[i] * values(ranked[i][0]) for i in chosen) if chosen else 0 * Y
+    error = float(np.sum(w[:, None] * (blended - Y) ** 2) / (w.sum() * Y.shape[1]))
+    if not chosen or error > _GAIN * first.error:
+        weights[:], weights[0], chosen = 0, 1.0, [0]
+        blended, error = values(first), first.error
+    members, spread = [], np.zeros(len(Y))
+    for i in chosen:
+        v, similarity = ranked[i]
+        t, a = v.best
+        p = v.profile
+        alpha = float(alphas[a])
+        members.append(
+            Member(
+                p.kind, p.scale, p.diagonal, t, alpha=alpha, weight=float(weights[i]),
+                leaf=effort.leaf, metric_rows=max(effort.rows, 1500), similarity=similarity,
+            )
+        )  # fmt: skip
+        spread += weights[i] * np.sqrt(v.variances[t, a] + alpha)
+    linear = [v for v, s in pairs if v.profile.kind == "linear" and s is None]
+    line = (linear[0].error, float(alphas[linear[0].best[1]])) if linear else (np.inf, 1.0)
+    shown = [(v.profile, v.error, v.best[0], float(alphas[v.best[1]])) for v, _ in pairs]
+    tried = sum(v.errors.size for v, _ in pairs)
+    return Choice(members, rows, blended, spread, line, shown, error, tried)

@@ -139,7 +139,7 @@ def logistic(n: int, d: int, m: int) -> Contest:
         return model.fit(X, y).dual_coef_
 
     def newton() -> np.ndarray:
-        """In double precision; until the decrement says that the objective is within 1e-6 of what is explained."""
+        """In double precision, until the decrement is 1e-6 per sample."""
         penalty, c = _block(Z.astype(np.float64), Z.astype(np.float64)), np.zeros(m)
         for _ in range(20):
 

@@ -8,7 +8,7 @@ other. In single or double precision.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,56 +26,53 @@ _PANEL = 64  # columns that lie side by side
 _ROWS = 6  # of a tile
 
 
-class Panels(NamedTuple):
-    """Rows of a matrix, ``_PANEL`` of them side by side: what is read is read in order.
+def panels(right: np.ndarray) -> np.ndarray:
+    """The rows of a matrix, 64 of them side by side, in shape (panels, d, 64): read in order.
 
-    Attributes
-    ----------
-    array : array of shape (panels, d, _PANEL)
-    size : int
-        The number of rows; those beyond are zero.
+    What lies beyond the last row is zero.
     """
-
-    array: np.ndarray
-    size: int
-
-    @property
-    def width(self) -> int:
-        """The columns that are written, with those beyond."""
-        return len(self.array) * _PANEL
-
-
-def panels(right: np.ndarray) -> Panels:
-    """The rows of a matrix in panels."""
     size, d = right.shape
     padded = np.zeros((-(-size // _PANEL) * _PANEL, d), right.dtype)
     padded[:size] = right
-    array = padded.reshape(-1, _PANEL, d).transpose(0, 2, 1)
-    return Panels(np.ascontiguousarray(array), size)
+    return np.ascontiguousarray(padded.reshape(-1, _PANEL, d).transpose(0, 2, 1))
 
 
 @njit(cache=True, nogil=True)
 def exp_panels(left, array, out):
-    """out = exp(left @ right') for panels of ``right``, with a column for each place in them."""
+    """out = exp(left @ right'), for the panels of ``right``; all arrays are contiguous."""
+    whole = out.shape[1] // _PANEL
+    for p in range(whole):
+        _tiles(left, array, p, out, p)
+    if whole < array.shape[0]:
+        last = np.empty((left.shape[0], _PANEL), left.dtype)
+        _tiles(left, array, whole, last, 0)
+        for r in range(left.shape[0]):
+            for c in range(out.shape[1] - whole * _PANEL):
+                out[r, whole * _PANEL + c] = last[r, c]
+
+
+@njit(cache=True, nogil=True)
+def _tiles(left, array, panel, out, place):
+    """The columns of one panel, written to the columns of that place."""
     whole = left.shape[0] - left.shape[0] % _ROWS
-    for p in range(array.shape[0]):
-        for r in range(0, whole, _ROWS):
-            _tile(left, r, array, p, out)
-        for r in range(whole, left.shape[0]):
-            _row(left, r, array, p, out)
+    for r in range(0, whole, _ROWS):
+        _tile(left, r, array, panel, out, place)
+    for r in range(whole, left.shape[0]):
+        _row(left, r, array, panel, out, place)
 
 
 def _tile_of(rows: int) -> Any:
     """exp of the products of some rows with one panel, written to ``out``."""
 
-    def define(typing, left, row, array, panel, out):
+    def define(typing, left, row, array, panel, out, place):
         from numba import types
 
         def generate(context, builder, signature, args):
             _emit(rows, context, builder, signature, args)
             return context.get_dummy_value()
 
-        return types.void(left, types.intp, array, types.intp, out), generate
+        index = types.intp
+        return types.void(left, index, array, index, out, index), generate
 
     return intrinsic(define)
 
@@ -91,9 +88,7 @@ def _emit(rows: int, context: Any, builder: Any, signature: Any, args: Any) -> N
     lanes = _lanes(context, bits)
     real = ir.FloatType() if bits == 32 else ir.DoubleType()
     vector, index = ir.VectorType(real, lanes), ir.IntType(64)
-    left, array, out = (
-        context.make_array(kinds[i])(context, builder, args[i]) for i in (0, 2, 4)
-    )
+    left, array, out = (context.make_array(kinds[i])(context, builder, args[i]) for i in (0, 2, 4))
     d = builder.extract_value(left.shape, 1)
     width = builder.extract_value(out.shape, 1)
     first = builder.mul(args[1], d)
@@ -111,9 +106,7 @@ def _emit(rows: int, context: Any, builder: Any, signature: Any, args: Any) -> N
     per = _columns(context, rows, lanes)
     for begin in range(0, _PANEL, per * lanes):
         zero = ir.Constant(vector, [0.0] * lanes)
-        sums = [
-            [cgutils.alloca_once_value(builder, zero) for _ in range(per)] for _ in range(rows)
-        ]
+        sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(per)] for _ in range(rows)]
         for row in sums:
             for place in row:
                 builder.store(zero, place)
@@ -131,7 +124,7 @@ def _emit(rows: int, context: Any, builder: Any, signature: Any, args: Any) -> N
                     product = builder.fmul(x, cols[c], flags=_FLAGS)
                     total = builder.fadd(builder.load(sums[r][c]), product, flags=_FLAGS)
                     builder.store(total, sums[r][c])
-        column = builder.mul(args[3], index(_PANEL))
+        column = builder.mul(args[5], index(_PANEL))
         for r in range(rows):
             place = builder.mul(builder.add(args[1], index(r)), width)
             place = builder.add(place, builder.add(column, index(begin)))
@@ -164,9 +157,7 @@ def _exp(builder: Any, vector: Any, bits: int, lanes: int, x: Any) -> Any:
     p = number(float(terms[-1]))
     for term in terms[-2::-1]:
         p = times_plus(p, r, number(float(term)))
-    power = builder.shl(
-        builder.bitcast(shifted, whole), ir.Constant(whole, [fraction] * lanes)
-    )
+    power = builder.shl(builder.bitcast(shifted, whole), ir.Constant(whole, [fraction] * lanes))
     return builder.bitcast(builder.add(builder.bitcast(p, whole), power), vector)
 
 

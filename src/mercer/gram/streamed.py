@@ -18,11 +18,10 @@ from ..features.sparse import compress
 from ..kernels.base import Kernel
 from ..kernels.evaluator import exponents
 from .base import Gram
-from .tiles import TILE, go_on, run, slices
+from .tiles import COMPILED, TILE, Exponential, go_on, run, slices
 
 _GROUPS = 16  # accumulators of a pass: which strips go to which does not depend on the threads
 _STRIP = 4_000_000  # bytes of a strip of rows, which is used twice and should stay in cache
-_COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
 _SUMMED = 1000  # columns whose products are added up in single precision
 
 Block = Callable[[slice], list[Any]]
@@ -62,7 +61,7 @@ class Centres(Columns):
 
     def _exponential(self, P: Data, Q: Data, dtype: Any) -> Block | None:
         """From exponents, where k = exp(...) and these are exact: compiled, in single precision."""
-        if length(P) * self.size < _COMPILED:
+        if length(P) * self.size < COMPILED:
             return None
         single = dtype == np.float32 or getattr(P, "dtype", None) == np.float32
         kind = np.float32 if single else None
@@ -71,15 +70,13 @@ class Centres(Columns):
             return None
         if found.left.dtype.kind != "f":  # words of bits, whose number of differing ones counts
             return self._bits(found) if single else _pieces(found.exp, slices(self.size, TILE))
-        from .microkernel import exp_panels, panels
-
-        left, right = found.left, panels(found.right)
-        parts = slices(self.size, _SUMMED if left.dtype == np.float32 else self.size)
+        write = Exponential(found.left, found.right)
+        parts = slices(self.size, _SUMMED if write.dtype == np.float32 else self.size)
         own = threading.local()  # fresh memory takes longer than what is written into it
 
         def block(rows: slice) -> list[Any]:
-            out = _own(own, (rows.stop - rows.start, right.width), left.dtype)
-            exp_panels(left[rows], right.array, out)
+            out = _own(own, (rows.stop - rows.start, self.size), write.dtype)
+            write(rows, out)
             return [out[:, part] for part in parts]
 
         return block

@@ -18,11 +18,10 @@ from ..features.sparse import compress
 from ..kernels.base import Kernel
 from ..kernels.evaluator import exponents
 from .base import Gram
-from .tiles import TILE, go_on, run, slices
+from .tiles import COMPILED, TILE, Exponential, go_on, run, slices
 
 _GROUPS = 16  # accumulators of a pass: which strips go to which does not depend on the threads
-_STRIP = 1_000_000  # entries of a strip of rows, which is used twice and should stay in cache
-_COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
+_STRIP = 4_000_000  # bytes of a strip of rows, which is used twice and should stay in cache
 _SUMMED = 1000  # columns whose products are added up in single precision
 
 Block = Callable[[slice], list[Any]]
@@ -68,28 +67,45 @@ class Centres(Columns):
 
     def _exponential(self, P: Data, Q: Data, dtype: Any) -> Block | None:
         """From exponents, where k = exp(...) and these are exact: compiled, in single precision."""
-        if length(P) * self.size < _COMPILED:
+        if length(P) * self.size < COMPILED:
             return None
         single = dtype == np.float32 or getattr(P, "dtype", None) == np.float32
         kind = np.float32 if single else None
         found = exponents(self.kernel.formula(P), self.kernel.formula(Q), kind)
         if found is None or found.in_doubt:
             return None
-        if not single:
-            return _pieces(found.exp, slices(self.size, TILE))
-        from .exponential import exp_block
-
-        left, right, unit = found.left, found.right, np.float32(found.unit)
+        if found.left.dtype.kind != "f":  # words of bits, whose number of differing ones counts
+            return self._bits(found) if single else _pieces(found.exp, slices(self.size, TILE))
+        write = Exponential(found.left, found.right)
+        parts = slices(self.size, _SUMMED if write.dtype == np.float32 else self.size)
         own = threading.local()  # fresh memory takes longer than what is written into it
 
         def block(rows: slice) -> list[Any]:
-            size = rows.stop - rows.start
-            if len(getattr(own, "out", ())) < size:
-                own.out = np.empty((size, self.size), np.float32)
-            exp_block(left[rows], right, unit, own.out[:size])
-            return [own.out[:size, part] for part in slices(self.size, _SUMMED)]
+            out = _own(own, (rows.stop - rows.start, self.size), write.dtype)
+            write(rows, out)
+            return [out[:, part] for part in parts]
 
         return block
+
+    def _bits(self, found: Any) -> Block:
+        from .exponential import exp_block
+
+        left, right, unit = found.left, found.right, np.float32(found.unit)
+        own = threading.local()
+
+        def block(rows: slice) -> list[Any]:
+            out = _own(own, (rows.stop - rows.start, self.size), np.float32)
+            exp_block(left[rows], right, unit, out)
+            return [out[:, part] for part in slices(self.size, _SUMMED)]
+
+        return block
+
+
+def _own(place: Any, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+    """Rows of an array of this thread, which grows as it is needed."""
+    if len(getattr(place, "out", ())) < shape[0]:
+        place.out = np.empty(shape, dtype)
+    return place.out[: shape[0]]
 
 
 @dataclass
@@ -141,7 +157,8 @@ class Pass:
             return device_pass(self, chunk)
         n, m = len(chunk), self.columns.size
         block = self.columns.blocks(chunk.X, self.dtype)
-        strips = slices(n, max(64, min(_STRIP // max(m, 1), -(-n // _GROUPS))))
+        itemsize = 8 if self.dtype == np.float64 else 4
+        strips = slices(n, max(64, min(_STRIP // (itemsize * max(m, 1)), -(-n // _GROUPS))))
         groups = max(1, min(_GROUPS, len(strips)))
         partial = np.zeros((groups, m, self.outputs))
         others: list[list[Sums]] = [[] for _ in range(groups)]
@@ -260,7 +277,7 @@ class StreamedGram(Gram):
     @property
     def nbytes(self) -> int:
         """Accumulators and strips; the n x M matrix is never there."""
-        return 16 * self.shape[1] * 8 + 16 * _STRIP
+        return 16 * self.shape[1] * 8 + 4 * _STRIP
 
 
 @dataclass

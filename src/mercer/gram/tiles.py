@@ -17,14 +17,18 @@ from ..engine.memory import require_memory
 from ..engine.threads import cores, go_on, on_pool, one_blas_thread, run
 from ..exceptions import not_finite
 from ..kernels.base import Kernel, Tile
+from ..kernels.evaluator import exponents
 
 __all__ = [
+    "COMPILED",
     "TILE",
+    "Exponential",
     "Tile",
     "contract",
     "contract_cross",
     "cores",
     "evaluate",
+    "exponential",
     "go_on",
     "multiply",
     "on_pool",
@@ -40,6 +44,7 @@ TILE = 500  # not a power of two: rows of a tile would fall on the same lines of
 _AT_ONCE = 2.5  # arrays of the size of a tile that a thread has while it computes one
 _ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
 _CHEAP = 150  # rows of a tile that takes no longer than handing it out
+COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
 _GROUPS = 16  # independent accumulators of a symmetric product
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds
 
@@ -49,6 +54,11 @@ def evaluate(
 ) -> np.ndarray:
     """[k(x_i, y_j)] of prepared X and Y as one array; symmetric to the last bit if Y is X."""
     n, m = length(X), length(Y)
+    if X is not Y and (write := exponential(kernel, X, Y)):
+        require_memory(n * m * write.dtype.itemsize, f"a {n} x {m} kernel matrix")
+        out = np.empty((n, m), write.dtype)
+        run(lambda rows: write(rows, out[rows]), slices(n, TILE), workers)
+        return out
     block = kernel.tiles(X, Y)
     if n * m <= 128 * 128 and X is not Y:
         return block(slice(0, n), slice(0, m))
@@ -79,6 +89,34 @@ def evaluate(
         jobs = [(r, c) for r in slices(n, size) for c in slices(m, size)]
     run(fill, jobs, workers)
     return out
+
+
+class Exponential:
+    """Rows of K = exp(exponents), compiled; exponents are inner products of rows."""
+
+    def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
+        from .microkernel import panels
+
+        self.left, self.right, self.dtype = left, panels(right), left.dtype
+
+    def __call__(self, rows: slice, out: np.ndarray) -> None:
+        """out = K[rows]."""
+        from .microkernel import exp_panels
+
+        exp_panels(self.left[rows], self.right, out)
+
+
+def exponential(kernel: Kernel, X: Data, Y: Data, dtype: Any = None) -> Exponential | None:
+    """K of many prepared samples, where it is the exponential of inner products in full precision.
+
+    In the precision of the samples, or in another one.
+    """
+    if length(X) * length(Y) < COMPILED:
+        return None
+    found = exponents(kernel.formula(X), kernel.formula(Y), dtype)
+    if found is None or found.in_doubt or found.left.dtype.kind != "f":
+        return None
+    return Exponential(found.left, found.right)
 
 
 def in_flight(n: int, workers: int | None, itemsize: int) -> float:

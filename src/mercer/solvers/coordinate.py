@@ -37,6 +37,7 @@ from .coordinate_loops import (
     BETA,
     GAP,
     LEVEL,
+    LINEAR,
     LOWER,
     RIDGE,
     SQUARE,
@@ -142,7 +143,7 @@ class _Descent:
         for column, values in columns:
             self.table[:, column] = values
         self.rows.locate(self.table)
-        self.state = np.zeros(4)
+        self.state = np.zeros(5)
         self.w = np.zeros(phi.shape[1])
         self.steps = self.sweeps = 0
         self._go_from(problem.start)
@@ -156,7 +157,6 @@ class _Descent:
         budget = max(_STEPS, _EACH * n) if max_iter is None else max_iter
         active, threshold, goal, failed = np.arange(n), np.inf, self.tol, 0
         best = self._certified()  # no better one may be found
-        value, visited = best.dual, 0
         p = self.problem
         known = watch.resume("coordinate", p.target, p.lower, p.upper, self.table[:, SQUARE])
         if known is not None:
@@ -164,14 +164,12 @@ class _Descent:
             self.state[LEVEL] = float(state["level"][0])
             self._go_from(state["beta"])
         while True:
-            visited += len(active)
             active = self._sweep(self.rng.permutation(active), threshold)
             threshold = float(self.state[WORST]) or np.inf
             gap = float(self.state[GAP]) + self.penalty * float(self.state[TOTAL]) ** 2
             if not np.isfinite(gap):
                 raise ValueError("sums over the features are not finite; scale the data.")
-            if visited >= n:  # for few active variables that would take longer than their sweep
-                value, visited = _dual_value(p, self.beta, self.w, self.ridge), 0
+            value = float(self.state[LINEAR] - np.square(self.w).sum() / 2)
             primal = value + gap
             state = {"beta": self.beta, "w": self.w, "level": self.state[LEVEL : LEVEL + 1]}
             stop = watch(self.sweeps, gap / primal if primal > 0 else 0.0, self.tol, state)
@@ -232,6 +230,7 @@ class _Descent:
 
     def _go_from(self, beta: np.ndarray) -> None:
         self.beta[:], self.state[TOTAL] = beta, beta.sum()
+        self.state[LINEAR] = _linear(self.problem, beta, self.ridge)
         self.w[:] = self.exact.combine(beta) if beta.any() else 0.0
 
 
@@ -259,8 +258,13 @@ def violation_of(problem: BoxProblem, point: Certified, intercept: bool) -> floa
 
 
 def _dual_value(problem: BoxProblem, beta: np.ndarray, w: np.ndarray, ridge: np.ndarray) -> float:
+    return _linear(problem, beta, ridge) - float(w @ w) / 2
+
+
+def _linear(problem: BoxProblem, beta: np.ndarray, ridge: np.ndarray) -> float:
+    """The part of the dual objective that does not depend on the features."""
     linear = beta @ problem.target - problem.epsilon * np.abs(beta).sum()
-    return float(linear - (w @ w + ridge @ beta**2) / 2)
+    return float(linear - ridge @ beta**2 / 2)
 
 
 def balanced(beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

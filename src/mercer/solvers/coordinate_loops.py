@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._compiled import njit
+from .._compiled import intrinsic, njit
 
 _FAST = {"nsz", "reassoc", "contract", "arcp"}
 
@@ -12,7 +12,28 @@ _FAST = {"nsz", "reassoc", "contract", "arcp"}
 # variables are visited in random order, and each array more would be one more wait for memory.
 TARGET, LOWER, UPPER, RIDGE, SQUARE, BETA, START, STOP = range(8)
 # What a sweep carries along and finds.
-TOTAL, LEVEL, WORST, GAP = range(4)
+TOTAL, LEVEL, WORST, GAP, LINEAR = range(5)
+_AHEAD = 3  # visits: memory is asked for what the next but so many need
+_LINE = 64  # bytes that come at once
+
+
+@intrinsic
+def _fetch(typing, array, index):
+    """Ask for the line of the cache in which an element of a contiguous array is."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(array)(context, builder, args[0]).data
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        place = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        builder.call(function, [place, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -59,6 +80,8 @@ def _visit(row, g, epsilon, penalty, threshold, state):
     trial = min(max(trial, low), high)
     row[BETA] = trial
     state[TOTAL] += trial - b
+    state[LINEAR] += (trial - b) * (row[TARGET] - 0.5 * ridge * (trial + b))
+    state[LINEAR] -= epsilon * (abs(trial) - abs(b))
     return trial - b, True
 
 
@@ -88,8 +111,15 @@ def sweep_dense(phi, order, table, epsilon, penalty, threshold, w, state):
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def sweep_sparse(data, indices, order, table, epsilon, penalty, threshold, w, state):
     """As :func:`sweep_dense`, for rows of a CSR matrix with unsigned indices."""
-    kept = 0
+    kept, step = 0, _LINE // data.itemsize
     for k in range(order.size):
+        if k + 2 * _AHEAD < order.size:
+            _fetch(table, 8 * order[k + 2 * _AHEAD])
+        if k + _AHEAD < order.size:
+            after = table[order[k + _AHEAD]]
+            for c in range(np.int64(after[START]), np.int64(after[STOP]), step):
+                _fetch(data, c)
+                _fetch(indices, c)
         i = order[k]
         row = table[i]
         start, stop = np.int64(row[START]), np.int64(row[STOP])

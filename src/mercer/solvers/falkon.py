@@ -43,20 +43,24 @@ class Left(NamedTuple):
     """What coefficients leave: residuals of the normal equations, and what they stand for."""
 
     R: np.ndarray
-    residual: np.ndarray  # |R|, as a part of |Phi' W y|
+    size: np.ndarray  # |Phi' W y|
+    residual: np.ndarray  # |R|, as a part of it
     objective: np.ndarray
     explained: np.ndarray  # by how much the objective is lower than that of f = 0
 
 
 @dataclass
 class Errors:
-    """U = w (y - F) and w y; sums of squares."""
+    """U = w (y - F), and beside it w y where that is asked for; sums of squares."""
+
+    targets: bool = True
 
     def __call__(self, F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
         Y = targets(chunk)
         w = 1.0 if chunk.weight is None else chunk.weight[:, None]
         E = Y - F
-        return np.hstack([w * E, w * Y]), ((w * E * E).sum(axis=0), (w * Y * Y).sum(axis=0))
+        U = np.hstack([w * E, w * Y]) if self.targets else w * E
+        return U, ((w * E * E).sum(axis=0), (w * Y * Y).sum(axis=0))
 
 
 def targets(chunk: Chunk) -> np.ndarray:
@@ -142,11 +146,11 @@ def solve_falkon(
         kept = watch.resume(name, phi.n, phi.size, alphas, targets(some.chunk))
         V, n_iter = (np.zeros((phi.size, t)), 0) if kept is None else (kept[1]["coef"], kept[0])
         if kept is None and not form:  # what the few samples alone would give
-            V = P(some.through(V, Errors(), 2 * t)[0][:, :t]) * scale
+            V = P(some.through(V, Errors(targets=False), t)[0]) * scale
         V, n_iter, left, violation = _refine(phi, P, V, n_iter, alphas, goal, max_iter, watch)
         if watch.best is not None:
             V = watch.best["coef"]
-            left = _left(phi, V, alphas, np.float64)
+            left = _left(phi, V, alphas, np.float64, left.size)
             violation = _violation(P, left)
     return _solution(
         V, n_iter, left, violation, alphas, goal, name, watch, moments if form else None
@@ -189,19 +193,22 @@ def _refine(
         enough = np.maximum(0.5 * goal, ROUGH * violation if level == 0 else 0.0) * unit
         X, _ = conjugate_gradients(product, P, left.R, enough, most - n_iter, look=look)
         V = V + X
-        left = _left(phi, V, alphas, np.float64)
+        left = _left(phi, V, alphas, np.float64, left.size)
     return V, n_iter, left, violation
 
 
-def _left(phi: StreamedPhi, V: np.ndarray, alphas: np.ndarray, dtype: Any) -> Left:
-    """In one pass; of (sum of squares + alpha |v|^2) / 2."""
-    t = V.shape[1]
-    product, (squares, whole) = phi.through(V, Errors(), 2 * t, dtype)
+def _left(
+    phi: StreamedPhi, V: np.ndarray, alphas: np.ndarray, dtype: Any, size: Any = None
+) -> Left:
+    """In one pass; of (sum of squares + alpha |v|^2) / 2. |Phi' W y| is computed if not given."""
+    t, new = V.shape[1], size is None
+    product, (squares, whole) = phi.through(V, Errors(new), 2 * t if new else t, dtype)
     penalty = phi.penalty(alphas) * V
-    R, size = product[:, :t] - penalty, np.linalg.norm(product[:, t:], axis=0)
+    R = product[:, :t] - penalty
+    size = np.linalg.norm(product[:, t:], axis=0) if new else size
     objective = (squares + np.einsum("ij,ij->j", V, penalty)) / 2
     residual = np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1.0)
-    return Left(R, residual, objective, np.maximum(whole / 2 - objective, 1e-15 * whole))
+    return Left(R, size, residual, objective, np.maximum(whole / 2 - objective, 1e-15 * whole))
 
 
 def _reference(left: Left) -> np.ndarray:

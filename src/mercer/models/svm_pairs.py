@@ -179,6 +179,8 @@ class VectorClassifier(Classifier, SupportVectorMachine):
 
         folds = StratifiedKFold(min(5, smallest), shuffle=True, random_state=self.random_state)
         machine = clone(self).set_params(probability=False)
+        for name in ("callback", "checkpoint", "validation"):
+            setattr(machine, name, None)  # those of the fit to all samples
         k = len(self.classes_)
         scores = np.empty((len(codes), k if k > 2 else 1))
         for parts in folds.split(alive, codes[alive]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -128,16 +129,19 @@ class SVR(StreamedMachine, VectorRegressor):
         self._check_solver()
         if surveyed(chunks, labels=False).targets is not None:
             raise ValueError("SVR has one target; y of the chunks must have one dimension.")
-        held_out = self._held_out(lambda X, y: check_targets(self, X, y))
-        loss = EpsilonInsensitive(float(self.epsilon)) if self.epsilon else Absolute()
-        coef = self._by_passes(chunks, loss, 1, held_out, [()])
+        held_out = self._held_out(partial(check_targets, self))
+        coef = self._by_passes(chunks, self._loss(), 1, held_out, [()])
         self.dual_coef_ = coef.T
         self.intercept_ = np.array([self.reports_[0].intercept])
         return self
 
+    def _loss(self) -> Any:
+        return EpsilonInsensitive(float(self.epsilon)) if self.epsilon else Absolute()
+
     def _fit_dual(self, blocks: RowGram, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         problem = BoxProblem(y, -C, C, np.zeros(len(y)), epsilon=self.epsilon)
-        solution = self._solve(blocks.subset(index), problem)
+        beside = self._beside(partial(check_targets, self), self._loss())
+        solution = self._solve(blocks.subset(index), problem, **beside)
         b = -multiplier(problem, solution)
         return solution.beta, report_of(problem, solution, [-b], b), solution.trouble
 

@@ -92,6 +92,8 @@ def join(*parts: Data) -> Data:
     if len(parts) == 1:
         return parts[0]
     parts = tuple(map(as_samples, parts))
+    if all(isinstance(part, Zipped) for part in parts):
+        return Zipped(*(join(*views) for views in zip(*(p.parts for p in parts), strict=True)))
     if any(sp.issparse(part) for part in parts):
         return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
     if any(is_frame(part) for part in parts):

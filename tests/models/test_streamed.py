@@ -1,5 +1,7 @@
 """Models of samples in chunks, and of features that are never stored."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -16,6 +18,9 @@ from mercer import (
     KernelPCA,
     KernelQuantileRegressor,
     KernelRidge,
+    NuSVC,
+    NuSVR,
+    Nystrom,
     Plan,
     RandomFourier,
 )
@@ -79,6 +84,55 @@ def test_streamed_and_stored_agree(name, tmp_path):
         )
 
 
+@pytest.mark.parametrize("weights", [None, W])
+@pytest.mark.parametrize(
+    ("kernel", "plan"),
+    [
+        (KERNEL, STORED),
+        (Nystrom(KERNEL, X[:30]), None),
+        (KERNEL, Plan(features=RandomFourier(30))),
+        ("linear", None),
+    ],
+)
+def test_components_are_sums_over_chunks(kernel, plan, weights, tmp_path):
+    model = KernelPCA(3, kernel=kernel, plan=plan, eigen_solver="nystrom")
+    if plan is not None and plan.features is not None:
+        model.set_params(eigen_solver="dense")
+    stored = clone(model).fit(X, sample_weight=weights)
+    chunked = clone(model).fit(ArrayChunks(X, None, weights, rows=130))
+    mercer.save(chunked, tmp_path / "model")
+    expected = stored.transform(NEW)
+    for other in (chunked, mercer.load(tmp_path / "model")):
+        np.testing.assert_allclose(other.eigenvalues_, stored.eigenvalues_, rtol=1e-10)
+        np.testing.assert_allclose(other._totals, stored._totals, rtol=1e-10)
+        found = other.transform(ArrayChunks(NEW, rows=7))
+        signs = np.sign(np.sum(found * expected, axis=0))
+        np.testing.assert_allclose(found * signs, expected, atol=1e-8)
+        np.testing.assert_allclose(
+            other.reconstruction_error(ArrayChunks(NEW, rows=7)),
+            stored.reconstruction_error(NEW),
+            atol=1e-8,
+        )
+    assert len(chunked.X_fit_) <= 40
+    again = clone(model).fit_transform(ArrayChunks(X, None, weights, rows=99))
+    np.testing.assert_allclose(again, chunked.transform(X), atol=1e-8)
+
+
+def test_components_of_memory_maps(tmp_path):
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = KernelPCA(2, kernel=KERNEL, plan=STORED).fit(mapped, sample_weight=W)
+    assert model.solution_.stats["method"] == "passes"
+    plain = KernelPCA(2, kernel=KERNEL, plan=STORED).fit(X, sample_weight=W)
+    np.testing.assert_allclose(model.eigenvalues_, plain.eigenvalues_, rtol=1e-4)
+    assert model.transform(np.asarray(mapped)).dtype == np.float32
+    with pytest.raises(ValueError, match="fit_inverse_transform needs"):
+        model.set_params(fit_inverse_transform=True).fit(mapped)
+    for bad in (-W, np.full(N, np.nan), 0 * W):
+        with pytest.raises(ValueError, match="weight"):
+            KernelPCA(2, kernel=KERNEL, plan=STORED).fit(ArrayChunks(X, None, bad))
+
+
 def test_quantiles():
     model = KernelQuantileRegressor([0.2, 0.8], kernel=KERNEL, tol=1e-3)
     streamed = clone(model).set_params(plan=STREAMED).fit(X, R)
@@ -88,6 +142,63 @@ def test_quantiles():
         assert np.mean(low > R) == pytest.approx(0.2, abs=0.03)
         assert np.mean(high > R) == pytest.approx(0.8, abs=0.03)
         assert fitted.crossings_ == 0
+
+
+# ---- support vector machines ---------------------------------------------------------------------
+def test_machines_of_pairs_of_classes(tmp_path):
+    model = SVC(KERNEL, C=0.5, plan=STORED, class_weight="balanced", tol=1e-3)
+    for y, w in ((TWO, W), (MANY, None)):
+        exact = clone(model).set_params(solver="coordinate", tol=1e-8).fit(X, y, w)
+        chunked = clone(model).fit(ArrayChunks(X, y, w, rows=130))
+        np.testing.assert_allclose(chunked.class_weight_, exact.class_weight_)
+        for found, known in zip(chunked.reports_, exact.reports_, strict=True):
+            assert found.classes == known.classes
+            assert known.dual * (1 - 1e-9) <= found.primal <= known.primal * (1 + 1e-3)
+            assert found.dual <= known.primal
+            assert found.bounded == pytest.approx(known.bounded, rel=0.1)
+        f = chunked.decision_function(NEW)
+        np.testing.assert_allclose(f, exact.decision_function(NEW), atol=0.1)
+        np.testing.assert_allclose(chunked.decision_function(ArrayChunks(NEW, rows=7)), f)
+        assert chunked.predict(ArrayChunks(NEW, rows=7)).tolist() == chunked.predict(NEW).tolist()
+        assert len(chunked.support_vectors_) <= 40
+        mercer.save(chunked, tmp_path / "model")
+        np.testing.assert_allclose(mercer.load(tmp_path / "model").decision_function(NEW), f)
+        again = clone(chunked).fit(X[:100], y[:100])  # as an array, which is stored
+        assert hasattr(again, "support_")
+
+
+def test_machines_for_numbers():
+    model = SVR(KERNEL, C=0.5, epsilon=0.2, plan=STORED, tol=1e-3)
+    exact = clone(model).set_params(solver="coordinate", tol=1e-8).fit(X, R, W)
+    chunked = clone(model).fit(ArrayChunks(X, R, W, rows=130))
+    found, known = chunked.reports_[0], exact.reports_[0]
+    assert known.dual * (1 - 1e-9) <= found.primal <= known.primal * (1 + 1e-3)
+    np.testing.assert_allclose(chunked.predict(NEW), exact.predict(NEW), atol=0.1)
+    np.testing.assert_allclose(chunked.predict(ArrayChunks(NEW, rows=7)), chunked.predict(NEW))
+    streamed = clone(model).set_params(plan=STREAMED).fit(X, R, W)
+    np.testing.assert_allclose(streamed.predict(NEW), chunked.predict(NEW), atol=1e-6)
+
+
+def test_the_width_of_a_kernel_by_its_name_is_that_of_all_samples():
+    scaled = 3 * X + 5
+    chunked = SVC("rbf", plan=STORED, tol=0.1).fit(ArrayChunks(scaled, TWO, rows=130))
+    known = SVC("rbf", plan=STORED, tol=0.1).fit(scaled, TWO)
+    assert chunked.kernel_.kernel.lengthscale == pytest.approx(known.kernel_.kernel.lengthscale)
+
+
+def test_machines_stop_early_and_say_where_they_are():
+    seen = []
+    model = SVC(
+        KERNEL, plan=STORED, callback=lambda step: seen.append(step.n_iter) or len(seen) > 2
+    )
+    model.fit(ArrayChunks(X, TWO))
+    assert len(seen) == 3
+    model = SVC(Gaussian(0.2), C=1e3, plan=STORED, tol=1e-6, validation=(X[600:], TWO[600:]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model.fit(ArrayChunks(X[:600], TWO[:600])).score(X[600:], TWO[600:]) > 0.5
+    with pytest.raises(ValueError, match="labels that y has not"):
+        model.set_params(validation=(X[:1], ["z"])).fit(ArrayChunks(X, TWO))
 
 
 def test_random_features_keep_few_samples_too():
@@ -154,7 +265,6 @@ def test_early_stopping_keeps_the_best():
     "model",
     [
         LSSVR(kernel=KERNEL),
-        SVR(kernel=KERNEL),
         GaussianProcessRegressor(kernel=KERNEL, optimizer=None),
         KernelPCA(n_components=1, kernel=KERNEL),
     ],
@@ -191,13 +301,26 @@ def test_refusals_name_the_remedy():
         KernelRidge(kernel=KERNEL, plan=STORED).fit(chunks, R)
     with pytest.raises(ValueError, match="Plan\\(rank=1000\\)"):
         KernelRidge(kernel=KERNEL).fit(chunks)
-    for model in (KernelPCA(kernel=KERNEL), SVC(KERNEL), GaussianProcessRegressor(KERNEL)):
+    for model in (NuSVC(kernel=KERNEL), NuSVR(kernel=KERNEL), GaussianProcessRegressor(KERNEL)):
         with pytest.raises(ValueError, match="does not take samples in chunks"):
             model.fit(chunks)
     with pytest.raises(ValueError, match="never stored; use one of"):
         KernelRidge(kernel=KERNEL, solver="cholesky", plan=STREAMED).fit(X, R)
     with pytest.raises(ValueError, match="never stored; use 'auto'"):
         machine("hinge", solver="dual", plan=STREAMED).fit(X, TWO)
+    labels = ArrayChunks(X, TWO)
+    for options, match in (
+        ({"C": np.inf}, "C=inf is not for"),
+        ({"probability": True}, "probability is not for"),
+        ({"solver": "snacks"}, "stores features"),
+        ({"class_weight": {"yes": 0}}, "have weight 0"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            SVC(KERNEL, plan=STORED).set_params(**options).fit(labels)
+    with pytest.raises(ValueError, match="one target"):
+        SVR(KERNEL, plan=STORED).fit(ArrayChunks(X, np.column_stack([R, R])))
+    with pytest.raises(ValueError, match="have to be None"):
+        SVC(KERNEL, plan=STORED).fit(labels, TWO)
     with pytest.raises(ValueError, match="one for counts"):
         machine("poisson", plan=STORED).fit(chunks)
     with pytest.raises(ValueError, match="greater than one"):

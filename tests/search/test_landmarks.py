@@ -8,12 +8,13 @@ from mercer.search.landmarks import LandmarkObjective, movable
 @pytest.mark.parametrize("kernel", [2.0 * Gaussian(np.array([0.8, 1.5])) + 0.3 * Linear(),
                                     1.5 * Matern(1.3, nu=2.5)])  # fmt: skip
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_slopes_are_those_of_differences(rng, kernel, outputs):
+@pytest.mark.parametrize("approximation", ["variational", "fitc"])
+def test_slopes_are_those_of_differences(rng, kernel, outputs, approximation):
     X = rng.standard_normal((120, 2))
     Y = np.column_stack([np.sin(2 * X[:, 0]), X[:, 1]])
     objective = LandmarkObjective(
         kernel, X, X[:7] + 0.05, Y, 0.05, rng.uniform(0.5, 2, (120, outputs)), (), (1e-6, 1e6), 1.0,
-        moves=True, plan=Plan(),
+        moves=True, plan=Plan(), approximation=approximation,
     )  # fmt: skip
     x = np.clip(objective.start, *(objective.bounds.T + [[1e-3], [-1e-3]]))
     slope, h = objective(x)[1], 1e-5

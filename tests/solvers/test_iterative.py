@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mercer import Gaussian, Plan
+from mercer import Gaussian, GaussianProcessRegressor, Plan
 from mercer.exceptions import MemoryPlanError
 from mercer.gram.stored import TiledGram
 from mercer.solvers.iterative import IterativeFactor, rank_for
@@ -62,3 +62,24 @@ def test_memory_bounds_the_rank():
     assert rank_for(10_000, 8e6) < 30
     with pytest.raises(MemoryPlanError, match="a process of 10000 samples"):
         rank_for(10_000, Plan(memory="1 MB").limit)
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1.0])
+@pytest.mark.parametrize("tol", [0.2, 0.01])
+def test_standard_deviations_are_as_exact_as_was_asked_for(noise, tol):
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(0, 3, (600, 2)), rng.uniform(-0.5, 3.5, (40, 2))
+    kernel = Gaussian(0.5)
+    A, B = kernel(X) + noise * np.eye(600), kernel(X, new)
+    exact = np.sqrt(1 - np.einsum("ij,ij->j", B, np.linalg.solve(A, B)))
+    factor = IterativeFactor(kernel.gram(X, Plan(storage="tiled")), np.full(600, noise))
+    found = np.sqrt(1 - factor.refined(B, np.ones(40), tol))
+    assert np.all(found >= exact * (1 - 1e-6))
+    assert np.all(found <= exact * (1 + tol))
+    model = GaussianProcessRegressor(
+        kernel, alpha=noise, optimizer=None, normalize_y=False, plan=Plan(storage="tiled")
+    ).fit(X, np.sin(X[:, 0]))
+    std = model.predict(new, return_std=True, std_tol=tol)[1]
+    assert np.all((std >= exact * (1 - 1e-6)) & (std <= exact * (1 + tol)))
+    with pytest.raises(ValueError, match="std_tol must be > 0"):
+        model.predict(new, return_std=True, std_tol=0.0)

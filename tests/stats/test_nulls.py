@@ -305,3 +305,13 @@ def test_limits_of_narrow_kernels_give_way_to_permutations(rng, null):
     wide = two_sample_test(x, y, Gaussian("median"), **options)
     assert not wide.notes
     assert wide.distribution is not None
+
+
+def test_very_many_small_weights_against_few_large_ones():
+    # spectra without their diagonals: the path of the integral must not follow the many
+    few, many = np.full(100, 1e-2), np.full(5000, -3e-4)
+    limit = ChiSquareMixture(np.concatenate([few, many]), 0.5)
+    normal = ChiSquareMixture(few, 0.5 + many.sum(), 2 * float(np.sum(many**2)))  # many are normal
+    points = limit.mean + np.sqrt(limit.variance) * np.linspace(-3, 4, 15)
+    np.testing.assert_allclose(limit.sf(points), normal.sf(points), rtol=2e-2)
+    assert np.all(np.diff(limit.sf(points)) < 0)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import length
+from ..data import Zipped, length
 from ..engine.limits import within
 from .base import Change, Chunk, Chunks, Picked, Sums, joined, no_samples
 
@@ -203,6 +203,27 @@ def from_dask(source: Any, y: Any = None, weight: Any = None, client: Any = None
     return DaskChunks(whole, found.client, lengths, held)
 
 
+def beside_each_other(sources: list[DaskChunks]) -> DaskChunks:
+    """The samples of several collections, partition by partition, each as one of :class:`Zipped`.
+
+    Raises
+    ------
+    ValueError
+        Where partitions are not of the same sizes: rows would have to move between workers.
+    """
+    first = sources[0]
+    for other in sources[1:]:
+        if list(other.lengths) != list(first.lengths):
+            raise ValueError(
+                "collections that are observed together need partitions of the same sizes; "
+                "rechunk or repartition one of them."
+            )
+    each = zip(*(source._parts for source in sources), strict=True)
+    parts = [_lazily(zipped, *chunks) for chunks in each]
+    held = tuple(source.held for source in sources)
+    return DaskChunks(parts, first.client, list(first.lengths), held)
+
+
 def as_client(client: Any) -> Any:
     """A client of what was given: itself, a cluster, an address; or the one that is there."""
     if client is None:
@@ -286,6 +307,11 @@ def added(sums: list[Sums]) -> Sums:
 def length_of(chunk: Chunk) -> int:
     """The number of samples in a partition."""
     return len(chunk)
+
+
+def zipped(*chunks: Chunk) -> Chunk:
+    """Partitions of several collections, as one of their rows side by side."""
+    return Chunk(Zipped(*(chunk.X for chunk in chunks)))
 
 
 def itself(chunk: Chunk) -> Chunk:

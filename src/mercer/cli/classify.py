@@ -95,7 +95,9 @@ def _judge(
         scores = model.mean_ + model.linear_.predict(model._new(new))
         rivals["linear"] = _plain_probabilities(scores)
     if baseline:
-        rivals["boosted trees"] = boosted(model, X[inside], y[inside], classes=True).predict_proba(new)
+        rivals["boosted trees"] = boosted(model, X[inside], y[inside], classes=True).predict_proba(
+            new
+        )
     rivals["kernels"] = model.predict_proba(new)
     found = {name: class_scores(truth, P, classes) for name, P in rivals.items()}
     predicted = classes[np.argmax(rivals["kernels"], axis=1)].astype(str)

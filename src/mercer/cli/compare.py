@@ -28,7 +28,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_table(parser)
     for action in parser._actions:
         if action.dest == "target":
-            action.type, action.metavar, action.help = names, "A,B", "one or more columns to predict"
+            action.type, action.metavar, action.help = (
+                names,
+                "A,B",
+                "one or more columns to predict",
+            )
         elif action.dest == "kernel":
             action.nargs, action.help = "+", "kernels to compare with those that are chosen"
     parser.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help="held out")

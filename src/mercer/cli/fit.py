@@ -42,7 +42,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help='landmarks of a kernel that is given, or "all" rows (default: 1000 beyond 10000 rows)',
     )
     add("--no-baseline", action="store_true", help="leave out boosted trees as a comparison")
-    add("--out", metavar="FILE", help="where to save the model (default: the table's name, .mercer)")
+    add(
+        "--out", metavar="FILE", help="where to save the model (default: the table's name, .mercer)"
+    )
     add("--json", action="store_true", help="print the outcome as JSON")
     add("--quiet", action="store_true", help="print nothing but errors")
 
@@ -63,7 +65,9 @@ def add_table(parser: ArgumentParser) -> None:
     add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
     add("--dates", type=names, default=[], metavar="A,B", help="columns to read as dates")
     add(
-        "--kernel", metavar="EXPR", help="a kernel, instead of choosing some: \"Linear().on('age')\""
+        "--kernel",
+        metavar="EXPR",
+        help="a kernel, instead of choosing some: \"Linear().on('age')\"",
     )
     add(
         "--missing",
@@ -229,7 +233,9 @@ def _judge(
         rivals["boosted trees"] = trees.predict(new)
     rivals["kernels"] = found["prediction"].to_numpy()
     scores = {name: number_scores(y[test], f) for name, f in rivals.items()}
-    return scores, pandas().concat([pandas().Series(y[test], new.index, name="target"), found], axis=1)
+    return scores, pandas().concat(
+        [pandas().Series(y[test], new.index, name="target"), found], axis=1
+    )
 
 
 def number_scores(y: np.ndarray, f: np.ndarray) -> tuple[float, float, float]:

@@ -40,7 +40,9 @@ def classification_summary(fit: Classification) -> str:
     trained = fit.trained
     labels = ", ".join(map(str, trained.classes_[:_MOST_NAMES]))
     labels += ", ..." * (len(trained.classes_) > _MOST_NAMES)
-    once = [f"labels that occur once are left out: {', '.join(fit.left_out)}"] if fit.left_out else []
+    once = (
+        [f"labels that occur once are left out: {', '.join(fit.left_out)}"] if fit.left_out else []
+    )
     parts = [
         entry(
             "data",
@@ -69,9 +71,7 @@ def outcome(fit: Fit | Classification, task: str) -> dict[str, Any]:
         "columns": [{"name": c.name, "role": c.role, "note": c.why} for c in fit.columns],
         "kernels": trained.kernel_words(),
         "relevance": trained.relevance_,
-        "scores": {
-            name: dict(zip(fit.measures, s, strict=True)) for name, s in fit.scores.items()
-        },
+        "scores": {name: dict(zip(fit.measures, s, strict=True)) for name, s in fit.scores.items()},
     }
     if isinstance(fit, Classification):
         told |= {"classes": trained.classes_, "confusion": fit.confusion}

@@ -138,7 +138,12 @@ def _check_counts(model: Any) -> None:
     ):
         raise Unreadable("holds a model with more samples than it was fitted to.")
     support = getattr(model, "n_support_", None)
-    if support is not None:
+    if hasattr(model, "_passes"):  # functions of a few samples, which are no support vectors
+        k = len(getattr(model, "classes_", (0, 1)))
+        pairs = len(model.dual_coef_) == len(model.intercept_) == k * (k - 1) // 2
+        if not pairs or model.dual_coef_.shape[1] != length(model.support_vectors_):
+            raise Unreadable("holds a machine whose functions do not fit its samples.")
+    elif support is not None:
         total = len(model.support_)
         if model.kernel == "precomputed":  # support_ are columns of K
             known = bool(np.all((model.support_ >= 0) & (model.support_ < model.n_features_in_)))

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import MultiOutputMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -31,16 +30,17 @@ from .common import (
 )
 from .gp_conditioned import NO_NOISE, ConditionedProcess
 from .gp_evidence import likelihood, near
-from .gp_given import for_landmarks, given_landmarks, given_noise, in_units_of_y, present
-from .gp_learning import Learning
-from .gp_parts import ProcessPart, draw, summands
-from .gp_posterior import (
-    NewSamples,
-    exact,
-    is_approximate,
-    search_rows,
-    with_room,
+from .gp_given import (
+    check_choices,
+    for_landmarks,
+    given_landmarks,
+    given_noise,
+    in_units_of_y,
+    present,
 )
+from .gp_learning import Learning
+from .gp_parts import ProcessPart, summands
+from .gp_posterior import NewSamples, exact, is_approximate, search_rows, with_room
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
 
@@ -94,6 +94,9 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         Cholesky picks, move along with them, within the range of the samples, where a kernel on
         vectors has derivatives; ``fixed=("landmarks",)`` keeps them. The model keeps the landmarks
         and forgets the samples.
+    approximation : {"variational", "fitc"}
+        What landmarks do not see is charged for, in the bound; or it is noise of each sample
+        (:mod:`mercer.solvers.fitc`), and what is said of the evidence is not a bound.
     random_state : int, RandomState or None
         Draws restarts, the samples on which a search with many begins, and what estimates need.
     plan : Plan, optional
@@ -114,8 +117,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         The variance of the noise: as given for each sample, or one for each of several normalised
         outputs if it was learned.
     log_marginal_likelihood_value_ : float
-        The logarithm of the likelihood of the (normalised) y; with landmarks a lower bound, without
-        a stored K an estimate.
+        The logarithm of the likelihood of the (normalised) y; with landmarks a lower bound (or that
+        of FITC), without a stored K an estimate.
     dual_coef_ : ndarray
         The coefficients c.
     X_train_, y_train_ : data
@@ -155,6 +158,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
     n_restarts_optimizer: int = 0
     normalize_y: bool = True
     landmarks: Any = None
+    approximation: str = "variational"
     random_state: Any = None
     plan: Plan | None = None
 
@@ -184,8 +188,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         sample_weight : array of shape (n,), optional
             The noise of a sample is alpha divided by its weight; those of weight 0 count as absent.
         """
-        if self.optimizer not in ("lbfgs", None):
-            raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
+        check_choices(self)
         X = check_data(self, X, covariance(self.kernel), reset=True)
         y = check_targets(self, X, y, ensure_all_finite="allow-nan")
         if np.isnan(y).any():
@@ -228,6 +231,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         return_std: bool = False,
         return_cov: bool = False,
         include_noise: bool = False,
+        std_tol: float | None = None,
     ) -> Any:
         """The posterior mean of f, and its standard deviation or covariance.
 
@@ -243,6 +247,9 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
             Also return the standard deviation, or the covariance matrix, of f.
         include_noise : bool
             Add the noise: the uncertainty of y, not of f (not for noise that differs by sample).
+        std_tol : float, optional
+            Where K is not stored, standard deviations are upper bounds, from a part of the data.
+            With this, they exceed the exact ones by such a part at most: 0.01 for 1 %.
 
         Returns
         -------
@@ -265,37 +272,12 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         X = for_landmarks(self.kernel_, X) if "landmarks_" in vars(self) else X
         kernel = exact(self.kernel_, self.kernel)
         lost = is_approximate(self.kernel_, self.kernel)
-        new = NewSamples(self.gram_.cross(X), kernel, kernel.prepare(X), lost=lost)
+        if std_tol is not None:
+            check_number("std_tol", std_tol, "> 0", lambda tol: tol > 0)
+        new = NewSamples(self.gram_.cross(X), kernel, kernel.prepare(X), True, lost, std_tol)
         mean, spread = self._posterior(new, return_std, return_cov, noise)
         mean += self._y_mean
         return mean if spread is None else (mean, spread)
-
-    def predict_interval(self, X: Data, level: float = 0.95) -> np.ndarray:
-        """Intervals that hold an observation y at each x with this probability.
-
-        The ends are mean ± z std, and std that of y: it includes the noise.
-
-        Parameters
-        ----------
-        X : data
-            New samples.
-        level : float
-            The probability, between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (m, 2) or (m, 2, t)
-            Lower and upper ends.
-        """
-        check_number("level", level, "between 0 and 1", lambda p: 0 < p < 1)
-        mean, std = self.predict(X, return_std=True, include_noise=True)
-        half = ndtri((1 + level) / 2) * std
-        return np.stack([mean - half, mean + half], axis=1)
-
-    def sample_y(self, X: Data, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draws of f at X from the posterior: shape (m, n_samples) or (m, t, n_samples)."""
-        mean, cov = self.predict(X, return_cov=True)
-        return draw(mean, cov, n_samples, random_state)
 
     def parts(self) -> list[ProcessPart]:
         """The posterior of each summand of the kernel, in the order in which they are written.
@@ -371,7 +353,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         rng = check_random_state(self.random_state)
         task = Learning(
             kernel, X, Y, alpha, scale, fixed, unit, _LEAST_NOISE * spread / unit,
-            self.n_restarts_optimizer, rng, self.plan,
+            self.n_restarts_optimizer, rng, self.plan, self.approximation,
         )  # fmt: skip
         products = self.landmarks is None and by_products(
             kernel.gram(X, with_room(self.plan, searched=True))

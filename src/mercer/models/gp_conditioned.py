@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
@@ -17,6 +19,8 @@ from ..solvers.base import Solution
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.variational import LandmarkFactor
 from ..solvers.weight_space import Factor, by_products, factors_of
+from .common import check_number
+from .gp_parts import draw
 from .gp_posterior import NewSamples, make_gram, with_room
 
 NO_NOISE = np.zeros(1)
@@ -30,6 +34,7 @@ class ConditionedProcess:
     """
 
     optimizer: str | None
+    approximation: str
     plan: Plan | None
     kernel_: Kernel
     X_train_: Data
@@ -41,6 +46,8 @@ class ConditionedProcess:
     _roots: np.ndarray
     _noise: np.ndarray
     _y_scale: np.ndarray
+
+    predict: Callable[..., Any]
 
     def _condition(self, noise: np.ndarray) -> None:
         """The posterior given all samples."""
@@ -62,7 +69,8 @@ class ConditionedProcess:
         """The posterior of the process at landmarks; samples are not needed any more."""
         X, kernel = self.X_train_, self.kernel_
         prepared = kernel.prepare(X), kernel.prepare(points)
-        parts = bounds(kernel, *prepared, self._targets(), noise, self.plan or Plan())
+        plan = self.plan or Plan()
+        parts = bounds(kernel, *prepared, self._targets(), noise, plan, self.approximation)
         coef = np.hstack([part.coef for part in parts])
         self.dual_coef_ = coef.reshape(len(coef), *self.y_train_.shape[1:])
         self._roots = np.stack([part.factor.root for part in parts])
@@ -85,6 +93,33 @@ class ConditionedProcess:
             return mean, (spread[:, 0] if mean.ndim == 1 else spread) * self._y_scale
         spread[np.arange(len(mean)), np.arange(len(mean))] += noise
         return mean, (spread[:, :, 0] if mean.ndim == 1 else spread) * self._y_scale**2
+
+    def predict_interval(self, X: Data, level: float = 0.95) -> np.ndarray:
+        """Intervals that hold an observation y at each x with this probability.
+
+        The ends are mean ± z std, and std that of y: it includes the noise.
+
+        Parameters
+        ----------
+        X : data
+            New samples.
+        level : float
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (m, 2) or (m, 2, t)
+            Lower and upper ends.
+        """
+        check_number("level", level, "between 0 and 1", lambda p: 0 < p < 1)
+        mean, std = self.predict(X, return_std=True, include_noise=True)
+        half = ndtri((1 + level) / 2) * std
+        return np.stack([mean - half, mean + half], axis=1)
+
+    def sample_y(self, X: Data, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draws of f at X from the posterior: shape (m, n_samples) or (m, t, n_samples)."""
+        mean, cov = self.predict(X, return_cov=True)
+        return draw(mean, cov, n_samples, random_state)
 
     def _need_samples(self, what: str) -> None:
         if "landmarks_" in vars(self):

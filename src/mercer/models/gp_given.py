@@ -10,6 +10,7 @@ import numpy as np
 from ..data import Data, as_vectors, in_double, is_frame
 from ..kernels.base import Kernel
 from ..search.descent import is_matrix, rows_of
+from ..search.landmarks import APPROXIMATIONS
 from .common import check_data, check_weights, covariance
 
 
@@ -30,6 +31,15 @@ class Present(NamedTuple):
     y: np.ndarray
     alpha: np.ndarray | None
     weights: np.ndarray
+
+
+def check_choices(model: Any) -> None:
+    """Refuse names that are none."""
+    if model.optimizer not in ("lbfgs", None):
+        raise ValueError(f'optimizer must be "lbfgs" or None, got {model.optimizer!r}.')
+    if model.approximation not in APPROXIMATIONS:
+        known = tuple(APPROXIMATIONS)
+        raise ValueError(f"approximation must be one of {known}, got {model.approximation!r}.")
 
 
 def present(model: Any, X: Data, y: np.ndarray, sample_weight: Any) -> Present:

@@ -54,6 +54,7 @@ class Learning:
     n_restarts: int
     rng: np.random.RandomState
     plan: Plan | None
+    approximation: str = "variational"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,6 +128,7 @@ class Learning:
         objective = LandmarkObjective(
             begin.kernel, self.X, Z, self.Y, begin.alpha, self.scale, self.names,
             self.limits, self.unit, moves=moves, plan=self.plan or Plan(),
+            approximation=self.approximation,
         )  # fmt: skip
         if not len(objective.start):
             return replace(begin, value=objective(objective.start)[0]), Z

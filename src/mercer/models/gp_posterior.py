@@ -39,6 +39,8 @@ class NewSamples:
         variance that it has by the kernel (Quiñonero-Candela & Rasmussen, *A unifying view of
         sparse approximate Gaussian process regression*, 2005: the deterministic training
         conditional).
+    std_tol : float, optional
+        By how much of itself a standard deviation may be too large, where K is not stored.
     """
 
     cross: Gram
@@ -46,6 +48,7 @@ class NewSamples:
     X: Data
     own: bool = True
     lost: bool = False
+    std_tol: float | None = None
 
     def posterior(
         self, coef: np.ndarray, factors: list[Factor], std: bool, cov: bool
@@ -88,6 +91,8 @@ class NewSamples:
             phi = self.cross.features[rows]
             left = _squares(factor.root(phi).T)
             return left + np.maximum(prior[rows] - _squares(phi), 0.0) if self.lost else left
+        if self.std_tol is not None and hasattr(factor, "refined"):
+            return prior[rows] - factor.refined(block.T, prior[rows], self.std_tol)
         return prior[rows] - factor.explained(block.T)
 
     def covariances(self, prior: np.ndarray, factor: Factor, block: Any) -> np.ndarray:

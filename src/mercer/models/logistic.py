@@ -18,6 +18,8 @@ from .machine import RepresenterMachine
 from .recursive_logistic import RecursiveLogistic
 from .streamed import Watched
 
+SOLVERS = ("auto", "newton", "coordinate")
+
 
 @dataclass(eq=False, repr=False)
 class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, RepresenterMachine):
@@ -40,14 +42,19 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
         Are there constants b, which are not penalised?
     class_weight : dict, "balanced" or None
         Factors of the weights per class.
+    solver : {"auto", "newton", "coordinate"}
+        ``"coordinate"`` is dual coordinate descent, for two classes and K that is a product of
+        features: a linear kernel, words and other sparse features, or ``plan=Plan(features=...)``.
     tol : float
-        Largest violation of the optimality conditions, as a part of the largest slope of the loss.
+        Largest violation of the optimality conditions, as a part of the largest slope of the loss;
+        for ``"coordinate"`` the largest duality gap, as a part of the objective.
     max_iter : int, optional
-        Most Newton steps, by default 100.
+        Most Newton steps, by default 100, or steps of one variable of ``"coordinate"``.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
-        What goes on beside the solver where features are streamed, as in :class:`KernelRidge`.
+        What goes on beside the solver where features are streamed, or with
+        ``solver="coordinate"``, as in :class:`KernelRidge`.
 
     Attributes
     ----------
@@ -82,7 +89,8 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
 
     References
     ----------
-    Zhu & Hastie, *Kernel logistic regression and the import vector machine*, 2005.
+    Zhu & Hastie, *Kernel logistic regression and the import vector machine*, 2005; Yu, Huang & Lin,
+    *Dual coordinate descent methods for logistic regression and maximum entropy models*, 2011.
     """
 
     alpha: float = 1.0
@@ -90,6 +98,7 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     kernel: Any = "rbf"
     fit_intercept: bool = True
     class_weight: Any = None
+    solver: str = "auto"
     tol: float = 1e-6
     max_iter: int | None = None
     plan: Plan | None = None
@@ -102,11 +111,17 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
 
         X may be :class:`~mercer.chunks.Chunks`, which bring labels and weights with them.
         """
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
         X = self._chunks(X, y, sample_weight)
         X, self._targets, self._weights = self._check_labels(X, y, sample_weight)
         loss, targets = self._likelihood()
-        self._make_gram(X, loss)
-        self._keep(self._solve_all([loss], [targets], self._weights))
+        if self.solver == "coordinate" and len(self.classes_) > 2:
+            raise ValueError(
+                f'solver="coordinate" is for two classes, got {len(self.classes_)}; use "auto".'
+            )
+        self._make_gram(X, loss, self.solver)
+        self._keep(self._solve_all([loss], [targets], self._weights, self.solver))
         return self
 
     def decision_function(self, X: Data) -> np.ndarray:

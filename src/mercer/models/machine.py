@@ -32,7 +32,15 @@ from .common import (
     check_weights,
 )
 from .kept import KEPT, KeepsSamples
-from .streamed import Watched, as_chunks, coded, head, machine_by_passes, surveyed
+from .streamed import (
+    Watched,
+    as_chunks,
+    beside_coordinates,
+    coded,
+    head,
+    machine_by_passes,
+    surveyed,
+)
 
 
 class RepresenterMachine(KeepsSamples, KernelEstimator):
@@ -112,11 +120,16 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         return gram
 
     def _solve(
-        self, loss: Loss, y: np.ndarray, weights: np.ndarray | None, solver: str = "auto"
+        self,
+        loss: Loss,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        solver: str = "auto",
+        beside: dict[str, Any] | None = None,
     ) -> MachineSolution:
         solution = solve_representer(
             self.gram_, y, loss, float(self.alpha), weights, intercept=self.fit_intercept,
-            solver=solver, tol=self.tol, max_iter=self.max_iter,
+            solver=solver, tol=self.tol, max_iter=self.max_iter, **(beside or {}),
         )  # fmt: skip
         solution.warn()
         return solution
@@ -127,7 +140,10 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         """One problem for each column of targets; together, where features are streamed."""
         if not self.gram_.streamed:
             pairs = zip(losses * (len(columns) // len(losses)), columns, strict=True)
-            return [self._solve(loss, y, weights, solver) for loss, y in pairs]
+            beside = None
+            if solver in ON_FEATURES:
+                beside = beside_coordinates(self, losses[0], len(columns))
+            return [self._solve(loss, y, weights, solver, beside) for loss, y in pairs]
         if solver not in ("auto", "newton"):
             raise ValueError(
                 f"solver={solver!r} cannot do with features that are never stored; use 'auto', or "
@@ -269,9 +285,9 @@ class KernelMachine(Watched, LossMachine):
     fit_intercept : bool
         Is there a constant b, which is not penalised?
     solver : {"auto", "newton", "dual", "admm", "coordinate"}
-        ``"newton"`` needs a smooth loss, ``"dual"`` and ``"coordinate"`` one of straight and
-        parabolic pieces, the latter K as a product of features, too; ``"admm"`` takes any and is
-        slow.
+        ``"newton"`` needs a smooth loss, ``"dual"`` one of straight and parabolic pieces.
+        ``"coordinate"`` takes such a loss or the logistic one, and K as a product of features;
+        ``"admm"`` takes any loss and is slow.
     tol : float
         Largest violation of the optimality conditions, as a part of the largest slope of the loss;
         for ``"coordinate"`` the largest duality gap, as a part of the objective.
@@ -287,7 +303,7 @@ class KernelMachine(Watched, LossMachine):
     verbose, callback, checkpoint, validation
         Progress, a function of each :class:`~mercer.solvers.watch.Step`, a file that keeps the
         state, and samples (X, y) held out for early stopping, as in :class:`KernelRidge`: where
-        features are streamed.
+        features are streamed, and with ``solver="coordinate"``.
 
     Attributes
     ----------

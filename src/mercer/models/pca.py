@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..chunks.base import Chunk, Chunks
 from ..data import Data, length, take
 from ..gram.plan import Plan
+from ..gram.scatter import scatter_of
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.approximate.rules import Approximated
 from ..kernels.base import Kernel
@@ -20,9 +22,10 @@ from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
 from .common import SEEN, all_or_nothing, check_data, check_weights
 from .kept import few_gram
-from .pca_parts import Components, Selection, Stream, from_spectrum, in_single
+from .pca_parts import Components, Place, Selection, Stream, from_spectrum, in_single
 from .pca_subspace import PrincipalSubspace, in_precision_of
 from .ridge import _seed
+from .streamed import as_chunks, head
 
 _LANDMARKS = 500
 SOLVERS = ("auto", "dense", "arpack", "randomized", "krylov", "nystrom")
@@ -91,7 +94,7 @@ class KernelPCA(PrincipalSubspace):
         The eigenvalues lambda_j of the centred Gram matrix.
     eigenvectors_ : ndarray of shape (n_samples, n_components)
         Its unit eigenvectors u_j (with weights, of D^1/2 HKH D^1/2); not after ``partial_fit``, nor
-        through fewer landmarks than samples (``transform(X) / sqrt(eigenvalues_)``).
+        through fewer landmarks than samples (``transform(X) / sqrt(eigenvalues_)``), nor of chunks.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         lambda_j / n, and its share of the variance of all components.
     components_ : RKHSFunction
@@ -170,14 +173,27 @@ class KernelPCA(PrincipalSubspace):
     # ---- fitting -------------------------------------------------------------------------
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of samples X, with weights; y is ignored."""
-        self._fit(X, sample_weight)
+        """Find the components of samples X, with weights; y is ignored.
+
+        X may be :class:`~mercer.chunks.Chunks`, which bring their weights with them, or a memory
+        map where the plan has a rank: mean and scatter of landmark features are then summed up in
+        one pass, and nothing else is kept.
+        """
+        chunks = as_chunks(X, None, sample_weight, self.plan, targets=False)
+        if chunks is None:
+            self._fit(X, sample_weight)
+        else:
+            self._fit_chunks(chunks)
         return self
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Find the components, and return the coordinates of X, shape (n, n_components)."""
-        return in_precision_of(X, self._fit(X, sample_weight))
+        chunks = as_chunks(X, None, sample_weight, self.plan, targets=False)
+        if chunks is None:
+            return in_precision_of(X, self._fit(X, sample_weight))
+        self._fit_chunks(chunks)
+        return self.transform(chunks)
 
     @available_if(lambda self: not self.fit_inverse_transform)
     @all_or_nothing
@@ -208,8 +224,8 @@ class KernelPCA(PrincipalSubspace):
         seen = seen.take_in(self.kernel_, P, weights)
         self.n_samples_seen_ += length(X)
         self._stream = tuple(seen)
-        n, nobody = self.n_samples_seen_, phi[:0]
-        self._keep(seen.components(self.kernel_, n, nobody, None, self._selection(phi.dtype)))
+        n, nobody, place = self.n_samples_seen_, phi[:0], Place.of_landmarks(self.kernel_)
+        self._keep(seen.components(place, n, nobody, None, self._selection(phi.dtype)))
         return self
 
     def _fit(self, X: Data, sample_weight: Any) -> np.ndarray:
@@ -236,6 +252,29 @@ class KernelPCA(PrincipalSubspace):
         if landmarks:
             self._keep_landmarks()
         return found.scores
+
+    def _fit_chunks(self, chunks: Chunks) -> None:
+        """From sums over one pass."""
+        self._check_parameters()
+        if self.fit_inverse_transform:
+            raise ValueError(
+                "fit_inverse_transform needs the coordinates of all samples, which are not kept of "
+                "chunks; inverse_transform works without it."
+            )
+        some = head(chunks)
+        check_data(self, some, self.kernel, reset=True, keep=False)
+        self._forget()
+        gram: Any = self._landmark_plan().gram(self._make_kernel(some), chunks)
+        seen, span = Stream(*scatter_of(gram)), gram.span()
+        self.kernel_, self.n_samples_seen_ = gram.kernel, len(gram)
+        self.X_fit_ = span.points(None)
+        self.gram_ = few_gram(self.kernel_, self.X_fit_, self._plan())
+        phi = gram.features_of(Chunk(self.X_fit_)).astype(np.float64)
+        place, select = Place(phi, span.combine), self._selection(np.float64)
+        found = seen.components(place, len(gram), phi[:0], None, select)
+        stats = {"method": "passes", "rank": gram.rank, "lost": seen.lost}
+        self.solution_ = Spectrum(found.affine.axes, stats=stats, values=found.values)
+        self._keep(found)
 
     def _keep_landmarks(self) -> None:
         """Nothing else is needed of the samples, if they are more."""
@@ -272,7 +311,8 @@ class KernelPCA(PrincipalSubspace):
     def _from_landmarks(self, weights: np.ndarray | None) -> Components:
         phi, n = self.kernel_.features(self.gram_.X), self.n_samples_seen_
         seen = Stream.empty(phi.shape[1]).take_in(self.kernel_, self.gram_.X, weights)
-        found = seen.components(self.kernel_, n, phi, weights, self._selection(phi.dtype))
+        place = Place.of_landmarks(self.kernel_)
+        found = seen.components(place, n, phi, weights, self._selection(phi.dtype))
         stats = {"method": "nystrom", "rank": phi.shape[1], "lost": seen.lost}
         self.solution_ = Spectrum(found.vectors, stats=stats, values=found.values)
         return found

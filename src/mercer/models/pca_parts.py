@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -141,26 +142,41 @@ class Stream(NamedTuple):
         return 1 - float(np.trace(self.scatter)) / self.trace if self.trace > 0 else 0.0
 
     def components(
-        self, kernel: Nystrom, n: int, phi: np.ndarray, weights: Any, select: Selection
+        self, place: Place, n: int, phi: np.ndarray, weights: Any, select: Selection
     ) -> Components:
-        """With centres at the landmarks; scores and vectors are those of samples with features phi.
+        """With centres at a few points; scores and vectors are those of samples with features phi.
 
-        Signs are such that the largest coordinate of a landmark is positive, so they do not depend
+        Signs are such that the largest coordinate of a centre is positive, so they do not depend
         on which samples these are.
         """
         values, V = select(*Moments(*self[:3]).axes(select.count), n)
-        landmarks: Data = kernel.reference
-        V = V * _signs((kernel.features(kernel.prepare(landmarks)) - self.mean) @ V)
+        V = V * _signs((place.features - self.mean) @ V)
         scores = phi @ V - self.mean @ V
         root = np.ones(len(phi)) if weights is None else np.sqrt(weights)
         affine = Affine(
-            kernel.combine(V).coef,
-            kernel.combine(self.mean).coef,
+            place.combine(V),
+            place.combine(self.mean[:, None])[:, 0],
             self.mean @ V,
             float(self.mean @ self.mean),
         )
         U = root[:, None] * scores * _inverse_roots(values)
         return Components(values, U, scores, affine, self.mass, self.trace)
+
+
+class Place(NamedTuple):
+    """Where functions of few features have their centres.
+
+    The features of these, and the coefficients of functions with given weights of features.
+    """
+
+    features: np.ndarray
+    combine: Callable[[np.ndarray], np.ndarray]
+
+    @classmethod
+    def of_landmarks(cls, kernel: Nystrom) -> Place:
+        """Those of a Nystrom kernel."""
+        phi = kernel.features(kernel.prepare(kernel.reference))
+        return cls(phi, lambda weights: kernel.combine(weights).coef)
 
 
 def _signs(scores: np.ndarray) -> np.ndarray:

@@ -14,14 +14,17 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, indexable
 
+from ..chunks.base import Chunks
 from ..data import Data, take
 from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.resampled import RidgeSystems
-from .common import Regressor, all_or_nothing
+from .common import Regressor, all_or_nothing, check_data
 from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
+from .ridge_cv_chunks import choose_by_passes
+from .streamed import as_chunks, head
 
 _FEW = 2000  # samples up to which an eigendecomposition is cheap, however K is stored
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
@@ -41,6 +44,10 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     gradients solve together: each product with K serves all of them. Leave-one-out then becomes
     generalised cross-validation, with a trace estimated from random signs.
 
+    Of samples in :class:`~mercer.chunks.Chunks`, products of M features are added up for each fold
+    in one pass, from which the errors of all alphas follow; leave-one-out is exact, and takes
+    another pass (:mod:`mercer.solvers.ridge_sums`).
+
     Parameters
     ----------
     alphas : array of float
@@ -59,7 +66,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     scoring : str or callable
         A scikit-learn regression score, a scorer, or a function (model, X, y), larger is better.
         Computed on the held-out predictions (for leave-one-out over all of them at once), which
-        is what ``model.predict`` returns; X is not handed on.
+        is what ``model.predict`` returns; X is not handed on. Of samples in chunks one of
+        ``"neg_mean_squared_error"``, ``"neg_root_mean_squared_error"`` and ``"r2"``.
     gamma, degree, coef0, kernel_params, plan
         As in :class:`KernelRidge`.
     verbose : bool
@@ -136,6 +144,9 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
         if not (isinstance(self.test_size, Real) and 0 <= self.test_size < 1):
             raise ValueError(f"test_size must be >= 0 and < 1, got {self.test_size!r}.")
+        chunks = as_chunks(X, y, sample_weight, self.plan)
+        if chunks is not None:
+            return self._fit_chunks(chunks, alphas, groups)
         X, y, weights = self._check_fit(X, y, sample_weight)
         Y = y[:, None] if y.ndim == 1 else y
         if groups is not None:
@@ -173,6 +184,26 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         self._take_over(final)
         return self
 
+    def _fit_chunks(self, chunks: Chunks, alphas: np.ndarray, groups: Any) -> KernelRidgeCV:
+        """From sums over the samples: M x M numbers for each fold."""
+        if groups is not None:
+            raise ValueError("groups are not for samples in chunks; give cv as a splitter.")
+        check_data(self, head(chunks), self.kernel, reset=True, keep=False)
+
+        def folds_of(n: int) -> np.ndarray:
+            places, own = np.empty((n, 0)), np.full(n, -1)
+            for number, fold in enumerate(_folds(self.cv, places, np.zeros(n), None)):
+                if np.any(own[fold] >= 0):
+                    raise ValueError("cv must have each sample in one fold of samples in chunks.")
+                own[fold] = number
+            if np.any(own < 0):
+                raise ValueError("cv must have each sample in one fold of samples in chunks.")
+            return own
+
+        choose_by_passes(self, chunks, alphas, folds_of)
+        self._take_over(self._chosen().fit(chunks))
+        return self
+
     def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
         """The scores as a map over alpha and the other parameter, or curves if there are more.
 
@@ -198,9 +229,10 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             return self._grid()
         if self.param_grid != "auto":
             raise ValueError(f'param_grid must be a dict or "auto", got {self.param_grid!r}.')
+        some = X.sample(_FEW, 0).X if isinstance(X, Chunks) else X
         scales = [
             (f"kernel__{h.name}", h.value)
-            for h in self._make_gram(X).kernel.hyperparameters()
+            for h in self._as_kernel(some).resolve(some).hyperparameters()
             if h.name.rpartition("__")[2] == "lengthscale"
         ]
         if not scales:

@@ -20,6 +20,7 @@ from ..gram.phi import StreamedPhi
 from ..gram.plan import Plan
 from ..gram.streamed import StreamedGram
 from ..losses.base import Loss
+from ..solvers.dual import HeldOut
 from ..solvers.falkon import Errors, solve_falkon
 from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task
@@ -52,8 +53,13 @@ class Watched:
         return check_data(model, X, model.kernel, reset=False, keep=False), y
 
 
-def as_chunks(X: Any, y: Any, sample_weight: Any, plan: Plan | None) -> Chunks | None:
-    """X if it comes in chunks, as a memory map does where a plan asks for few features."""
+def as_chunks(
+    X: Any, y: Any, sample_weight: Any, plan: Plan | None, targets: bool = True
+) -> Chunks | None:
+    """X if it comes in chunks, as a memory map does where a plan asks for few features.
+
+    ``targets`` says whether a model needs some.
+    """
     if isinstance(X, Chunks):
         if y is not None or sample_weight is not None:
             raise ValueError(
@@ -65,9 +71,9 @@ def as_chunks(X: Any, y: Any, sample_weight: Any, plan: Plan | None) -> Chunks |
         return None
     if not (isinstance(X, np.memmap) and X.ndim == 2):
         return None
-    if y is None:
+    if y is None and targets:
         raise ValueError("y has to be given, with one target for each row of X.")
-    y = np.asarray(y)
+    y = None if y is None else np.asarray(y)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     for name, values in (("y", y), ("sample_weight", weight)):
         if values is not None and values.shape[:1] != X.shape[:1]:
@@ -83,6 +89,7 @@ class Seen(NamedTuple):
     totals: np.ndarray
     targets: int | None
     weighted: bool
+    counts: np.ndarray  # samples of each class
 
 
 @dataclass
@@ -106,13 +113,15 @@ class Survey:
             if y.ndim != 1:
                 raise ValueError(f"labels must have one dimension, got shape {y.shape}.")
             found, codes = np.unique(y, return_inverse=True)
-            return Seen(found, np.bincount(codes, w, len(found)), None, weighted)
+            counts = np.bincount(codes, minlength=len(found))
+            return Seen(found, np.bincount(codes, w, len(found)), None, weighted, counts)
         if y.dtype.kind not in "biuf" or not np.all(np.isfinite(y)):
             raise ValueError("y must hold finite numbers; drop the samples of others.")
         if self.loss is not None:
             self.loss.check_targets(y, w, intercept=False)
         columns = None if y.ndim == 1 else y.shape[1]
-        return Seen(np.empty(0), np.array([w.sum(), np.sum(w @ np.abs(y))]), columns, weighted)
+        nothing, totals = np.empty(0), np.array([w.sum(), np.sum(w @ np.abs(y))])
+        return Seen(nothing, totals, columns, weighted, nothing)
 
 
 def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
@@ -127,12 +136,14 @@ def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
         total = np.sum([part.totals for part in parts], axis=0)
         if not total[0] > 0:
             raise ValueError("sample_weight must be >= 0, and not all zero.")
-        return Seen(np.empty(0), total, parts[0].targets, weighted)
+        return Seen(np.empty(0), total, parts[0].targets, weighted, np.empty(0))
     classes = np.unique(np.concatenate([part.labels for part in parts]))
-    totals = np.zeros(len(classes))
+    totals, counts = np.zeros(len(classes)), np.zeros(len(classes), dtype=int)
     for part in parts:
-        totals[np.searchsorted(classes, part.labels)] += part.totals
-    return Seen(classes, totals, None, weighted)
+        at = np.searchsorted(classes, part.labels)
+        totals[at] += part.totals
+        counts[at] += part.counts
+    return Seen(classes, totals, None, weighted, counts)
 
 
 @dataclass
@@ -229,16 +240,38 @@ def machine_by_passes(
     return solution.warn()
 
 
+def beside_coordinates(model: Any, loss: Loss, problems: int) -> dict[str, Any]:
+    """What goes on beside coordinate descent on stored features, with samples held out."""
+    if problems > 1:
+        for name in ("checkpoint", "validation"):
+            if getattr(model, name) is not None:
+                raise ValueError(
+                    f'{name} is for one problem, and solver="coordinate" has one for each class; '
+                    f"leave the solver at 'auto', with a plan that streams features."
+                )
+    held_out = model._checked_validation()
+    if held_out is not None:
+        X, kernel = held_out[0], model.kernel_
+        y = np.asarray(_in_form(model, Task([loss]), *held_out), dtype=np.float64).ravel()
+        phi = kernel.features(kernel.prepare(X))
+        held_out = HeldOut(phi, lambda F: float(loss.value(y, F).sum()))
+    return {"watch": model._watch(), "held_out": held_out}
+
+
 def _in_form(model: Any, task: Task, X: Data, y: Any) -> np.ndarray:
     """Targets held out, as a task takes them."""
     if task.losses[0].targets not in ("sign", "classes"):
         return check_targets(model, X, y)
-    y = check_targets(model, X, y, None)
-    unknown = np.setdiff1d(y, model.classes_)
+    codes = known_codes(model.classes_, check_targets(model, X, y, None))
+    return codes if task.joint else signs(codes, len(model.classes_))
+
+
+def known_codes(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Labels held out as codes of the classes, of which they have to be."""
+    unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(f"validation has labels that y has not: {unknown.tolist()}.")
-    codes = np.searchsorted(model.classes_, y)
-    return codes if task.joint else signs(codes, len(model.classes_))
+    return np.searchsorted(classes, y)
 
 
 def _beside(gram: Any, X: Data, y: np.ndarray, intercept: bool) -> StreamedPhi:

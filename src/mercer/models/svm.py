@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
+from ..chunks.base import Chunks
+from ..data import Data
 from ..gram.rows import RowGram
+from ..losses.classification import Hinge
 from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum, multiplier
 from ..solvers.dual import ON_FEATURES
-from .common import check_number
+from .common import check_number, check_targets
+from .streamed import known_codes
 from .svm_base import fill_up
+from .svm_chunks import PairHinge, PairSigns, StreamedMachine, pair_signs
 from .svm_pairs import Solved, VectorClassifier
 from .svm_report import report_of
 
@@ -18,7 +24,7 @@ _ROUNDING = 1e-15  # of squared distances of two convex hulls, in units of k(x, 
 
 
 @dataclass(eq=False, repr=False)
-class SVC(VectorClassifier):
+class SVC(StreamedMachine, VectorClassifier):
     r"""Support vector classifier.
 
     .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2 + C \sum_i w_i \max(0, 1 - y_i (f(x_i) + b))
@@ -55,6 +61,8 @@ class SVC(VectorClassifier):
         Factors of C per class.
     verbose : bool
         Show progress: rounds of the solver, or pairs of classes.
+    callback, checkpoint, validation
+        As in :class:`KernelRidge`: of solvers on features, and where features are streamed.
     max_iter : int
         Most steps, of two variables or of one; -1 stands for 20 million, or 1000 per sample if that
         is more.
@@ -71,12 +79,16 @@ class SVC(VectorClassifier):
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Rows of K are computed when they are needed,
         and kept as far as ``cache_size`` and ``memory`` allow; with ``storage="dense"`` all of K is
-        stored, and with a ``rank`` it is approximated by features.
+        stored, and with a ``rank`` it is approximated by features. Where these are not stored, as
+        of samples in :class:`~mercer.chunks.Chunks`, all pairs of classes are fitted in common
+        passes (:mod:`mercer.models.svm_chunks`).
 
     Attributes
     ----------
     support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, n_iter_
-        As in scikit-learn.
+        As in scikit-learn. Fitted by passes, ``support_vectors_`` are the samples that features
+        take, ``dual_coef_`` has one row for each pair of classes, and the first and third are left
+        out: ``reports_`` count support vectors.
     gram_ : Gram
         The operator of the support vectors; predictions use ``gram_.cross``, and
         ``gram_.explain()`` says what was done with K in training.
@@ -118,6 +130,23 @@ class SVC(VectorClassifier):
                 f'C=inf is a hard margin, which solver="{self.solver}" cannot keep; use "auto".'
             )
 
+    def _fit_chunks(self, chunks: Chunks) -> Self:
+        self._check_parameters()
+        self._check_solver()
+        for name, refused in (("C=inf", np.isinf(self.C)), ("probability", self.probability)):
+            if refused:
+                raise ValueError(
+                    f"{name} is not for samples in chunks; KernelLogisticRegression has "
+                    f"probabilities of them."
+                )
+        signs, pairs = pair_signs(self, chunks)
+        held_out = self._held_out(self._in_pairs)
+        coef = self._by_passes(chunks.changed(signs), PairHinge(), len(pairs), held_out, pairs)
+        self.dual_coef_ = self._sign * coef.T
+        self.intercept_ = self._sign * np.array([report.intercept for report in self.reports_])
+        self.__dict__.pop("_calibration", None)
+        return self
+
     def _solve_pair(
         self, K: RowGram, y: np.ndarray, weights: np.ndarray, start: np.ndarray
     ) -> Solved:
@@ -125,7 +154,7 @@ class SVC(VectorClassifier):
             return self._hard_margin(K, y)
         C = self.C * weights
         problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
-        solution = self._solve(K, problem)
+        solution = self._solve(K, problem, **self._beside(self._in_pairs, Hinge()))
         b = -multiplier(problem, solution)
         return solution, report_of(problem, solution, [-b], b)
 
@@ -158,6 +187,11 @@ class SVC(VectorClassifier):
         margin = BoxProblem(y, np.where(y > 0, 0.0, -free), np.where(y > 0, free, 0.0), scaled.beta)
         b = -(above + below) / 2 * factor
         return scaled, report_of(margin, scaled, [-b], b)
+
+    def _in_pairs(self, X: Data, y: Any) -> np.ndarray:
+        """Labels held out, in the form of the loss."""
+        codes = known_codes(self.classes_, check_targets(self, X, y, None))
+        return PairSigns(self.classes_, self.class_weight_, self._contests()).signs(codes)
 
     def _precision(self) -> float:
         return 0.0 if np.isinf(self.C) else super()._precision()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ..chunks.base import Chunks
 from ..data import Data, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
 from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
@@ -24,7 +25,16 @@ from ..rkhs.function import RKHSFunction
 from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.dual import ON_FEATURES, SOLVERS, solve_dual
 from ..solvers.working_set import SMALLEST
-from .common import SEEN, KernelEstimator, by_features, check_data, check_number, on_vectors
+from .common import (
+    SEEN,
+    KernelEstimator,
+    by_features,
+    check_data,
+    check_number,
+    no_chunks,
+    on_vectors,
+)
+from .kept import few_gram
 from .svm_report import DualReport
 from .svm_rows import training_rows
 
@@ -66,6 +76,7 @@ class SupportVectorMachine(KernelEstimator):
         "shape_fit_",
         "_how",
         "_few_coef",
+        "_passes",
     )
 
     if_indefinite: ClassVar[str] = (
@@ -79,7 +90,19 @@ class SupportVectorMachine(KernelEstimator):
         """What is solved, in words."""
         return "problems"
 
+    def _as_chunks(self, X: Any, y: Any, sample_weight: Any) -> Chunks | None:
+        """X if it comes in chunks, which a machine may refuse."""
+        if isinstance(X, Chunks):
+            raise no_chunks(self)
+        return None
+
     def _check_X(self, X: Data) -> Data:
+        self._check_solver()
+        X = check_data(self, X, self.kernel, reset=True, keep=False)
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
+        return X
+
+    def _check_solver(self) -> None:
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
         check_number("tol", self.tol, "> 0 and finite", lambda tol: 0 < tol < np.inf)
@@ -94,9 +117,6 @@ class SupportVectorMachine(KernelEstimator):
                 "degree", self.degree, "an integer >= 0", lambda d: d >= 0 and float(d).is_integer()
             )
         self._cache_bytes()
-        X = check_data(self, X, self.kernel, reset=True, keep=False)
-        self.shape_fit_ = X.shape if hasattr(X, "shape") else (length(X),)
-        return X
 
     def _blocks(self, X: Data, order: np.ndarray | None = None) -> RowGram:
         """Fix the kernel, and prepare its matrix for the samples in this order."""
@@ -131,7 +151,12 @@ class SupportVectorMachine(KernelEstimator):
         return self.tol
 
     def _solve(
-        self, K: RowGram, problem: BoxProblem, tol: float | None = None, taken: int = 0
+        self,
+        K: RowGram,
+        problem: BoxProblem,
+        tol: float | None = None,
+        taken: int = 0,
+        **beside: Any,
     ) -> BoxSolution:
         """Solve to ``tol``, if ``max_iter`` allows it after the steps that were taken already."""
         solution = solve_dual(
@@ -144,7 +169,10 @@ class SupportVectorMachine(KernelEstimator):
             max_iter=None if self.max_iter == -1 else max(0, self.max_iter - taken),
             shrinking=self.shrinking,
             verbose=self.verbose and not on_pool(),
+            **beside,
         )
+        if "watch" in beside and beside["watch"].stopped:  # as somebody asked for
+            solution = replace(solution, converged=True)
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
 
@@ -205,6 +233,7 @@ class SupportVectorMachine(KernelEstimator):
         Where K, of the samples in their order, is that of landmarks, sums over support vectors are
         sums over these, whose number does not grow with that of the samples.
         """
+        self.__dict__.pop("_passes", None)
         self.support_ = support.astype(np.int32)
         known = self.kernel == "precomputed"
         self.support_vectors_ = np.empty((0, 0)) if known else owned(take(X, support), X)
@@ -221,8 +250,12 @@ class SupportVectorMachine(KernelEstimator):
     def _restore(self) -> None:
         """Also what :func:`mercer.load` calls: the operator is made again, not stored."""
         how = getattr(self, "_how", "")
+        if hasattr(self, "_passes"):
+            self.gram_: Any = few_gram(self.kernel_, self.support_vectors_, self.plan)
+            self.gram_.notes = (how,) if how else ()
+            return
         if self.kernel == "precomputed" or not len(self.support_):
-            self.gram_: Any = GivenColumns(self.support_, how)
+            self.gram_ = GivenColumns(self.support_, how)
             return
         if hasattr(self, "_few_coef"):  # k(z, .) of a landmark z is the same without the others
             few: Any = self.kernel_

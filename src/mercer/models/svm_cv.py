@@ -95,11 +95,14 @@ class SVCCV(GridSearch, SVC):
     cv: Any = 5
     test_size: float = 0.2
     C: ClassVar[Any] = property(attrgetter("C_"), doc="The C of the fitted machine.")  # type: ignore[misc]
+    callback: ClassVar[Any] = None  # type: ignore[misc]
+    checkpoint: ClassVar[Any] = None  # type: ignore[misc]
+    validation: ClassVar[Any] = None  # type: ignore[misc]
 
     saved_state = (*SVC.saved_state, *CHOSEN, "C_", "test_score_")
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose by cross-validation, test on the part held out, then fit on everything.
 
         Samples of one of the ``groups`` are never divided between folds, or fit and test. With

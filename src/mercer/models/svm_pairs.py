@@ -11,7 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted
 
+from ..chunks.base import Chunks
 from ..data import Data, take
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, on_pool, run
@@ -19,13 +21,21 @@ from ..progress import counted
 from ..solvers.box import BoxSolution
 from ..solvers.dual import ON_FEATURES
 from .calibration import Calibration
-from .common import Classifier, all_or_nothing, check_class_weights, check_labels, check_weights
+from .common import (
+    Classifier,
+    all_or_nothing,
+    check_class_weights,
+    check_data,
+    check_labels,
+    check_weights,
+    no_chunks,
+)
 from .svm_base import SupportVectorMachine
-from .svm_report import DualReport
+from .svm_chunks import predicted
+from .svm_report import REST, DualReport
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
 
-REST = "rest"  # the negative class of a machine for one class
 Solved = tuple[BoxSolution, DualReport]  # of the margin 1, and its certificate
 
 
@@ -72,8 +82,11 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     _pairs = True
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit one two-class problem for each pair of classes, or for each class."""
+        chunks = self._as_chunks(X, y, sample_weight)
+        if chunks is not None:
+            return self._fit_chunks(chunks)
         X = self._check_X(X)
         codes, weights = self._encode(X, y, sample_weight)
         # one class after the other: the samples of a pair are then two slices of the data, of which
@@ -91,6 +104,10 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         if self.probability:
             self._calibration = self._cross_fit(X, codes, sample_weight)
         return self
+
+    def _fit_chunks(self, chunks: Chunks) -> Self:
+        """All pairs of classes in common passes."""
+        raise no_chunks(self)
 
     def _encode(self, X: Data, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
         """Labels as 0..k-1, and the weight of each sample, that of its class included."""
@@ -170,6 +187,8 @@ class VectorClassifier(Classifier, SupportVectorMachine):
 
         folds = StratifiedKFold(min(5, smallest), shuffle=True, random_state=self.random_state)
         machine = clone(self).set_params(probability=False)
+        for name in ("callback", "checkpoint", "validation"):
+            setattr(machine, name, None)  # those of the fit to all samples
         k = len(self.classes_)
         scores = np.empty((len(codes), k if k > 2 else 1))
         for parts in folds.split(alive, codes[alive]):
@@ -239,6 +258,13 @@ class VectorClassifier(Classifier, SupportVectorMachine):
 
     def _pair_scores(self, X: Data) -> np.ndarray:
         """One column per pair (i, j), or per class j, positive for class j."""
+        if isinstance(X, Chunks):
+            check_is_fitted(self)
+            return predicted(self._pair_scores, X)
+        if hasattr(self, "_passes"):
+            X = check_data(self, X, self.kernel, reset=False)
+            f: np.ndarray = self.gram_.cross(X) @ self.dual_coef_.T + self.intercept_
+            return self._sign * f
         return self._combine(self._values(X))
 
     def _combine(self, sums: np.ndarray) -> np.ndarray:
@@ -253,7 +279,7 @@ class VectorClassifier(Classifier, SupportVectorMachine):
 
     def _functions(self) -> np.ndarray:
         k, coef = len(self.classes_), self.dual_coef_
-        if self._each:
+        if self._each or hasattr(self, "_passes"):
             return coef
         of = np.repeat(np.arange(k), self.n_support_)
         rows = [

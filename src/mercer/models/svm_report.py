@@ -10,6 +10,8 @@ import numpy as np
 
 from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum
 
+REST = "rest"  # the negative class of a machine for one class against all others
+
 
 @dataclass(frozen=True)
 class DualReport:

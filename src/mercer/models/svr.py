@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.rows import RowGram
+from ..losses.regression import Absolute, EpsilonInsensitive
 from ..solvers.box import BoxProblem, multiplier
-from .common import Regressor, all_or_nothing, check_number, check_targets, check_weights
+from .common import (
+    Regressor,
+    all_or_nothing,
+    check_data,
+    check_number,
+    check_targets,
+    check_weights,
+    no_chunks,
+)
+from .streamed import surveyed
 from .svm_base import SupportVectorMachine, fill_up
+from .svm_chunks import StreamedMachine, predicted
 from .svm_report import DualReport, report_of
 
 Solved = tuple[np.ndarray, DualReport, str]  # beta, certificate, why the solver stopped early
@@ -26,10 +39,13 @@ class VectorRegressor(Regressor, SupportVectorMachine):
     C: float = 1.0
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
         check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
         self._check_parameters()
+        chunks = self._as_chunks(X, y, sample_weight)
+        if chunks is not None:
+            return self._fit_chunks(chunks)
         X = self._check_X(X)
         y = column_or_1d(check_targets(self, X, y), warn=True)
         C = np.full(len(y), float(self.C))
@@ -47,18 +63,27 @@ class VectorRegressor(Regressor, SupportVectorMachine):
         return self
 
     def predict(self, X: Data) -> np.ndarray:
-        """f(x) for every sample."""
+        """f(x) for every sample of X, which may come in chunks."""
+        if isinstance(X, Chunks):
+            check_is_fitted(self)
+            return predicted(self.predict, X)
+        if hasattr(self, "_passes"):
+            X = check_data(self, X, self.kernel, reset=False)
+            return self.gram_.cross(X) @ self.dual_coef_[0] + self.intercept_[0]
         return self._values(X)[:, 0, 0] + self.intercept_[0]
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
+
+    def _fit_chunks(self, chunks: Chunks) -> Self:
+        raise no_chunks(self)
 
     def _fit_dual(self, blocks: RowGram, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         raise NotImplementedError
 
 
 @dataclass(eq=False, repr=False)
-class SVR(VectorRegressor):
+class SVR(StreamedMachine, VectorRegressor):
     r"""Support vector regression.
 
     .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2
@@ -102,9 +127,23 @@ class SVR(VectorRegressor):
     def _check_parameters(self) -> None:
         check_number("epsilon", self.epsilon, ">= 0 and finite", lambda e: 0 <= e < np.inf)
 
+    def _fit_chunks(self, chunks: Chunks) -> Self:
+        self._check_solver()
+        if surveyed(chunks, labels=False).targets is not None:
+            raise ValueError("SVR has one target; y of the chunks must have one dimension.")
+        held_out = self._held_out(partial(check_targets, self))
+        coef = self._by_passes(chunks, self._loss(), 1, held_out, [()])
+        self.dual_coef_ = coef.T
+        self.intercept_ = np.array([self.reports_[0].intercept])
+        return self
+
+    def _loss(self) -> Any:
+        return EpsilonInsensitive(float(self.epsilon)) if self.epsilon else Absolute()
+
     def _fit_dual(self, blocks: RowGram, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         problem = BoxProblem(y, -C, C, np.zeros(len(y)), epsilon=self.epsilon)
-        solution = self._solve(blocks.subset(index), problem)
+        beside = self._beside(partial(check_targets, self), self._loss())
+        solution = self._solve(blocks.subset(index), problem, **beside)
         b = -multiplier(problem, solution)
         return solution.beta, report_of(problem, solution, [-b], b), solution.trouble
 

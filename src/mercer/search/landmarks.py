@@ -16,9 +16,11 @@ from ..gram.plan import Plan
 from ..gram.stored import TiledGram
 from ..gram.tiles import contract_cross, evaluate
 from ..kernels.base import Kernel
+from ..solvers.fitc import Conditional
 from ..solvers.variational import Bound, Whitened
 from .objective import Objective
 
+APPROXIMATIONS: dict[str, type[Bound]] = {"variational": Bound, "fitc": Conditional}
 _STEPS = 150  # of a search: landmarks go on moving long after that pays
 
 
@@ -38,6 +40,8 @@ class LandmarkObjective(Objective):
         The noise, divided by alpha: of all targets, or of each.
     moves : bool
         Do landmarks move?
+    approximation : {"variational", "fitc"}
+        What is said of that which landmarks do not see.
     """
 
     precision: ClassVar[dict[str, Any]] = {"ftol": 1e-6, "maxiter": _STEPS}
@@ -56,10 +60,11 @@ class LandmarkObjective(Objective):
         *,
         moves: bool,
         plan: Plan,
+        approximation: str = "variational",
     ) -> None:
         super().__init__(kernel, alpha, fixed, noise, unit)
         self.X, self.Z, self.Y, self.scale, self.plan = X, Z, Y, scale, plan
-        self.numbers, self.moves = len(self.start), moves
+        self.numbers, self.moves, self.approximation = len(self.start), moves, approximation
         if moves:
             self.spread = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
             ends = np.stack([X.min(axis=0), X.max(axis=0)]) / self.spread
@@ -84,7 +89,8 @@ class LandmarkObjective(Objective):
         kernel, alpha = self.at(free)
         try:
             P, Z = kernel.prepare(self.X), kernel.prepare(self.landmarks(free))
-            parts = bounds(kernel, P, Z, self.Y, alpha * self.scale, self.plan)
+            noise = alpha * self.scale
+            parts = bounds(kernel, P, Z, self.Y, noise, self.plan, self.approximation)
         except (DomainError, np.linalg.LinAlgError):
             if not self.count:
                 raise
@@ -110,7 +116,13 @@ class LandmarkObjective(Objective):
 
 
 def bounds(
-    kernel: Kernel, P: Data, Z: Data, Y: np.ndarray, noise: np.ndarray, plan: Plan
+    kernel: Kernel,
+    P: Data,
+    Z: Data,
+    Y: np.ndarray,
+    noise: np.ndarray,
+    plan: Plan,
+    approximation: str = "variational",
 ) -> list[Bound]:
     """The bound of all targets, or of each if they have noise of their own; P, Z are prepared."""
     n, m = length(P), length(Z)
@@ -121,7 +133,8 @@ def bounds(
     inner = evaluate(kernel, Z, Z, workers=plan.workers)
     whitened = Whitened(cross, inner, kernel.diag(P).astype(np.float64), keep)
     targets = [Y] if noise.shape[1] == 1 else [y[:, None] for y in Y.T]
-    return [Bound(whitened, y, d) for y, d in zip(targets, noise.T, strict=True)]
+    kind = APPROXIMATIONS[approximation]
+    return [kind(whitened, y, d) for y, d in zip(targets, noise.T, strict=True)]
 
 
 def _sum(parts: Iterable[np.ndarray]) -> np.ndarray:

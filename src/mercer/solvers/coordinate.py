@@ -175,8 +175,10 @@ class _Descent:
             stop = watch(self.sweeps, gap / primal if primal > 0 else 0.0, self.tol, state)
             if not (gap <= goal * primal or stop or len(active) == 0 or self.steps >= budget):
                 continue
+            if watch.best is not None:  # of samples held out
+                self._go_from(watch.best["beta"])
             point = self._certified()
-            best = point if point.gap < best.gap else best
+            best = point if point.gap < best.gap or watch.best is not None else best
             converged = best.gap <= self.tol * (best.dual + best.gap)
             if converged or stop or self.steps >= budget:
                 break

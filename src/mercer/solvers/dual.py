@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from .box import BoxProblem, BoxSolution
 from .coordinate import solve_coordinate
 from .smo import solve_box
 from .snacks import solve_snacks
-from .watch import Watch
+from .watch import State, Watch
 
 # those that need K as a product of features
 ON_FEATURES: dict[str, Any] = {"coordinate": solve_coordinate, "snacks": solve_snacks}
@@ -22,6 +23,27 @@ LARGE = 10_000  # samples from which on coordinate descent is not only a start, 
 _FEW = 2000  # samples up to which the decomposition needs no start
 _SWEEPS = 200  # of coordinate descent, after which the decomposition goes on
 _START = 1e-3  # the gap of a start
+
+
+class HeldOut(NamedTuple):
+    """Samples held out: their features, and the loss of their scores."""
+
+    phi: Any
+    loss: Callable[[np.ndarray], float]
+
+
+def watched(watch: Watch, held_out: HeldOut | None, K: Any) -> Watch:
+    """The watch of a solver on the features of K, which may be centred, with samples held out."""
+    if held_out is not None:
+        origin = getattr(K, "origin", None)
+
+        def error(state: State) -> float:
+            w = state["w"]
+            shift = float(state["level"][0]) - (0.0 if origin is None else float(origin @ w))
+            return held_out.loss(np.asarray(held_out.phi @ w).ravel() + shift)
+
+        watch.validation = error
+    return watch
 
 
 def solve_dual(
@@ -35,6 +57,8 @@ def solve_dual(
     shrinking: bool = True,
     workers: int | None = None,
     verbose: bool = False,
+    watch: Watch | None = None,
+    held_out: HeldOut | None = None,
 ) -> BoxSolution:
     """Solve the programme of a machine for a kernel given by its rows or its features.
 
@@ -52,6 +76,10 @@ def solve_dual(
         all bounds, which is no smaller.
     verbose : bool
         Show progress.
+    watch : Watch, optional
+        What goes on beside a solver on features.
+    held_out : HeldOut, optional
+        Samples on which such a solver has to get better, or stops.
     """
     n, K = len(problem), K.centred() if problem.balanced else K
     if solver in ON_FEATURES or _starts(K, problem):
@@ -63,7 +91,7 @@ def solve_dual(
             tol=tol if final or solver in ON_FEATURES else _START,
             max_iter=min((most for most in (max_iter, sweeps) if most is not None), default=None),
             workers=workers,
-            watch=Watch(verbose=verbose),
+            watch=watched(watch or Watch(verbose=verbose), held_out, K),
         )
         if solver in ON_FEATURES or (final and found.converged):
             level = K.level(found.beta)

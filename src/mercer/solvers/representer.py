@@ -14,8 +14,9 @@ How far a solution is from that is its certificate, whichever solver found it.
 ``"dual"``, for losses of straight and parabolic pieces: the quadratic programme of support vector
 machines (:mod:`mercer.solvers.smo`).
 
-``"coordinate"``, for the same losses and K that is a product of features: dual coordinate descent
-(:mod:`mercer.solvers.coordinate`), until the duality gap is small.
+``"coordinate"``, for the same losses and the logistic one, and K that is a product of features:
+dual coordinate descent (:mod:`mercer.solvers.coordinate`,
+:mod:`mercer.solvers.logistic_coordinate`), until the duality gap is small.
 
 ``"admm"``, for any loss with a proximal step: alternating directions, with one Cholesky factor for
 many iterations. Slow to many digits.
@@ -37,9 +38,10 @@ import numpy as np
 from ..gram.base import Gram
 from ..losses.base import Loss
 from .base import Solution
-from .dual import LARGE
+from .dual import LARGE, HeldOut
 from .newton import FLAT, Preconditioner, solve_newton, system_of
 from .representer_dual import quadratic, solve_by_coordinates, solve_by_dual
+from .watch import Watch
 
 SOLVERS = ("auto", "newton", "dual", "admm", "coordinate")
 _ADMM_STEPS = 5000
@@ -104,6 +106,8 @@ def solve_representer(
     tol: float = 1e-6,
     max_iter: int | None = None,
     start: tuple[np.ndarray, np.ndarray] | None = None,
+    watch: Watch | None = None,
+    held_out: HeldOut | None = None,
 ) -> MachineSolution:
     """Minimise sum_i w_i L(y_i, f(x_i) + b) + alpha ||f||^2 / 2 over f in H_k and b.
 
@@ -131,6 +135,8 @@ def solve_representer(
         Most Newton steps (100), ADMM steps (5000) or steps of the dual solvers.
     start : tuple (coef, intercept), optional
         The solution of a problem that differs in K only, for the first two solvers.
+    watch, held_out : Watch, HeldOut, optional
+        What goes on beside ``"coordinate"``, and samples on which it has to get better, or stops.
 
     Examples
     --------
@@ -145,6 +151,7 @@ def solve_representer(
     begin = time.perf_counter()
     problem = Problem(gram, y, loss, alpha, weights, intercept)
     problem.start = start
+    problem.watch, problem.held_out = watch or Watch(), held_out
     method = choose_solver(loss, gram) if solver == "auto" else solver
     C, b, n_iter = _SOLVE[method](problem, tol, max_iter)
     KC = gram @ C
@@ -153,6 +160,7 @@ def solve_representer(
     converged = bool(violation <= 1.01 * tol)
     if method == "coordinate":
         converged = values.get("gap", np.inf) <= 1.01 * tol * values["objective"]
+        converged = converged or bool(problem.watch.stopped)
     stuck = method in ("newton", "coordinate") and not converged and max_iter is None
     if stuck and solver == "auto" and quadratic(loss, np.ones(1)) is not None:
         # the loss is almost not smooth, or the features are few and alpha small
@@ -160,7 +168,7 @@ def solve_representer(
             gram, y, loss, alpha, weights, intercept=intercept, solver="dual", tol=tol
         )
     message = (
-        "optimal"
+        problem.watch.stopped or "optimal"
         if converged
         else f'solver "{method}" stopped after {n_iter} steps with {_shortfall(violation, values)} '
         f"where tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
@@ -174,6 +182,8 @@ class Problem:
     """The objective, its slopes, and how far coefficients are from optimal."""
 
     start: tuple[np.ndarray, np.ndarray] | None = None  # coefficients and intercept to begin with
+    watch: Watch
+    held_out: HeldOut | None = None
 
     def __init__(
         self,

@@ -11,9 +11,11 @@ from ..engine.memory import require_memory
 from ..gram.base import Gram
 from ..gram.rows import FeatureRowGram, RowGram
 from ..losses.base import Dual, Loss
+from ..losses.classification import Logistic
 from .box import BIG, BoxProblem, slopes
 from .coordinate import solve_coordinate
-from .dual import solve_dual
+from .dual import solve_dual, watched
+from .logistic_coordinate import solve_logistic_coordinate
 
 if TYPE_CHECKING:
     from .representer import Problem
@@ -55,14 +57,24 @@ def solve_by_coordinates(
             'solver="coordinate" needs K as a product of features; approximate the kernel, as by '
             "plan=Plan(features=Landmarks(1000)), or use another solver."
         )
-    box, ridge = _box(problem, "coordinate")
-    phi, level = gram.features, None
+    logistic = isinstance(problem.loss, Logistic)
+    box, ridge = (None, None) if logistic else _box(problem, "coordinate")
+    phi, level, K = gram.features, None, None
     if problem.intercept and not sp.issparse(phi):
         K = FeatureRowGram(phi, workers=gram.workers).centred()
         phi, level = K.features, K.level
+    watch = watched(problem.watch, problem.held_out, K)
+    if box is None:
+        known = solve_logistic_coordinate(
+            phi, problem.y[:, 0], problem.w[:, 0] / problem.alpha, intercept=problem.intercept,
+            tol=tol, max_iter=max_iter, workers=gram.workers, watch=watch,
+        )  # fmt: skip
+        beta, b = known.point.beta, known.point.intercept
+        b -= level(beta) if level else 0.0
+        return beta[:, None], np.array([b]), known.sweeps
     found = solve_coordinate(
         phi, box, ridge=ridge, intercept=problem.intercept, tol=tol, max_iter=max_iter,
-        workers=gram.workers,
+        workers=gram.workers, watch=watch,
     )  # fmt: skip
     assert found.multiplier is not None
     b = -found.multiplier - (level(found.beta) if level else 0.0)

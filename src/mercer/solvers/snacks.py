@@ -72,13 +72,17 @@ def solve_snacks(
     constant = float(np.sqrt(np.median(squares))) or 1.0  # the feature whose weight is b
     budget = _PASSES * n if max_iter is None else max_iter
     passes, visits, stages = 1, 0, 0
-    best = certify(rows, problem, problem.start.astype(np.float64), intercept)
+    beta = problem.start.astype(np.float64)
     with watch or Watch() as looked_at:
+        known = looked_at.resume("snacks", problem.target, problem.lower, problem.upper, squares)
+        if known is not None:
+            stages, beta = known[0], known[1]["beta"]
+        best = certify(rows, problem, beta, intercept)
         while True:
             primal = best.dual + best.gap
             converged = best.gap <= tol * primal
             error = best.gap / primal if primal > 0 else 0.0
-            state = {"beta": best.beta, "w": best.w}
+            state = {"beta": best.beta, "w": best.w, "level": np.array([-best.multiplier])}
             stop = stages > 0 and looked_at(stages, error, tol, state)
             if converged or stop or visits >= budget:
                 break
@@ -87,6 +91,8 @@ def solve_snacks(
             passes *= 1 if found.gap <= _PROGRESS * best.gap else 2
             passes = max(1, min(passes, (budget - visits) // n))
             best = found if found.gap < best.gap else best
+        if looked_at.best is not None:  # of samples held out
+            best = certify(rows, problem, looked_at.best["beta"], intercept)
         why = looked_at.stopped or f"stopped after {visits // n} passes"
     message = "optimal"
     if not converged:

@@ -263,6 +263,8 @@ def _solution(
         "violation": worst,
         "gap": float(found.gap.max(initial=0.0)),
         "objective": float(found.value.sum()),
+        "objectives": found.value,
+        "gaps": found.gap,
         "seconds": time.perf_counter() - begin,
     }
     nothing = np.zeros((0, t))

@@ -122,12 +122,15 @@ class Bound:
         The bound on -log p(Y).
     coef : ndarray of shape (M, t)
         The mean of f is k(x, Z) coef.
-    by_noise : float
-        The derivative with respect to the logarithm of a factor of all noise.
+    felt : ndarray of shape (n,)
+        The noise that samples are seen with, beside what landmarks say: D itself.
     """
+
+    approximates = True  # is what landmarks do not see charged for?
 
     def __init__(self, whitened: Whitened, Y: np.ndarray, noise: np.ndarray) -> None:
         self.whitened, self.Y, self.noise = whitened, Y, noise
+        self.felt = np.array(noise, dtype=np.float64)
         (n, t), m = Y.shape, len(whitened.L)
         self._outer, self._h, trace = self._sums()
         B = self._outer.copy()
@@ -137,14 +140,12 @@ class Bound:
         self._gamma = sla.solve_triangular(factor, c, lower=True, trans=1, check_finite=False)
         half = sla.solve_triangular(factor, np.eye(m), lower=True, check_finite=False)
         self._inverse = half.T @ half
-        squares = float((Y * Y / noise[:, None]).sum())
+        squares = float((Y * Y / self.felt[:, None]).sum())
         explained = float((c * c).sum())
-        logdet = float(np.log(noise).sum()) + 2 * float(np.log(np.diagonal(factor)).sum())
+        logdet = float(np.log(self.felt).sum()) + 2 * float(np.log(np.diagonal(factor)).sum())
         constant = n * np.log(2 * np.pi)
         self.value = (t * (constant + logdet + trace) + squares - explained) / 2
-        seen = float(m - np.trace(self._inverse))
-        gamma = float((self._gamma**2).sum())
-        self.by_noise = (t * (n - trace - seen) - squares + explained + gamma) / 2
+        self._parts = squares, explained, trace
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray, float]:
         """A D^-1 A', A D^-1 Y and tr D^-1 (K - Q), in the same order for any number of threads."""
@@ -157,15 +158,28 @@ class Bound:
             for place in range(g, len(w.strips), groups):
                 go_on()
                 rows, A = w.strips[place], w.strip(place)
-                root = np.sqrt(self.noise[rows])
-                left = w.diagonal[rows] - np.einsum("ij,ij->j", A, A)
-                trace[place] = (np.maximum(left, 0.0) / self.noise[rows]).sum()
+                left = np.maximum(w.diagonal[rows] - np.einsum("ij,ij->j", A, A), 0.0)
+                self.felt[rows] = self._felt(rows, left)
+                root = np.sqrt(self.felt[rows])
+                trace[place] = (left / self.noise[rows]).sum() if self.approximates else 0.0
                 scaled = A / root
                 outer[g] += scaled @ scaled.T
                 h[g] += scaled @ (self.Y[rows] / root[:, None])
 
         run(group, range(groups), w.cross.workers)
         return outer.sum(axis=0), h.sum(axis=0), float(trace.sum())
+
+    def _felt(self, rows: slice, left: np.ndarray) -> np.ndarray:
+        """The noise of samples of which landmarks leave such variances."""
+        return self.noise[rows]
+
+    @cached_property
+    def by_noise(self) -> float:
+        """The derivative with respect to the logarithm of a factor of all noise."""
+        (n, t), (squares, explained, trace) = self.Y.shape, self._parts
+        seen = float(len(self._inverse) - np.trace(self._inverse))
+        gamma = float((self._gamma**2).sum())
+        return (t * (n - trace - seen) - squares + explained + gamma) / 2
 
     @cached_property
     def coef(self) -> np.ndarray:

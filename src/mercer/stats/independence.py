@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
 from . import independence_nulls as without_permutations
 from .aggregate import as_kernels, judged
 from .bank import not_finite
+from .chunked_independence import chunked_independence
 from .independence_grid import wider_combinations
 from .independence_kernels import approximated, blind_spots, candidates_of, rank_of
 from .independence_measures import MEASURES, PermutedMeasure, check_regularization
@@ -52,7 +54,7 @@ def independence_test(
     kernels: Any = None,
     n_permutations: int = 999,
     rng: Any = None,
-    null: str | Callable[..., Any] = "permutation",
+    null: str | Callable[..., Any] = "auto",
     statistic: str | Statistic | None = None,
     groups: Any = None,
     blocks: Any = None,
@@ -79,7 +81,9 @@ def independence_test(
     *variables : data
         Two or more variables, observed together: arrays, tables, lists of anything their kernel
         understands. For more than two the hypothesis is that they are *jointly* independent, and
-        the statistic is :func:`dhsic`.
+        the statistic is :func:`dhsic`. Two variables may come in :class:`~mercer.chunks.Chunks`:
+        then kernels are seen through landmarks, covariances of features are added up in one pass,
+        and the null distribution is the limit.
     kernels : Kernel, str or callable, or list with an entry for each variable; optional
         One kernel for all variables; or for each one its kernel, a list of kernels to be used at
         once, or None for the default. Parameters such as "median" are resolved on the data of the
@@ -88,9 +92,11 @@ def independence_test(
         B; the smallest possible p-value is 1 / (B + 1). More are used where they come for free.
     rng : None, int or Generator
         The source of randomness.
-    null : {"permutation", "spectrum", "gamma", "pearson", "wild"} or callable
-        Where the p-value comes from; all but the first need two variables and one kernel of each,
-        and are approximate: at the 5 % level they hold for samples of 30. ``"spectrum"`` is the
+    null : {"auto", "permutation", "spectrum", "gamma", "pearson", "wild"} or callable
+        Where the p-value comes from. ``"auto"`` permutes; of variables in chunks it is
+        ``"spectrum"``, the only one for them. All but permutations need two variables and one
+        kernel of each (in chunks also several), and are approximate: at the 5 % level they hold for
+        samples of 30. ``"spectrum"`` is the
         limit sum_ij lambda_i mu_j (z_ij^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact
         moments over all permutations (of kernels so narrow that the first two lack the skewness
         over permutations, these are used, and a note says so); ``"wild"`` is the wild
@@ -166,6 +172,18 @@ def independence_test(
     Chwialkowski, Sejdinovic & Gretton, *A wild bootstrap for degenerate kernel tests*, NIPS 2014.
     """
     rng = np.random.default_rng(rng)
+    if any(isinstance(variable, Chunks) for variable in variables):
+        plain = (null in ("auto", "spectrum")) and statistic in (None, "u", "v")
+        if not plain or any(x is not None for x in (groups, blocks, stop_after, regularization)):
+            raise ValueError(
+                'variables in chunks are tested by HSIC with null="spectrum": leave null, groups, '
+                "blocks, stop_after, regularization and other statistics out."
+            )
+        check_count(n_permutations)
+        return chunked_independence(
+            variables, kernels, n_permutations, landmarks, statistic == "v", rng, plan
+        )
+    null = "permutation" if isinstance(null, str) and null == "auto" else null
     joint = Variables(*variables, least=_LEAST)
     name = _checked(joint, null, statistic, n_permutations, permutations)
     penalty = check_regularization(name if isinstance(name, str) else called(name), regularization)

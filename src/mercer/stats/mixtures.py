@@ -13,6 +13,8 @@ _STEP = 0.1  # of the midpoint rule, in widths of the peak of the integrand
 _CENTRE = 0.5  # standard deviations from the mean within which the line is that of the distance
 _DOUBLINGS = 200  # of the bracket of the saddle point, where no pole bounds it
 _STRAIGHT = 1e-2  # least bend of the path, in widths of the peak
+_GROWTH = 0.1  # of the logarithm of the integrand along its path, that rounding does not feel
+_LINE = 1e-9  # a bend, in widths of the peak, that is none
 _TERMS, _MOST_TERMS = 32, 100_000
 _BLOCK = 1_000_000  # entries of (frequencies x weights) held at once
 
@@ -120,23 +122,37 @@ class ChiSquareMixture:
         curvature = 2 * float(np.sum(own**2)) + self.normal
         width = 1 / np.sqrt(curvature + 1 / t**2)
         bend = max(4 / 3 * float(np.sum(own**3)) / curvature, _STRAIGHT / width)  # steepest descent
+        level = 0.5 * (self.normal * t**2 - float(np.sum(np.log1p(-2 * t * w)))) - t * x
+        total = None
+        while total is None:  # along a straight line nothing grows
+            total, bend = self._along(own, t, x, width, bend), bend / 4
+        tail = float(np.exp(level)) * abs(total) / np.pi
+        return tail if above else 1 - tail
+
+    def _along(
+        self, own: np.ndarray, t: float, x: float, width: float, bend: float
+    ) -> float | None:
+        """The integral along a hyperbola; None where the integrand grows on the way.
+
+        Very many small weights pull it to their own side, however M vanishes in the end.
+        """
         height = 1 / (4 * bend)  # far out, two steps up are one to the side: exp(s^2) vanishes too
         h = min(_STEP * width / height, _STEP)
-        level = 0.5 * (self.normal * t**2 - float(np.sum(np.log1p(-2 * t * w)))) - t * x
-        total, start, step = 0.0, 0, max(8, min(_TERMS, _BLOCK // len(w)))
+        total, start, step = 0.0, 0, max(8, min(_TERMS, _BLOCK // len(own)))
         while start < _MOST_TERMS:
             v = h * (np.arange(start, start + step) + 0.5)
             s = height * ((np.cosh(v) - 1) / 2 + 1j * np.sinh(v))
             slope = height * (np.sinh(v) / 2 + 1j * np.cosh(v))
             logs = -0.5 * np.log1p(-2 * np.multiply.outer(s, own)).sum(axis=1) - s * x
             logs += self.normal * s * (t + s / 2)
+            if logs.real.max() > _GROWTH and bend * width > _LINE:
+                return None
             terms = np.exp(logs) * slope / (t + s)
             total += float(terms.imag.sum())
             start += step
             if np.abs(terms[-1]) < _REACH * h * abs(total):
                 break
-        tail = float(np.exp(level)) * abs(total) * h / np.pi
-        return tail if above else 1 - tail
+        return total * h
 
     def _saddle(self, w: np.ndarray, x: float) -> float:
         """The t at which the derivative of log M is x; 0 if there is none."""

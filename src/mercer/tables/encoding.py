@@ -199,7 +199,10 @@ def _learn_date(values: np.ndarray) -> dict[str, Any]:
         std = float(x.std()) or 1.0
         mean = float(x.mean())
         part |= {"median": float(np.median(x)), "mean": mean, "std": std}
-        part |= {"low": float((x.min() - mean) / std - 1), "high": float((x.max() - mean) / std + 1)}
+        part |= {
+            "low": float((x.min() - mean) / std - 1),
+            "high": float((x.max() - mean) / std + 1),
+        }
     return part | {"cycles": cycles_of(values), "missing": int(len(values) - len(x))}
 
 

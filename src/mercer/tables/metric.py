@@ -131,7 +131,9 @@ def follow(profile: Profile, fold: Fold, alphas: Any, extra: Any = None) -> tupl
     return np.stack(found), np.stack(spread)
 
 
-def learn(profile: Profile, Z: np.ndarray, Y: np.ndarray, w: np.ndarray, alpha: float) -> np.ndarray:
+def learn(
+    profile: Profile, Z: np.ndarray, Y: np.ndarray, w: np.ndarray, alpha: float
+) -> np.ndarray:
     """What coordinates are multiplied by, a matrix or its diagonal: A / scale, after all rounds."""
     A, root = None, np.sqrt(w)
     for left in range(profile.rounds, -1, -1):

@@ -167,7 +167,9 @@ def choose_alpha(
     spread = np.sqrt(v.variances[v.best] + alpha)
     member: Any = Given(kernel, alpha=alpha, plan=plan)
     shown = [(profile, v.error, 0, alpha)]
-    return Choice([member], rows, v.values[v.best], spread, (np.inf, 1.0), shown, v.error, len(alphas))
+    return Choice(
+        [member], rows, v.values[v.best], spread, (np.inf, 1.0), shown, v.error, len(alphas)
+    )
 
 
 def folds_of(groups: np.ndarray, effort: Effort, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -178,7 +180,9 @@ def folds_of(groups: np.ndarray, effort: Effort, seed: int) -> list[tuple[np.nda
     if effort.folds > 1:
         fold = np.empty(n, dtype=int)
         fold[order] = np.arange(n) % effort.folds
-        parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(effort.folds)]
+        parts = [
+            (np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(effort.folds)
+        ]
         return [(train[: effort.rows * 2], new) for train, new in parts]
     held = min(_MOST_VALIDATED, n - effort.rows, 2 * effort.rows)
     share = (effort.rows + held) / n
@@ -186,7 +190,9 @@ def folds_of(groups: np.ndarray, effort: Effort, seed: int) -> list[tuple[np.nda
     some = order[taken]
     is_new = np.zeros(len(some), dtype=bool)
     part = held / len(some)
-    is_new[np.floor((np.arange(len(some)) + 1) * part) > np.floor(np.arange(len(some)) * part)] = True
+    is_new[np.floor((np.arange(len(some)) + 1) * part) > np.floor(np.arange(len(some)) * part)] = (
+        True
+    )
     rng = np.random.default_rng(seed)
     return [(rng.permutation(some[~is_new]), some[is_new])]
 
@@ -240,7 +246,9 @@ def _blend(
     """Non-negative weights of the best of each kind."""
     best: dict[Any, tuple[Validation, Kernel | None]] = {}
     for v, similarity in sorted(pairs, key=lambda pair: pair[0].error):
-        best.setdefault((v.profile.kind, v.profile.diagonal, similarity is not None), (v, similarity))
+        best.setdefault(
+            (v.profile.kind, v.profile.diagonal, similarity is not None), (v, similarity)
+        )
     ranked = list(best.values())
 
     def values(v: Validation) -> np.ndarray:

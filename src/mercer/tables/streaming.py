@@ -61,7 +61,9 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
     model.adaptive_ = False
     values = old * both[0] + new * both[1]
     if hasattr(model, "calibration_"):
-        codes = np.searchsorted(model.classes_, np.asarray(check.y)[known].astype(model.classes_.dtype))
+        codes = np.searchsorted(
+            model.classes_, np.asarray(check.y)[known].astype(model.classes_.dtype)
+        )
         model.calibration_ = model._calibrated(
             values[known] + model.mean_, codes, np.ones(len(codes))
         )

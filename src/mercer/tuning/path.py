@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from ..chunks.base import Chunks
 from ..data import Data, unmasked
 from ..gram.plan import Plan
 from ..gram.stored import KernelGram
 from ..kernels.base import Kernel
+from ..models.kept import few_gram
+from ..models.streamed import surveyed
 from ..ownership import owned
 from ..shown import Shown
 from ..solvers.eigen import RidgeSpectrum
+from ..solvers.ridge_sums import RidgeSums
 
 
 @dataclass
@@ -64,8 +68,8 @@ class RidgePath(Shown):
 def ridge_path(
     kernel: Kernel,
     X: Data,
-    y: Any,
-    alphas: Any,
+    y: Any = None,
+    alphas: Any = (),
     *,
     sample_weight: Any = None,
     plan: Plan | None = None,
@@ -76,10 +80,12 @@ def ridge_path(
     ----------
     kernel : Kernel
         The kernel; "median" and the like are resolved on X.
-    X : data
-        Samples.
+    X : data or Chunks
+        Samples; in chunks with a ``plan`` that has a rank, and with their targets and weights. Then
+        two passes are enough for all alphas, and ``X`` of the result are the samples that features
+        take.
     y : array of shape (n,) or (n, t)
-        Targets.
+        Targets, unless they come with the samples.
     alphas : array of float
         Penalties > 0.
     sample_weight : array of shape (n,), optional
@@ -104,6 +110,12 @@ def ridge_path(
     alphas = np.atleast_1d(np.asarray(alphas, dtype=float))
     if np.any(~(alphas > 0)):
         raise ValueError(f"alphas must be > 0, got {alphas.min()}.")
+    if isinstance(X, Chunks):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "samples in chunks bring y and sample_weight with them; leave both out."
+            )
+        return _from_chunks(kernel, X, alphas, plan)
     y, sample_weight = unmasked(y, "y"), unmasked(sample_weight, "sample_weight")
     Y = np.asarray(y, dtype=float)
     flat = Y.ndim == 1
@@ -125,5 +137,28 @@ def ridge_path(
         np.array([spectrum.gcv(Y, a) for a in alphas]),
         gram,
         X,
+        plan,
+    )
+
+
+def _from_chunks(
+    kernel: Kernel, chunks: Chunks, alphas: np.ndarray, plan: Plan | None
+) -> RidgePath:
+    """From sums over the samples."""
+    seen = surveyed(chunks, labels=False)
+    whole: Any = (plan or Plan()).gram(kernel, chunks)
+    sums, span = RidgeSums(whole), whole.span()
+    V, dof = sums.solve(alphas.tolist()), sums.dof(alphas.tolist())
+    left, n = sums.left_out(alphas.tolist()), len(whole)
+    coefs = np.stack([span.combine(each) for each in V])
+    points = span.points(None)
+    return RidgePath(
+        alphas,
+        coefs[:, :, 0] if seen.targets is None else coefs,
+        dof,
+        (left.errors / sums.mass[0]).mean(axis=1),
+        n * left.residuals.sum(axis=1) / np.maximum(n - dof, 1e-10) ** 2,
+        few_gram(whole.kernel, points, plan),
+        points,
         plan,
     )

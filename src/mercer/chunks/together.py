@@ -1,0 +1,58 @@
+"""Several sources side by side: variables that were observed together, in files of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..data import Zipped
+from .base import Chunk, Chunks, regrouped
+from .dask import DaskChunks, beside_each_other
+
+
+class Together(Chunks):
+    """Samples of several sources, row by row; the samples of a chunk are a :class:`Zipped`.
+
+    Their chunks need not be of the same sizes. Targets and weights are left out.
+
+    Parameters
+    ----------
+    *sources : Chunks
+        Of the same number of samples.
+    """
+
+    def __init__(self, *sources: Chunks) -> None:
+        self.sources = sources
+
+    @property
+    def n_samples(self) -> int:
+        return self.sources[0].n_samples
+
+    def __iter__(self) -> Iterator[Chunk]:
+        rows = max(len(next(iter(source))) for source in self.sources)
+        parts = [regrouped(iter(source), rows) for source in self.sources]
+        start = 0
+        for each in zip(*parts, strict=True):
+            yield Chunk(Zipped(*(part.X for part in each)), start=start)
+            start += len(each[0])
+
+
+def together(*sources: Chunks) -> Chunks:
+    """Several sources side by side; partitions on one cluster meet where they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import stream
+    >>> from mercer.chunks.together import together
+    >>> both = together(stream(np.arange(5.0)[:, None]), stream(np.ones((5, 2))))
+    >>> [part.shape for part in both.take(np.array([1, 4])).X.parts]
+    [(2, 1), (2, 2)]
+    """
+    sizes = [source.n_samples for source in sources]
+    if len(set(sizes)) > 1:
+        listed = ", ".join(map(str, sizes))
+        raise ValueError(f"variables must be observed together, as often each, got {listed}.")
+    on_cluster = [source for source in sources if isinstance(source, DaskChunks)]
+    if len(on_cluster) == len(sources):
+        return beside_each_other(on_cluster)
+    return Together(*sources)

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
-from mercer.engine.routines import call, eigh, solve_cholesky, solve_lower
+from mercer.engine.routines import (
+    call,
+    cholesky_with_pivots,
+    eigh,
+    qr_with_pivots,
+    solve_cholesky,
+    solve_lower,
+    solve_positive,
+)
 
 
 @pytest.fixture
@@ -45,10 +53,11 @@ def test_one_number():
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("order", [np.ascontiguousarray, np.asfortranarray])
 @pytest.mark.parametrize("shape", [(40,), (40, 1), (40, 9), (40, 0)])
-def test_triangular_systems(A, rng, kind, shape):
+def test_triangular_systems(A, rng, kind, shape, order):
     L, B = np.linalg.cholesky(A).astype(kind), rng.standard_normal(shape).astype(kind)
-    noisy = L + np.triu(np.full_like(L, np.nan), 1)  # not looked at
+    noisy = order(L + np.triu(np.full_like(L, np.nan), 1))  # not looked at
     kept = B.copy()
     close = {"rtol": 1e-3, "atol": 1e-3} if kind is np.float32 else {"rtol": 1e-9, "atol": 1e-12}
     for found, wanted in (
@@ -69,6 +78,54 @@ def test_other_numbers_are_taken_as_they_come(A):
     assert single.dtype == np.float64
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(40,), (40, 3), (40, 0)])
+def test_positive_definite_systems(A, rng, kind, shape):
+    A, B = A.astype(kind), rng.standard_normal(shape).astype(kind)
+    X = solve_positive(A.T.copy().T, B)
+    assert X.dtype == kind
+    np.testing.assert_allclose(A @ X, B, atol=1e-2 if kind is np.float32 else 1e-10)
+    assert np.array_equal(A, A.T)  # another array was overwritten
+    with pytest.raises(np.linalg.LinAlgError, match="minor of order 1 is not positive definite"):
+        solve_positive(-A, np.ones(40, kind))
+
+
+@pytest.mark.parametrize("shape", [(9, 9), (12, 5), (5, 12), (6, 0), (0, 6), (1, 1)])
+def test_orthogonal_factors_with_pivots(rng, shape):
+    A = rng.standard_normal(shape) * np.logspace(0, 3, shape[1])
+    kept = A.copy()
+    Q, R, pivots = qr_with_pivots(A)
+    assert np.array_equal(A, kept)
+    assert (Q.shape, R.shape) == ((shape[0], shape[0]), shape)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(shape[0]), atol=1e-12)
+    np.testing.assert_allclose(Q @ R, A[:, pivots], atol=1e-9)
+    assert np.array_equal(R, np.triu(R))
+    sizes = np.abs(np.diagonal(R))
+    assert np.all(np.diff(sizes) <= 1e-9 * sizes.max(initial=0))
+    assert sorted(pivots) == list(range(shape[1]))
+
+
+def test_columns_outside_the_span(rng):
+    """The last columns of Q are orthogonal to matrices of lower rank."""
+    A = rng.standard_normal((10, 3)) @ rng.standard_normal((3, 7))
+    Q, R, _ = qr_with_pivots(A)
+    assert np.sum(np.abs(np.diagonal(R)) > 1e-10) == 3
+    np.testing.assert_allclose(Q[:, 3:].T @ A, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_cholesky_factors_with_pivots(rng, kind):
+    phi = rng.standard_normal((30, 6)).astype(kind)
+    A = phi @ phi.T
+    L, pivots, rank = cholesky_with_pivots(A, 30 * np.finfo(kind).eps * A.max())
+    assert (rank, L.dtype) == (6, kind)
+    L = np.tril(L)[:, :rank]
+    close = 1e-4 if kind is np.float32 else 1e-12
+    np.testing.assert_allclose(L @ L.T, A[np.ix_(pivots, pivots)], atol=close)
+    assert pivots[0] == np.argmax(np.diagonal(phi @ phi.T))
+    assert cholesky_with_pivots(np.zeros((3, 3)), 1e-9)[2] == 0
+
+
 def test_what_cannot_be(A):
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         solve_lower(np.diag([1.0, 0.0]), np.ones(2))
@@ -77,14 +134,19 @@ def test_what_cannot_be(A):
     assert call("potrf", "U", 40, -A, 40) == 1  # the leading minor that is not positive
 
 
-def test_others_work_meanwhile():
+@pytest.mark.parametrize(
+    "routine",
+    [eigh, qr_with_pivots, lambda A: solve_positive(A, A), lambda A: cholesky_with_pivots(A, 0.0)],
+)
+def test_others_work_meanwhile(routine):
     """While a routine is at work, this thread is not kept waiting."""
     A = np.eye(1200) + 1
     turns, begun = 0, threading.Event()
 
     def work():
         begun.set()
-        eigh(A)
+        for _ in range(3):
+            routine(A.copy())
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -6,16 +6,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVDD, Gaussian, Linear, OneClassSVM, Polynomial, Spectrum
 
-BOUNDARY = "free support vectors lie on the boundary, where the sign of 0 is rounding"
 
-
-@parametrize_with_checks(
-    [OneClassSVM(gamma=0.1, tol=1e-9), SVDD(gamma=0.1, tol=1e-9)],
-    expected_failed_checks=lambda e: {
-        "check_sample_weight_equivalence_on_dense_data": BOUNDARY,
-        "check_sample_weight_equivalence_on_sparse_data": BOUNDARY,
-    },
-)
+@parametrize_with_checks([OneClassSVM(gamma=0.1, tol=1e-9), SVDD(gamma=0.1, tol=1e-9)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

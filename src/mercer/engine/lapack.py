@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import math
 import os
 import threading
 import weakref
@@ -54,6 +55,18 @@ def lapack(rows: int, call: Callable[..., Any], *args: Any, **options: Any) -> A
     while not wait([outcome], _LISTEN).done:
         go_on()
     return outcome.result()
+
+
+def side(*sizes: int) -> int:
+    """The rows of a square matrix whose factorisation takes as long as n * m * k operations.
+
+    Examples
+    --------
+    >>> from mercer.engine.lapack import side
+    >>> side(1_000_000, 100, 100)
+    2154
+    """
+    return int(math.prod(sizes) ** (1 / 3))
 
 
 @atexit.register

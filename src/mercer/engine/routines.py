@@ -59,41 +59,85 @@ def eigh(
     A = (np.asarray if overwrite else np.array)(A, dtype=np.float64, order="F")
     if largest is None:
         w = np.empty(n)
-        _with_workspace("syevd", ("V", "L", n, A, n, w))
+        _with_workspace("syevd", ("V", "L", n, A, n, w), whole=True)
         return w, A
     w, Z, support = np.empty(n), np.empty((n, largest), order="F"), np.empty(2 * n, np.int32)
     zero, found = np.zeros(1), np.zeros(1, np.int32)  # bounds that are not used; how many
     order = ("V", "I", "L", n, A, n, zero, zero, n - largest + 1, n, zero)
-    _with_workspace("syevr", (*order, found, w, Z, n, support))
+    _with_workspace("syevr", (*order, found, w, Z, n, support), whole=True)
     return w[:largest], Z
+
+
+def qr_with_pivots(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q, R and pivots with Q R = A[:, pivots], where sizes of R_ii do not increase.
+
+    Q is square, so that its last columns are a basis of what the columns of A do not span.
+    """
+    m, n = A.shape
+    if not A.size:
+        return np.eye(m), np.zeros((m, n)), np.arange(n)
+    Q = np.zeros((m, max(m, n)), order="F")
+    Q[:, :n] = A
+    pivots, tau = np.zeros(n, np.int32), np.zeros(min(m, n))
+    _with_workspace("geqp3", (m, n, Q, m, pivots, tau))
+    R = np.triu(Q[:, :n])
+    _with_workspace("orgqr", (m, m, len(tau), Q, m, tau))
+    return Q[:, :m], R, pivots - 1
+
+
+def cholesky_with_pivots(A: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray, int]:
+    """L, pivots and a rank r: the first r columns of L are a factor of A[pivots][:, pivots].
+
+    It ends where no pivot exceeds ``tol``. What is above the diagonal of L is in no particular
+    state. A is overwritten if it is stored by columns.
+    """
+    A, n = np.asfortranarray(A), len(A)
+    pivots, rank = np.zeros(n, np.int32), np.zeros(1, np.int32)
+    call("pstrf", "L", n, A, n, pivots, rank, np.array([tol], A.dtype), np.empty(2 * n, A.dtype))
+    return A, pivots - 1, int(rank[0])
+
+
+def solve_positive(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A^-1 B for a symmetric positive definite A, which is overwritten if it is stored by rows."""
+    kind = np.result_type(A, B, np.float32)
+    A, X = np.ascontiguousarray(A, dtype=kind), np.array(B, dtype=kind, order="F")
+    n, columns = len(A), X.shape[1] if X.ndim > 1 else 1
+    if X.size and (minor := call("posv", "U", n, columns, A, n, X, n)):
+        raise np.linalg.LinAlgError(f"the leading minor of order {minor} is not positive definite.")
+    return X
 
 
 def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> np.ndarray:
     """L^-1 B, or L'^-1 B, for a lower triangular L; what is above its diagonal is not looked at."""
-    return _solved("trtrs", ("U", "N" if transposed else "T", "N"), L, B)
+    return _solved("trtrs", L, B, transposed)
 
 
 def solve_cholesky(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     """(L L')^-1 B for a lower triangular L."""
-    return _solved("potrs", ("U",), L, B)
+    return _solved("potrs", L, B)
 
 
-def _solved(name: str, how: tuple[str, ...], L: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """A system with L, which is L' to LAPACK, as that stores matrices by columns."""
+def _solved(name: str, L: np.ndarray, B: np.ndarray, transposed: bool | None = None) -> np.ndarray:
+    """A system with L, or with L'. What is stored by rows is a transposed matrix to LAPACK."""
     kind = np.result_type(L, B, np.float32)
-    L, X = np.ascontiguousarray(L, dtype=kind), np.array(B, dtype=kind, order="F")
+    by_columns = L.flags.f_contiguous and not L.flags.c_contiguous
+    L = np.asarray(L, dtype=kind) if by_columns else np.ascontiguousarray(L, dtype=kind)
+    X = np.array(B, dtype=kind, order="F")
+    how: tuple[str, ...] = ("L" if by_columns else "U",)
+    if transposed is not None:
+        how += ("N" if by_columns != transposed else "T", "N")
     n, columns = len(L), X.shape[1] if X.ndim > 1 else 1
     if X.size and call(name, *how, n, columns, L, n, X, n):
         raise np.linalg.LinAlgError("the triangular matrix is singular.")
     return X
 
 
-def _with_workspace(name: str, args: tuple[Any, ...]) -> None:
-    """Call a routine with as much workspace as it asks for, of floats and of whole numbers."""
-    work, whole = np.empty(1), np.empty(1, np.int32)
-    call(name, *args, work, -1, whole, -1)
-    sizes = int(work[0]), int(whole[0])
-    if call(name, *args, np.empty(sizes[0]), sizes[0], np.empty(sizes[1], np.int32), sizes[1]):
+def _with_workspace(name: str, args: tuple[Any, ...], *, whole: bool = False) -> None:
+    """Call a routine with as much workspace as it asks for, of floats, and of whole numbers."""
+    sizes = [np.empty(1, kind) for kind in ("f8", "i4")[: 1 + whole]]
+    call(name, *args, *(part for size in sizes for part in (size, -1)))
+    spaces = [np.empty(int(size[0]), size.dtype) for size in sizes]
+    if call(name, *args, *(part for space in spaces for part in (space, len(space)))):
         raise np.linalg.LinAlgError("the eigenvalues did not converge.")
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..chunks.base import Chunk, Sums
+from ..engine.lapack import lapack, side
+from ..engine.routines import solve_lower
 from .streamed import Between, Columns, StreamedGram
 from .tiles import run, slices
 
@@ -205,7 +206,8 @@ def whitened(factor: np.ndarray | None, B: np.ndarray, transposed: bool = False)
     """L^-1 B, or L^-T B; B itself if there is no factor."""
     if factor is None:
         return B
-    return sla.solve_triangular(factor, B, lower=True, trans=int(transposed), check_finite=False)
+    rows = side(len(factor), *B.shape)
+    return lapack(rows, solve_lower, factor, B, transposed=transposed)
 
 
 def add_product(total: np.ndarray, phi: np.ndarray, workers: int | None) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..data import Data, take
 from ..engine.lapack import lapack
-from ..engine.routines import eigh
+from ..engine.routines import eigh, qr_with_pivots, solve_lower
 from ..ownership import owned
 from .tiles import slices
 
@@ -99,18 +99,19 @@ class SampleSpan(Span):
         Q, R = self._factors
         if not np.all(np.diagonal(R)):  # all features are zero
             return np.zeros((len(R), weights.shape[1]))
-        return sla.solve_triangular(R, Q.T @ weights, check_finite=False)
+        return lapack(len(R), solve_lower, R.T, Q.T @ weights, transposed=True)
 
     def _resolved(self, weights: np.ndarray) -> np.ndarray:
         """Without directions that features hardly have, for which coefficients would be huge."""
         Q, R = self._factors
-        turn, T, pivots = lapack(len(R), sla.qr, R, pivoting=True, check_finite=False)
+        turn, T, pivots = lapack(len(R), qr_with_pivots, R)
         sizes = np.abs(np.diagonal(T))
         rank = max(int(np.sum(sizes > _RESOLVED * sizes[0])), 1)
         found = np.zeros((len(R), weights.shape[1]))
         if sizes[0] > 0:
             turned = (Q @ turn[:, :rank]).T @ weights
-            found[pivots[:rank]] = sla.solve_triangular(T[:rank, :rank], turned, check_finite=False)
+            corner = T[:rank, :rank].T
+            found[pivots[:rank]] = lapack(rank, solve_lower, corner, turned, transposed=True)
         return found
 
     @cached_property
@@ -118,8 +119,7 @@ class SampleSpan(Span):
         """Q R = Phi', of the few samples."""
         rows = self.gram.phi[self.places]
         rows = rows.toarray() if sp.issparse(rows) else rows
-        how = {"mode": "economic", "check_finite": False}
-        return lapack(len(rows), sla.qr, rows.astype(np.float64).T, **how)
+        return tuple(lapack(len(rows), np.linalg.qr, rows.astype(np.float64).T))
 
 
 def independent_rows(phi: Any) -> np.ndarray:
@@ -147,11 +147,11 @@ def independent_rows(phi: Any) -> np.ndarray:
         if not len(outside):
             break
         some = outside[: missing.shape[1] + _SPARE]
-        rows = np.asarray(phi[some] @ missing)
-        Q, R, pivots = lapack(len(rows), sla.qr, rows.T, pivoting=True, check_finite=False)
+        rows = np.asarray(lapack(len(some), operator.matmul, phi[some], missing))
+        Q, R, pivots = lapack(len(rows), qr_with_pivots, rows.T)
         rank = int(np.sum(np.abs(np.diagonal(R)) > tol))
         places = np.concatenate([places, some[pivots[:rank]]])
-        missing = missing @ Q[:, rank:]
+        missing = lapack(m, operator.matmul, missing, Q[:, rank:])
         sizes = _row_norms(phi, missing)
     return np.sort(places) if len(places) else np.zeros(1, dtype=int)  # f = 0 needs a sample, too
 

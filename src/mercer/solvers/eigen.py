@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 
 from ..engine.lapack import lapack
-from ..engine.routines import eigh
+from ..engine.routines import eigh, solve_positive
 from ..gram.base import Gram
 from ..gram.tiles import run
 
@@ -86,7 +85,6 @@ class RidgeSpectrum:
         UZ = self.U.T @ Z
         parts = [self.U[V] for V in folds]
         results = [[np.empty(0)] * len(folds) for _ in alphas]
-        (posv,) = sla.get_lapack_funcs(("posv",), (self.U,))
 
         def one(job: tuple[int, int]) -> None:
             a, m = job
@@ -96,7 +94,10 @@ class RidgeSpectrum:
             if U.shape[1] < self.n:
                 G += (np.eye(len(V)) - U @ U.T) / alphas[a]
                 c += (Z[V] - U @ UZ) / alphas[a]
-            residual = posv(G, c, overwrite_a=True)[1]
+            try:
+                residual = solve_positive(G.T, c)  # the transpose is copied, so that G is left
+            except np.linalg.LinAlgError:  # alpha is below the rounding of K
+                residual = np.linalg.lstsq(G, c, rcond=None)[0]
             results[a][m] = self._held_out(Y, residual, V)
 
         run(one, [(a, m) for a in range(len(alphas)) for m in range(len(folds))])

@@ -7,6 +7,9 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sla
 
+from ..engine.lapack import lapack, side
+from ..engine.routines import call
+
 _EPS = float(np.finfo(float).eps)
 
 
@@ -37,10 +40,13 @@ class Elimination:
 
     def rotate(self, B: np.ndarray, *, back: bool = False, right: bool = False) -> np.ndarray:
         """Q'B; with ``back`` QB, with ``right`` BQ. An F-ordered B is overwritten."""
-        (ormqr,) = sla.get_lapack_funcs(("ormqr",), (self._raw, B))
-        side, trans = ("R", "N") if right else ("L", "N" if back else "T")
-        lwork = 64 * max(B.shape)
-        return ormqr(side, trans, self._raw, self._tau, B, lwork, overwrite_c=True)[0]
+        B = np.asfortranarray(B, dtype=np.float64)
+        how = ("R", "N") if right else ("L", "N" if back else "T")
+        work = np.empty(64 * max(B.shape))
+        factors = (*B.shape, self.m, self._raw, len(self._raw), self._tau)
+        rows = side(*B.shape, self.m)
+        lapack(rows, call, "ormqr", *how, *factors, B, len(B), work, len(work))
+        return B
 
     def orthogonal(self, G: np.ndarray) -> np.ndarray:
         """Z G."""

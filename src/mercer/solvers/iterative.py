@@ -17,9 +17,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg as sla
 
+from ..engine.lapack import lapack, side
 from ..engine.memory import require_memory
+from ..engine.routines import solve_lower
 from ..engine.threads import go_on, one_blas_thread
 from ..exceptions import ConvergenceWarning, warn
 from ..gram.base import Gram
@@ -130,11 +131,13 @@ class IterativeFactor:
             return self._made()
 
     def _made(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        Q = sla.qr(self._preconditioner().U, mode="economic", check_finite=False)[0]
+        U = self._preconditioner().U
+        rows = side(*U.shape, U.shape[1])
+        Q = lapack(rows, np.linalg.qr, U)[0]
         AQ = self.gram @ Q + self.noise[:, None] * Q
         inner = Q.T @ AQ
-        R = sla.cholesky((inner + inner.T) / 2, check_finite=False)
-        T, AT = (sla.solve_triangular(R, M.T, trans=1, check_finite=False).T for M in (Q, AQ))
+        L = lapack(len(inner), np.linalg.cholesky, (inner + inner.T) / 2)
+        T, AT = (lapack(rows, solve_lower, L, M.T).T for M in (Q, AQ))
         whole = self.gram.diag() + self.noise
         jitter = max(_JITTER, _ROUNDING * float(np.finfo(self.gram.dtype).eps))
         return T, AT, np.maximum(whole - np.einsum("ij,ij->i", AT, AT), 0.0) + jitter * whole
@@ -217,8 +220,8 @@ class IterativeFactor:
         while True:  # more noise on single y, where rounding asks for it, only understates them
             S.flat[:: len(S) + 1] = rest
             try:
-                L = sla.cholesky(S, lower=True, check_finite=False)
+                L = np.linalg.cholesky(S)
             except np.linalg.LinAlgError:
                 rest = 2 * rest
                 continue
-            return sla.solve_triangular(L, left, lower=True, check_finite=False)
+            return solve_lower(L, left)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg as sla
 
 from ..data import take
+from ..engine.lapack import lapack, side
+from ..engine.routines import solve_lower
 from ..gram.algebra import SumGram
 from ..gram.base import Gram
 from .auto import solve_ridge
@@ -330,8 +331,8 @@ def _nystrom(
     columns = K.block(np.arange(n), chosen).astype(float)
     core = columns[chosen]
     core.flat[:: len(core) + 1] += 1e-12 * np.trace(core)
-    R = sla.cholesky(core, lower=True, check_finite=False)
-    F = sla.solve_triangular(R, columns.T, lower=True, check_finite=False).T
+    rows = side(*columns.shape, len(core))
+    F = lapack(rows, solve_lower, lapack(len(core), np.linalg.cholesky, core), columns.T).T
     F = F if weights is None else np.sqrt(weights)[:, None] * F
-    U, singular, _ = sla.svd(F, full_matrices=False, check_finite=False)
+    U, singular, _ = lapack(rows, np.linalg.svd, F, full_matrices=False)
     return U, singular**2

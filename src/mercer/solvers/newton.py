@@ -10,15 +10,17 @@ Reference: Chapelle, *Training a support vector machine in the primal*, 2007.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 
+from ..engine.lapack import lapack, side
 from ..engine.memory import require_memory
+from ..engine.routines import solve_cholesky
 from ..gram.base import Gram
 from ..kernels.indefinite import why_no_factor
 from .auto import choose
@@ -104,11 +106,12 @@ def _by_cholesky(K: np.ndarray, h: np.ndarray, alpha: float, exact: bool) -> Inv
 def _by_features(phi: Any, h: np.ndarray, alpha: float) -> Inverse:
     """The same for K = Phi Phi', by a system as large as there are features."""
     weighted = sp.diags(h) @ phi if sp.issparse(phi) else h[:, None] * phi
-    A = phi.T @ weighted
+    n, m = phi.shape
+    A = lapack(side(n, m, m), operator.matmul, phi.T, weighted)
     A = A.toarray() if sp.issparse(A) else np.asarray(A, dtype=np.float64)
     A.flat[:: len(A) + 1] += alpha
-    L = sla.cho_factor(A, overwrite_a=True, check_finite=False)
-    return lambda R: (R - weighted @ sla.cho_solve(L, np.asarray(phi.T @ R))) / alpha
+    L = lapack(m, np.linalg.cholesky, A)
+    return lambda R: (R - weighted @ solve_cholesky(L, np.asarray(phi.T @ R))) / alpha
 
 
 def _nystrom(gram: Gram, h: np.ndarray, alpha: float) -> Inverse:

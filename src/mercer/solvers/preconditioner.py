@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
+from ..engine.lapack import lapack
+from ..engine.routines import eigh, solve_cholesky, solve_lower
 from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
 from ..gram.tiles import go_on, one_blas_thread, run, slices
@@ -162,9 +163,9 @@ class ShiftedInverse:
                 for shift in shifts.tolist():
                     A = G.copy()
                     A.flat[:: len(A) + 1] += shift
-                    self.factors[shift] = np.linalg.cholesky(A)
+                    self.factors[shift] = lapack(len(A), np.linalg.cholesky, A)
             elif len(G):
-                self.s, self.V = sla.eigh(G, driver="evd", overwrite_a=True, check_finite=False)
+                self.s, self.V = lapack(len(G), eigh, G.T, overwrite=True)
                 np.maximum(self.s, 0.0, out=self.s)
 
     def __call__(self, C: np.ndarray, shifts: np.ndarray) -> np.ndarray:
@@ -176,7 +177,7 @@ class ShiftedInverse:
         out = np.empty_like(C)
         for shift, L in self.factors.items():
             its = shifts == shift
-            out[:, its] = sla.cho_solve((L, True), C[:, its], check_finite=False)
+            out[:, its] = solve_cholesky(L, C[:, its])
         return out
 
     def half(self, shift: float) -> np.ndarray:
@@ -184,7 +185,7 @@ class ShiftedInverse:
         if not self.factors:
             return np.asarray(self.V / np.sqrt(self.s + shift))
         L = self.factors[shift]
-        return np.asarray(sla.solve_triangular(L, np.eye(len(L)), lower=True).T)
+        return lapack(len(L), solve_lower, L, np.eye(len(L))).T
 
 
 def most_columns(n: int, memory: float) -> int:

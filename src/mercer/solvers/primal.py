@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 
-from ..engine.lapack import lapack
+from ..engine.lapack import lapack, side
+from ..engine.routines import solve_positive
 from ..gram.base import Gram
 from .base import Solution
 
@@ -18,12 +18,13 @@ def solve_primal(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | 
     phi = gram.features
     W = np.ones(len(Y)) if weights is None else weights
     weighted = sp.diags(W) @ phi if sp.issparse(phi) else W[:, None] * phi
-    A = lapack(phi.shape[1], operator.matmul, phi.T, weighted)
+    m = phi.shape[1]
+    A = lapack(side(len(Y), m, m), operator.matmul, phi.T, weighted)
     moments = A.toarray() if sp.issparse(A) else np.asarray(A)
     A = moments.copy()
     A.flat[:: len(A) + 1] += alpha
     target = np.asarray(weighted.T @ Y)
-    w = lapack(len(A), sla.solve, A, target, assume_a="pos", overwrite_a=True)
+    w = lapack(m, solve_positive, A, target)
     coef = W[:, None] * (Y - phi @ w) / alpha
     stats = {"method": "primal", "rank": gram.rank}
     return Solution(coef, message="solved", stats=stats, moments=moments)

@@ -28,6 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
+from ..engine.lapack import lapack, side
+from ..engine.routines import solve_lower
 from ..engine.threads import go_on
 from ..gram.base import Gram
 from .criteria import Criterion
@@ -62,26 +64,27 @@ class PivotPreconditioner:
         core.flat[:: len(core) + 1] += max(
             _JITTER, 10 * float(np.finfo(gram.dtype).eps)
         ) * np.trace(core)
-        L = sla.cholesky(core, lower=True, overwrite_a=True, check_finite=False)
-        F = sla.solve_triangular(L, columns.T, lower=True, overwrite_b=True, check_finite=False).T
+        rows = side(*columns.shape, len(core))
+        L = lapack(len(core), np.linalg.cholesky, core)
+        F = lapack(rows, solve_lower, L, columns.T).T
         self.noise = noise
         scaled = F / noise[:, None]
         inner = F.T @ scaled
         inner.flat[:: len(inner) + 1] += 1
-        self._R = sla.cholesky(inner, overwrite_a=True, check_finite=False)
-        self.U = sla.solve_triangular(self._R, scaled.T, trans=1, check_finite=False).T
+        self._L = lapack(len(inner), np.linalg.cholesky, inner)
+        self.U = lapack(rows, solve_lower, self._L, scaled.T).T
 
     def __matmul__(self, V: np.ndarray) -> np.ndarray:
         return V / self.noise[:, None] - self.U @ (self.U.T @ V)
 
     def logdet(self) -> float:
         """log det P."""
-        return float(np.log(self.noise).sum()) + 2 * float(np.log(np.diagonal(self._R)).sum())
+        return float(np.log(self.noise).sum()) + 2 * float(np.log(np.diagonal(self._L)).sum())
 
     def draw(self, few: np.ndarray, many: np.ndarray) -> np.ndarray:
         """Vectors with the covariance P, from random signs, r and n for each."""
         noise = self.noise[:, None]
-        return noise * (self.U @ (self._R @ few)) + np.sqrt(noise) * many
+        return noise * (self.U @ (self._L.T @ few)) + np.sqrt(noise) * many
 
 
 @dataclass

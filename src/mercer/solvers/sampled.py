@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
+from ..engine.lapack import lapack
 from ..engine.memory import require_memory
-from ..engine.threads import blas_for
+from ..engine.routines import solve_cholesky
 from ..gram.phi import Phi, StoredPhi, StreamedPhi
 
 _PASS = 100  # operations per entry of Phi, and more, that a pass takes
@@ -78,7 +78,7 @@ class Preconditioner:
         for own, factor in self.factors:
             here = np.flatnonzero(np.isin(columns, own))
             if len(here):
-                Z[:, here] = sla.cho_solve(factor, R[:, here], check_finite=False)
+                Z[:, here] = lapack(len(R), solve_cholesky, factor, R[:, here])
         return Z
 
 
@@ -91,8 +91,7 @@ def _factor(phi: Phi, A: np.ndarray, alpha: float, floor: float) -> Any:
         B = A.copy()
         B.flat[:: len(B) + 1] += penalty + jitter
         try:
-            with blas_for(len(B)):
-                return sla.cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+            return lapack(len(B), np.linalg.cholesky, B)
         except np.linalg.LinAlgError:
             if jitter > trace:
                 raise

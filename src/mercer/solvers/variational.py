@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg as sla
 
+from ..engine.lapack import lapack
+from ..engine.routines import solve_lower
 from ..gram.base import Gram
 from ..gram.tiles import go_on, run, slices
 from .cholesky import NotPositiveDefiniteError
@@ -82,7 +83,7 @@ class Whitened:
         A = np.array(self.inner, dtype=np.float64)
         A.flat[:: len(A) + 1] += JITTER * float(np.mean(np.diagonal(A)))
         try:
-            self.L = sla.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+            self.L = lapack(len(A), np.linalg.cholesky, A)
         except np.linalg.LinAlgError as error:
             raise NotPositiveDefiniteError(
                 "the kernel matrix of the landmarks is not positive definite."
@@ -96,7 +97,7 @@ class Whitened:
         if known is not None:
             return known
         block = self.cross.rows(self.strips[place]).astype(np.float64, copy=False)
-        A = sla.solve_triangular(self.L, block.T, lower=True, overwrite_b=True, check_finite=False)
+        A = solve_lower(self.L, block.T)
         if self.keep:
             self._kept[place] = A
         return A
@@ -135,10 +136,10 @@ class Bound:
         self._outer, self._h, trace = self._sums()
         B = self._outer.copy()
         B.flat[:: m + 1] += 1
-        factor = sla.cholesky(B, lower=True, check_finite=False)
-        c = sla.solve_triangular(factor, self._h, lower=True, check_finite=False)
-        self._gamma = sla.solve_triangular(factor, c, lower=True, trans=1, check_finite=False)
-        half = sla.solve_triangular(factor, np.eye(m), lower=True, check_finite=False)
+        factor = lapack(m, np.linalg.cholesky, B)
+        c = lapack(m, solve_lower, factor, self._h)
+        self._gamma = lapack(m, solve_lower, factor, c, transposed=True)
+        half = lapack(m, solve_lower, factor, np.eye(m))
         self._inverse = half.T @ half
         squares = float((Y * Y / self.felt[:, None]).sum())
         explained = float((c * c).sum())
@@ -185,23 +186,23 @@ class Bound:
     def coef(self) -> np.ndarray:
         """L^-T B^-1 h."""
         L = self.whitened.L
-        return sla.solve_triangular(L, self._gamma, lower=True, trans=1, check_finite=False)
+        return lapack(len(L), solve_lower, L, self._gamma, transposed=True)
 
     @cached_property
     def factor(self) -> LandmarkFactor:
         """The part of the covariance that the data explain."""
-        values, vectors = np.linalg.eigh(self._outer)
+        L = self.whitened.L
+        values, vectors = lapack(len(L), np.linalg.eigh, self._outer)
         values = np.maximum(values, 0.0)
         root = np.sqrt(values / (1 + values))[:, None] * vectors.T
-        L = self.whitened.L
-        return LandmarkFactor(sla.solve_triangular(L, root.T, lower=True, trans=1).T)
+        return LandmarkFactor(lapack(len(L), solve_lower, L, root.T, transposed=True).T)
 
     @cached_property
     def _turned(self) -> np.ndarray:
         """(t (I - B^-1) - g g') L^-1, with g = B^-1 h."""
         t, g = self.Y.shape[1], self._gamma
         G = t * (np.eye(len(g)) - self._inverse) - g @ g.T
-        return sla.solve_triangular(self.whitened.L, G, lower=True, trans=1, check_finite=False).T
+        return lapack(len(G), solve_lower, self.whitened.L, G, transposed=True).T
 
     def cross_weights(self, place: int) -> np.ndarray:
         """Those of k(X, Z) for the samples of a strip, one row each."""
@@ -213,8 +214,8 @@ class Bound:
         """Those of k(Z, Z), whose diagonal also moves the jitter."""
         t, g, L = self.Y.shape[1], self._gamma, self.whitened.L
         G = t * (np.eye(len(g)) - self._inverse - self._outer) - g @ g.T
-        half = sla.solve_triangular(L, G, lower=True, trans=1, check_finite=False)
-        W = -sla.solve_triangular(L, half.T, lower=True, trans=1, check_finite=False) / 2
+        half = lapack(len(L), solve_lower, L, G, transposed=True)
+        W = -lapack(len(L), solve_lower, L, half.T, transposed=True) / 2
         W.flat[:: len(W) + 1] += JITTER * np.trace(W) / len(W)
         return W
 

@@ -14,11 +14,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg as sla
 
 from ..data import Rows
 from ..engine.lapack import lapack
-from ..engine.routines import eigh
+from ..engine.routines import eigh, solve_lower
 from .cholesky import CholeskyFactor
 
 FORMS = ("ridge", "squared")
@@ -220,7 +219,7 @@ def thin_decomposition(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     if s[0] < _CLOSE * s[-1]:
         L = lapack(r, np.linalg.cholesky, U.T @ U)
         W, singular, Zt = lapack(r, np.linalg.svd, L.T * np.sqrt(s))
-        U = U @ sla.solve_triangular(L, W, trans="T", lower=True, check_finite=False)
+        U = U @ lapack(r, solve_lower, L, W, transposed=True)
         s, V = singular**2, V @ Zt.T
     return s, U, V
 

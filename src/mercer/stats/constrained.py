@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg as sla
 
 from ..data import Data
+from ..engine.lapack import lapack
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
@@ -142,6 +142,7 @@ def _low_rank(pair: Variables, kernels: list[Nystrom]) -> tuple[Any, np.ndarray,
     for k, X in zip(resolved, pair.data, strict=True):
         features = np.asarray(k.features(k.prepare(X)), dtype=np.float64)
         phi.append(features - features.mean(axis=0))
-    U, s, Vt = sla.svd(phi[0].T @ phi[1] / pair.n, full_matrices=False, check_finite=False)
+    covariance = phi[0].T @ phi[1] / pair.n
+    U, s, Vt = lapack(len(covariance), np.linalg.svd, covariance, full_matrices=False)
     kept = s > len(s) * np.finfo(float).eps * s[0]
     return resolved[0].combine(U[:, kept]), s[kept], resolved[1].combine(Vt[kept].T)

@@ -7,11 +7,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
 
 from ...data import Data, Zipped, as_vectors, holds_numbers, length, take
 from ...engine.lapack import lapack
-from ...engine.routines import solve_lower
+from ...engine.routines import cholesky_with_pivots, solve_lower
 from ...params import copy_params, one_of, parameter
 from ..base import Kernel
 from ..calculus import properties as prop
@@ -251,11 +250,10 @@ def _make_basis(kernel: Kernel, Z: Data) -> Basis:
     K = evaluate(kernel, Z, Z)
     tol = len(K) * float(np.finfo(K.dtype).eps) * float(np.diagonal(K).max())
     A = np.asfortranarray(K, dtype=np.float64)
-    (pstrf,) = get_lapack_funcs(("pstrf",), (A,))
-    L, order, rank, _ = lapack(len(A), pstrf, A, tol=tol, lower=1, overwrite_a=1)
+    L, order, rank = lapack(len(A), cholesky_with_pivots, A, tol)
     if rank == 0:
         raise ValueError(f"Nystrom: {kernel!r} is zero at all {len(K)} landmarks; give others.")
-    kept = order[:rank] - 1
+    kept = order[:rank]
     return Basis(kept, take(Z, kept), np.tril(L[:rank, :rank]))
 
 

@@ -374,10 +374,17 @@ class KernelMachine(Watched, LossMachine):
         return self
 
     def _solve(
-        self, loss: Loss, y: np.ndarray, weights: np.ndarray | None, solver: str = "auto"
+        self,
+        loss: Loss,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        solver: str = "auto",
+        beside: dict[str, Any] | None = None,
     ) -> MachineSolution:
         if self.penalty is None:
-            return super()._solve(loss, y, weights, solver)
+            return super()._solve(loss, y, weights, solver, beside)
+        if any((self.callback, self.checkpoint, self.validation)):
+            raise ValueError("callback, checkpoint and validation are for penalty=None.")
         solution = solve_penalised(
             self.gram_, y, loss, float(self.alpha), self.penalty, weights,
             intercept=self.fit_intercept, solver=solver, tol=self.tol, max_iter=self.max_iter,

@@ -66,8 +66,8 @@ class NormPower(Penalty):
 
     Examples
     --------
-    >>> NormPower(3.0).value(2.0).round(3)
-    np.float64(2.667)
+    >>> round(NormPower(3.0).value(2.0), 3)
+    2.667
     """
 
     power: float = parameter(2.0, check=_at_least_one)
@@ -78,10 +78,10 @@ class NormPower(Penalty):
         return 1.0 if self.power == 1 else np.inf
 
     def value(self, t: float) -> float:
-        return np.float64(t) ** self.power / self.power
+        return float(t) ** self.power / self.power
 
     def slope(self, t: float) -> float:
-        return float(np.float64(t) ** (self.power - 1))
+        return float(t) ** (self.power - 1)
 
     def conjugate(self, s: float, t: float) -> float:
         if self.power == 1:

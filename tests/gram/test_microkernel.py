@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer import Gaussian, Laplacian, Nystrom, Plan
+from mercer.gram import tiles
 from mercer.gram.microkernel import exp_panels, panels
 
 
@@ -37,3 +39,45 @@ def test_what_is_far_away_is_as_good_as_zero(dtype):
     exp_panels(x[:, None], panels(np.ones((3, 1), dtype)), out)
     assert np.all(out >= 0)
     assert np.all(out < 1e-37)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Compiled loops for small matrices, too."""
+    monkeypatch.setattr(tiles, "COMPILED", 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("given", [np.float32, np.float64])
+@pytest.mark.parametrize("room", [0.0, 1e5, 1e9])
+def test_products_of_a_symmetric_matrix(rng, monkeypatch, dtype, given, room):
+    """The same as those of tiles by BLAS."""
+    X = 5 + rng.normal(size=(700, 3)).astype(given)
+    V = rng.normal(size=(700, 2))
+    gram = Gaussian(1.5).gram(X, Plan(storage="tiled"))
+    expected = gram.products(dtype, room) @ V
+    monkeypatch.setattr(tiles, "COMPILED", 1)
+    K = gram.products(dtype, room)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-12
+    for _ in range(2):  # from tiles that are kept, too
+        np.testing.assert_allclose(K @ V, expected, atol=tolerance)
+
+
+def test_features_of_landmarks(rng, compiled):
+    X = rng.normal(size=(300, 4))
+    k = Nystrom(Gaussian(2.0), X[:40])
+    phi = k.features(k.prepare(X))
+    K = Gaussian(2.0)(X, X[:40])
+    np.testing.assert_allclose(phi @ phi.T, K @ np.linalg.solve(K[:40], K.T), atol=1e-8)
+
+
+def test_what_is_no_exponential_or_cancels_takes_the_other_way(rng, compiled):
+    X = rng.normal(size=(50, 3))
+    P = Laplacian(1.0).prepare(X)
+    assert tiles.exponential(Laplacian(1.0), P, P) is None
+    far = X.copy()
+    far[0] = 1e9
+    k = Gaussian(1.0)
+    assert tiles.exponential(k, k.prepare(far), k.prepare(X)) is None
+    expected = np.exp(-((far[:, None] - X[None]) ** 2).sum(axis=2) / 2)
+    np.testing.assert_allclose(k(far, X), expected, atol=1e-14)

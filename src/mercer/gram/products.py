@@ -16,7 +16,7 @@ from ..kernels.evaluator import Evaluator, exponents
 from ..kernels.formula import INNER, Atom, Formula
 from ..kernels.vectors.distances import centre
 from .base import Gram
-from .tiles import symmetric_product, tile_size
+from .tiles import compiled, exponential, symmetric_product, tile_size
 
 if TYPE_CHECKING:
     from .stored import KernelGram
@@ -68,7 +68,7 @@ class ProductGram(Gram):
         if tile is None:
             tile = self._compute(rows, cols)
             if place in self._chosen:
-                self._kept[place] = tile
+                tile = self._kept[place] = tile.copy()
         return tile
 
     @cached_property
@@ -122,19 +122,26 @@ class ProductGram(Gram):
 
 
 def tiles_in(kernel: Kernel, X: Data, dtype: np.dtype) -> Tile:
-    """A function (rows, cols) -> K[rows, cols] of prepared X in this precision."""
+    """A function (rows, cols) -> K[rows, cols] of prepared X in this precision.
+
+    A tile may be overwritten when the same thread asks for the next one.
+    """
     formula = kernel.formula(X)
-    if formula is None or not any(True for _ in formula.atoms()) or formula.dtype == dtype:
-        given = kernel.tiles(X, X)
-        return lambda rows, cols: given(rows, cols).astype(dtype, copy=False)
+    atoms = formula is not None and any(True for _ in formula.atoms())
+    if formula is None or not atoms or formula.dtype == dtype:
+        given = exponential(kernel, X, X) if atoms else None
+        return given or _cast(kernel.tiles(X, X), dtype)
     if dtype == np.float64:  # before anything is taken from a centre
         formula = _rounded(formula, dtype)
     bare = exponents(formula, formula, dtype)
     if bare is not None and not bare.in_doubt:
-        exp = bare.exp
-        return lambda rows, cols: exp(rows, cols).astype(dtype, copy=False)
+        return compiled(bare) or _cast(bare.exp, dtype)
     evaluator = Evaluator([_rounded(formula, dtype)])
-    return lambda rows, cols: next(evaluator(rows, cols)).astype(dtype, copy=False)
+    return _cast(lambda rows, cols: next(evaluator(rows, cols)), dtype)
+
+
+def _cast(tile: Tile, dtype: np.dtype) -> Tile:
+    return lambda rows, cols: tile(rows, cols).astype(dtype, copy=False)
 
 
 def diagonal_in(gram: KernelGram, dtype: np.dtype) -> np.ndarray:

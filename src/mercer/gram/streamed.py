@@ -76,13 +76,11 @@ class Centres(Columns):
             return None
         if found.left.dtype.kind != "f":  # words of bits, whose number of differing ones counts
             return self._bits(found) if single else _pieces(found.exp, slices(self.size, TILE))
-        write = Exponential(found.left, found.right)
-        parts = slices(self.size, _SUMMED if write.dtype == np.float32 else self.size)
-        own = threading.local()  # fresh memory takes longer than what is written into it
+        rows_of = Exponential(found.left, found.right)
+        parts = slices(self.size, _SUMMED if rows_of.dtype == np.float32 else self.size)
 
         def block(rows: slice) -> list[Any]:
-            out = _own(own, (rows.stop - rows.start, self.size), write.dtype)
-            write(rows, out)
+            out = rows_of(rows, slice(0, self.size))
             return [out[:, part] for part in parts]
 
         return block
@@ -91,21 +89,16 @@ class Centres(Columns):
         from .exponential import exp_block
 
         left, right, unit = found.left, found.right, np.float32(found.unit)
-        own = threading.local()
+        own = threading.local()  # fresh memory takes longer than what is written into it
 
         def block(rows: slice) -> list[Any]:
-            out = _own(own, (rows.stop - rows.start, self.size), np.float32)
-            exp_block(left[rows], right, unit, out)
-            return [out[:, part] for part in slices(self.size, _SUMMED)]
+            size = rows.stop - rows.start
+            if len(getattr(own, "out", ())) < size:
+                own.out = np.empty((size, self.size), np.float32)
+            exp_block(left[rows], right, unit, own.out[:size])
+            return [own.out[:size, part] for part in slices(self.size, _SUMMED)]
 
         return block
-
-
-def _own(place: Any, shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """Rows of an array of this thread, which grows as it is needed."""
-    if len(getattr(place, "out", ())) < shape[0]:
-        place.out = np.empty(shape, dtype)
-    return place.out[: shape[0]]
 
 
 @dataclass

@@ -7,6 +7,7 @@ added in which order does not depend on the number of threads.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -54,10 +55,10 @@ def evaluate(
 ) -> np.ndarray:
     """[k(x_i, y_j)] of prepared X and Y as one array; symmetric to the last bit if Y is X."""
     n, m = length(X), length(Y)
-    if X is not Y and (write := exponential(kernel, X, Y)):
-        require_memory(n * m * write.dtype.itemsize, f"a {n} x {m} kernel matrix")
-        out = np.empty((n, m), write.dtype)
-        run(lambda rows: write(rows, out[rows]), slices(n, TILE), workers)
+    if X is not Y and (found := exponential(kernel, X, Y)):
+        require_memory(n * m * found.dtype.itemsize, f"a {n} x {m} kernel matrix")
+        out = np.empty((n, m), found.dtype)
+        run(lambda rows: found.write(rows, out[rows]), slices(n, TILE), workers)
         return out
     block = kernel.tiles(X, Y)
     if n * m <= 128 * 128 and X is not Y:
@@ -92,31 +93,46 @@ def evaluate(
 
 
 class Exponential:
-    """Rows of K = exp(exponents), compiled; exponents are inner products of rows."""
+    """K = exp(exponents), compiled; exponents are inner products of rows."""
 
     def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
-        from .microkernel import panels
+        self.left, self.right, self.dtype = left, right, left.dtype
+        self._packed: dict[tuple[int, int], np.ndarray] = {}
+        self._own = threading.local()  # fresh memory takes longer than what is written into it
 
-        self.left, self.right, self.dtype = left, panels(right), left.dtype
+    def write(self, rows: slice, out: np.ndarray, cols: slice = slice(None)) -> None:
+        """out = K[rows, cols]; columns are rearranged once for each slice of them."""
+        from .microkernel import exp_panels, panels
 
-    def __call__(self, rows: slice, out: np.ndarray) -> None:
-        """out = K[rows]."""
-        from .microkernel import exp_panels
+        place = cols.start, cols.stop
+        packed = self._packed.get(place)
+        if packed is None:
+            packed = self._packed[place] = panels(self.right[cols])
+        exp_panels(self.left[rows], packed, out)
 
-        exp_panels(self.left[rows], self.right, out)
+    def __call__(self, rows: slice, cols: slice) -> np.ndarray:
+        """A tile of K, good until this thread asks for the next one."""
+        shape = rows.stop - rows.start, cols.stop - cols.start
+        if getattr(self._own, "memory", np.zeros(0)).size < shape[0] * shape[1]:
+            self._own.memory = np.empty(shape[0] * shape[1], self.dtype)
+        out = self._own.memory[: shape[0] * shape[1]].reshape(shape)
+        self.write(rows, out, cols)
+        return out
 
 
-def exponential(kernel: Kernel, X: Data, Y: Data, dtype: Any = None) -> Exponential | None:
-    """K of many prepared samples, where it is the exponential of inner products in full precision.
-
-    In the precision of the samples, or in another one.
-    """
+def exponential(kernel: Kernel, X: Data, Y: Data) -> Exponential | None:
+    """K of many prepared samples, where it is the exponential of inner products."""
     if length(X) * length(Y) < COMPILED:
         return None
-    found = exponents(kernel.formula(X), kernel.formula(Y), dtype)
+    return compiled(exponents(kernel.formula(X), kernel.formula(Y)))
+
+
+def compiled(found: Any) -> Exponential | None:
+    """Exponents as a compiled function, if there are many, and none of them has to be mended."""
     if found is None or found.in_doubt or found.left.dtype.kind != "f":
         return None
-    return Exponential(found.left, found.right)
+    few = len(found.left) * len(found.right) < COMPILED
+    return None if few else Exponential(found.left, found.right)
 
 
 def in_flight(n: int, workers: int | None, itemsize: int) -> float:

@@ -32,10 +32,13 @@ def mathml(kernel: Kernel) -> str:
     --------
     >>> from mercer import Linear
     >>> from mercer.lab.formula import mathml
-    >>> mathml(Linear() + 1)[-62:]
+    >>> mathml(Linear() + 1)[-58:]
     '<mo>⟩</mo></mrow><mo>+</mo><mn>1</mn></mrow></mrow></math>'
     """
-    body = _row(_call(_i("k")), _o("="), _term(kernel))
+    if isinstance(kernel, Normalized):
+        body = _normalized(kernel.kernel)
+    else:
+        body = _row(_call(_i("k")), _o("="), _term(kernel))
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{body}</math>'
 
 
@@ -52,7 +55,8 @@ def _term(kernel: Kernel, binding: int = 0) -> str:
     elif isinstance(kernel, Constant):
         own, text = 4, _n(kernel.value)
     elif isinstance(kernel, Normalized):
-        own, text = 0, _normalized(kernel.kernel)
+        bar = f'<mover accent="true">{_i("k")}{_o("¯")}</mover>'
+        own, text = 4, _row(_call(bar), _sub("<mrow/>", _named(kernel.kernel)))
     elif isinstance(kernel, On):
         own, text = 4, _sub(_row(_brackets(_term(kernel.kernel))), _t(str(kernel.columns)))
     else:
@@ -80,7 +84,10 @@ def _normalized(kernel: Kernel) -> str:
     """A kernel divided by the roots of its diagonal, and below that what it is."""
     name = _sub(_i("k"), _n(0))
     root = _sqrt(_row(_call(name, "x", "x"), _call(name, "y", "y")))
-    rows = [_over(_call(name), root), _row(_call(name), _o("="), _term(kernel))]
+    rows = [
+        _row(_call(_i("k")), _o("="), _over(_call(name), root)),
+        _row(_call(name), _o("="), _term(kernel)),
+    ]
     cells = "".join(f"<mtr><mtd>{row}</mtd></mtr>" for row in rows)
     return f"<mtable>{cells}</mtable>"
 
@@ -137,7 +144,8 @@ def _spectrum(k: Any) -> str:
 def _words(k: Any) -> str:
     w = _i("w")
     count = [_row(_sub(_i("c"), w), _o("("), _i(s), _o(")")) for s in "xy"]
-    return _row(f"<munder>{_o('∑')}{_row(_t('words'), w)}</munder>", *count)
+    below = _row(_t("word"), '<mspace width="0.2em"/>', w)
+    return _row(f"<munder>{_o('∑')}{below}</munder>", *count)
 
 
 def _xor(k: Any) -> str:

@@ -36,6 +36,10 @@ class Panel:
         Whether it is the large one.
     log : bool
         Whether values on the y axis are logarithms to base 10.
+    axes : bool
+        Whether they are drawn.
+    key : str
+        On which side the legend is, "left" or "right".
     """
 
     title: str
@@ -48,6 +52,7 @@ class Panel:
     wide: bool = False
     log: bool = False
     axes: bool = True
+    key: str = "left"
 
     def add(self, kind: str, **values: Any) -> Panel:
         """One more mark, over those before it."""

@@ -126,11 +126,12 @@ export class Figure {
 
   key() {
     const g = svg("g", { class: "key" }), b = this.box;
+    const left = this.panel.key === "right" ? b.left + b.width - 96 : b.left + 8;
     this.legend.forEach(([words, colour, kind], i) => {
       const y = b.top + 14 + 15 * i;
-      g.append(kind === "band" ? svg("rect", { x: b.left + 8, y: y - 6, width: 16, height: 9, class: `band ${hue(colour)}` })
-        : svg("line", { x1: b.left + 8, x2: b.left + 24, y1: y - 2, y2: y - 2, class: `line ${hue(colour)}` }));
-      g.append(svg("text", { x: b.left + 30, y: y + 2 }, words));
+      g.append(kind === "band" ? svg("rect", { x: left, y: y - 6, width: 16, height: 9, class: `band ${hue(colour)}` })
+        : svg("line", { x1: left, x2: left + 16, y1: y - 2, y2: y - 2, class: `line ${hue(colour)}` }));
+      g.append(svg("text", { x: left + 22, y: y + 2 }, words));
     });
     return g;
   }
@@ -234,7 +235,7 @@ const MARKS = {
       f.marks.append(svg("text", { x: left + (i + 0.5) * cell, y: top + side + 14, "text-anchor": "middle", class: "small" }, i + 1));
     });
     if (names && n <= 10) mark.values.forEach((row, i) => row.forEach((v, j) => {
-      const strong = v / (high || 1) > 0.55;
+      const strong = v / (high || 1) > 0.8;
       f.marks.append(svg("text", { x: left + (j + 0.5) * cell, y: top + (i + 0.5) * cell + 3.5, "text-anchor": "middle",
         class: `small ${strong ? "inverse" : ""}` }, number(Number(v.toPrecision(2)))));
     }));

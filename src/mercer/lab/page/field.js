@@ -66,24 +66,43 @@ export function paint(canvas, mark, colours) {
   context.putImageData(image, 0, 0);
 }
 
-// The line f = level as a path; place(c, r) maps a node of the grid to the picture.
+// The lines f = level as a path; place(c, r) maps a node of the grid to the picture.
 export function contour(mark, level, place) {
   const { rows, columns, values } = mark;
-  let path = "";
+  const joined = new Map(); // an end of a piece -> the ends of the pieces that meet there
   const cut = (r0, c0, r1, c1) => {
     const a = values[r0 * columns + c0], b = values[r1 * columns + c1], t = (level - a) / (b - a);
     const [x, y] = place(c0 + t * (c1 - c0), r0 + t * (r1 - r0));
     return `${x.toFixed(1)} ${y.toFixed(1)}`;
   };
+  const link = (a, b) => joined.has(a) ? joined.get(a).push(b) : joined.set(a, [b]);
   for (let r = 0; r < rows - 1; r++)
     for (let c = 0; c < columns - 1; c++) {
-      const above = [values[r * columns + c], values[r * columns + c + 1],
-        values[(r + 1) * columns + c + 1], values[(r + 1) * columns + c]].map((v) => v >= level);
       const corners = [[r, c], [r, c + 1], [r + 1, c + 1], [r + 1, c]];
+      const above = corners.map(([i, j]) => values[i * columns + j] >= level);
       const ends = [];
       for (let e = 0; e < 4; e++)
         if (above[e] !== above[(e + 1) % 4]) ends.push(cut(...corners[e], ...corners[(e + 1) % 4]));
-      for (let e = 0; e + 1 < ends.length; e += 2) path += `M${ends[e]}L${ends[e + 1]}`;
+      for (let e = 0; e + 1 < ends.length; e += 2)
+        if (ends[e] !== ends[e + 1]) { link(ends[e], ends[e + 1]); link(ends[e + 1], ends[e]); }
     }
+  return chains(joined);
+}
+
+// Pieces joined end to end, so that dashes run on: open lines first, then closed ones.
+function chains(joined) {
+  let path = "";
+  const walk = (start) => {
+    let at = start, next;
+    path += `M${at}`;
+    while ((next = joined.get(at)?.pop()) !== undefined) {
+      const back = joined.get(next), i = back.indexOf(at);
+      if (i >= 0) back.splice(i, 1);
+      path += `L${next}`;
+      at = next;
+    }
+  };
+  for (const [start, ends] of joined) if (ends.length % 2) walk(start);
+  for (const [start, ends] of joined) while (ends.length) walk(start);
   return path;
 }

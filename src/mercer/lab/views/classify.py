@@ -95,7 +95,9 @@ def _losses(state: State, margins: np.ndarray, signs: np.ndarray) -> Panel:
         "ls": ("squared", lambda u: (1 - u) ** 2),
         "logistic": ("logistic, base 2", lambda u: np.logaddexp(0, -u) / np.log(2)),
     }.get(state.options["model"], ("hinge", lambda u: np.maximum(0, 1 - u)))
-    panel = Panel("loss of each point", (-2.5, 3), (-0.15, 3.6), "margin y f(x)", "loss")
+    panel = Panel(
+        "loss of each point", (-2.5, 3), (-0.15, 3.6), "margin y f(x)", "loss", key="right"
+    )
     panel.line([-2.5, 0, np.nan, 0, 3], [1, 1, np.nan, 0, 0], RED, label="zero-one")
     panel.line(u, loss(u), BLUE, label=name)
     m = np.clip(margins, -2.45, 2.95)

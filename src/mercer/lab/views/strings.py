@@ -37,7 +37,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
     places = Panel("map by kernel PCA", xlabel="component 1", ylabel="component 2")
     Z = np.asarray(KernelPCA(2, kernel=kernel).fit_transform(S))
     Z = np.pad(Z, ((0, 0), (0, 2 - Z.shape[1])))
-    places.x, places.y = span(Z[:, 0]), span(Z[:, 1])
+    places.x, places.y = (span(1.15 * v, v) for v in Z.T)  # room for the names
     places.add(
         "names", x=Z[:, 0].tolist(), y=Z[:, 1].tolist(), names=[str(n + 1) for n in range(len(S))]
     )

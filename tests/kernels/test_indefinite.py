@@ -15,6 +15,8 @@ from mercer import (
     KernelRidge,
     OneClassSVM,
     Precomputed,
+    change_points,
+    mmd_interval,
 )
 from mercer.exceptions import IndefiniteKernelWarning
 from mercer.kernels.indefinite import (
@@ -168,3 +170,12 @@ def test_why_there_is_no_factor(rng):
     assert "penalty" not in why_no_factor(np.diag([1.0, -1.0]))
     assert not is_negative(-1e-9, 1.0)
     assert issubclass(NotPositiveDefiniteError, ValueError)
+
+
+def test_change_points_and_intervals_say_so(rng):
+    series = [rng.standard_normal(4) for _ in range(20)]
+    found = change_points(series, 1, DynamicTimeWarping())
+    assert "costs of segments are not sums of squared distances" in found.notes[0]
+    assert not change_points(series, 1, GlobalAlignment()).notes
+    with pytest.warns(IndefiniteKernelWarning, match=r"mmd_interval: Dynamic.*so the estimate is"):
+        mmd_interval(series[:10], series[10:], DynamicTimeWarping())

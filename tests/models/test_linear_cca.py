@@ -184,3 +184,17 @@ def test_bad_input(views):
         CCA(1).fit(X, Y[:3])
     constant = np.column_stack([X, np.ones(200)])
     np.testing.assert_allclose(CCA(2).fit(constant, Y).correlations_, angles(X, Y)[:2], atol=1e-8)
+
+
+def test_offsets_and_constant_columns(views):
+    """What varies is told from rounding by the numbers, not by their size."""
+    X, Y, _ = views
+    wanted = CCA(1).fit(X, Y)
+    moved = CCA(1).fit(X + 1e9, Y - 1e9)
+    np.testing.assert_allclose(moved.correlations_, wanted.correlations_, atol=1e-5)
+    np.testing.assert_allclose(moved.project(X + 1e9), wanted.project(X), atol=1e-4)
+    constant = CCA(1).fit(np.column_stack([X, np.full(200, 0.1)]), Y)
+    np.testing.assert_allclose(constant.correlations_, wanted.correlations_, atol=1e-8)
+    assert abs(constant.weights_[0][-1, 0]) < 1e-12
+    with pytest.raises(ValueError, match="view 1 has numbers whose squares are none"):
+        CCA(1).fit(X, 1e300 * Y)

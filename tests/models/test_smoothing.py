@@ -495,3 +495,10 @@ class TestBadInput:
             model.fit(np.zeros(5), np.arange(5.0))
         with pytest.raises(ValueError, match="derivative must be an integer from 0 to 3"):
             model.fit(x, y).predict(x, derivative=4)
+
+
+@pytest.mark.parametrize("size", [1e150, 1e-150])
+def test_numbers_without_powers(size):
+    x = size * np.arange(9.0)
+    with pytest.raises(ValueError, match=r"X spans 8e.*, whose power of 3 .*divide X by"):
+        SmoothingSpline().fit(x, np.arange(9.0))

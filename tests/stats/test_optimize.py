@@ -91,3 +91,12 @@ def test_level_of_the_test_with_a_tuned_kernel():
         X, Y = np.random.default_rng(i).standard_normal((2, 30, 2))
         rejected += two_sample_test(X, Y, "optimize", n_permutations=19, rng=i).pvalue <= 0.05
     assert rejected / 200 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e9, 1e300])
+def test_data_in_any_unit(rng, size):
+    """Lengthscales of the data may lie beyond the usual bounds of searches."""
+    X, Y = size * rng.standard_normal((20, 2)), size * (rng.standard_normal((20, 2)) + [3, 0])
+    assert two_sample_test(X, Y, kernel="optimize", n_permutations=19, rng=0).pvalue == 0.05
+    found = optimize_kernel(X, Y, rng=0)
+    assert np.all(np.isfinite(found(X)))

@@ -130,10 +130,11 @@ class CCA(MultiViewModel):
         C = _covariance(arrays, self.means_, p)
         at = np.cumsum([0, *(X.shape[1] for X in arrays)])
         parts = [slice(i, j) for i, j in pairwise(at)]
+        constant = np.concatenate([np.ptp(X[p > 0], axis=0) == 0 for X in arrays])
+        C[constant] = C[:, constant] = 0.0  # rounding of their means
         variances = np.diagonal(C).copy()
         for m, part in enumerate(parts):
-            variance = float(variances[part].sum())
-            check_variance(m, variance, variance + float(np.sum(self.means_[m] ** 2)))
+            check_variance(m, float(variances[part].sum()), 0.0)
         scales = np.sqrt(np.where(variances > 0, variances, 1)) if self.scale else np.ones(at[-1])
         self._scales = [scales[part] for part in parts]
         C /= np.outer(scales, scales)
@@ -143,7 +144,7 @@ class CCA(MultiViewModel):
     def project(self, X: Data, view: int = 0) -> np.ndarray:
         self._check_number(view)
         X = self._dense(X, view, reset=False)
-        return X @ self.weights_[view] - self.means_[view] @ self.weights_[view]
+        return (X - self.means_[view]) @ self.weights_[view]
 
     @property
     def x_rotations_(self) -> np.ndarray:
@@ -211,7 +212,8 @@ def _covariance(arrays: list[np.ndarray], means: list[np.ndarray], p: np.ndarray
     C = np.zeros((len(mean), len(mean)))
     for rows in slices(len(p), _STRIP):
         Z = np.concatenate([X[rows] for X in arrays], axis=1, dtype=np.float64) - mean
-        C += Z.T @ (p[rows, None] * Z)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            C += Z.T @ (p[rows, None] * Z)
     return (C + C.T) / 2
 
 

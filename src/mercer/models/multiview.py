@@ -18,7 +18,7 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length
-from ..exceptions import NumericalWarning
+from ..exceptions import DomainError, NumericalWarning
 from ..frames import all_numbers
 from ..solvers.views import FORMS
 from .common import check_data, without_masks
@@ -267,7 +267,12 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
 
 
 def check_variance(m: int, variance: float, raw: float) -> None:
-    """Refuse a view whose features are the same for all samples."""
+    """Refuse a view whose features are the same for all samples, or have no squares."""
+    if not np.isfinite(variance):
+        raise DomainError(
+            f"view {m} has numbers whose squares are none (its variance is {variance}); divide it "
+            f"by a constant."
+        )
     if not variance > 1e-13 * raw:
         raise ValueError(
             f"view {m} does not vary: all its samples have the same features, so nothing can be "

@@ -48,9 +48,16 @@ class SplineModel(SemiparametricModel):
         self.points_: np.ndarray = points
         self.center_: np.ndarray = low + (high - low) / 2
         self.scale_: float = float(np.max(high - low) / 2) or 1.0
+        with np.errstate(over="ignore", under="ignore"):
+            unit = float(np.float64(self.scale_) ** (2 * m - d))
+        if not 0 < unit < np.inf:
+            raise ValueError(
+                f"X spans {2 * self.scale_:.1g}, whose power of {2 * m - d} in the penalty is no "
+                f"number; divide X by a constant."
+            )
         self._restore()
         P = _monomials(self.gram_.Z, m)
-        self._solve(self.gram_, P, Y, weights, rows.reshape(-1), self.scale_ ** (2 * m - d))
+        self._solve(self.gram_, P, Y, weights, rows.reshape(-1), unit)
         return self
 
     def _restore(self) -> None:

@@ -66,7 +66,9 @@ class LandmarkObjective(Objective):
         self.X, self.Z, self.Y, self.scale, self.plan = X, Z, Y, scale, plan
         self.numbers, self.moves, self.approximation = len(self.start), moves, approximation
         if moves:
-            self.spread = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+            size = np.abs(X).max(axis=0)
+            units = np.where(size > 0, size, 1.0)  # in which squares do not overflow
+            self.spread = np.where(np.ptp(X, axis=0) > 0, units * (X / units).std(axis=0), 1.0)
             ends = np.stack([X.min(axis=0), X.max(axis=0)]) / self.spread
             limits = np.repeat(ends.T[None], len(Z), axis=0).reshape(-1, 2)
             places = np.clip((Z / self.spread).ravel(), *limits.T)

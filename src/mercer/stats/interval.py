@@ -13,6 +13,7 @@ from ..data import Data
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
 from ..gram.tiles import TILE, run, slices
+from ..kernels.indefinite import warn_if_indefinite
 from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .discrepancy import GroupSums, sums_with
@@ -85,6 +86,8 @@ def mmd_interval(
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
     samples = Samples(X, Y, least=_LEAST)
     resolved = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    meaning = "the estimate is not a squared distance, and the interval need not cover anything"
+    warn_if_indefinite(resolved, "mmd_interval", meaning, stacklevel=3)
     k, samples = samples.from_mean(resolved)
     gram = k.gram(samples.data, plan or LEAN)
     sums = sums_with(gram, samples)

@@ -187,20 +187,22 @@ def _path(kernel: Kernel, samples: Samples) -> list[np.ndarray]:
         return [kernel.theta]
     ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
     bounds = np.repeat(np.array(ranges), [np.size(h.value) for h in known], axis=0)
-    low = np.maximum(bounds[:, 0], kernel.theta - _REACH)
-    high = np.minimum(bounds[:, 1], kernel.theta + _REACH)
-    path = [np.clip(kernel.theta, low, high)]
+    start = kernel.theta  # from the data: beyond the usual bounds where their units are
+    low = np.minimum(np.maximum(bounds[:, 0], start - _REACH), start)
+    high = np.maximum(np.minimum(bounds[:, 1], start + _REACH), start)
+    path = [start]
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         k = kernel.with_theta(theta)
         P = k.prepare(samples.data)
         found = power_ratio(evaluate(k, P, P), samples.sizes)
-        return -found.value, -contract(k, P, lambda rows, cols: found.slope[rows, cols])
+        slope = -contract(k, P, lambda rows, cols: found.slope[rows, cols])
+        return -found.value, np.where(np.isfinite(slope), slope, 0.0)  # of overflowing distances
 
     try:
         minimize(
             loss,
-            path[0],
+            start,
             jac=True,
             method="L-BFGS-B",
             bounds=np.column_stack([low, high]),

@@ -12,6 +12,7 @@ from ..data import Data, as_vectors, length
 from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..kernels.indefinite import known_indefinite
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.distances import median_distance
 from ..kernels.vectors.radial import Gaussian
@@ -126,6 +127,8 @@ def change_points(
         items.gram, items.trace, items.sizes, min(most, items.most), items.least
     )
     costs, penalties, notes = search.costs, None, []
+    if (found := known_indefinite(gram.kernel)) is not None:
+        notes.append(f"{found}: costs of segments are not sums of squared distances.")
     if n_changes is not None:
         segments, method = most, "as many as asked for"
     elif fixed is not None:

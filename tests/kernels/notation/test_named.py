@@ -36,3 +36,10 @@ def test_other_data_are_told_which_kernels_there_are():
         as_kernel("rbf", ["ab", "cd"], gamma="scale")
     with pytest.raises((DomainError, ValueError)):
         SVC().fit(["ab", "cd"], [0, 1])
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_variances_that_are_no_numbers(rng, size):
+    X = size * rng.standard_normal((9, 2))
+    with pytest.raises(DomainError, match=r'gamma="scale".*divide X by a constant, or give gamma'):
+        SVC().fit(X, np.arange(9) % 2)

@@ -50,3 +50,21 @@ def test_bad_parameters():
         Distance(origin=[[1.0]])
     with pytest.raises(ValueError, match="2 entries, but X has 3"):
         Distance(origin=[1.0, 2.0])(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1e-30, 1e18, 1e38, 1e152, 1e200, 1e300])
+@pytest.mark.parametrize("exponent", [1.0, 0.5])
+def test_numbers_without_squares(dtype, size, exponent):
+    if size > float(np.finfo(dtype).max):
+        return
+    mixed = np.array([[0.0, 1.0], [size, 0.0], [2.0, 3.0], [size, size / 2]], dtype)
+    for X in (mixed, (size * np.array([[0.1, 1.0], [0.5, 0.0], [0.2, 0.3]])).astype(dtype)):
+        for z in ((0.0, 0.0), (size / 60, 0.0)):
+            V = X.astype(np.longdouble) - np.array(z, np.longdouble)
+            a = np.sqrt((V**2).sum(axis=1)) ** exponent
+            D = np.sqrt(((V[:, None] - V[None]) ** 2).sum(axis=2)) ** exponent
+            wanted = (a[:, None] + a - D) / 2
+            for Z in (X, sp.csr_matrix(X)):
+                found = Distance(exponent, z)(Z)
+                assert np.all(np.abs(found - wanted) <= 1e-6 * np.abs(wanted).max())

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from ...data import Data, as_vectors
+from ...exceptions import DomainError
 from ...ownership import owned
 from ...params import Params
 from ..base import Kernel
@@ -79,7 +80,13 @@ def _kept(kernel: Any) -> Any:
 def as_gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
     """scikit-learn's gamma as a number: 1 / (d var(X)) for "scale", 1 / d for "auto" and None."""
     if gamma == "scale":
-        return 1 / (2 * variance_scale(as_vectors(X, f"kernel={kernel!r}")) ** 2)
+        scale = variance_scale(as_vectors(X, f"kernel={kernel!r}"))
+        if not 1e-150 < scale < 1e150:
+            raise DomainError(
+                f'gamma="scale" is 1 / (d var(X)), which is no number for X with a standard '
+                f"deviation of about {scale:.1g}; divide X by a constant, or give gamma."
+            )
+        return 1 / (2 * scale**2)
     if gamma is None and kernel == "chi2":
         return 1.0
     if gamma is None or gamma == "auto":

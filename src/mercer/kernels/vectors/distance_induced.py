@@ -14,7 +14,9 @@ from ..base import Tile
 from ..calculus import properties as prop
 from ..overrides import by_tiles
 from .base import VectorKernel, squared_norms
-from .distances import SquaredDistances
+from .distances import SQUARABLE, SquaredDistances
+
+_FAR = 1e150  # distances from this on have no squares
 
 
 def _exponent(value: Any) -> str | None:
@@ -36,6 +38,14 @@ def induced(D: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     D += right[None, :]
     D /= 2
     return D
+
+
+def _lengths(V: Any) -> np.ndarray:
+    """Lengths of vectors of any size."""
+    V = V.toarray() if sp.issparse(V) else V
+    largest = np.abs(V).max(axis=1, initial=np.finfo(float).tiny)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(largest * np.linalg.norm(V / largest[:, None], axis=1))
 
 
 @dataclass(eq=False, repr=False)
@@ -83,7 +93,12 @@ class Distance(VectorKernel):
                     f"Distance: origin has {len(z)} entries, but X has {V.shape[1]} features."
                 )
             V = (V.toarray() if sp.issparse(V) else V) - z
-        return Zipped(V, self._power(squared_norms(V)).astype(V.dtype))
+        largest = float(abs(V).max()) if V.shape[0] and V.shape[1] else 0.0
+        if V.dtype == np.float32 and largest and not 1 / SQUARABLE < largest < SQUARABLE:
+            V = V.astype(np.float64)
+        far = largest > _FAR
+        lengths = _lengths(V) ** self.exponent if far else self._power(squared_norms(V))
+        return Zipped(V, lengths.astype(V.dtype))
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
         return by_tiles(self, Distance, X, Y)
@@ -91,8 +106,17 @@ class Distance(VectorKernel):
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, a), (W, b) = X.parts, Y.parts
         distances = SquaredDistances(V, W, exact=True)
+        far = distances.in_doubt and max(float(abs(Z).max()) for Z in (V, W)) > _FAR
 
-        return lambda rows, cols: induced(self._power(distances(rows, cols)), a[rows], b[cols])
+        def tile(rows: Any, cols: Any) -> np.ndarray:
+            D = self._power(distances(rows, cols))
+            if far:  # distances have a limit, as their squares have
+                i, j = np.nonzero(_FAR**self.exponent <= D)
+                with np.errstate(over="ignore"):
+                    D[i, j] = _lengths(V[rows][i] - W[cols][j]) ** self.exponent
+            return induced(D, a[rows], b[cols])
+
+        return tile
 
     def diag(self, X: Zipped) -> np.ndarray:
         return np.array(X.parts[1])

@@ -19,7 +19,7 @@ _NUMBERS = 2**22  # at most, that are written out at a time to take differences
 # a smooth function is applied to, and a distance whose square root is taken
 _SMOOTH = {np.dtype(np.float64): 2.0**-40, np.dtype(np.float32): 2.0**-16}
 _KINKED = {np.dtype(np.float64): 2.0**-30, np.dtype(np.float32): 2.0**-13}
-_SQUARABLE = 1e15  # numbers up to this, and from its inverse on, have squares in single precision
+SQUARABLE = 1e15  # numbers up to this, and from its inverse on, have squares in single precision
 _ALL = slice(None)
 _RELATIVE = 256  # rounding errors that a squared distance has to exceed if its root is taken
 
@@ -285,7 +285,7 @@ def variance_scale(X: Vectors) -> float:
 
 def _squarable(X: Vectors, size: float) -> tuple[Vectors, float]:
     """X, whose numbers are about this large, in a unit in which they have squares; that unit."""
-    if size == 0 or 1 / _SQUARABLE <= size <= _SQUARABLE:
+    if size == 0 or 1 / SQUARABLE <= size <= SQUARABLE:
         return X, 1.0
     unit = float(np.exp2(np.floor(np.log2(size))))
     with np.errstate(over="ignore"):

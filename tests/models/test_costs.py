@@ -6,7 +6,7 @@ import pytest
 from mercer import SVC, Gaussian, KernelPCA, KernelRidge, Landmarks, Linear, Plan, RandomFourier
 from mercer.chunks import ArrayChunks
 from mercer.models import Forecast, forecast
-from mercer.models.costs import _FACTORED, _NARROW, _STORED, _TILED, Way
+from mercer.models.costs import _FACTORED, _NARROW, _STORED, _TILED, Way, continued
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((2500, 2))
@@ -66,19 +66,24 @@ def test_what_a_model_refuses_is_told():
     assert "Nothing fits" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("growth", "power"),
-    [(_FACTORED, 3), (_STORED, 2), (_TILED, 2)],
-    ids=["factor", "rows", "tiles"],
-)
-def test_powers_of_the_number_of_samples(growth, power):
-    ratio = growth.work(2e7, 0, 10.0) / growth.work(1e7, 0, 10.0)
-    assert ratio == pytest.approx(2.0**power, rel=1e-3)
+@pytest.mark.parametrize("growth", [_FACTORED, _STORED, _TILED, _NARROW])
+def test_what_grows_as_it_should_is_continued(growth):
+    factors = 1 + np.arange(len(growth.work(1, 1)), dtype=float)
+    sizes = [(float(n), float(m)) for n in (1, 2, 4) for m in (1, 2, 4)]
+    seen = [(size, float(factors @ growth.work(*size))) for size in sizes]
+    found = continued(growth.work, seen, np.zeros(len(factors)), (100.0, 50.0))
+    assert found == pytest.approx(factors @ growth.work(100.0, 50.0), rel=1e-4)
 
 
-def test_powers_of_the_number_of_landmarks():
-    assert _NARROW.work(2e9, 100, 1e9) == pytest.approx(2 * _NARROW.work(1e9, 100, 1e9))
-    assert _NARROW.work(1e9, 2e7, 1.0) == pytest.approx(4 * _NARROW.work(1e9, 1e7, 1.0), rel=1e-2)
+def test_nothing_is_faster_than_the_machine():
+    def cubes(n, m):
+        return (n**2, n**3)
+
+    seen = [((1000.0, 0.0), 1.0), ((2000.0, 0.0), 4.0)]  # no cubes are to be seen
+    assert continued(cubes, seen, np.zeros(2), (1e5, 0.0)) == pytest.approx(1e4, rel=1e-6)
+    slow = continued(cubes, seen, np.array([0.0, 1e-10]), (1e5, 0.0))
+    assert slow >= 1e-10 * 1e15
+    assert continued(cubes, seen, np.zeros(2), (2000.0, 0.0)) >= 4.0
 
 
 def ways(*figures):

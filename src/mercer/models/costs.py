@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import lsq_linear
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -23,12 +24,11 @@ from ..gram.plan import Plan
 from ..params import show
 from ..shown import Shown
 
-_FIRST, _LAST = 2000, 8000  # samples of the first trial, and of the largest
-_ENOUGH = 0.1  # seconds of a trial from which much can be told
-_RANKS = (300, 1000, 3000, 10_000)  # landmarks that are considered, and
-_TRIED = 500  # the number of them in a trial
-_BREAK = 2000  # landmarks from which on products of features take longer than all else, as seen
-_COLUMNS = 10_000  # samples up to which a preconditioner takes longer than products, as seen
+_SIZES = (1000, 2000, 4000, 8000)  # samples of trials with K itself, as far as they are needed
+_ENOUGH = 0.4  # seconds of a trial from which much can be told
+_RANKS = (300, 1000, 3000, 10_000)  # landmarks that are considered
+_SAMPLES, _FEW = (2000, 8000), (100, 500)  # samples and landmarks of trials with landmarks
+_LAST = _SAMPLES[-1]
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ class Forecast(Shown):
 def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) -> Forecast:
     """What it takes to fit a model: with K stored, in tiles, and through landmarks.
 
-    The model is fitted to some thousand of the samples in each way. What that takes is continued
-    to all samples: kernel values grow with n^2, a factor of K with n^3, landmarks with n m and
-    n m^2. How many iterations a solver takes is that of the trial. Figures are right to a factor
-    of two, mostly, on a machine that does nothing else meanwhile; landmarks may take a third of
-    what is said.
+    The model is fitted to some thousand of the samples in each way, at several sizes. What that
+    takes is written as a sum of terms, of which kernel values grow with n^2, a factor of K with
+    n^3, landmarks with n m, n m^2 and m^3, and continued to all samples (:func:`continued`). How
+    many iterations a solver takes is that of the trials. ``python -m benchmarks.forecast`` compares
+    figures with what fits took; they are for a machine that does nothing else meanwhile.
 
     Parameters
     ----------
@@ -146,18 +146,29 @@ def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) ->
 
 
 # ---- what is tried -------------------------------------------------------------------------------
+Terms = Callable[[float, float], tuple[float, ...]]
+
+
 class _Growth(NamedTuple):
-    """How work and memory grow with n samples, m landmarks, and p products per kernel value."""
+    """How time and memory grow with n samples and m landmarks: sums of terms, each with a factor.
 
-    work: Callable[[float, float, float], float]
-    room: Callable[[float, float], float]
+    ``least`` are factors of the terms of the time that no machine is faster than, in units of a
+    multiplication within a product of matrices.
+    """
+
+    work: Terms
+    least: tuple[float, ...]
+    room: Terms
 
 
-_FACTORED = _Growth(lambda n, m, p: n**2 / 2 + n**3 / (3 * p), lambda n, m: n**2)
-_STORED = _Growth(lambda n, m, p: n**2, lambda n, m: n**2)
-_PASSES = _Growth(lambda n, m, p: n**2, lambda n, m: n**1.5)
-_TILED = _Growth(lambda n, m, p: n**2 + _COLUMNS * n, lambda n, m: n**1.5)
-_NARROW = _Growth(lambda n, m, p: n * m + (n * m**2 + m**3 / 3) / _BREAK, lambda n, m: n * m + m**2)
+def _landmark_work(n: float, m: float) -> tuple[float, ...]:
+    return 1.0, n, n * m, n * m**2, m**3
+
+
+_FACTORED = _Growth(lambda n, m: (1.0, n**2, n**3), (0, 0, 1 / 6), lambda n, m: (1.0, n, n**2))
+_STORED = _Growth(lambda n, m: (n, n**2), (0, 0), lambda n, m: (1.0, n, n**2))
+_TILED = _Growth(lambda n, m: (1.0, n, n**2), (0, 0, 0), lambda n, m: (1.0, n, n**1.5))
+_NARROW = _Growth(_landmark_work, (0, 0, 0, 0.5, 1 / 6), lambda n, m: (1.0, n, n * m, m**2))
 
 
 class _Candidate(NamedTuple):
@@ -165,83 +176,148 @@ class _Candidate(NamedTuple):
     plan: Plan
     growth: _Growth
     landmarks: int = 0
-    tried: Plan | None = None  # in a trial, where it is smaller
+    fewer: Callable[[int], Plan] | None = None  # the plan of a trial, with fewer of them
 
 
 def _candidates(model: Any, plan: Plan, n: int) -> list[_Candidate]:
     """All ways, or the one that the plan asks for."""
-    stored, tiled = (_FACTORED, _TILED) if model.factorises else (_STORED, _PASSES)
+    stored = _FACTORED if model.factorises else _STORED
     if plan.features is not None:
-        m = plan.features.n
-        tried = plan.replace(features=plan.features.replace(n=min(m, _TRIED)))
-        return [_Candidate(f"{m} features", plan, _NARROW, m, tried)]
+        rule, m = plan.features, int(plan.features.n)
+        return [
+            _Candidate(
+                f"{m} features", plan, _NARROW, m,
+                lambda few: plan.replace(features=rule.replace(n=few)),
+            )
+        ]  # fmt: skip
     if plan.rank is not None:
         return [_landmarks(plan, int(plan.rank) if plan.rank >= 1 else _RANKS[1])]
     if plan.storage != "auto":
-        return [_Candidate(show(plan.storage), plan, tiled if plan.storage == "tiled" else stored)]
+        growth = _TILED if plan.storage == "tiled" else stored
+        return [_Candidate(show(plan.storage), plan, growth)]
     return [
         _Candidate("stored", plan.replace(storage="dense"), stored),
-        _Candidate("in tiles", plan.replace(storage="tiled"), tiled),
+        _Candidate("in tiles", plan.replace(storage="tiled"), _TILED),
         *(_landmarks(plan, m) for m in _RANKS if m <= n / 2),
     ]
 
 
 def _landmarks(plan: Plan, m: int) -> _Candidate:
-    tried = plan.replace(rank=min(m, _TRIED))
-    return _Candidate(f"{m} landmarks", plan.replace(rank=m), _NARROW, m, tried)
+    return _Candidate(
+        f"{m} landmarks", plan.replace(rank=m), _NARROW, m, lambda few: plan.replace(rank=few)
+    )
 
 
 def _look(trial: _Trial, candidate: _Candidate, n: int) -> Way:
-    """What a trial of one way says of all samples."""
-    name, plan, growth, m, smaller = candidate
-    few = min(m, _TRIED)
+    """What trials of one way say of all samples."""
+    name, plan, growth, m, fewer = candidate
     try:
-        size, seconds, nbytes = trial(smaller or plan)
-        p = trial.products_per_value()
+        if m:
+            seen = trial.with_landmarks(fewer, m)  # type: ignore[arg-type]
+        else:
+            seen = trial.without(plan)
     except (ValueError, TypeError, MemoryError) as error:
         return Way(name, plan, np.inf, np.inf, not m, str(error).split("; ")[0].rstrip("."))
-    seconds *= max(growth.work(n, m, p) / growth.work(size, few, p), 1.0)
-    nbytes *= max(growth.room(n, m) / growth.room(size, few), 1.0)
+    least = _product() * np.array(growth.least)
+    seconds = continued(growth.work, seen.seconds, least, (n, m))
+    nbytes = continued(growth.room, seen.nbytes, np.zeros(len(growth.room(1, 1))), (n, m))
+    if m and 16.0 * n * m > plan.room:  # features are not stored then
+        nbytes = min(nbytes, plan.room)
     return Way(name, plan, seconds, nbytes, not m)
 
 
+def continued(
+    terms: Terms, measured: list[_Measured], least: np.ndarray, at: tuple[float, float]
+) -> float:
+    """What is measured at some sizes, as a sum of terms with factors >= least, at another size.
+
+    Factors are those with the least squares of relative errors; no less than the largest that was
+    measured at a smaller size.
+
+    Examples
+    --------
+    >>> continued(lambda n, m: (n, n**2), [((1.0, 0.0), 3.0), ((2.0, 0.0), 10.0)], np.zeros(2),
+    ...           (10.0, 0.0)).__round__(6)
+    210.0
+    """
+    table = np.array([terms(*size) for size, _ in measured])
+    values = np.array([value for _, value in measured])
+    unit = np.maximum(table.max(axis=0), 1e-300)
+    found = lsq_linear(
+        table / unit / values[:, None], np.ones(len(values)),
+        bounds=(np.minimum(least * unit, values.max()), np.inf),
+    )  # fmt: skip
+    said = float(np.array(terms(*at)) / unit @ found.x)
+    below = [value for size, value in measured if size[0] <= at[0] and size[1] <= at[1]]
+    return max(said, max(below, default=0.0))
+
+
+_Measured = tuple[tuple[float, float], float]  # a size, and what was found there
+
+
+class _Seen(NamedTuple):
+    seconds: list[_Measured]
+    nbytes: list[_Measured]
+
+
 class _Trial:
-    """Fits to a few of the samples, each way once, with the time and the memory that they took."""
+    """Fits to a few of the samples, each way at several sizes, with time and memory they took."""
 
     def __init__(self, model: Any, pool: Chunk) -> None:
         self.model, self.pool = model, pool
-        self._done: dict[str, tuple[int, float, float]] = {}
+        self._done: dict[tuple[str, int], float] = {}
 
-    def __call__(self, plan: Plan) -> tuple[int, float, float]:
-        """Samples, seconds and bytes of a fit that takes long enough to tell."""
-        if repr(plan) not in self._done:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                size = min(_FIRST, len(self.pool))
-                self._fit(plan, size)  # imports and compiles what is needed
-                peak = self._peak(plan, size)
-                room = peak / size**2 if plan.storage == "dense" else peak / size
-                seconds = self._best(plan, size)
-                while seconds < _ENOUGH and 2 * size <= len(self.pool):
-                    size *= 2
-                    seconds = self._best(plan, size)
-            grown = size**2 if plan.storage == "dense" else size
-            self._done[repr(plan)] = size, seconds, room * grown
-        return self._done[repr(plan)]
+    def without(self, plan: Plan) -> _Seen:
+        """With K itself: sizes are doubled until a fit takes long enough to tell."""
+        sizes = self._sizes(_SIZES)
+        room = [self._peak(plan, size) for size in sizes[:2]]
+        seconds: list[float] = []
+        for size in sizes:
+            seconds.append(self._best(plan, size))
+            if len(seconds) > 1 and seconds[-1] > _ENOUGH:
+                break
+        return _Seen(
+            [((size, 0), t) for size, t in zip(sizes, seconds, strict=False)],
+            [((size, 0), b) for size, b in zip(sizes, room, strict=False)],
+        )
+
+    def with_landmarks(self, plan: Callable[[int], Plan], most: int) -> _Seen:
+        """At all combinations of few and more samples and landmarks."""
+        sizes, few = self._sizes(_SAMPLES), sorted({min(m, most) for m in _FEW})
+        places = [(n, m) for n in sizes for m in few if m <= n]
+        room = [(n, m) for n, m in places if (n, m) != places[-1]] or places
+        return _Seen(
+            [((n, m), self._best(plan(m), n)) for n, m in places],
+            [((n, m), self._peak(plan(m), n)) for n, m in room],
+        )
+
+    def _sizes(self, wanted: tuple[int, ...]) -> list[int]:
+        return sorted({min(size, len(self.pool)) for size in wanted})
 
     def _best(self, plan: Plan, size: int) -> float:
         """The time of a fit: the best of two, where others use the machine as well."""
-        return min(self._fit(plan, size) for _ in range(2))
+        key = repr(plan), size
+        if key not in self._done:
+            if not any(known == key[0] for known, _ in self._done):
+                self._fit(plan, min(size, _SIZES[0]))  # imports and compiles what is needed
+            self._done[key] = min(self._fit(plan, size) for _ in range(2))
+        return self._done[key]
 
     def _fit(self, plan: Plan, size: int) -> float:
         some = self.pool.rows(slice(0, size))
         model = clone(self.model).set_params(plan=plan)
-        start = time.perf_counter()
-        model.fit(some.X, *(() if some.y is None else (some.y,)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.perf_counter()
+            model.fit(some.X, *(() if some.y is None else (some.y,)))
         return time.perf_counter() - start
 
     def _peak(self, plan: Plan, size: int) -> float:
         """The most memory that a fit takes at once."""
+        key = f"bytes of {plan!r}", size
+        if key in self._done:
+            return self._done[key]
+        self._fit(plan, min(size, _SIZES[0]))
         tracing = tracemalloc.is_tracing()
         if not tracing:
             tracemalloc.start()
@@ -249,30 +325,21 @@ class _Trial:
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             self._fit(plan, size)
-            return float(tracemalloc.get_traced_memory()[1] - before)
+            self._done[key] = float(tracemalloc.get_traced_memory()[1] - before)
         finally:
             if not tracing:
                 tracemalloc.stop()
-
-    def products_per_value(self) -> float:
-        """Multiplications and additions in the time that it takes to compute one kernel value."""
-        if "_ratio" not in vars(self):
-            X = self.pool.rows(slice(0, 2 * _TRIED)).X
-            kernel = self.model._as_kernel(X).resolve(X)
-            gram, V = kernel.gram(X, Plan(storage="tiled")), np.ones((len(X), 1))
-            gram @ V
-            start = time.perf_counter()
-            gram @ V
-            value = (time.perf_counter() - start) / (len(X) ** 2 / 2)
-            self._ratio = value / _product()
-        return self._ratio
+        return self._done[key]
 
 
 @cache
 def _product() -> float:
-    """Seconds of one multiplication and addition within a product of matrices."""
+    """Seconds of one multiplication and addition within a product of matrices, on this machine."""
     A = np.ones((1000, 1000))
     A @ A
-    start = time.perf_counter()
-    A @ A
-    return (time.perf_counter() - start) / A.size**1.5
+    took = []
+    for _ in range(3):
+        start = time.perf_counter()
+        A @ A
+        took.append(time.perf_counter() - start)
+    return min(took) / A.size**1.5

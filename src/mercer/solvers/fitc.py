@@ -48,7 +48,7 @@ class Conditional(Bound):
         return out / 2
 
     @cached_property
-    def by_noise(self) -> float:  # type: ignore[override]
+    def by_noise(self) -> float:
         """The derivative with respect to the logarithm of a factor of all noise."""
         return float(self._slopes @ self.noise)
 

@@ -51,6 +51,7 @@ MODELS = {
     "OneClassSVM": ({"kernel": K}, None),
     "SVC": ({"kernel": K}, y > 0),
     "SVDD": ({"kernel": K}, None),
+    "SparseKernelMachine": ({"kernel": K}, y),
     "SpectralClustering": ({"n_clusters": 2, "random_state": 0}, None),
     "SVCCV": ({"kernel": K, "cv": 2, "random_state": 0}, y > 0),
     "SVR": ({"kernel": K}, y),

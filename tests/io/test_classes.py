@@ -36,6 +36,7 @@ REGRESSION = {
     "OnlineKernelMachine": mercer.OnlineKernelMachine(Gaussian(), "huber", budget=10),
     "SVR": mercer.SVR(),
     "SemiparametricRidge": mercer.SemiparametricRidge(Gaussian(), alpha=0.1),
+    "SparseKernelMachine": mercer.SparseKernelMachine(alpha=0.1),
     "SmoothingSpline": mercer.SmoothingSpline(),
     "ThinPlateSpline": mercer.ThinPlateSpline(),
 }

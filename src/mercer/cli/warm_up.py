@@ -71,7 +71,9 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         job(machine.fit, X.astype(np.float32), two)
         job(machine.fit, X, three)
         job(machine.fit, bits, two)
-    for machine in (m.SVR(), m.NuSVR(), m.KernelQuantileRegressor(), m.KernelRanker()):
+    for machine in (m.SVR(), m.NuSVR(), m.KernelQuantileRegressor()):
+        job(machine.fit, X, y)
+    for machine in (m.KernelRanker(), m.SparseKernelMachine()):
         job(machine.fit, X, y)
     large = rng.standard_normal((3000, 3))  # beyond what is solved in double precision, or at once
     noisy = large[:, 0] + rng.standard_normal(3000)

@@ -43,6 +43,7 @@ _SHAPES: dict[str, dict[str, str]] = {
     "SemiparametricRidge": {"X_fit_": "n"},
     "SplineModel": {"points_": "n d", "center_": "d"},
     "RepresenterMachine": {**_REGRESSION, "intercept_": "t?"},
+    "SparseKernelMachine": {"support_": "n"},
     "MultipleKernelMachine": {"weights_": "k", "scales_": "k"},
     "LeastSquaresMachine": {**_REGRESSION, "intercept_": "t?"},
     "OnlineModel": {**_REGRESSION, "intercept_": "t?"},

@@ -31,6 +31,7 @@ FLAT = {
     "ridge": "KernelRidge",
     "ridge_cv": "KernelRidgeCV",
     "semiparametric": "SemiparametricRidge",
+    "sparse": "SparseKernelMachine",
     "spectral_clustering": "SpectralClustering",
     "smoothing": "SmoothingSpline ThinPlateSpline",
     "svm": "NuSVC SVC",

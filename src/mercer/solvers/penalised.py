@@ -95,8 +95,7 @@ class _Multiplier:
         self.args, self.options, self.tol = (gram, y, loss), options, tol
         self.gram, self.alpha, self.penalty, self.weights = gram, alpha, penalty, weights
         self.problem = Problem(gram, y, loss, alpha, weights, options.get("intercept", True))
-        flat = np.broadcast_to(self.problem.b, (len(self.problem.w), self.problem.scores))
-        self.goal = tol * max(self.problem.loss_at(flat), 1e-300)  # of a function that is constant
+        self.goal = tol * self.problem.size
         self.found: dict[float, _Found] = {}
 
     def position(self, log_lambda: float) -> float:

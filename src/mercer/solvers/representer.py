@@ -223,6 +223,14 @@ class Problem:
         with np.errstate(over="ignore"):
             return float(self.w[:, 0] @ self.loss.value(self.y, F).reshape(-1))
 
+    @property
+    def size(self) -> float:
+        """Of the loss at the best constant, to which gaps are compared; > 0."""
+        F = np.broadcast_to(self.b, (len(self.w), self.scores))
+        with np.errstate(over="ignore"):
+            terms = np.abs(self.loss.value(self.y, F).reshape(-1))
+        return max(float(self.w[:, 0] @ terms), 1e-300)
+
     def curvature(
         self, F: np.ndarray, least: np.ndarray
     ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:

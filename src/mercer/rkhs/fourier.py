@@ -245,6 +245,27 @@ class FourierSpace:
         size = float(np.abs(a).max())  # taken out, for squares overflow long before the norm does
         return size * float(np.sqrt(_dot(a / size, a / size))) if 0 < size < np.inf else size
 
+    def mmd(self, x: Any, y: Any, L: int | None = None) -> float:
+        r"""The squared maximum mean discrepancy of two samples of angles, frequency by frequency.
+
+        .. math:: \mathrm{MMD}^2 = \sum_l \hat k_l \left| \hat P_l - \hat Q_l \right|^2
+
+        with the means of exp(-i l w x) over each sample: the biased estimate. Weights say which
+        frequencies matter, and those of 0 what cannot be seen.
+        """
+        l = np.arange((self.degree if L is None else L) + 1)
+        sides = []
+        for name, sample in (("x", x), ("y", y)):
+            angles = np.ravel(np.asarray(sample, dtype=float))
+            if not len(angles) or not np.all(np.isfinite(angles)):
+                raise ValueError(f"mmd: {name} must be a sample of finite numbers.")
+            mean = np.zeros(len(l), dtype=complex)
+            for angle in angles:
+                mean += _phase(l, angle, self.period) / len(angles)
+            sides.append(mean)
+        gaps = np.abs(sides[0] - sides[1]) ** 2 * self.kernel.fourier_coefficients(int(l[-1]))
+        return float(gaps[0] + 2 * gaps[1:].sum())
+
     def __contains__(self, f: FourierFunction) -> bool:
         return bool(self.norm(f) < np.inf)
 

@@ -86,6 +86,16 @@ class RKHSFunction(Shown):
         self.points = owned(points)
         self.coef = owned(coef)
 
+    @staticmethod
+    def from_weights(kernel: Kernel, weights: Any) -> Any:
+        """The function <w, Phi(x)> of a kernel with a finite feature map Phi.
+
+        A :class:`FeatureFunction`; ``f.weights()`` is the way back.
+        """
+        from .weighted import FeatureFunction
+
+        return FeatureFunction(kernel, weights)
+
     def with_coef(self, coef: np.ndarray) -> RKHSFunction:
         """The function, or the functions, with other coefficients of the same points."""
         new = copy(self)

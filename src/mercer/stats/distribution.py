@@ -10,7 +10,7 @@ import numpy as np
 from ..data import Data, as_vectors, length
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
-from ..kernels.distributions.normal import as_mixture
+from ..kernels.distributions.normal import as_mixture, drawn
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from ..rkhs.embedding import mean_embedding
@@ -280,10 +280,7 @@ def _drawn(P: Any, n: int, rng: np.random.Generator) -> Data:
         raise TypeError(
             f"a {type(P).__name__} cannot be drawn from: it has no method rvs(size, random_state)."
         )
-    which = rng.choice(len(mixture.weights), n, p=np.asarray(mixture.weights, dtype=float))
-    roots = np.linalg.cholesky(mixture.matrices)
-    noise = rng.standard_normal((n, mixture.dimension))
-    return np.asarray(mixture.means)[which] + np.einsum("nij,nj->ni", roots[which], noise)
+    return drawn(mixture, n, rng)
 
 
 def _named(distribution: Any) -> str:

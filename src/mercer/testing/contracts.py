@@ -20,6 +20,7 @@ from .promises import agree, require
 
 _IMPLIES = (
     ("universal", "strictly_pd"),
+    ("c0_universal", "universal"),
     ("integrally_pd", "characteristic"),
     ("integrally_pd", "strictly_pd"),
     ("strictly_pd", "positive_diag"),

@@ -17,6 +17,7 @@ import numpy as np
 from ...data import Data, join, length
 from ...params import Params, parameter
 from ..base import Kernel
+from ..calculus.facts import UNKNOWN, Fact, no, yes
 from .constant import is_kernel
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ class OperatorKernel(Params, ABC):
     References
     ----------
     Álvarez, Rosasco & Lawrence, *Kernels for vector-valued functions: a review*, Foundations and
-    Trends in Machine Learning 2012.
+    Trends in Machine Learning 2012; Carmeli, De Vito, Toigo & Umanità, *Vector valued reproducing
+    kernel Hilbert spaces and universality*, Analysis and Applications 2010.
     """
 
     @property
@@ -165,6 +167,16 @@ class OperatorKernel(Params, ABC):
     @abstractmethod
     def gram(self, X: Data, plan: Plan | None = None) -> OperatorGram:
         """The matrix [K(x_i, x_j)] as an operator; nothing of size n T x n T is stored."""
+
+    @property
+    def universal(self) -> Fact:
+        """Is the space dense in the continuous functions with T outputs, on every compact set?"""
+        return UNKNOWN
+
+    @property
+    def continuous(self) -> Fact:
+        """Is K(x, y) a continuous function of x and y?"""
+        return UNKNOWN
 
     def __add__(self, other: Any) -> OperatorKernel:
         if isinstance(other, Real) and other == 0:  # sum([...]) starts at 0
@@ -211,6 +223,25 @@ class Separable(OperatorKernel):
     @property
     def n_outputs(self) -> int:
         return len(self.B)
+
+    @property
+    def universal(self) -> Fact:
+        """For a universal k and an invertible B (Caponnetto et al. 2008; Carmeli et al. 2010).
+
+        With B = sum_i b_i v_i v_i' the outputs <v_i, f> lie in H_k each, without a bond between
+        them, and vanish where b_i = 0.
+        """
+        if np.linalg.matrix_rank(np.asarray(self.B, dtype=float), hermitian=True) < len(self.B):
+            return no("B is singular: some combination of outputs is always 0")
+        k = self.kernel.properties.universal
+        if k.unknown:
+            return UNKNOWN
+        return yes("k is universal, and B invertible") if k else no("k is not universal")
+
+    @property
+    def continuous(self) -> Fact:
+        k = self.kernel.properties.continuous
+        return yes("a continuous kernel times a matrix") if k else UNKNOWN
 
     @property
     def scalar(self) -> Kernel:
@@ -314,6 +345,17 @@ class OperatorSum(OperatorKernel):
     @property
     def n_outputs(self) -> int:
         return self.left.n_outputs
+
+    @property
+    def universal(self) -> Fact:
+        if any(part.universal for part in (self.left, self.right)) and self.continuous:
+            return yes("the space holds that of a universal summand")
+        return UNKNOWN
+
+    @property
+    def continuous(self) -> Fact:
+        both = self.left.continuous and self.right.continuous
+        return yes("a sum of continuous kernels") if both else UNKNOWN
 
     @property
     def scalar(self) -> Kernel:

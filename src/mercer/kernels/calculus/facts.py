@@ -90,6 +90,9 @@ class Properties:
     universal: Fact = UNKNOWN
     characteristic: Fact = UNKNOWN
     integrally_pd: Fact = UNKNOWN
+    c0_universal: Fact = UNKNOWN
+    vanishing: Fact = UNKNOWN
+    separable: Fact = UNKNOWN
     finite_dim: Fact = UNKNOWN
     positive_diag: Fact = UNKNOWN
     psd: Fact = Fact(True, "built by the closure rules")
@@ -104,11 +107,13 @@ class Properties:
         }
 
 
-SEPARATING = ("strictly_pd", "universal", "characteristic", "integrally_pd")
+SEPARATING = ("strictly_pd", "universal", "characteristic", "integrally_pd", "c0_universal")
 REGULAR = ("continuous", "analytic")
 
 _FULL = "its spectral measure is supported on all of R^d"
 _FEW = "H_k has finite dimension, but the domain has infinitely many points"
+_ORTHOGONAL = "no finite signed measure is orthogonal to H_k, which lies in C_0"
+_DENSE = "continuous, and points with rational coordinates are dense"
 _NOT_STRICT = "not strictly positive definite"
 
 # If all of these hold ("-x": x is refuted; else a fact or a trait of the domain), then ... because
@@ -126,6 +131,13 @@ _THEOREMS = (
     ("integrally_pd", "strictly_pd", "even signed measures have distinct embeddings"),
     ("integrally_pd continuous", "universal", "no signed measure on a compact set is orthogonal"),
     ("universal", "strictly_pd", "universal kernels are strictly positive definite"),
+    ("continuous compact", "vanishing", "the domain is compact: there is no infinity"),
+    ("vanishing continuous bounded integrally_pd", "c0_universal", _ORTHOGONAL),
+    ("c0_universal", "universal", "functions on a compact set extend to ones that vanish far out"),
+    ("c0_universal", "integrally_pd", _ORTHOGONAL),
+    ("finite_dim", "separable", "of finite dimension"),
+    ("continuous euclidean", "separable", _DENSE),
+    ("continuous compact", "separable", "continuous on a compact set: by Mercer's theorem"),
     ("strictly_pd discrete", "universal", "compact sets are finite here"),
     ("strictly_pd", "positive_diag", "strictly positive definite"),
     ("strictly_pd infinite", "-finite_dim", "infinitely many independent functions k(x, .)"),
@@ -140,6 +152,9 @@ _THEOREMS = (
     ("-characteristic", "-integrally_pd", "not even characteristic"),
     ("-characteristic continuous compact", "-universal", "on a compact domain it would be both"),
     ("-universal continuous", "-integrally_pd", "not universal"),
+    ("-universal", "-c0_universal", "not even universal on compact sets"),
+    ("-vanishing", "-c0_universal", "functions of H_k do not vanish at infinity"),
+    ("-characteristic", "-c0_universal", "not even characteristic"),
 )
 
 
@@ -188,6 +203,8 @@ def lift(p: Properties, domain: Domain) -> Properties:
     merges, shrinks = p.domain.relation(domain)
     facts: dict[str, Any] = dict(p.facts())
     smooth = p.smooth
+    if shrinks or merges is not False:  # what is far away may have moved
+        facts["vanishing"] = facts["c0_universal"] = UNKNOWN
     if shrinks:
         facts = {name: UNKNOWN if fact.no else fact for name, fact in facts.items()}
         smooth = replace(smooth, at_most=inf)

@@ -15,9 +15,13 @@ smooth           m: all mixed derivatives of order <= m in each argument exist, 
 analytic         k is real analytic
 stationary       k(x, y) depends on x - y only
 strictly_pd      Gram matrices on distinct points are non-singular
-universal        H_k is dense in C(Z) for every compact Z in X
+universal        H_k is dense in C(Z) for every compact Z in X (also called cc-universal)
 characteristic   P -> mean embedding is injective on the probability measures that have one
 integrally_pd    the same for all signed measures with integrable sqrt(k(x, x))
+vanishing        k(x, .) is small outside of some compact set, for every x: with k bounded and
+                 continuous, H_k lies in C_0(X)
+c0_universal     H_k lies in C_0(X), and is dense in it
+separable        H_k has a countable dense subset, hence a countable orthonormal basis
 finite_dim       H_k has finite dimension
 positive_diag    k(x, x) > 0 for every x
 
@@ -157,6 +161,8 @@ def of_sum(left: Properties, right: Properties) -> Properties:
             analytic=rough_if_either("analytic"),
             stationary=stationary,
             finite_dim=finite,
+            vanishing=_all([a.vanishing, b.vanishing], "a sum of functions that vanish"),
+            separable=_all([a.separable, b.separable], "spanned by two separable spaces"),
             positive_diag=_any(
                 [a.positive_diag, b.positive_diag], "a summand is positive on the diagonal"
             ),
@@ -218,9 +224,16 @@ def of_product(left: Properties, right: Properties) -> Properties:
     for name in ("strictly_pd", "characteristic"):
         if apart and (getattr(left, name).no or getattr(right, name).no):
             facts[name] = no("with the columns of one factor fixed, it is a multiple of the other")
+    vanishing = UNKNOWN
+    if any(p.vanishing and q.bounded for p, q in pairs):
+        vanishing = yes("a factor vanishes far out, and the other is bounded")
+    elif apart and left.vanishing and right.vanishing and left.bounded and right.bounded:
+        vanishing = yes("in each direction a factor vanishes, and the others are bounded")
     return close_hilbert(
         Properties(
             domain,
+            vanishing=vanishing,
+            separable=_all([a.separable, b.separable], "a tensor product of separable spaces"),
             psd=psd_of(left, right),
             bounded=bounded,
             continuous=continuous,

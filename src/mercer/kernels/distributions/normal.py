@@ -252,6 +252,16 @@ def _one(mean: np.ndarray, covariance: np.ndarray) -> NormalMixture:
     return NormalMixture([1.0], mean[None], S[None])
 
 
+def drawn(mixture: NormalMixture, n: int, rng: np.random.Generator) -> np.ndarray:
+    """A sample of n from a mixture, shape (n, d)."""
+    which = rng.choice(len(mixture.weights), n, p=np.asarray(mixture.weights, dtype=float))
+    roots = np.linalg.cholesky(mixture.matrices)
+    noise = rng.standard_normal((n, mixture.dimension))
+    return np.asarray(
+        np.asarray(mixture.means)[which] + np.einsum("nij,nj->ni", roots[which], noise)
+    )
+
+
 def fitted(bag: Any, ridge: float) -> NormalMixture:
     """The normal distribution with the moments of a bag of points, its covariance made regular.
 

@@ -23,6 +23,8 @@ _NAMES = {
     "universal": "universal",
     "characteristic": "characteristic",
     "integrally_pd": "integrally pos. def.",
+    "c0_universal": "c0-universal",
+    "separable": "separable space",
     "finite_dim": "finite dimension",
     "positive_diag": "k(x, x) > 0",
 }

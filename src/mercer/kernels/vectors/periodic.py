@@ -18,12 +18,17 @@ from ..calculus import properties as prop
 from .circle import TURN, Circular, angles_between, waves
 from .line import positive_number
 
+_LOOKED_AT = 8  # values of a function that are checked at once
+_TAIL = 1e-13  # of the sum of coefficients: a stretch as long as all before it that adds less
+_MOST = 2**13  # coefficients of a series
 _NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
 
 
 def _spectrum(value: Any) -> str | None:
     """A check of coefficients: the sentence about a negative one says what it would break."""
-    wanted = "a list of finite numbers >= 0"
+    wanted = "a list of finite numbers >= 0, or a function from l to such a number"
+    if callable(value):
+        value = [value(l) for l in range(_LOOKED_AT)]
     try:
         weights = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -39,6 +44,29 @@ def _spectrum(value: Any) -> str | None:
     return None
 
 
+def _summed(coefficients: Callable[[int], float]) -> np.ndarray:
+    """Coefficients up to where the rest of the series no longer counts.
+
+    A stretch as long as all before it has to add next to nothing: coefficients that fall off like
+    a power of l are then cut where what is left adds no more than that stretch.
+    """
+    values = [float(coefficients(l)) for l in range(_LOOKED_AT)]
+    while True:
+        n = len(values)
+        values += [float(coefficients(l)) for l in range(n, 2 * n)]
+        problem = _spectrum(values)
+        if problem is not None:
+            raise ValueError(f"Fourier: coefficients must be {problem}.")
+        total = sum(values)
+        if total > 0 and sum(values[n:]) <= _TAIL * total:
+            return np.trim_zeros(np.array(values[:n]), "b") if total else np.zeros(1)
+        if 2 * n > _MOST:
+            raise ValueError(
+                f"Fourier: coefficients still add {sum(values[n:]) / max(total, 1e-300):.1g} of "
+                f"their sum between l = {n} and {2 * n}; give a list of those to be used."
+            )
+
+
 @dataclass(eq=False, repr=False)
 class Fourier(Circular):
     r"""A trigonometric polynomial, given by its Fourier coefficients.
@@ -48,8 +76,9 @@ class Fourier(Circular):
 
     Parameters
     ----------
-    coefficients : list of float
-        khat_0, ..., khat_L, each >= 0.
+    coefficients : list of float, or callable
+        khat_0, ..., khat_L, each >= 0; or a function l -> khat_l for all l >= 0, whose values
+        decay so fast that the rest of the series is below 1e-13 of it before l = 8192.
     period : float
         The circumference of the circle: x and x + period are the same point.
 
@@ -57,6 +86,10 @@ class Fourier(Circular):
     --------
     >>> import numpy as np
     >>> from mercer import Fourier
+    >>> geometric = Fourier(lambda l: 0.5**l)  # the Poisson kernel
+    >>> geometric([0.0, np.pi]).round(4)
+    array([[3.    , 0.3333],
+           [0.3333, 3.    ]])
     >>> Fourier([1, 0.5])(np.array([0, np.pi / 2, np.pi])).round(4)
     array([[2., 1., 0.],
            [1., 2., 1.],
@@ -73,7 +106,12 @@ class Fourier(Circular):
     because = "its Fourier coefficients are >= 0: a sum of kernels cos(l w (x - y))"
 
     def series(self) -> np.ndarray:
-        return np.asarray(self.coefficients, dtype=float)
+        if not callable(self.coefficients):
+            return np.asarray(self.coefficients, dtype=float)
+        known = getattr(self, "_summed", None)
+        if known is None or known[0] is not self.coefficients:
+            known = self._summed = (self.coefficients, _summed(self.coefficients))
+        return known[1]
 
     def features(self, X: np.ndarray) -> np.ndarray:
         return waves(X[:, 0], self.series())
@@ -86,12 +124,20 @@ class Fourier(Circular):
         return int(np.count_nonzero(weights) * 2 - (weights[0] > 0))
 
     def fourier_coefficients(self, L: int) -> np.ndarray:
+        if callable(self.coefficients):
+            return np.array([float(self.coefficients(l)) for l in range(L + 1)])
         weights = self.series()[: L + 1]
         return np.concatenate([weights, np.zeros(L + 1 - len(weights))])
 
     @property
     def properties(self) -> prop.Properties:
         weights = self.series()
+        if callable(self.coefficients):
+            return self._stated(
+                bounded=prop.yes("the coefficients have a finite sum"),
+                continuous=prop.yes("a series of waves that converges uniformly"),
+                stationary=prop.yes("a function of x - y"),
+            )
         some = "k(x, x) is the sum of the coefficients"
         zero = prop.no("every coefficient is 0")
         return self._stated(

@@ -136,6 +136,7 @@ class Radial(VectorKernel):
             smooth=smooth,
             analytic=analytic,
             characteristic=prop.yes(f"stationary, and {spectrum}, so supported on all of R^d"),
+            vanishing=prop.yes("it tends to 0 as the distance grows"),
             positive_diag=prop.yes("k(x, x) = 1"),
         )
 

@@ -23,6 +23,10 @@ from .kind import VECTORS
 _GAP = 1000  # coefficients of 0 in a row that are the end of a series
 
 
+_LOOKED_AT = 16  # coefficients that a statement about all of them is held against
+_ALL = "all a_n > 0, as stated: H_k holds all polynomials (Steinwart & Christmann, 4.57)"
+
+
 def _series(coefficients: Any) -> str | None:
     """A check of coefficients: the sentence about a negative one says what it would break."""
     wanted = "a list of finite numbers >= 0 or a function of n"
@@ -63,6 +67,9 @@ class Taylor(Dot):
         would be 0, as 1 / n! is from n = 178 on.
     radius : float, optional
         The series is used for ||x||^2 < radius. Infinite for a finite list.
+    all_positive : bool
+        State of a callable that all its coefficients are positive, which nobody can see from
+        outside: then the kernel is universal on compact subsets of the open ball ||x||^2 < radius.
     tol : float
         A series is summed until its next terms no longer change the value relative to this.
 
@@ -88,6 +95,9 @@ class Taylor(Dot):
         check=lambda r: None if r is None or (isinstance(r, Real) and float(r) > 0) else "positive",
     )
     tol: float = positive(1e-15, tuned=False)
+    all_positive: bool = parameter(
+        False, check=lambda a: None if isinstance(a, bool) else "True or False"
+    )
     profile_name = "power series"
     because = "a power series in <x, y> with coefficients >= 0 is a limit of sums of products"
     _most_terms = 100_000
@@ -101,6 +111,16 @@ class Taylor(Dot):
                 "Taylor: radius must be given for an infinite series (numpy.inf if it "
                 "converges everywhere)."
             )
+        if not self.all_positive:
+            return
+        if not callable(self.coefficients):
+            raise ValueError(
+                "Taylor: all_positive is a statement about a series without end; a list of "
+                "coefficients is a polynomial, and all_positive must be False."
+            )
+        for n in range(_LOOKED_AT):
+            if not self._coefficient(n) > 0:
+                raise ValueError(f"Taylor: all_positive is stated, but a_{n} is 0.")
 
     def prepare(self, X: Data) -> Vectors:
         self._check_radius()  # set_params may have changed one of the two
@@ -191,6 +211,8 @@ class Taylor(Dot):
                 facts["bounded"] = (
                     prop.no(_UNBOUNDED) if unbounded else prop.yes("a polynomial on a bounded set")
                 )
+        elif self.all_positive:
+            facts["universal"] = prop.yes(_ALL)
         positive = self._coefficient(0) > 0
         facts["positive_diag"] = (
             prop.yes("k(x, x) >= a_0 > 0") if positive else prop.no("k(0, 0) = 0")

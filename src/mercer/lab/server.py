@@ -150,7 +150,12 @@ class _Handler(BaseHTTPRequestHandler):
             found = self.server.answers.ask(payload, page, number)
         finally:
             self.server.places.release()
-        return json.dumps({**found, "number": number}, allow_nan=False).encode(), _JSON
+        try:
+            body = json.dumps({**found, "number": number}, allow_nan=False)
+        except ValueError:  # a value that is not finite
+            sentence = "This kernel is too large or too small here to be drawn; change its numbers."
+            body = json.dumps({"error": sentence, "number": number})
+        return body.encode(), _JSON
 
     # ---- checks ----------------------------------------------------------------------------
     def checked(self) -> str:

@@ -108,9 +108,12 @@ def _serve(pipe: Connection) -> None:
     """The loop of the process: answer, and while nothing is asked, get ready for other views."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this one
     _limit_memory()
+    from threadpoolctl import threadpool_limits
+
     from .answers import answer
     from .presets import PRESETS
 
+    threadpool_limits(1, "blas")  # a few hundred points are not worth a second thread
     views = {preset.view: preset.payload() for preset in reversed(PRESETS)}
     rest = list(reversed(views.values()))
     pipe.send(True)

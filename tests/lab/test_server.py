@@ -179,6 +179,16 @@ def test_many_pages_at_once_get_their_own_answers(client, preset):
         assert json.dumps(reply["picture"]) == json.dumps(alone["picture"])
 
 
+def test_values_that_are_not_finite_become_a_sentence(serve):
+    class Infinite:
+        def ask(self, payload, page, number):
+            return {"picture": float("inf")}
+
+    status, found, _ = serve(Infinite()).ask("picture", {"number": 3})
+    assert (status, found["number"]) == (200, 3)
+    assert "too large" in found["error"]
+
+
 def test_nothing_is_written_about_requests(client, capfd):
     client.ask("")
     client.ask("nothing")

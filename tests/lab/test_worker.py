@@ -11,6 +11,7 @@ from mercer.lab.worker import Worker
 
 def obedient(pipe):
     """Does what the payload says; stands for pictures that take long, or end the process."""
+    pipe.send(True)
     while True:
         try:
             payload = pipe.recv()
@@ -41,6 +42,8 @@ def test_what_takes_too_long_is_stopped_and_the_next_answered(worker):
     assert time.monotonic() - start < 10
     assert "more than 0.5 s" in found["error"]
     assert worker.ask({"view": "a"}, "page", 3) == {"did": "a"}
+    again = worker.ask({"view": "a", "sleep": 60}, "page", 4)
+    assert "more than 0.5 s" in again["error"]  # also in the process that came after
 
 
 def test_a_process_that_dies_is_replaced(worker):

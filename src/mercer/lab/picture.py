@@ -140,6 +140,11 @@ def spectrum(values: np.ndarray, title: str = "spectrum", most: int = 40) -> Pan
     return panel.stems(np.arange(1, len(values) + 1), shown, base=min(low, high - 1))
 
 
+def centred(K: np.ndarray) -> np.ndarray:
+    """HKH: the Gram matrix of features from which their mean was taken."""
+    return np.asarray(K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean())
+
+
 def in_words(value: Any) -> str:
     """A number as a person would write it."""
     if isinstance(value, int | np.integer):

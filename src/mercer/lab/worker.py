@@ -24,7 +24,7 @@ class Worker:
     Parameters
     ----------
     target : callable
-        Runs in the process, with the connection as its argument.
+        Runs in the process, with the connection as its argument; says when it is ready.
     seconds, first : float
         How long a picture may take, and the first one of a view.
     """
@@ -40,6 +40,7 @@ class Worker:
         self._turn, self._book = Lock(), Lock()
         self._newest: dict[str, int] = {}
         self._known: set[str] = set()
+        self._ready = False
         self._process: Any = None
         self._pipe: Any = None
 
@@ -52,7 +53,7 @@ class Worker:
         self._process = context.Process(target=self.target, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
-        self._known.clear()
+        self._ready = False
 
     def ask(self, payload: Any, page: str, number: int) -> dict[str, Any]:
         """The answer to a payload, the ``number``-th of a page."""
@@ -66,20 +67,26 @@ class Worker:
             view = str(payload.get("view")) if isinstance(payload, dict) else ""
             limit = self.seconds if view in self._known else self.first
             try:
-                self.start()
-                self._pipe.send(payload)
-                if not self._pipe.poll(limit):
-                    self._end()
-                    return {
-                        "error": f"This took more than {limit:g} s and was stopped; "
-                        "try a simpler kernel or fewer points."
-                    }
-                found: dict[str, Any] = self._pipe.recv()
+                found = self._exchange(payload, limit)
             except (EOFError, OSError):  # the process was killed, for example for its memory
                 self._end()
                 return {"error": "This picture needs too much memory; try a simpler kernel."}
+            if found is None:
+                self._end()
+                remedy = "try a simpler kernel or fewer points"
+                return {"error": f"This took more than {limit:g} s and was stopped; {remedy}."}
             self._known.add(view)
             return found
+
+    def _exchange(self, payload: Any, limit: float) -> dict[str, Any] | None:
+        """What the process answers; None if that takes too long."""
+        self.start()
+        if not self._ready:
+            if not self._pipe.poll(self.first):
+                return None
+            self._ready = bool(self._pipe.recv())
+        self._pipe.send(payload)
+        return self._pipe.recv() if self._pipe.poll(limit) else None
 
     def stop(self) -> None:
         """End the process."""
@@ -101,11 +108,15 @@ def _serve(pipe: Connection) -> None:
     """The loop of the process: answer, and while nothing is asked, get ready for other views."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this one
     _limit_memory()
+    from threadpoolctl import threadpool_limits
+
     from .answers import answer
     from .presets import PRESETS
 
+    threadpool_limits(1, "blas")  # a few hundred points are not worth a second thread
     views = {preset.view: preset.payload() for preset in reversed(PRESETS)}
     rest = list(reversed(views.values()))
+    pipe.send(True)
     while True:
         if rest and not pipe.poll(0.05):
             answer(rest.pop())

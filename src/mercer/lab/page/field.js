@@ -15,7 +15,8 @@ export function palette(element) {
 function shader(mark, colours) {
   const { ground, ink, hues } = colours;
   if (mark.scheme === "sides") {
-    const tints = [[0, 0.34], [0, 0.15], [1, 0.15], [1, 0.34]].map(([h, t]) => mix(ground, hues[h], t));
+    const [a, b] = mark.hues;
+    const tints = [[a, 0.34], [a, 0.15], [b, 0.15], [b, 0.34]].map(([h, t]) => mix(ground, hues[h], t));
     return (v) => tints[v < -1 ? 0 : v < 0 ? 1 : v < 1 ? 2 : 3];
   }
   if (mark.scheme === "level") {

@@ -42,10 +42,9 @@ def compute(state: State, kernel: Kernel) -> Picture:
     model.fit(X, y)
     f = model.decision_function(X)
     values = over_plane(model.decision_function)
-    panel.field(values, scheme="sides", levels=[-1, 0, 1])
+    panel.field(values, scheme="sides", levels=[-1, 0, 1], hues=model.classes_.tolist())
     signs = np.where(y == model.classes_[1], 1, -1)
     facts = [("errors", in_words(int(np.sum(np.sign(f) != signs))), f"of {len(y)} points")]
-    free = bounded = np.zeros(0, int)
     if state.options["lines"]:
         _draw_lines(panel, X, signs)
     if hasattr(model, "reports_"):
@@ -53,15 +52,17 @@ def compute(state: State, kernel: Kernel) -> Picture:
         free, bounded = _support(model, f, signs)
         panel.add("rings", free=free.tolist(), bounded=bounded.tolist())
         facts += [
-            ("margin", in_words(report.margin), "2 / ‖f‖, the width between the dashed lines"),
+            ("margin", in_words(report.margin), "2 / ‖f‖, its width in feature space"),
             ("‖f‖", in_words(2 / report.margin), "norm in the RKHS, without the offset"),
             ("free", str(len(free)), "support vectors on the margin, 0 < αᵢ < C"),
             ("bounded", str(len(bounded)), "support vectors beyond it, αᵢ = C"),
             ("duality gap", in_words(report.gap), "primal − dual, 0 at the optimum"),
         ]
-    return Picture(
-        [panel, _losses(state, signs * f, signs)], facts, _python(state, kernel, written_model)
-    )
+    elif hasattr(model, "rkhs_function_"):
+        norm = in_words(model.rkhs_function_.norm())
+        facts.append(("‖f‖", norm, "norm in the RKHS, without the offset"))
+    panels = [panel, _losses(state, signs * f, y)]
+    return Picture(panels, facts, _python(state, kernel, written_model))
 
 
 def _model(state: State, kernel: Kernel) -> tuple[str, Any]:
@@ -88,7 +89,7 @@ def _support(model: Any, f: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, 
     return support[order[count:]], support[order[:count]]
 
 
-def _losses(state: State, margins: np.ndarray, signs: np.ndarray) -> Panel:
+def _losses(state: State, margins: np.ndarray, labels: np.ndarray) -> Panel:
     """The loss that the model minimises over the zero-one loss, and where the points are."""
     u = np.linspace(-2.5, 3, 200)
     name, loss = {
@@ -101,7 +102,7 @@ def _losses(state: State, margins: np.ndarray, signs: np.ndarray) -> Panel:
     panel.line([-2.5, 0, np.nan, 0, 3], [1, 1, np.nan, 0, 0], RED, label="zero-one")
     panel.line(u, loss(u), BLUE, label=name)
     m = np.clip(margins, -2.45, 2.95)
-    return panel.dots(m, np.minimum(loss(m), 3.5), (signs + 1) // 2)
+    return panel.dots(m, np.minimum(loss(m), 3.5), labels)
 
 
 def _draw_lines(panel: Panel, X: np.ndarray, signs: np.ndarray) -> None:

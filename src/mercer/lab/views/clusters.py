@@ -9,7 +9,7 @@ from ...models.clustering import KernelKMeans
 from ...models.pca import KernelPCA
 from ...models.spectral_clustering import SpectralClustering
 from ..kernels import classes, written
-from ..picture import Panel, Picture, array, code, over_plane, span
+from ..picture import Panel, Picture, array, centred, code, over_plane, span
 from ..state import Option, State
 
 OPTIONS = (
@@ -40,7 +40,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
     sizes = np.bincount(model.labels_, minlength=count)
     facts = [("sizes", ", ".join(map(str, sizes)), "points in each cluster")]
     if not spectral:
-        total = float(np.trace(_centred(kernel(X))))
+        total = float(np.trace(centred(kernel(X))))
         share = 1 - float(model.inertia_) / max(total, 1e-300)
         facts.append(("explained", f"{share:.0%}", "of the scatter lies between clusters"))
     python = code(
@@ -53,7 +53,3 @@ def compute(state: State, kernel: Kernel) -> Picture:
         module="import matplotlib.pyplot as plt",
     )
     return Picture([panel, places], facts, python)
-
-
-def _centred(K: np.ndarray) -> np.ndarray:
-    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()

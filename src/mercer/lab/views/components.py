@@ -8,7 +8,18 @@ from ...kernels.base import Kernel
 from ...kernels.vectors.dot import Linear
 from ...models.pca import KernelPCA
 from ..kernels import classes, written
-from ..picture import INK, Panel, Picture, array, code, in_words, over_plane, span, spectrum
+from ..picture import (
+    INK,
+    Panel,
+    Picture,
+    array,
+    centred,
+    code,
+    in_words,
+    over_plane,
+    span,
+    spectrum,
+)
 from ..state import WINDOW, Option, State
 
 _KEPT = 6
@@ -34,7 +45,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
     places = Panel("scores", span(scores[:, 0]), span(scores[:, second]),
                    "component 1", f"component {second + 1}")  # fmt: skip
     places.dots(scores[:, 0], scores[:, second], state.labels)
-    full = np.linalg.eigvalsh(_centred(kernel(X))) / len(X)
+    full = np.linalg.eigvalsh(centred(kernel(X))) / len(X)
     share = model.eigenvalues_[j] / len(X) / max(float(np.sum(np.maximum(full, 0))), 1e-300)
     facts = [
         ("variance", in_words(model.eigenvalues_[j] / len(X)), "λⱼ / n along this component"),
@@ -52,10 +63,6 @@ def compute(state: State, kernel: Kernel) -> Picture:
         module="import matplotlib.pyplot as plt",
     )
     return Picture([panel, places, spectrum(full, "variances λⱼ / n")], facts, python)
-
-
-def _centred(K: np.ndarray) -> np.ndarray:
-    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 
 
 def _levels(values: np.ndarray) -> list[float]:

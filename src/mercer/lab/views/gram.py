@@ -6,7 +6,7 @@ import numpy as np
 
 from ...kernels.base import Kernel
 from ..kernels import classes, written
-from ..picture import Panel, Picture, array, code, in_words, spectrum
+from ..picture import Panel, Picture, array, centred, code, in_words, spectrum
 from ..state import Option, State
 
 OPTIONS = (
@@ -27,7 +27,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
     }[state.options["order"]]()
     K = np.asarray(kernel(X))
     if state.options["centred"]:
-        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        K = centred(K)
     values = np.linalg.eigvalsh(K)
     d = np.maximum(values, 0)
     signs = np.where(y == y.min(), -1.0, 1.0)

@@ -111,8 +111,9 @@ def solve_falkon(
     -------
     Solution
         ``stats`` has the certificate: ``violation``, what is compared with tol, r' P^-1 r by the
-        preconditioner P; ``gap``, a proven bound of the excess, |r|^2 / alpha; ``residual``,
-        |r| / |Phi' W y|. All from residuals r in double precision.
+        preconditioner P, over the smallest eigenvalue of P^-1 A that steps have seen; ``gap``, a
+        proven bound of the excess, |r|^2 / alpha; ``residual``, |r| / |Phi' W y|. All from
+        residuals r in double precision.
 
     Examples
     --------
@@ -147,11 +148,13 @@ def solve_falkon(
         V, n_iter = (np.zeros((phi.size, t)), 0) if kept is None else (kept[1]["coef"], kept[0])
         if kept is None and not form:  # what the few samples alone would give
             V = P(some.through(V, Errors(targets=False), t)[0]) * scale
-        V, n_iter, left, violation = _refine(phi, P, V, n_iter, alphas, goal, max_iter, watch)
+        V, n_iter, left, violation, lowest = _refine(
+            phi, P, V, n_iter, alphas, goal, max_iter, watch
+        )
         if watch.best is not None:
             V = watch.best["coef"]
             left = _left(phi, V, alphas, np.float64, left.size)
-            violation = _violation(P, left)
+            violation = _violation(P, left) / lowest
     return _solution(
         V, n_iter, left, violation, alphas, goal, name, watch, moments if form else None
     )
@@ -166,12 +169,13 @@ def _refine(
     goal: float,
     max_iter: int | None,
     watch: Watch,
-) -> tuple[np.ndarray, int, Left, np.ndarray]:
+) -> tuple[np.ndarray, int, Left, np.ndarray, np.ndarray]:
     """Conjugate gradients for what is left, until it is little enough in double precision."""
     level, before, most = 0, np.inf, n_iter + (max_iter or STEPS)
+    lowest = np.ones(len(alphas))
     left = _left(phi, V, alphas, PRECISIONS[level])
     for again in range(_ROUNDS):
-        violation = _violation(P, left)
+        violation = _violation(P, left) / lowest
         worst = float(violation.max(initial=0.0))
         if again and (worst <= goal or n_iter >= most or watch.stopped):
             break
@@ -191,10 +195,12 @@ def _refine(
             return watch(n_iter, float(np.max(rest / unit)), goal, {"coef": V + X})
 
         enough = np.maximum(0.5 * goal, ROUGH * violation if level == 0 else 0.0) * unit
-        X, _ = conjugate_gradients(product, P, left.R, enough, most - n_iter, look=look)
+        X, _ = conjugate_gradients(
+            product, P, left.R, enough, most - n_iter, lowest=lowest, look=look
+        )
         V = V + X
         left = _left(phi, V, alphas, np.float64, left.size)
-    return V, n_iter, left, violation
+    return V, n_iter, left, violation, lowest
 
 
 def _left(

@@ -26,6 +26,7 @@ _PASS = 100  # operations per entry of Phi, and more, that a pass takes
 _LEAST, _MOST = 2, 6  # samples per feature
 _SHARE = 0.25  # of the memory of a plan
 _SINGLE = 3e-7  # of the trace: an alpha above is not lost in single precision
+_LOWEST = 1e-3  # Ritz value: what is smaller is rounding
 _FLAT = 1e-9  # of the curvature that a preconditioner sees
 _JITTER = 1e-14  # of the trace, if there is no factor; a hundred times as much if there is none yet
 
@@ -104,6 +105,25 @@ def inner(R: np.ndarray, Z: np.ndarray, joint: bool) -> np.ndarray:
     return np.full(len(each), each.sum()) if joint else each
 
 
+class _Lanczos:
+    """The smallest Ritz value of conjugate gradients, from the lengths and ratios of its steps."""
+
+    def __init__(self) -> None:
+        self.diagonal: list[float] = []
+        self.beside: list[float] = []
+        self.carried = 0.0
+
+    def add(self, length: float, ratio: float) -> float:
+        """After one more step, of this length, which left so much of r' P^-1 r."""
+        if not (length > 0 and ratio >= 0 and np.isfinite(length) and np.isfinite(ratio)):
+            return np.inf  # rounding
+        self.diagonal.append(1 / length + self.carried)
+        found = sla.eigvalsh_tridiagonal(self.diagonal, self.beside)[0]
+        self.carried = ratio / length
+        self.beside.append(np.sqrt(ratio) / length)
+        return max(float(found), _LOWEST)
+
+
 def conjugate_gradients(
     product: Product,
     precondition: Preconditioner,
@@ -112,6 +132,7 @@ def conjugate_gradients(
     most: int,
     *,
     joint: bool = False,
+    lowest: np.ndarray | None = None,
     look: Callable[[np.ndarray, np.ndarray], bool] = lambda X, left: False,
 ) -> tuple[np.ndarray, int]:
     """X with A X = R, until r' P^-1 r <= goal for each column; and the number of steps.
@@ -130,14 +151,18 @@ def conjugate_gradients(
         The most steps.
     joint : bool
         Are all columns one system?
+    lowest : array of shape (t,), optional
+        The smallest eigenvalue of P^-1 A that has been seen, for each column; it is updated. Then a
+        column stops at r' P^-1 r <= goal * lowest, which bounds r' A^-1 r by about the goal.
     look : callable
         Called with X and r' P^-1 r after each step; True ends it.
     """
     X, R, n_iter = np.zeros_like(R), R.copy(), 0
     D = precondition(R)
     left = inner(R, D, joint)
+    seen = [_Lanczos() for _ in left]
     while n_iter < most:
-        at = np.flatnonzero(left > goal)
+        at = np.flatnonzero(left > (goal if lowest is None else goal * lowest))
         if not len(at):
             break
         AD = product(D[:, at], at)
@@ -148,6 +173,9 @@ def conjugate_gradients(
         R[:, at] -= step * AD
         Z = precondition(R[:, at], at)
         new = inner(R[:, at], Z, joint)
+        if lowest is not None:
+            for j, length, ratio in zip(at, step, new / left[at], strict=True):
+                lowest[j] = min(lowest[j], seen[j].add(length, ratio))
         D[:, at] = Z + (new / left[at]) * D[:, at]
         left[at] = np.where(bent, new, 0.0)
         n_iter += 1

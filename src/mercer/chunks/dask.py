@@ -310,8 +310,9 @@ def length_of(chunk: Chunk) -> int:
 
 
 def zipped(*chunks: Chunk) -> Chunk:
-    """Partitions of several collections, as one of their rows side by side."""
-    return Chunk(Zipped(*(chunk.X for chunk in chunks)))
+    """Chunks of several sources, as one of their rows side by side, with weights of the first."""
+    weight = next((chunk.weight for chunk in chunks if chunk.weight is not None), None)
+    return Chunk(Zipped(*(chunk.X for chunk in chunks)), None, weight)
 
 
 def itself(chunk: Chunk) -> Chunk:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ..data import Zipped
 from .base import Chunk, Chunks, regrouped
-from .dask import DaskChunks, beside_each_other
+from .dask import DaskChunks, beside_each_other, zipped
 
 
 class Together(Chunks):
     """Samples of several sources, row by row; the samples of a chunk are a :class:`Zipped`.
 
-    Their chunks need not be of the same sizes. Targets and weights are left out.
+    Their chunks need not be of the same sizes. Targets are left out; weights are those of the first
+    source that has some.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class Together(Chunks):
         parts = [regrouped(iter(source), rows) for source in self.sources]
         start = 0
         for each in zip(*parts, strict=True):
-            yield Chunk(Zipped(*(part.X for part in each)), start=start)
+            yield replace(zipped(*each), start=start)
             start += len(each[0])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,6 +13,8 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ..chunks.arrays import ArrayChunks
+from ..chunks.base import Chunks
 from ..data import Data, length, take
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
@@ -21,6 +25,7 @@ from ..rkhs.function import RKHSFunction
 from ..solvers.canonical import CanonicalProblem
 from ..solvers.pivoted import pivoted_cholesky
 from ..solvers.views import FactorView, GramView, View
+from .cca_chunks import ChunkedView, chunked_views
 from .common import all_or_nothing
 from .multiview import (
     MultiViewModel,
@@ -30,7 +35,9 @@ from .multiview import (
     in_view,
     warn_if_trivial,
 )
+from .pca_subspace import Coordinates
 from .ridge import _seed
+from .streamed import head
 
 _EXACT = 3000  # samples up to which rank="auto" approximates nothing
 _RANK = 500  # the most columns of a factor beyond
@@ -196,19 +203,25 @@ class KernelCCA(MultiViewModel):
         Parameters
         ----------
         X : list of data
-            Two or more data sets with one row per sample; or the first of two.
+            Two or more data sets with one row per sample; or the first of two. They may come in
+            :class:`~mercer.chunks.Chunks`, and are then seen through landmarks, as many as the
+            ``rank`` of the plan or of the model, in one pass.
         y : data, optional
             The second view.
         sample_weight : array of shape (n,), optional
-            Weights >= 0; a sample of weight two counts as two samples.
+            Weights >= 0; a sample of weight two counts as two samples. Chunks bring their own.
         """
         found = as_views(X, y)
         regularization = self._check_parameters(found, self.regularization, self.form)
+        if any(isinstance(view, Chunks) for view in found):
+            return self._solve(self._chunked(found, sample_weight), regularization)
         parts = self._make_views(found, sample_weight, float(regularization.min()))
         return self._solve(parts, regularization)
 
     def project(self, X: Data, view: int = 0) -> np.ndarray:
         self._check_number(view)
+        if isinstance(X, Chunks):
+            return np.concatenate(list(X.map(Coordinates(partial(self.project, view=view)))))
         X = self._check_view(X, view, self.kernels_[view], reset=False)
         function = RKHSFunction(self.kernels_[view], self.points_[view], self.dual_coef_[view])
         return function(X) - self.offsets_[view]
@@ -270,6 +283,24 @@ class KernelCCA(MultiViewModel):
             check_variance(m, *parts[-1].view.scale())
         return parts
 
+    def _chunked(self, views: list[Any], sample_weight: Any) -> list[ChunkedView]:
+        """Views of samples in chunks, through landmarks."""
+        if sample_weight is not None:
+            raise ValueError("samples in chunks bring their weights with them; leave it out.")
+        sources = [X if isinstance(X, Chunks) else ArrayChunks(X) for X in views]
+        plan, rank = self.plan or Plan(), self.rank
+        if plan.few is None:
+            plan = plan.replace(rank=int(rank) if isinstance(rank, Integral) else _RANK)
+        self._columns, kernels = [{} for _ in views], []
+        for m, source in enumerate(sources):
+            some = self._check_view(head(source), m, self._kernel_given(m), reset=True)
+            with in_view(m):
+                kernels.append(as_kernel(self._kernel_given(m), some))
+        parts = chunked_views(sources, kernels, plan)
+        for m, part in enumerate(parts):
+            check_variance(m, *part.view.scale())
+        return parts
+
     def _make_view(
         self,
         gram: Any,
@@ -295,7 +326,7 @@ class KernelCCA(MultiViewModel):
         view = FactorView(found.factor, weights)
         return KernelView(view, gram.kernel, X, found.pivots, found.relative)
 
-    def _solve(self, parts: list[KernelView], regularization: np.ndarray) -> Self:
+    def _solve(self, parts: Sequence[KernelView | ChunkedView], regularization: np.ndarray) -> Self:
         problem = CanonicalProblem([part.view for part in parts])
         found = problem.solve(regularization.tolist(), self.n_components, self.form).warn()
         if np.any(regularization == 0):

@@ -108,8 +108,8 @@ def no_chunks(estimator: Any) -> ValueError:
     """The error of a model that wants all samples at once."""
     return ValueError(
         f"{type(estimator).__name__} does not take samples in chunks here; KernelRidge, "
-        f"KernelMachine, KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR and KernelPCA "
-        f"are fitted to them, with plan=Plan(rank=M); others take a sample in memory."
+        f"KernelMachine, KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA "
+        f"and KernelCCA are fitted to them, with plan=Plan(rank=M); others take a sample in memory."
     )
 
 

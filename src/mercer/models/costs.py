@@ -27,7 +27,7 @@ from ..shown import Shown
 _SIZES = (1000, 2000, 4000, 8000)  # samples of trials with K itself, as far as they are needed
 _ENOUGH = 0.4  # seconds of a trial from which much can be told
 _RANKS = (300, 1000, 3000, 10_000)  # landmarks that are considered
-_SAMPLES, _FEW = (2000, 8000), (100, 500)  # samples and landmarks of trials with landmarks
+_SAMPLES, _FEW = (2000, 8000), (100, 400)  # samples and landmarks of trials with landmarks
 _LAST = _SAMPLES[-1]
 
 
@@ -213,7 +213,7 @@ def _look(trial: _Trial, candidate: _Candidate, n: int) -> Way:
     name, plan, growth, m, fewer = candidate
     try:
         if m:
-            seen = trial.with_landmarks(fewer, m)  # type: ignore[arg-type]
+            seen = trial.with_landmarks(fewer)  # type: ignore[arg-type]
         else:
             seen = trial.without(plan)
     except (ValueError, TypeError, MemoryError) as error:
@@ -281,10 +281,10 @@ class _Trial:
             [((size, 0), b) for size, b in zip(sizes, room, strict=False)],
         )
 
-    def with_landmarks(self, plan: Callable[[int], Plan], most: int) -> _Seen:
+    def with_landmarks(self, plan: Callable[[int], Plan]) -> _Seen:
         """At all combinations of few and more samples and landmarks."""
-        sizes, few = self._sizes(_SAMPLES), sorted({min(m, most) for m in _FEW})
-        places = [(n, m) for n in sizes for m in few if m <= n]
+        sizes = self._sizes(_SAMPLES)
+        places = [(n, m) for n in sizes for m in _FEW if m <= n] or [(sizes[0], sizes[0])]
         room = [(n, m) for n, m in places if (n, m) != places[-1]] or places
         return _Seen(
             [((n, m), self._best(plan(m), n)) for n, m in places],
@@ -295,12 +295,13 @@ class _Trial:
         return sorted({min(size, len(self.pool)) for size in wanted})
 
     def _best(self, plan: Plan, size: int) -> float:
-        """The time of a fit: the best of two, where others use the machine as well."""
+        """The time of a fit: the best of two short ones, as others may use the machine as well."""
         key = repr(plan), size
         if key not in self._done:
             if not any(known == key[0] for known, _ in self._done):
                 self._fit(plan, min(size, _SIZES[0]))  # imports and compiles what is needed
-            self._done[key] = min(self._fit(plan, size) for _ in range(2))
+            took = self._fit(plan, size)
+            self._done[key] = took if took > _ENOUGH else min(took, self._fit(plan, size))
         return self._done[key]
 
     def _fit(self, plan: Plan, size: int) -> float:

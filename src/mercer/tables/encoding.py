@@ -156,22 +156,20 @@ def _learn_number(values: np.ndarray) -> dict[str, Any]:
 
 def _sentinels(values: np.ndarray) -> list[float]:
     x = values[np.isfinite(values)]
-    found: list[float] = []
-    for _ in range(2):
-        if len(x) < 8:
+    if len(x) < 8:
+        return []
+    often = max(2, 0.002 * len(x))
+    ends = {float(x.min()), float(x.max())} & _SENTINELS
+    found = [end for end in sorted(ends) if np.sum(x == end) >= often]
+    while found:
+        rest = x[~np.isin(x, found)]
+        if len(np.unique(rest)) < 5:
+            return []
+        low, high = rest.min(), rest.max()
+        far = [e for e in found if min(abs(e - low), abs(e - high)) > 2 * (high - low)]
+        if far == found:
             break
-        least, most = float(x.min()), float(x.max())
-        for end in (least, most):
-            rest = x[x != end]
-            if end not in _SENTINELS or len(x) - len(rest) < max(2, 0.002 * len(x)):
-                continue
-            if len(np.unique(rest)) < 5:
-                continue
-            low, high = rest.min(), rest.max()
-            if min(abs(end - low), abs(end - high)) > 2 * (high - low):
-                found.append(end)
-                x = rest
-                break
+        found = far  # the others are numbers, which those that are left lie far from, or not
     return found
 
 

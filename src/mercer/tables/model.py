@@ -203,7 +203,9 @@ class TableModel(BaseEstimator):
                 lines.append(repr(m.machine_.kernel_))
                 continue
             learned = ""
-            if m.rounds:
+            if m.kind == "likely":
+                learned = "; the most likely lengthscales"
+            elif m.rounds:
                 what = "weights of columns" if np.ndim(m.map_) == 1 else "a matrix of directions"
                 learned = f"; {what} learned in {count(m.rounds, 'round')}"
             text = "" if m.similarity is None else f" + {m.similarity!r}"
@@ -270,7 +272,7 @@ class TableModel(BaseEstimator):
 
 _FORMULAS = {
     "l1": "exp(-|x - z|_1)", "l2": "exp(-|x - z|_2)", "m52": "Matern-5/2(|x - z|_2)",
-    "linear": "(x'z + 1)",
+    "linear": "(x'z + 1)", "likely": "Matern-5/2(|x - z|_2)",
 }  # fmt: skip
 
 

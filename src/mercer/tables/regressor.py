@@ -222,7 +222,5 @@ def weighted(encoded: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.n
         return encoded, y, np.ones(len(y))
     w = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
     used = w > 0
-    if not used.any():
-        raise ValueError("all weights are zero: some samples must have a positive sample_weight.")
     w = w[used] / w[used].mean()
     return (encoded if used.all() else encoded.take(used)), y[used], w

@@ -3,7 +3,8 @@
 The rules:
 
 * Rough kernels first, as trees are rough: exp(-|x - z|) with the l1 and the l2 distance, at two or
-  three scales; a Matérn kernel for smooth targets; and a linear one.
+  three scales; a Matérn kernel for smooth targets; a linear one; and in tables of up to 1,500 rows
+  and 40 coordinates a Matérn kernel with the most likely lengthscales (:mod:`mercer.tables.likely`).
 * Each learns its distance in up to three rounds (:mod:`mercer.tables.metric`), and after each round
   every penalty predicts rows held out: three folds of small tables, one split of large ones.
 * The best of each kind are blended by non-negative least squares on these predictions, at most
@@ -26,6 +27,7 @@ from scipy.optimize import nnls
 from ..engine.threads import run
 from ..kernels.base import Kernel
 from .encoding import Encoded
+from .likely import COLUMNS, ROWS
 from .members import Given, Member
 from .metric import ALPHAS, Fold, Profile, Spectrum, Validation, follow
 
@@ -36,6 +38,7 @@ PROFILES = (
     Profile("linear", rounds=0),
 )  # fmt: skip
 _ROWS = (300, 500, 800, 1200, 1600, 2000, 2500, 3000)  # to learn from in a fold
+_SMALL = 1500  # rows up to which lengthscales are learned by the likelihood, too
 _WIDE = 300  # coordinates up to which a whole matrix is learned
 _MEMBERS = 3
 _GAIN = 0.995  # a blend has an error below this part of that of the best alone
@@ -62,6 +65,8 @@ class Effort:
         profiles = tuple(p for p in PROFILES if d <= _WIDE or p.diagonal)
         if d > _WIDE:
             profiles = tuple(p._replace(rounds=min(p.rounds, 1)) for p in profiles)
+        if n <= _SMALL and 1 < d <= COLUMNS:
+            profiles = (*profiles, Profile("likely", rounds=0))
         allowed = _SEARCH * budget
         best: tuple[int, int, float] | None = None
         for rows in _ROWS:
@@ -81,6 +86,9 @@ class Effort:
 
 def _cost(profile: Profile, n: int, d: int, outputs: int) -> float:
     """Seconds on one core: eigenvectors, distances, predictions for every alpha, gradients."""
+    if profile.kind == "likely":
+        m = min(n, ROWS)
+        return _cost(Profile("m52", rounds=0), n, d, outputs) + 40 * m**2 * (4e-10 * m + 1e-8 * d)
     each = 4e-10 * n**3 + 2e-9 * n**2 * d * (1.0 if profile.kind == "l1" else 0.2)
     each += 1e-9 * n**2 * outputs + 5e-8 * n**2
     slopes = 1.5e-9 * n * min(n, 400) * d * (1 + outputs / 8) if profile.kind == "l1" else 0.0

@@ -36,7 +36,7 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
         raise ValueError("chunks need a target: stream(path, target='...').")
     if not hasattr(first.X, "columns"):
         raise ValueError("models of tables need chunks of tables, with named columns.")
-    rows = int(min(SAMPLE, max(1000, _VALUES / max(first.X.shape[1], 1))))
+    rows = int(min(SAMPLE, 1000 + _VALUES / max(first.X.shape[1], 1)))
     most, held = chunks.split(_HELD, rng=model.random_state)
     sample, check = most.sample(rows, model.random_state), held.sample(_MOST_HELD)
     given = _given(sample.y)

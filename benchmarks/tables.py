@@ -8,9 +8,10 @@ Every table is split once (a quarter held out, at most 20,000 rows), and all thr
 rows: :class:`~mercer.tables.TableRegressor` or :class:`~mercer.tables.TableClassifier` with a
 budget of a minute; scikit-learn's ``HistGradientBoosting`` with its defaults; and a machine as
 people tune it: scaled columns, an RBF kernel, C and gamma by three folds on 2,000 rows, and a fit
-to 10,000 rows at most. Seconds are those of the processor, on all cores together; with ``--shared``
-the search goes by them too, so that other work on the machine does not cut it short. The rules of the first were chosen on the tables marked ``tuned`` and on
-split 0 alone; what counts are the other tables, and split 1.
+to 10,000 rows at most (of text, linear on combinations of letters). Seconds are those of the
+processor, on all cores together; with ``--shared`` the search goes by them too, so that other work
+on the machine does not cut it short. The rules of the first were chosen on the tables in ``TUNED``
+and on split 0 alone; what counts are the other tables, and split 1.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ RESULTS = Path(__file__).resolve().parent / "results" / "tables.json"
 BUDGET = "60 s"
 TEST, MOST_TEST = 0.25, 20_000
 TUNE_ROWS, MACHINE_ROWS = 2000, 10_000
+# pumadyn32nm is here since its result on split 1 led to one of the candidates
 TUNED = {"concrete", "california", "wine_quality_red", "phoneme", "spambase", "german_credit",
-         "satimage", "bike", "covtype_20k"}  # fmt: skip
+         "satimage", "bike", "covtype_20k", "pumadyn32nm"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -213,8 +215,11 @@ def measure(case: Case, seed: int, methods: list[str], done: dict) -> None:
         entry[method] = [found, round(fitted, 1), round(worked, 1)]
         kernel = getattr(model, "summary_", "") if not isinstance(found, str) else ""
         shown = f"{found:7.2f}" if not isinstance(found, str) else found
-        print(f"{case.name:20} split {seed} {method:8} {shown} {fitted:6.1f} s {worked:6.1f} s CPU  {kernel}"
-              , flush=True)
+        print(
+            f"{case.name:20} split {seed} {method:8} {shown} {fitted:6.1f} s "
+            f"{worked:6.1f} s CPU  {kernel}",
+            flush=True,
+        )
 
 
 def show(done: dict) -> str:
@@ -226,7 +231,7 @@ def show(done: dict) -> str:
             continue
         ours, *others = (e[m][0] for m in METHODS)
         name, _, seed = key.partition("/")
-        fresh = not e["tuned"] or seed != "0"
+        fresh = name not in TUNED or (seed != "0" and name != "pumadyn32nm")
         best = max(o for o in others if not isinstance(o, str))
         tally = marks[fresh]
         tally[0] += 1
@@ -236,7 +241,9 @@ def show(done: dict) -> str:
         cells = [f"{x:.2f}" if not isinstance(x, str) else "failed" for x in (ours, *others)]
         mark = "" if fresh else " (rules chosen here)"
         what = "accuracy" if e["task"] == "C" else "R2"
-        lines.append(f"{name}{mark},{e['rows']},{e['columns']},{what},{','.join(cells)},{e['kernels'][-1]:.0f}")
+        lines.append(
+            f"{name}{mark},{e['rows']},{e['columns']},{what},{','.join(cells)},{e['kernels'][-1]:.0f}"
+        )
     for fresh, (n, won, near) in marks.items():
         if n:
             words = "nobody tuned on" if fresh else "rules were chosen on"

@@ -106,10 +106,14 @@ def test_text_and_dates(rng):
     assert "trend, year" in words_of(parts[1])
     part = found.take(np.array([4, 2]))
     assert part.texts["t"] == [text[4], text[2]]
-    assert encode(parts, pd.DataFrame({"t": pd.Series([None], dtype=object), "d": [np.nan]})).Z.shape == (1, found.Z.shape[1])
+    assert encode(
+        parts, pd.DataFrame({"t": pd.Series([None], dtype=object), "d": [np.nan]})
+    ).Z.shape == (1, found.Z.shape[1])
 
 
 def test_rows_do_not_depend_on_each_other(rng):
-    table = pd.DataFrame({"x": rng.normal(size=50), "c": pd.Series(list("abcde") * 10, dtype=object)})
+    table = pd.DataFrame(
+        {"x": rng.normal(size=50), "c": pd.Series(list("abcde") * 10, dtype=object)}
+    )
     parts, found = encoded(table, {"x": "number", "c": "label"})
     np.testing.assert_array_equal(encode(parts, table.iloc[7:9]).Z, found.Z[7:9])

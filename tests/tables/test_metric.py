@@ -6,7 +6,12 @@ import pytest
 from mercer import KernelRidge
 from mercer.tables.metric import ALPHAS, Fold, Profile, Spectrum, follow, learn, moved
 
-KINDS = [Profile("l1"), Profile("l2", diagonal=False), Profile("l2"), Profile("m52", diagonal=False)]
+KINDS = [
+    Profile("l1"),
+    Profile("l2", diagonal=False),
+    Profile("l2"),
+    Profile("m52", diagonal=False),
+]
 
 
 @pytest.mark.parametrize("profile", [*KINDS, Profile("linear", rounds=0)])

@@ -60,7 +60,9 @@ def test_weights_are_repetitions(rng):
     X, Y = problem(rng, 90)
     effort = Effort.of(90, 4, 1, 5)
     one = choose(X, Y, np.ones(90), effort, groups=Y[:, 0])
-    two = choose(X, Y, np.full(90, 2.0), effort, groups=Y[:, 0], alphas=[2 * a for a in search.ALPHAS])
+    two = choose(
+        X, Y, np.full(90, 2.0), effort, groups=Y[:, 0], alphas=[2 * a for a in search.ALPHAS]
+    )
     assert one.error == pytest.approx(two.error, rel=1e-6)
 
 

@@ -75,7 +75,8 @@ def classify_table(
     model = TableClassifier(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X[inside], y[inside])
     held = int(np.sum(~inside))
-    scores, confusion = {}, None
+    scores: dict[str, tuple[float, ...]] = {}
+    confusion = None
     if held:
         scores, confusion = _judge(trained, X, y, inside, baseline)
     model = trained.refit(X, y) if held else trained
@@ -96,7 +97,9 @@ def _judge(
         scores = model.mean_ + model.linear_.predict(model._new(new))
         rivals["linear"] = _plain_probabilities(scores)
     if baseline:
-        rivals["boosted trees"] = boosted(model, X[inside], y[inside], classes=True).predict_proba(new)
+        rivals["boosted trees"] = boosted(model, X[inside], y[inside], classes=True).predict_proba(
+            new
+        )
     rivals["kernels"] = model.predict_proba(new)
     found = {name: class_scores(truth, P, classes) for name, P in rivals.items()}
     predicted = classes[np.argmax(rivals["kernels"], axis=1)].astype(str)
@@ -119,4 +122,3 @@ def _plain_probabilities(scores: np.ndarray) -> np.ndarray:
     P = np.clip((scores + 1) / 2, 0.01, 0.99)
     P = np.column_stack([1 - P, P]) if P.shape[1] == 1 else P
     return P / P.sum(axis=1, keepdims=True)
-

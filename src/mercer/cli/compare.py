@@ -28,7 +28,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_table(parser)
     for action in parser._actions:
         if action.dest == "target":
-            action.type, action.metavar, action.help = names, "A,B", "one or more columns to predict"
+            action.type, action.metavar, action.help = (
+                names,
+                "A,B",
+                "one or more columns to predict",
+            )
         elif action.dest == "kernel":
             action.nargs, action.help = "+", "kernels to compare with those that are chosen"
     parser.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help="held out")
@@ -80,7 +84,7 @@ def compare(
         "roles": chosen.roles, "styles": chosen.styles, "plan": plan, "budget": args.budget,
         "random_state": seed,
     }  # fmt: skip
-    found = []
+    found: list[dict[str, Any]] = []
 
     def add(name: str, model: Any, seconds: float) -> None:
         new, truth = X.iloc[test], y[test]
@@ -94,7 +98,7 @@ def compare(
 
     start = time.perf_counter()
     first: Any = kind(**settings).fit(X.iloc[train], y[train])
-    labels = getattr(first, "classes_", None)
+    labels: Any = getattr(first, "classes_", None)
     add("kernels, chosen", first, time.perf_counter() - start)
     for text, kernel in kernels.items():
         start = time.perf_counter()

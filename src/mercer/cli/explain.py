@@ -61,7 +61,9 @@ def _explain_row(args: Namespace) -> None:
         print(as_json(told))
         return
     shown = prediction if isinstance(prediction, str) else number(float(prediction))
-    of = "" if not isinstance(prediction, str) else f", by its score {found.attrs['prediction']:.3f}"
+    of = (
+        "" if not isinstance(prediction, str) else f", by its score {found.attrs['prediction']:.3f}"
+    )
     print(entry("predicted", f"{shown}{of}"))
     base = f"{number(found.attrs['base'])} for rows of the training table on average"
     print(entry("base", base))

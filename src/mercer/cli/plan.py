@@ -81,8 +81,8 @@ def run(args: Namespace) -> None:
     print(
         entry(
             "search",
-            f"{count(len(effort.profiles), 'kernel')} with every penalty, on {effort.rows} rows at a "
-            f"time and {how}: about {duration_words(effort.seconds)}",
+            f"{count(len(effort.profiles), 'kernel')} with every penalty, on {effort.rows} rows at "
+            f"a time and {how}: about {duration_words(effort.seconds)}",
         )
     )
     whole = "one model of all rows" if n <= effort.leaf else (

@@ -87,4 +87,4 @@ def run(args: Namespace) -> None:
     for name, notes in (("at bounds", found.at_bounds), ("unneeded", found.unneeded)):
         if notes:
             print(entry(name, *map(str, notes)))
-    print(entry("next", f"mercer fit {args.table} --target {args.target} --kernel \"...\""))
+    print(entry("next", f'mercer fit {args.table} --target {args.target} --kernel "..."'))

@@ -16,7 +16,9 @@ from ..frames import pandas
 from .numbers import is_missing
 
 _DATE = r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4})(?!\d)"
-_REST = r"(?:[T ]\s*\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:[AaPp][Mm])?\s*(?:Z|[+-]\d{2}:?\d{2})?)?"
+_REST = (
+    r"(?:[T ]\s*\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:[AaPp][Mm])?\s*(?:Z|[+-]\d{2}:?\d{2})?)?"
+)
 _YEAR_FIRST = r"\d{4}[-/.]"
 CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
 _LEAST = {"year": 300.0, "week": 10.0, "day": 0.0}  # days that a column spans if a cycle is used

@@ -32,7 +32,8 @@ LEVELS = 40  # of a label that have a coordinate each
 _FAR = 6.0  # standard deviations
 _FEW = 10  # different values, with which a column is not bent
 _STEP = 1.4  # how far apart two labels are, as the typical difference of two numbers is 1.1
-_SENTINELS = {s * x for x in (9, 99, 999, 9999, 99999, 999999, 88, 888, 8888) for s in (1, -1)}
+_SENTINELS = {s * (10.0**k - 1) for k in range(1, 7) for s in (1, -1)}
+_SENTINELS |= {s * x for x in (88.0, 888.0, 8888.0) for s in (1, -1)}
 _SENTINELS |= {-1.0, 32767.0, -32768.0, 2147483647.0, -2147483648.0}
 _HASHES = 4096  # places for combinations of letters
 _TEXT, _NAMES = 32, 8  # combinations of them that are kept: of text, of labels
@@ -197,7 +198,10 @@ def _learn_date(values: np.ndarray) -> dict[str, Any]:
         std = float(x.std()) or 1.0
         mean = float(x.mean())
         part |= {"median": float(np.median(x)), "mean": mean, "std": std}
-        part |= {"low": float((x.min() - mean) / std - 1), "high": float((x.max() - mean) / std + 1)}
+        part |= {
+            "low": float((x.min() - mean) / std - 1),
+            "high": float((x.max() - mean) / std + 1),
+        }
     return part | {"cycles": cycles_of(values), "missing": int(len(values) - len(x))}
 
 

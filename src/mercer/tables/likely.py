@@ -1,6 +1,6 @@
-"""Lengthscales of single columns that make the targets of a small table most likely.
+"""Lengthscales of single columns that make the targets most likely.
 
-Where rows are few and most columns do not matter, gradients of a first fit say little, and the
+Where most columns do not matter, gradients of a first fit say little, and the
 marginal likelihood of a Gaussian process says more: for Y with C = K + alpha W^-1 and the variance
 of the process profiled out,
 

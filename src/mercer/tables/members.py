@@ -101,7 +101,9 @@ class Member(BaseEstimator):
 
     def variance(self, X: Encoded) -> np.ndarray:
         """The posterior variance, for a prior variance of 1, with the noise alpha."""
-        return self.alpha + self._by_piece(X, lambda machine, rows: machine.posterior_variance(rows))
+        return self.alpha + self._by_piece(
+            X, lambda machine, rows: machine.posterior_variance(rows)
+        )
 
     def _by_piece(self, X: Encoded, values: Any) -> np.ndarray:
         places = self._place(moved(X.Z, self.map_)) if len(self.cuts_) else np.zeros(len(X), int)

@@ -2,9 +2,9 @@ r"""Kernels that learn which directions of a table matter.
 
 A candidate is a profile of a distance, k(x, z) = p(|A'(x - z)| / s), with the scale s a multiple of
 the median distance. A starts as the identity and is learned from the model itself: the mean outer
-product of the gradients of f, :math:`M = \frac1n \sum_i \nabla f(x_i) \nabla f(x_i)'`, says in which
-directions the target changes, and A becomes the square root of M (or of its diagonal alone). A few
-rounds of fit and update are enough. Whether they help is decided on rows that A has not seen.
+product of the gradients of f, :math:`M = \frac1n \sum_i \nabla f(x_i) \nabla f(x_i)'`, says in
+which directions the target changes, and A becomes the square root of M (or of its diagonal alone).
+A few rounds of fit and update are enough. Whether they help is decided on rows that A has not seen.
 
 Radhakrishnan, Beaglehole, Pandit & Belkin, *Mechanism for feature learning in neural networks and
 backpropagation-free machine learning models*, Science 2024.
@@ -133,7 +133,9 @@ def follow(profile: Profile, fold: Fold, alphas: Any, extra: Any = None) -> tupl
     return np.stack(found), np.stack(spread)
 
 
-def learn(profile: Profile, Z: np.ndarray, Y: np.ndarray, w: np.ndarray, alpha: float) -> np.ndarray:
+def learn(
+    profile: Profile, Z: np.ndarray, Y: np.ndarray, w: np.ndarray, alpha: float
+) -> np.ndarray:
     """What coordinates are multiplied by, a matrix or its diagonal: A / scale, after all rounds."""
     A, root = _first(profile, Z, Y, w), np.sqrt(w)
     for left in range(profile.rounds, -1, -1):

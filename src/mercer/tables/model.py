@@ -332,7 +332,9 @@ def _of_polars(pd: Any, series: Any) -> Any:
     if dtype.is_numeric() or str(dtype) == "Boolean":
         values = pd.Series(items, dtype=object)
         return values.astype("boolean") if str(dtype) == "Boolean" else values.astype(float)
-    return pd.Series(pd.to_datetime(items)) if dtype.is_temporal() else pd.Series(items, dtype=object)
+    return (
+        pd.Series(pd.to_datetime(items)) if dtype.is_temporal() else pd.Series(items, dtype=object)
+    )
 
 
 def few_threads(n: int) -> Any:

@@ -83,7 +83,12 @@ class TableRegressor(Regressor, TableModel):
     True
     """
 
-    saved_state: ClassVar[tuple[str, ...]] = (*TableModel.saved_state, "ridge_", "offset_", "variance_")
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *TableModel.saved_state,
+        "ridge_",
+        "offset_",
+        "variance_",
+    )
     detail: ClassVar[str] = "--std"
 
     @all_or_nothing
@@ -190,7 +195,9 @@ class TableRegressor(Regressor, TableModel):
 
     def _standardised(self, y: np.ndarray, w: np.ndarray) -> np.ndarray:
         if len(y) < 2:
-            raise ValueError(f"1 sample is too few: at least 2 rows are needed, n_samples={len(y)}.")
+            raise ValueError(
+                f"1 sample is too few: at least 2 rows are needed, n_samples={len(y)}."
+            )
         top = float(np.abs(y).max())
         if top > 1e150:
             raise ValueError(f"the target has values as large as {top:.0e}; use another unit.")
@@ -210,7 +217,7 @@ class TableRegressor(Regressor, TableModel):
         return 0, self.std_, self.mean_
 
     def _former(self, X: Table, return_std: bool) -> Any:
-        """Predictions of a model from a file of an earlier version; NaN where a value is missing."""
+        """Predictions of a model from a file of an earlier version; NaN where there are gaps."""
         from .former import predict_former
 
         return predict_former(self, tidy(X, self.roles_, self.styles_), return_std)

@@ -59,7 +59,9 @@ def describe(
     return _without_copies(table, found, settled)
 
 
-def _without_copies(table: Table, columns: list[Column], settled: Mapping[str, str]) -> list[Column]:
+def _without_copies(
+    table: Table, columns: list[Column], settled: Mapping[str, str]
+) -> list[Column]:
     """Columns that repeat another one, value by value, are skipped."""
     seen: dict[Any, str] = {}
     found = []

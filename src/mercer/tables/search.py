@@ -3,8 +3,8 @@
 The rules:
 
 * Rough kernels first, as trees are rough: exp(-|x - z|) with the l1 and the l2 distance, at two or
-  three scales; a Matérn kernel for smooth targets; a linear one; and in tables of up to 1,500 rows
-  and 40 coordinates a Matérn kernel with the most likely lengthscales (:mod:`mercer.tables.likely`).
+  three scales; a Matérn kernel for smooth targets; a linear one; and up to 40 coordinates a
+  Matérn kernel with the lengthscales that 600 rows make most likely (:mod:`mercer.tables.likely`).
 * Each learns its distance in up to three rounds (:mod:`mercer.tables.metric`), and after each round
   every penalty predicts rows held out: three folds of small tables, one split of large ones.
 * The best of each kind are blended by non-negative least squares on these predictions, at most
@@ -38,7 +38,6 @@ PROFILES = (
     Profile("linear", rounds=0),
 )  # fmt: skip
 _ROWS = (300, 500, 800, 1200, 1600, 2000, 2500, 3000)  # to learn from in a fold
-_SMALL = 1500  # rows up to which lengthscales are learned by the likelihood, too
 _WIDE = 300  # coordinates up to which a whole matrix is learned
 _MEMBERS = 3
 _GAIN = 0.995  # a blend has an error below this part of that of the best alone
@@ -65,16 +64,16 @@ class Effort:
         profiles = tuple(p for p in PROFILES if d <= _WIDE or p.diagonal)
         if d > _WIDE:
             profiles = tuple(p._replace(rounds=min(p.rounds, 1)) for p in profiles)
-        if n <= _SMALL and 1 < d <= COLUMNS:
+        if 1 < d <= COLUMNS:
             profiles = (*profiles, Profile("likely", rounds=0))
         allowed = _SEARCH * budget
-        best: tuple[int, int, float] | None = None
+        best = (0, 0, 0.0)
         for rows in _ROWS:
             whole = n <= 1.5 * rows
             used = min(rows, 2 * n // 3 if whole else n)
             folds = 3 if whole else 1
             seconds = folds * sum(_cost(p, used, d, outputs) for p in profiles) / 1.6
-            if best is None or seconds <= allowed:
+            if not best[0] or seconds <= allowed:
                 best = (used, folds, seconds)
             if whole:
                 break
@@ -175,7 +174,9 @@ def choose_alpha(
     spread = np.sqrt(v.variances[v.best] + alpha)
     member: Any = Given(kernel, alpha=alpha, plan=plan)
     shown = [(profile, v.error, 0, alpha)]
-    return Choice([member], rows, v.values[v.best], spread, (np.inf, 1.0), shown, v.error, len(alphas))
+    return Choice(
+        [member], rows, v.values[v.best], spread, (np.inf, 1.0), shown, v.error, len(alphas)
+    )
 
 
 def folds_of(groups: np.ndarray, effort: Effort, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -186,7 +187,9 @@ def folds_of(groups: np.ndarray, effort: Effort, seed: int) -> list[tuple[np.nda
     if effort.folds > 1:
         fold = np.empty(n, dtype=int)
         fold[order] = np.arange(n) % effort.folds
-        parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(effort.folds)]
+        parts = [
+            (np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(effort.folds)
+        ]
         return [(train[: effort.rows * 2], new) for train, new in parts]
     held = min(_MOST_VALIDATED, n - effort.rows, 2 * effort.rows)
     share = (effort.rows + held) / n
@@ -194,7 +197,9 @@ def folds_of(groups: np.ndarray, effort: Effort, seed: int) -> list[tuple[np.nda
     some = order[taken]
     is_new = np.zeros(len(some), dtype=bool)
     part = held / len(some)
-    is_new[np.floor((np.arange(len(some)) + 1) * part) > np.floor(np.arange(len(some)) * part)] = True
+    is_new[np.floor((np.arange(len(some)) + 1) * part) > np.floor(np.arange(len(some)) * part)] = (
+        True
+    )
     rng = np.random.default_rng(seed)
     return [(rng.permutation(some[~is_new]), some[is_new])]
 
@@ -248,7 +253,9 @@ def _blend(
     """Non-negative weights of the best of each kind."""
     best: dict[Any, tuple[Validation, Kernel | None]] = {}
     for v, similarity in sorted(pairs, key=lambda pair: pair[0].error):
-        best.setdefault((v.profile.kind, v.profile.diagonal, similarity is not None), (v, similarity))
+        best.setdefault(
+            (v.profile.kind, v.profile.diagonal, similarity is not None), (v, similarity)
+        )
     ranked = list(best.values())
 
     def values(v: Validation) -> np.ndarray:

@@ -58,9 +58,7 @@ def explained(model: Any, row: Any, n_orders: int, output: Any) -> Table:
     adds += (total - every - adds.sum()) / len(names)  # starts are a sample of the other rows
     order = np.argsort(-np.abs(adds), kind="stable")
     shown = [_shown(given, names[j]) for j in order]
-    found = pd.DataFrame(
-        {"column": [names[j] for j in order], "value": shown, "adds": adds[order]}
-    )
+    found = pd.DataFrame({"column": [names[j] for j in order], "value": shown, "adds": adds[order]})
     found.attrs |= {"base": base + every, "prediction": base + total}
     return found
 

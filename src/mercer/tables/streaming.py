@@ -39,8 +39,9 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
     rows = int(min(SAMPLE, 1000 + _VALUES / max(first.X.shape[1], 1)))
     most, held = chunks.split(_HELD, rng=model.random_state)
     sample, check = most.sample(rows, model.random_state), held.sample(_MOST_HELD)
-    given = _given(sample.y)
-    model.fit(sample.X[given].reset_index(drop=True), sample.y[given])
+    y: Any = sample.y
+    given = _given(y)
+    model.fit(sample.X[given].reset_index(drop=True), y[given])
     if len(sample) >= most.n_samples or model.kernel is not None:
         return model
     numeric = [m for m in model.members_ if isinstance(m, Member) and m.similarity is None]
@@ -61,7 +62,9 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
     model.adaptive_ = False
     values = old * both[0] + new * both[1]
     if hasattr(model, "calibration_"):
-        codes = np.searchsorted(model.classes_, np.asarray(check.y)[known].astype(model.classes_.dtype))
+        codes = np.searchsorted(
+            model.classes_, np.asarray(check.y)[known].astype(model.classes_.dtype)
+        )
         model.calibration_ = model._calibrated(
             values[known] + model.mean_, codes, np.ones(len(codes))
         )

@@ -12,6 +12,7 @@ from mercer.cli.main import main
 def test_files_larger_than_memory(tmp_path, monkeypatch, capsys, rng):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mercer.cli.fit._TINY", 100)
+    monkeypatch.setattr("mercer.cli.fit._IN_MEMORY", 1000)
     monkeypatch.setattr("mercer.tables.streaming.SAMPLE", 300)
     monkeypatch.setattr("mercer.tables.streaming._LANDMARKS", 100)
     n = 1200
@@ -20,7 +21,7 @@ def test_files_larger_than_memory(tmp_path, monkeypatch, capsys, rng):
     table["k"] = np.where(table["y"] > 0, "up", "down")
     table.loc[::20, "a"] = np.nan
     table.to_csv("t.csv", index=False)
-    fit = ["fit", "t.csv", "--memory", "50 kB", "--budget", "2 s"]
+    fit = ["fit", "t.csv", "--memory", "2 MB", "--budget", "2 s"]
     assert main([*fit, "--target", "y", "--features", "a,b", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert sum(told["rows"].values()) == n

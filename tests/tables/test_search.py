@@ -15,6 +15,9 @@ def test_effort_grows_with_the_budget():
     assert small.seconds <= 0.35 * 10
     assert Effort.of(200, 5, 1, 60).folds == 3
     assert Effort.of(1_000_000, 50, 1, 120).leaf >= 500
+    tight = Effort.of(20_000, 20, 1, 300, memory=1e7)
+    assert tight.leaf <= 650
+    assert tight.rows <= 400
     wide = Effort.of(1000, 5000, 1, 60)
     assert all(p.diagonal for p in wide.profiles)
 

@@ -44,6 +44,7 @@ _GAIN = 0.995  # a blend has an error below this part of that of the best alone
 _SEARCH, _FINAL = 0.35, 0.25  # parts of the budget: comparing, and one fit to all rows
 _MOST_LEAF, _LEAST_LEAF = 8000, 500
 _MOST_VALIDATED = 4000
+_MATRICES = 6  # of the size of K that a candidate holds at a time, two candidates at once
 clock = time.monotonic
 
 
@@ -59,8 +60,8 @@ class Effort:
     patience: float  # and at most
 
     @classmethod
-    def of(cls, n: int, d: int, outputs: int, budget: float) -> Effort:
-        """The effort for a table of n rows and d coordinates."""
+    def of(cls, n: int, d: int, outputs: int, budget: float, memory: float | None = None) -> Effort:
+        """The effort for a table of n rows and d coordinates, in as much memory, if it is given."""
         profiles = tuple(p for p in PROFILES if d <= _WIDE or p.diagonal)
         if d > _WIDE:
             profiles = tuple(p._replace(rounds=min(p.rounds, 1)) for p in profiles)
@@ -73,12 +74,15 @@ class Effort:
             used = min(rows, 2 * n // 3 if whole else n)
             folds = 3 if whole else 1
             seconds = folds * sum(_cost(p, used, d, outputs) for p in profiles) / 1.6
-            if not best[0] or seconds <= allowed:
+            fits = memory is None or _MATRICES * 16.0 * used**2 <= memory
+            if not best[0] or (seconds <= allowed and fits):
                 best = (used, folds, seconds)
             if whole:
                 break
         leaf = np.sqrt(_FINAL * budget * 3 * 1.5e10 / (_MEMBERS * max(n, 1)))
         leaf = int(np.clip(leaf, _LEAST_LEAF, _MOST_LEAF))
+        if memory is not None:
+            leaf = max(50, min(leaf, int(np.sqrt(memory / 24))))
         patience = max(2 * best[2] + 5, 0.6 * budget)
         return cls(best[0], best[1], leaf, profiles, best[2], patience)
 

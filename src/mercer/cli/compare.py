@@ -144,7 +144,7 @@ class _Constant(_Linear):
 def _shown(target: str, task: str, rows: list[dict[str, Any]]) -> str:
     header = [key for key in rows[0] if key != "model"]
     cells = [[row["model"][:50], *(_cell(key, row[key]) for key in header)] for row in rows]
-    return entry(target[:9], f"{task}, {count(len(rows), 'model')}, the best first",
+    return entry("target", f"{target}: {task}, {count(len(rows), 'model')}, the best first",
                  *grid(["", *header], cells))  # fmt: skip
 
 

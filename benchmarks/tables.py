@@ -8,9 +8,10 @@ Every table is split once (a quarter held out, at most 20,000 rows), and all thr
 rows: :class:`~mercer.tables.TableRegressor` or :class:`~mercer.tables.TableClassifier` with a
 budget of a minute; scikit-learn's ``HistGradientBoosting`` with its defaults; and a machine as
 people tune it: scaled columns, an RBF kernel, C and gamma by three folds on 2,000 rows, and a fit
-to 10,000 rows at most. Seconds are those of the processor, on all cores together; with ``--shared``
-the search goes by them too, so that other work on the machine does not cut it short. The rules of the first were chosen on the tables marked ``tuned`` and on
-split 0 alone; what counts are the other tables, and split 1.
+to 10,000 rows at most (of text, linear on combinations of letters). Seconds are those of the
+processor, on all cores together; with ``--shared`` the search goes by them too, so that other work
+on the machine does not cut it short. The rules of the first were chosen on the tables in ``TUNED``
+and on split 0 alone; what counts are the other tables, and split 1.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ RESULTS = Path(__file__).resolve().parent / "results" / "tables.json"
 BUDGET = "60 s"
 TEST, MOST_TEST = 0.25, 20_000
 TUNE_ROWS, MACHINE_ROWS = 2000, 10_000
+SEEN = "pumadyn32nm"  # whose result on split 1 led to one of the candidates
 TUNED = {"concrete", "california", "wine_quality_red", "phoneme", "spambase", "german_credit",
-         "satimage", "bike", "covtype_20k"}  # fmt: skip
+         "satimage", "bike", "covtype_20k", SEEN}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -213,34 +215,48 @@ def measure(case: Case, seed: int, methods: list[str], done: dict) -> None:
         entry[method] = [found, round(fitted, 1), round(worked, 1)]
         kernel = getattr(model, "summary_", "") if not isinstance(found, str) else ""
         shown = f"{found:7.2f}" if not isinstance(found, str) else found
-        print(f"{case.name:20} split {seed} {method:8} {shown} {fitted:6.1f} s {worked:6.1f} s CPU  {kernel}"
-              , flush=True)
+        print(
+            f"{case.name:20} split {seed} {method:8} {shown} {fitted:6.1f} s "
+            f"{worked:6.1f} s CPU  {kernel}",
+            flush=True,
+        )
 
 
 def show(done: dict) -> str:
     """The table of the documentation, and how often the goals are met."""
-    lines = ["table,rows,columns,task,mercer,boosted trees,RBF machine,seconds"]
-    marks = {True: [0, 0, 0], False: [0, 0, 0]}
+    lines = [
+        ".. csv-table::",
+        "   :header: table, rows, columns, score, mercer, boosted trees, RBF machine, seconds",
+        "",
+    ]
+    met = {True: [0, 0, 0], False: [0, 0, 0]}
     for key, e in sorted(done.items(), key=lambda item: (item[1]["task"], item[0])):
         if not all(m in e for m in METHODS):
             continue
-        ours, *others = (e[m][0] for m in METHODS)
         name, _, seed = key.partition("/")
-        fresh = not e["tuned"] or seed != "0"
-        best = max(o for o in others if not isinstance(o, str))
-        tally = marks[fresh]
-        tally[0] += 1
+        fresh = name not in TUNED or (seed != "0" and name != SEEN)
+        scores = [e[m][0] for m in METHODS]
+        known = [x for x in scores if not isinstance(x, str)]
+        ours, best = scores[0], max(x for x in scores[1:] if not isinstance(x, str))
+        met[fresh][0] += 1
         if not isinstance(ours, str):
-            tally[1] += ours > best
-            tally[2] += ours >= best - 1
-        cells = [f"{x:.2f}" if not isinstance(x, str) else "failed" for x in (ours, *others)]
-        mark = "" if fresh else " (rules chosen here)"
-        what = "accuracy" if e["task"] == "C" else "R2"
-        lines.append(f"{name}{mark},{e['rows']},{e['columns']},{what},{','.join(cells)},{e['kernels'][-1]:.0f}")
-    for fresh, (n, won, near) in marks.items():
+            met[fresh][1] += ours > best
+            met[fresh][2] += ours >= best - 1
+        cells = [
+            "failed" if isinstance(x, str) else f"**{x:.1f}**" if x == max(known) else f"{x:.1f}"
+            for x in scores
+        ]
+        what = "accuracy" if e["task"] == "C" else "R²"
+        mark = " \\*" if name in TUNED else ""
+        row = [name + mark, e["rows"], e["columns"], what, *cells, f"{e['kernels'][-1]:.0f}"]
+        lines.append("   " + ", ".join(map(str, row)))
+    for fresh, (n, won, near) in met.items():
         if n:
-            words = "nobody tuned on" if fresh else "rules were chosen on"
-            lines.append(f"# {n} {words}: best on {won}, within a point of the best on {near}")
+            where = "nothing was chosen on" if fresh else "something was chosen on"
+            lines.append(
+                f"\n{n} tables and splits that {where}: better than both on {won}, within a point "
+                f"of the best on {near}."
+            )
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes
 
 from mercer import Categorical, Gaussian, load, save
 from mercer.cli.fit import fit_table
-from mercer.cli.output import entry, grid, number
+from mercer.cli.output import entry, grid
 from mercer.cli.summary import summary
 from mercer.tables.reading import read_table
 
@@ -52,11 +52,11 @@ def show_predictions(table, found, rows: int = 6) -> None:
     chosen = found.held_out.sort_values("prediction").iloc[:: len(found.held_out) // (rows - 1)]
     cells = []
     for i, row in chosen.iterrows():
-        low, high = (row["prediction"] + z * row["std"] for z in (-1.96, 1.96))
+        low, high = row["low"], row["high"]
         about = [str(table.loc[i, name]) for name in columns]
         interval = f"{low:.0f} to {high:.0f}"
         cells.append([*about, f"{row['prediction']:.0f}", interval, f"{row['target']:.0f}"])
-    print("\n".join(grid([*columns, "predicted", "95% interval", "it was"], cells)))
+    print("\n".join(grid([*columns, "predicted", "90% interval", "it was"], cells)))
 
 
 def save_and_load(table, found, path: Path) -> None:
@@ -66,11 +66,9 @@ def save_and_load(table, found, path: Path) -> None:
     same = np.array_equal(again.predict(table), found.model.predict(table))
     print(entry("saved", f"{path.name}, {path.stat().st_size / 1e3:.0f} kB"))
     print(entry("loaded", f"predictions are {'the same to the last bit' if same else 'DIFFERENT'}"))
-    print(
-        entry(
-            "norm", f"of the fitted function in H_k: {number(again.ridge_.rkhs_function_.norm())}"
-        )
-    )
+    adds = again.explain(table.iloc[[0]]).head(3)
+    parts = ", ".join(f"{c} = {v} adds {a:+.0f}" for c, v, a in adds.to_numpy())
+    print(entry("why", f"of the first patient: {parts}"))
 
 
 def main() -> None:
@@ -81,7 +79,7 @@ def main() -> None:
         algebra()
         heading(2, "$ mercer fit diabetes.csv --target progression")
         table = read_table(path)
-        found = fit_table(table, "progression")
+        found = fit_table(table, "progression", budget="20 s")
         print(summary(found))
         show_predictions(table, found)
         save_and_load(table, found, path.with_suffix(".mercer"))

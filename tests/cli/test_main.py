@@ -36,7 +36,7 @@ def test_version_and_help(capsys):
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         (["fit"], "required: TABLE, --target"),
         (["fit", "gone.csv", "--target", "y"], "there is no file 'gone.csv'"),
-        (["fit", "t.csv", "--target", "y", "--cv", "1"], 'at least 2 folds, or "loo"'),
+        (["fit", "t.csv", "--target", "y", "--budget", "soon"], "a time of a second or more"),
         (["fit", "t.csv", "--target", "y", "--alphas", "1,-2"], "positive numbers"),
         (["fit", "t.csv", "--target", "y", "--kernel", "Gausian()"], "did you mean Gaussian?"),
         (["fit", "t.csv", "--target", "y", "--memory", "much"], "memory must be"),

@@ -88,9 +88,9 @@ def test_missing_values(tables, capsys):
     table = pd.read_csv("a.csv")
     table.loc[3, "age"] = np.nan
     table.to_csv("a.csv", index=False)
-    assert main(["test", "two-sample", "a.csv", "b.csv"]) == 2
+    assert main(["test", "two-sample", "a.csv", "b.csv", "--missing", "error"]) == 2
     assert "--missing drop" in capsys.readouterr().err
-    arguments = ["a.csv", "b.csv", "--missing", "drop", "--plot", "two.png"]
+    arguments = ["a.csv", "b.csv", "--plot", "two.png"]
     assert main(["test", "two-sample", *arguments, "--permutations", "39"]) == 0
     assert "79 and 80 rows; 1 row with missing values left out" in capsys.readouterr().out
     assert (tables / "two.png").exists()

@@ -3,11 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.preprocessing import OneHotEncoder
 
-from mercer import Gaussian, KernelRidge, Spectrum, parse
-from mercer.tables.candidates import linear_kernel, on_table, table_kernels, text_kernels
+from mercer import Gaussian, Spectrum, parse
+from mercer.tables.candidates import on_table, table_kernels, text_kernels
 from mercer.testing import check_psd
 
 ROLES = {"x": "number", "z": "number", "colour": "label", "side": "label", "dna": "text"}
@@ -60,37 +58,9 @@ def test_a_column_that_is_constant_up_to_rounding_of_its_mean():
     """A table may vary where the rows that a model is fitted to do not."""
     table = pd.DataFrame({"a": np.arange(57.0), "b": np.full(57, 0.1)})
     roles = {"a": "number", "b": "number"}
-    for kernel in (linear_kernel(table, roles), *table_kernels(table, roles)):
+    for kernel in table_kernels(table, roles):
         other = table.head(1).assign(b=0.2)
         assert kernel(table.head(1), other)[0, 0] > 0.5 * kernel(table.head(1))[0, 0]
-
-
-def test_linear_kernel_is_ridge_regression(table, rng):
-    """On standardised numbers and indicators of labels, with an intercept that is free."""
-    y = rng.normal(size=len(table))
-    y -= y.mean()
-    X = table[["x", "z"]]
-    X = (X - X.mean()) / X.std(ddof=0)
-    indicators = OneHotEncoder(sparse_output=False).fit_transform(table[["colour", "side"]])
-    features = np.hstack([X, indicators]) / 2  # sqrt(4 columns)
-    wanted = Ridge(0.5).fit(features, y).predict(features)
-    kernel = linear_kernel(table, only("number", "label"))
-    found = KernelRidge(0.5, kernel=kernel).fit(table, y).predict(table)
-    np.testing.assert_allclose(found, wanted, atol=0.01 * np.abs(wanted).max())
-
-
-def test_linear_kernel_of_many_columns_of_mixed_units(rng):
-    """Columns of 13 orders of magnitude, some far from zero: predictions of the scaled columns."""
-    Z = rng.normal(size=(200, 80))
-    y = Z[:, 3] - Z[:, 7]
-    units = 10.0 ** rng.integers(-6, 7, 80)
-    far = units * np.where(rng.random(80) < 0.3, 1e4, 0.0)
-    table = pd.DataFrame(Z * units + far, columns=[f"c{i}" for i in range(80)])
-    kernel = linear_kernel(table, dict.fromkeys(table.columns, "number"))
-    assert parse(repr(kernel)) == kernel
-    assert len(repr(kernel)) < 5000
-    found = KernelRidge(1e-4, kernel=kernel).fit(table[:150], y[:150]).predict(table[150:])
-    np.testing.assert_allclose(found, y[150:], atol=0.05)
 
 
 def test_text_kernels(table):

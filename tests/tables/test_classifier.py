@@ -1,129 +1,103 @@
-"""The classifier of mercer fit: it learns, it knows how sure it is, it survives a file."""
+"""Tables in, labels out, with probabilities."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_score
+from sklearn.metrics import balanced_accuracy_score, log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import LSSVC, SVC, Gaussian, Plan, load, save
-from mercer.tables.classifier import TableClassifier
-from mercer.tables.ridge import RidgeClassifier, stratified
-from mercer.tables.roles import tidy
+from mercer import Gaussian, load, save
+from mercer.tables import TableClassifier
+
+NOT_EQUIVALENT = {
+    "check_sample_weight_equivalence_on_dense_data": "rows decide the folds of the search",
+}
 
 
-def waves(rng, n=120):
-    """The side of a wave that depends on a label, with one label in twenty wrong."""
-    x, side = rng.uniform(0, 6, n), rng.choice(["left", "right"], n)
-    up = (np.sin(x) > 0) == (side == "left")
-    y = np.where(up ^ (rng.random(n) < 0.05), "up", "down")
-    return pd.DataFrame({"x": x, "side": side, "id": [f"n{i}" for i in range(n)]}), y
+@parametrize_with_checks(
+    [TableClassifier(budget=1)], expected_failed_checks=lambda _: NOT_EQUIVALENT
+)
+def test_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
 
 
 @pytest.fixture
-def fitted(rng):
-    return TableClassifier().fit(*waves(rng))
-
-
-def test_it_learns_and_is_calibrated(fitted, rng):
-    table, y = waves(rng, 400)
-    assert fitted.roles_ == {"x": "number", "side": "label"}
-    assert (
-        fitted.score(table, y) > 0.85 > 0.65 > fitted.linear_.score(tidy(table, fitted.roles_), y)
+def table(rng):
+    n = 300
+    found = pd.DataFrame(
+        {"x": rng.normal(size=n), "z": rng.normal(size=n), "c": rng.choice(["u", "v"], n)}
     )
-    P = fitted.predict_proba(table)
+    score = found["x"] * np.where(found["c"] == "u", 1, -1) + 0.3 * rng.normal(size=n)
+    found["y"] = np.where(score > 0, "yes", "no")
+    found.loc[::10, "z"] = np.nan
+    return found
+
+
+def test_it_learns_and_is_calibrated(table):
+    X, y = table.drop(columns="y"), table["y"]
+    model = TableClassifier(budget=3).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.8
+    assert abs(model.validation_accuracy_ - 0.88) < 0.1
+    P = model.predict_proba(X[200:])
     np.testing.assert_allclose(P.sum(axis=1), 1)
-    assert np.mean(fitted.classes_[P.argmax(axis=1)] == fitted.predict(table)) > 0.9
-    assert log_loss(y, P) < 0.5
-    assert fitted.n_settings_ == 23
-    assert 0.85 < fitted.cv_accuracy_ < 1
+    assert log_loss(y[200:], P) < 0.5
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[200:]))
+    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == "yes")
 
 
-def test_the_machine_with_the_best_validation_is_taken(rng):
-    """Both families are validated again one fit at a time, on the same folds."""
-    table, y = waves(rng, 150)
-    left = table["side"] == "left"
-    table, y = table.loc[left, ["x"]].reset_index(drop=True), y[left]
-    kernel = Gaussian(0.7)
-    folds = stratified(np.unique(y, return_inverse=True)[1], 5, 0)
-    X = table.to_numpy()
-
-    def accuracy(machine):
-        return cross_val_score(machine, X, y, cv=folds).mean()
-
-    squares = accuracy(LSSVC(C=10.0, kernel=kernel))
-    for C in (1e-3, 5.0):
-        vectors = accuracy(SVC(C=C, kernel=kernel))
-        model = TableClassifier(kernel, alphas=[0.1], Cs=[C]).fit(table, y)
-        assert isinstance(model.machine_, SVC if vectors > squares else RidgeClassifier)
-        assert model.cv_accuracy_ == pytest.approx(max(vectors, squares))
-
-
-def test_three_classes_and_text(rng):
-    words = [
-        "".join(rng.choice(list("abc"), 25, p=np.eye(3)[i] * 0.4 + 0.2)) for i in [0, 1, 2] * 25
-    ]
-    y = np.array(["A", "B", "C"] * 25)
-    table = pd.DataFrame({"word": words, "noise": rng.normal(size=75)})
-    model = TableClassifier().fit(table, y)
-    assert model.roles_["word"] == "text"
-    assert model.cv_accuracy_ > 0.8
-    assert model.predict_proba(table).shape == (75, 3)
-
-
-def test_many_rows_are_sampled_for_the_choice(rng, monkeypatch):
-    """Each class stays in the sample, however rare it is."""
-    monkeypatch.setattr("mercer.tables.classifier.SEARCH_ROWS", 50)
-    table, y = waves(rng, 300)
-    y = y.astype("<U4")
-    y[:3] = "rare"
-    model = TableClassifier(Gaussian(1.0).on("x"), plan=Plan(memory="100 kB")).fit(table, y)
-    assert model.classes_.tolist() == ["down", "rare", "up"]
-    assert len(getattr(model.machine_, "X_fit_", table)) == 300
-
-
-def test_missing_values(fitted, rng):
-    table, y = waves(rng, 10)
-    wanted = fitted.predict(table)
-    table.loc[2, "x"] = np.nan
-    found = fitted.predict(table)
-    assert found[2] is None
-    assert np.isnan(fitted.predict_proba(table)[2]).all()
-    np.testing.assert_array_equal(np.delete(found, 2), np.delete(wanted, 2))
-    with pytest.raises(ValueError, match="missing values"):
-        TableClassifier().fit(table, y)
-
-
-@pytest.mark.parametrize("machine", ["vectors", "squares"])
-def test_refit_and_files(machine, rng, tmp_path):
-    table, y = waves(rng, 80)
-    options = {"alphas": [1e5]} if machine == "vectors" else {"Cs": [1e-5]}
-    first = TableClassifier(Gaussian("median").on("x"), **options).fit(table, y)
-    assert isinstance(first.machine_, SVC) == (machine == "vectors")
-    more, labels = waves(rng, 100)
-    model = first.refit(more, labels)
-    assert model.machine_.kernel_ == first.machine_.kernel_
+def test_three_classes_files_and_refit(table, tmp_path):
+    X = table.drop(columns="y")
+    y = np.array(["a", "b", "c"])[np.digitize(X["x"], [-0.5, 0.5])]
+    model = TableClassifier(budget=2).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.85
     save(model, tmp_path / "m")
-    found = load(tmp_path / "m")
-    np.testing.assert_array_equal(found.predict(table), model.predict(table))
-    np.testing.assert_array_equal(found.predict_proba(table), model.predict_proba(table))
-    frame = found.tabulate(table, detail=True)
-    assert list(frame.columns) == ["prediction", "p(down)", "p(up)"]
+    np.testing.assert_array_equal(load(tmp_path / "m").predict_proba(X), model.predict_proba(X))
+    more = model.refit(X, y)
+    assert more.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="rows of the same classes"):
+        model.refit(X, np.where(y == "c", "a", y))
+    found = model.tabulate(X[:3], detail=True)
+    assert list(found.columns) == ["prediction", "p(a)", "p(b)", "p(c)"]
 
 
-def test_clone_and_seed(rng):
-    table, y = waves(rng, 60)
-    model = TableClassifier(Gaussian(1.0).on("x"), random_state=3)
-    first, second = clone(model).fit(table, y), clone(model).fit(table, y)
-    np.testing.assert_array_equal(first.predict_proba(table), second.predict_proba(table))
+def test_rare_classes(rng):
+    """Balanced weights find more of them."""
+    n = 400
+    x = rng.normal(size=(n, 2))
+    y = (x[:, 0] + 0.8 * rng.normal(size=n) > 1.8).astype(int)
+    table = pd.DataFrame(x, columns=["a", "b"])
+    plain = TableClassifier(budget=1).fit(table[:250], y[:250])
+    even = TableClassifier(class_weight="balanced", budget=1).fit(table[:250], y[:250])
+    scores = [balanced_accuracy_score(y[250:], m.predict(table[250:])) for m in (plain, even)]
+    assert scores[1] > scores[0]
+    once = np.where(np.arange(250) == 7, 2, y[:250])  # a class that occurs once is no accident
+    assert np.isfinite(TableClassifier(budget=1).fit(table[:250], once).predict_proba(table)).all()
 
 
-def test_bad_labels(rng):
-    table, y = waves(rng, 20)
-    with pytest.raises(ValueError, match="the same label"):
-        TableClassifier().fit(table, np.full(20, "up"))
-    y[:] = "up"
-    y[4] = "down"
-    with pytest.raises(ValueError, match="'down' occurs once"):
-        TableClassifier().fit(table, y)
+def test_given_kernels_and_explanations(table):
+    X, y = table[["x", "c"]], table["y"]
+    kernel = Gaussian(1.0).on("x")
+    model = TableClassifier(kernel, alphas=[0.1, 1.0]).fit(X, y)
+    assert model.members_[0].kernel == kernel
+    model = TableClassifier(budget=1).fit(X, y)
+    row = X.iloc[[0]]
+    found = model.explain(row)
+    assert found["adds"].sum() + found.attrs["base"] == pytest.approx(found.attrs["prediction"])
+    yes, no = (model.explain(row, output=label) for label in ("yes", "no"))
+    np.testing.assert_allclose(yes["adds"], -no["adds"])
+    with pytest.raises(ValueError, match="'maybe' is none of the classes"):
+        model.explain(row, output="maybe")
+
+
+def test_bad_labels(table):
+    X = table[["x", "c"]]
+    with pytest.raises(ValueError, match="one class"):
+        TableClassifier().fit(X, ["a"] * len(X))
+    with pytest.raises(ValueError, match="too many to learn"):
+        TableClassifier().fit(X, [f"l{i}" for i in range(len(X))])
+    with pytest.raises(ValueError, match="requires y"):
+        TableClassifier().fit(X)

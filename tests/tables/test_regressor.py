@@ -1,140 +1,181 @@
-"""The model of mercer fit: it learns, it knows how sure it is, it survives a file."""
+"""Tables in, numbers out: gaps, weights, intervals, explanations, files, scikit-learn's checks."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelRidge, load, save
-from mercer.tables.regressor import TableRegressor
+from mercer.tables import TableRegressor
+
+NOT_EQUIVALENT = {
+    "check_sample_weight_equivalence_on_dense_data": "rows decide the folds of the search",
+}
 
 
-def waves(rng, n=120):
-    """A wave on either side, with noise of standard deviation 0.1."""
-    x, side = rng.uniform(0, 6, n), rng.choice(["left", "right"], n)
-    y = 5 + np.where(side == "left", 1, -1) * np.sin(x) + 0.1 * rng.normal(size=n)
-    return pd.DataFrame({"x": x, "side": side, "id": [f"n{i}" for i in range(n)]}), y
+@parametrize_with_checks(
+    [TableRegressor(budget=1)], expected_failed_checks=lambda _: NOT_EQUIVALENT
+)
+def test_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
 
 
 @pytest.fixture
-def fitted(rng):
-    return TableRegressor().fit(*waves(rng))
+def table(rng):
+    n = 150
+    found = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "when": pd.date_range("2021-01-01", periods=n, freq="5D"),
+            "side": rng.choice(["left", "right", "top"], n),
+            "noise": rng.normal(size=n),
+        }
+    )
+    season = np.sin(2 * np.pi * found["when"].dt.day_of_year / 365)
+    found["y"] = 2 * found["x"] + 3 * season + 2.0 * (found["side"] == "left")
+    found["y"] += 0.2 * rng.normal(size=n)
+    found.loc[::9, "x"] = np.nan
+    found.loc[1::11, "side"] = None
+    return found
 
 
-def test_it_learns_and_is_calibrated(fitted, rng):
-    table, y = waves(rng, 400)
-    mean, std = fitted.predict(table, return_std=True)
-    assert np.sqrt(np.mean((mean - y) ** 2)) < 0.15
-    assert fitted.score(table, y) > 0.95
-    assert 0.9 < np.mean(np.abs(mean - y) < 1.96 * std) < 0.995
-    far = pd.DataFrame({"x": [100.0], "side": "left"})
-    assert fitted.predict(far, return_std=True)[1][0] > 3 * std.max()
+def test_it_learns(table):
+    X, y = table.drop(columns="y"), table["y"]
+    model = TableRegressor(budget=5).fit(X[:110], y[:110])
+    assert model.roles_ == {"x": "number", "when": "date", "side": "label", "noise": "number"}
+    assert model.score(X[110:], y[110:]) > 0.6
+    assert model.validation_error_ < 0.4
+    assert "17 missing" in {c.name: c.why for c in TableRegressor(budget=1).fit(X, y).columns_}["x"]
+    assert model.relevance_["x"] > model.relevance_["noise"]
+    assert len(model.kernel_words()) == len(model.members_)
 
 
-def test_attributes(fitted):
-    assert fitted.roles_ == {"x": "number", "side": "label"}
-    assert [c.role for c in fitted.columns_] == ["number", "label", "skipped"]
-    assert fitted.n_settings_ == 23
-    assert 0.08 < fitted.cv_rmse_ < 0.15
-    assert isinstance(fitted.linear_, KernelRidge)
+def test_cross_validation_and_order_of_columns(table):
+    X, y = table.drop(columns="y"), table["y"]
+    assert cross_val_score(TableRegressor(budget=1), X, y, cv=3).mean() > 0.4
+    model = TableRegressor(budget=1).fit(X, y)
+    mixed = X[["noise", "side", "when", "x"]].assign(extra=1)
+    np.testing.assert_array_equal(model.predict(X), model.predict(mixed))
+    with pytest.raises(ValueError, match="no column 'when'"):
+        model.predict(X.drop(columns="when"))
 
 
-def test_variance_matches_leave_one_out(rng):
-    """Errors of leave-one-out, each model refitted, are as large as they are said to be."""
-    table, y = waves(rng, 40)
-    model = TableRegressor(Gaussian(1.5).on("x"), alphas=[0.05]).fit(table[["x"]], y)
-    centred = y - model.offset_
-    ratios = []
-    for i in range(len(y)):
-        keep = np.arange(len(y)) != i
-        ridge = KernelRidge(0.05, kernel=Gaussian(1.5)).fit(
-            table.loc[keep, ["x"]].to_numpy(), centred[keep]
-        )
-        row = table.loc[[i], ["x"]].to_numpy()
-        error = centred[i] - ridge.predict(row)[0]
-        ratios.append(error**2 / (ridge.posterior_variance(row)[0] + 0.05))
-    np.testing.assert_allclose(model.variance_, np.mean(ratios), rtol=1e-8)
+def test_intervals(rng):
+    """They hold nine in ten new targets or so, and are wider where there are no rows."""
+    x = rng.uniform(-2, 2, 600)
+    table, y = pd.DataFrame({"x": x}), np.sin(2 * x) + 0.2 * rng.normal(size=600)
+    model = TableRegressor(budget=2).fit(table[:200], y[:200])
+    low, high = model.predict_interval(table[200:], level=0.9).T
+    assert 0.82 < np.mean((y[200:] >= low) & (y[200:] <= high)) < 0.97
+    mean, std = model.predict(table[200:], return_std=True)
+    np.testing.assert_allclose((low + high) / 2, mean)
+    assert 0.15 < std.mean() < 0.3
+    wide = model.predict_interval(pd.DataFrame({"x": [2.8, 0.0]}))
+    assert np.ptp(wide[0]) > np.ptp(wide[1])
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+        model.predict_interval(table, level=90)
 
 
-def test_given_kernel_and_penalty(rng):
-    table, y = waves(rng)
-    kernel = Gaussian("median").on("x")
-    model = TableRegressor(kernel, alphas=[0.3], cv=None).fit(table, y)
-    wanted = KernelRidge(0.3, kernel=kernel).fit(table, y - y.mean()).predict(table) + y.mean()
-    np.testing.assert_allclose(model.predict(table), wanted, rtol=1e-12)
+def test_explanations_add_up(table):
+    X, y = table.drop(columns="y"), table["y"]
+    model = TableRegressor(budget=2).fit(X, y)
+    for row in (X.iloc[[5]], X.iloc[5], X.iloc[5].to_dict()):
+        found = model.explain(row)
+        assert found["adds"].sum() + found.attrs["base"] == pytest.approx(found.attrs["prediction"])
+        assert found.attrs["prediction"] == pytest.approx(model.predict(X.iloc[[5]])[0])
+    assert set(found["column"]) == set(X.columns)
+    assert found.set_index("column").loc["noise", "adds"] == pytest.approx(0, abs=0.5)
+    with pytest.raises(ValueError, match="one row, got 2"):
+        model.explain(X[:2])
+
+
+def test_explanations_of_a_sum(rng):
+    """Of f = a(x) + b(z), what a column adds is its part minus the mean over the other rows."""
+    X = rng.normal(size=(80, 2))
+    table = pd.DataFrame(X, columns=["a", "b"])
+    kernel = Gaussian(1.0).on("a") + Gaussian(1.0).on("b")
+    y = np.sin(X[:, 0]) + X[:, 1]
+    model = TableRegressor(kernel, alphas=[0.01]).fit(table, y)
+    found = model.explain(table.iloc[[3]], n_orders=300).set_index("column")["adds"]
+    swapped = model.background_.assign(a=table["a"][3])
+    wanted = np.mean(model.predict(swapped) - model.predict(model.background_))
+    assert found["a"] == pytest.approx(wanted, abs=0.1)
+
+
+def test_given_kernels(table):
+    X, y = table[["x", "noise"]].fillna(0.0), table["y"]
+    kernel = Gaussian([1.0, 30.0]).on(["x", "noise"])
+    model = TableRegressor(kernel, alphas=[0.1]).fit(X, y)
+    z = (y - y.mean()) / y.std(ddof=0)
+    ridge = KernelRidge(0.1, kernel=kernel).fit(X, z)
+    np.testing.assert_allclose(model.predict(X), y.mean() + y.std(ddof=0) * ridge.predict(X))
+    assert model.members_[0].machine_.kernel_ == kernel
+    few = TableRegressor(kernel, alphas=[0.1], rank=20).fit(X, y)
+    assert len(few.members_[0].machine_.dual_coef_) == 20
+
+
+def test_weights(rng):
+    """Rows of weight 0 are not there; heavy rows are fitted."""
+    x = np.linspace(-1, 1, 60)
+    table, y = pd.DataFrame({"x": x}), np.where(np.arange(60) % 2, x, -x)
+    w = np.where(np.arange(60) % 2, 1.0, 0.0)
+    model = TableRegressor(budget=1).fit(table, y, w)
+    only = TableRegressor(budget=1).fit(table[1::2], y[1::2])
+    np.testing.assert_allclose(model.predict(table), only.predict(table), atol=0.1)
+    with pytest.raises(ValueError, match="non-zero"):
+        TableRegressor().fit(table, y, 0 * w)
 
 
 def test_text(rng):
-    """The target is the share of one letter, which a Gaussian on numbers cannot see."""
-    words = ["".join(rng.choice(list("ab"), 30, p=[p, 1 - p])) for p in rng.random(80)]
-    y = np.array([w.count("a") for w in words], dtype=float)
-    table = pd.DataFrame({"word": words, "noise": rng.normal(size=80)})
-    model = TableRegressor().fit(table, y)
-    assert model.roles_["word"] == "text"
-    assert model.cv_rmse_ < 0.2 * y.std()
+    words = rng.choice(["alpha", "beta", "gamma"], (120, 6))
+    y = (words == "beta").sum(axis=1) + 0.1 * rng.normal(size=120)
+    table = pd.DataFrame({"text": [" ".join(row) for row in words]})
+    model = TableRegressor(budget=2).fit(table[:80], y[:80])
+    assert model.roles_ == {"text": "text"}
+    assert model.score(table[80:], y[80:]) > 0.9
 
 
-def test_many_rows_are_sampled_for_the_choice(rng, monkeypatch):
-    monkeypatch.setattr("mercer.tables.regressor.SEARCH_ROWS", 50)
-    monkeypatch.setattr("mercer.tables.regressor.CHECKED_ROWS", 50)
-    table, y = waves(rng, 150)
-    model = TableRegressor().fit(table, y)
-    assert len(model.ridge_.dual_coef_) == 150
-    coef, centred = model.ridge_.dual_coef_, y - model.offset_
-    np.testing.assert_allclose(model.variance_, coef @ centred / 150)  # maximum likelihood
-    assert model.score(table, y) > 0.95
+def test_files_and_refit(table, tmp_path):
+    X, y = table.drop(columns="y"), table["y"]
+    model = TableRegressor(budget=2).fit(X[:100], y[:100])
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
+    pd.testing.assert_frame_equal(again.explain(X[:1]), model.explain(X[:1]))
+    more = model.refit(X, y)
+    assert [m.alpha for m in more.members_] == [m.alpha for m in model.members_]
+    assert sum(len(m.dual_coef_) for m in more.members_[0].machines_) == 150
+    assert more.score(X, y) > 0.8
 
 
-def test_missing_values(fitted, rng):
-    table, y = waves(rng, 10)
-    wanted = fitted.predict(table)
-    table.loc[2, "x"] = np.nan
-    table.loc[3, "side"] = None
-    found = fitted.predict(table)
-    assert np.isnan(found[2])
-    assert np.isfinite(np.delete(found, 2)).all()
-    np.testing.assert_allclose(np.delete(found, [2, 3]), np.delete(wanted, [2, 3]))
-    assert np.isnan(fitted.predict(table[2:3], return_std=True)).all()
-    with pytest.raises(ValueError, match="missing values"):
-        TableRegressor().fit(table, y)
-    with pytest.raises(ValueError, match="no column 'side'"):
-        fitted.predict(table[["x"]])
+def test_hard_tables(rng):
+    """Outliers of 1e8, offsets of 1e7, duplicates, constants, more columns than rows."""
+    n = 80
+    x = rng.normal(size=n)
+    hard = pd.DataFrame({"x": x, "offset": 1e7 + x, "unit": 1e-9 * rng.normal(size=n), "one": 1})
+    hard.loc[0, "x"] = 1e8
+    model = TableRegressor(budget=1).fit(pd.concat([hard, hard]), np.tile(np.sin(x), 2))
+    assert np.isfinite(model.predict(hard)).all()
+    assert model.score(hard, np.sin(x)) > 0.8
+    wide = pd.DataFrame(rng.normal(size=(30, 400)))
+    assert np.isfinite(TableRegressor(budget=1).fit(wide, wide[0]).predict(wide)).all()
+    with pytest.raises(ValueError, match="no column of the table can be used"):
+        TableRegressor().fit(pd.DataFrame({"a": [1, 1, 1]}), [1, 2, 3])
+    with pytest.raises(ValueError, match="tell labels apart with TableClassifier"):
+        TableRegressor().fit(pd.DataFrame({"a": [1, 2, 3]}), ["a", "b", "c"])
+    with pytest.raises(ValueError, match="alphas must be positive"):
+        TableRegressor(alphas=[0.0]).fit(pd.DataFrame({"a": np.arange(9)}), np.arange(9))
 
 
-def test_files(fitted, tmp_path, rng):
-    table, _ = waves(rng, 20)
-    save(fitted, tmp_path / "model.mercer")
-    found = load(tmp_path / "model.mercer")
-    for a, b in zip(found.predict(table, True), fitted.predict(table, True), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert found.roles_ == fitted.roles_
-
-
-def test_clone_and_seed(rng):
-    table, y = waves(rng, 60)
-    model = TableRegressor(random_state=3)
-    first, second = clone(model).fit(table, y), clone(model).fit(table, y)
-    np.testing.assert_array_equal(first.predict(table), second.predict(table))
-
-
-def test_nothing_to_use():
-    with pytest.raises(ValueError, match="no column"):
-        TableRegressor().fit(pd.DataFrame({"a": [1, 1, 1]}), [1.0, 2.0, 3.0])
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_many_columns_of_mixed_units(seed):
-    """Constants, columns that nearly depend on each other, outliers, sentinels, repeated rows."""
-    rng = np.random.default_rng(seed)
-    n, p = 120, 60
-    unit = 10.0 ** rng.uniform(-12, 12, p)
-    V = rng.normal(size=(n, p)) * unit + unit * rng.choice([0, 1, 1e3, 1e6], p)
-    V[:, ::7] = rng.integers(0, 3, V[:, ::7].shape)
-    V[:, 3], V[:, 5], V[:, 8] = 5.0, 2 * V[:, 6], V[:, 9] + 1e-9 * unit[9]
-    V[0, 10], V[1, 11] = 1e8 * unit[10], -99999
-    V[n // 2 :] = V[: n // 2]
-    table = pd.DataFrame(V, columns=[f"c{j}" for j in range(p)])
-    y = V[:, 0] + rng.normal(size=n) * 0.1
-    model = TableRegressor(random_state=0).fit(table, y)
-    assert np.isfinite(model.predict(table)).all()
-    assert model.score(table, y) > 0.5
+def test_tables_of_polars(table):
+    pl = pytest.importorskip("polars")
+    X, y = table.drop(columns="y"), table["y"]
+    found = TableRegressor(budget=1).fit(pl.DataFrame(X.to_dict("list")), y)
+    wanted = TableRegressor(budget=1).fit(X, y)
+    np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-9)

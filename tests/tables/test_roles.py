@@ -53,8 +53,8 @@ def test_roles(rng):
         "smiles": "text",
         "same": "skipped",
         "empty": "skipped",
-        "when": "skipped",
-        "day": "skipped",
+        "when": "date",
+        "day": "date",
         "power": "number",
     }
     assert "'?'" in next(c.why for c in describe(table) if c.name == "power")
@@ -217,21 +217,31 @@ def test_label_targets():
         label_target(table, "v")
 
 
-@pytest.mark.parametrize(
-    "dates",
-    [
-        ["2024-01-31", "2023-12-01", "2024-01-31 12:30"],
-        ["31.1.2024", "01.12.2023", "?"],
-        ["1/31/2024", "12/1/2023", "1/31/2024"],
-        ["2024/01/31T10:00", "2023/12/01", "2023/12/02"],
-    ],
-)
-def test_dates_of_all_countries_are_no_labels(dates):
-    (column,) = describe(pd.DataFrame({"when": dates * 4}))
-    assert column.role == "skipped"
-    assert column.why.startswith("dates are not used")
-
-
 def test_what_only_resembles_dates():
     (column,) = describe(pd.DataFrame({"version": ["1.2.2024555", "1.3.2024555"] * 4}))
     assert column.role == "label"
+
+
+def test_copies_counters_and_codes(rng):
+    """What says nothing new is skipped, with the reason; names are not codes."""
+    n = 60
+    x = rng.normal(size=n)
+    table = pd.DataFrame(
+        {
+            "x": x,
+            "again": x,
+            "PassengerId": rng.permutation(n) + 100,
+            "uuid": [f"{i:08x}-{i * 7919:012x}" for i in range(n)],
+            "who": [f"{a}{b} {i}son" for i, (a, b) in enumerate(rng.choice(list("AbCdE"), (n, 2)))],
+            "there": np.where(rng.random(n) < 0.5, "yes", None),
+        }
+    )
+    found = {c.name: c for c in describe(table)}
+    assert {name: c.role for name, c in found.items()} == {
+        "x": "number", "again": "skipped", "PassengerId": "skipped", "uuid": "skipped",
+        "who": "text", "there": "label",
+    }  # fmt: skip
+    assert found["again"].why == "the same as 'x' in every row"
+    assert roles(table, again="number")["again"] == "number"
+    with pytest.raises(ValueError, match="role of 'x' must be one of number, label, text, date"):
+        describe(table, {"x": "nummber"})

@@ -14,7 +14,10 @@ def test_select():
     )
     given = np.array([True, True, True, False])
     with pytest.raises(ValueError, match=r"x \(1 times\), the target \(1 times\); .* 2 rows of 4"):
-        select(table, "y", given)
+        select(table, "y", given, missing="error")
+    assert select(table, "y", given).X.index.tolist() == [5, 6, 7]
+    with pytest.raises(ValueError, match="'y' is the target"):
+        select(table, "y", given, features=["x", "y"])
     found = select(table, "y", given, missing="drop")
     assert found.roles == {"x": "number", "c": "label"}
     assert found.X.index.tolist() == [5, 7]

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, log_loss
 
 from ..tables.classifier import TableClassifier
+from ..tables.ridge import class_ranks
 from ..tables.roles import Column, Table, label_target
 from ..tables.rows import check_enough, check_share, select
 from .baselines import boosted
@@ -69,12 +70,13 @@ def classify_table(
         )
     sizes = np.bincount(codes)
     kept = np.maximum(np.minimum(2, sizes), sizes - np.round(test_size * sizes).astype(int))
-    inside = _ranks(codes, seed) < kept[codes]
+    inside = class_ranks(codes, seed) < kept[codes]
     check_enough(int(inside.sum()))
     model = TableClassifier(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X[inside], y[inside])
     held = int(np.sum(~inside))
-    scores, confusion = {}, None
+    scores: dict[str, tuple[float, ...]] = {}
+    confusion = None
     if held:
         scores, confusion = _judge(trained, X, y, inside, baseline)
     model = trained.refit(X, y) if held else trained
@@ -120,13 +122,3 @@ def _plain_probabilities(scores: np.ndarray) -> np.ndarray:
     P = np.clip((scores + 1) / 2, 0.01, 0.99)
     P = np.column_stack([1 - P, P]) if P.shape[1] == 1 else P
     return P / P.sum(axis=1, keepdims=True)
-
-
-def _ranks(codes: np.ndarray, seed: int) -> np.ndarray:
-    """For each sample its place among those of its class, in an order drawn at random."""
-    order = np.random.default_rng(seed).permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    starts = np.searchsorted(codes[order], codes[order])
-    ranks = np.empty(len(codes), dtype=int)
-    ranks[order] = np.arange(len(codes)) - starts
-    return ranks

@@ -84,7 +84,7 @@ def compare(
         "roles": chosen.roles, "styles": chosen.styles, "plan": plan, "budget": args.budget,
         "random_state": seed,
     }  # fmt: skip
-    found = []
+    found: list[dict[str, Any]] = []
 
     def add(name: str, model: Any, seconds: float) -> None:
         new, truth = X.iloc[test], y[test]
@@ -98,7 +98,7 @@ def compare(
 
     start = time.perf_counter()
     first: Any = kind(**settings).fit(X.iloc[train], y[train])
-    labels = getattr(first, "classes_", None)
+    labels: Any = getattr(first, "classes_", None)
     add("kernels, chosen", first, time.perf_counter() - start)
     for text, kernel in kernels.items():
         start = time.perf_counter()
@@ -144,7 +144,7 @@ class _Constant(_Linear):
 def _shown(target: str, task: str, rows: list[dict[str, Any]]) -> str:
     header = [key for key in rows[0] if key != "model"]
     cells = [[row["model"][:50], *(_cell(key, row[key]) for key in header)] for row in rows]
-    return entry(target[:9], f"{task}, {count(len(rows), 'model')}, the best first",
+    return entry("target", f"{target}: {task}, {count(len(rows), 'model')}, the best first",
                  *grid(["", *header], cells))  # fmt: skip
 
 

@@ -51,8 +51,9 @@ def write_tables(path: Path, new: Path) -> None:
     table.loc[np.random.default_rng(0).random(len(table)) < 0.1, "s6"] = np.nan
     table = table.assign(progression=data.target)
     held = table.index % 45 == 7
-    for where, rows in ((path, table[~held]), (new, table[held].drop(columns="progression"))):
-        write_atomically(where, lambda file, rows=rows: rows.to_csv(file, index=False))
+    seen, unseen = table[~held], table[held].drop(columns="progression")
+    write_atomically(path, lambda file: seen.to_csv(file, index=False))
+    write_atomically(new, lambda file: unseen.to_csv(file, index=False))
 
 
 def _quoted(word: str) -> str:

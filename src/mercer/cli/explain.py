@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from ..kernels.notation.parse import parse
 from .output import as_json, entry, grid, number
 
 _LISTED = 12
@@ -29,8 +30,6 @@ def run(args: Namespace) -> None:
     if args.table is not None or Path(args.kernel).is_file():
         _explain_row(args)
         return
-    from ..kernels.notation.parse import parse
-
     text = parse(args.kernel).explain()
     print(as_json({"explanation": text}) if args.json else text)
 

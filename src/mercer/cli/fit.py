@@ -16,16 +16,20 @@ from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from ..engine.durations import parse_duration
+from ..engine.memory import free_memory, parse_memory
 from ..frames import pandas
 from ..gram.plan import Plan
 from ..io.files import save
 from ..kernels.notation.parse import parse
-from ..tables.reading import read_table
+from ..tables.reading import kind_of, read_table
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numeric_target
 from ..tables.rows import MISSING, check_enough, check_share, select
 from .baselines import boosted
 from .output import as_json, entry
+
+_IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
+_TINY = 1e6  # bytes that every machine can read
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -90,32 +94,48 @@ def run(args: Namespace) -> None:
     out = Path(args.out or f"{name}.mercer")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(out.parent)!r} for the model.")
-    table = read_table(args.table)
-    task = task_of(args, table)
     if args.alphas is not None:
         options["alphas"] = args.alphas
-    found = fitter(task)(
-        table,
-        args.target,
-        **selection_options(args),
-        test_size=args.test_size,
-        baseline=not args.no_baseline,
-        rank=args.rank,
-        verbose=not (args.quiet or args.json),
-        **options,
-    )
+    options |= {"rank": args.rank, "verbose": not (args.quiet or args.json)}
+    if is_large(args):
+        from .large import fit_large
+
+        table, task, found = fit_large(args, options)
+    else:
+        table = read_table(args.table)
+        task = task_of(args, table)
+        found = fitter(task)(
+            table,
+            args.target,
+            **selection_options(args),
+            test_size=args.test_size,
+            baseline=not args.no_baseline,
+            **options,
+        )
     save(found.model, out)
     if args.json:
         told = outcome(found, task) | {"target": args.target, "model": str(out)}
         print(as_json(told | {"seconds": round(time.perf_counter() - start, 2)}))
     elif not args.quiet:
         print((summary if task == "regression" else classification_summary)(found))
-        again = f", fitted again to all {found.rows} rows" * bool(found.scores)
+        whole = bool(found.scores) and found.model is not found.trained
+        again = f", fitted again to all {found.rows} rows" * whole
         print(entry("saved", f"{out}{again}"))
         if args.task == "auto":
             for words in hints(table, args.target, task):
                 print(entry("hint", words))
         print(entry("next", f"mercer predict {out} NEW_TABLE.csv --out predictions.csv"))
+
+
+def is_large(args: Namespace) -> bool:
+    """Would the table, read as a whole, take more memory than there is?"""
+    path = Path(args.table)
+    if not path.is_file():
+        return False
+    packed = kind_of(path) not in (".csv", ".tsv", ".txt") or path.suffix.lower() != kind_of(path)
+    size = path.stat().st_size * (5 if packed else 1)
+    room = free_memory() / 2 if args.memory is None else parse_memory(args.memory)
+    return _IN_MEMORY * size > room and size > _TINY
 
 
 def model_options(args: Namespace) -> dict[str, Any]:

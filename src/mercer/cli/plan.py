@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 import numpy as np
 
 from ..engine.durations import duration_words, parse_duration
-from ..engine.memory import free_memory, memory_words
+from ..engine.memory import free_memory, memory_words, parse_memory
 from ..gram.plan import Plan
 from ..models.ridge import KernelRidge
 from ..tables.candidates import on_table
@@ -51,7 +51,8 @@ def run(args: Namespace) -> None:
     tidied = tidy(chosen.X, chosen.roles, chosen.styles)
     parts = learn_parts(tidied, chosen.roles)
     d = encode(parts, tidied.iloc[:5]).Z.shape[1]
-    effort = Effort.of(n, d, outputs, parse_duration(args.budget))
+    room = None if args.memory is None else float(parse_memory(args.memory))
+    effort = Effort.of(n, d, outputs, parse_duration(args.budget), room)
     leaf = min(n, effort.leaf)
     pieces = 2 ** int(np.ceil(np.log2(max(n / effort.leaf, 1))))
     memory = 8.0 * (n * d * 2 + 3 * max(leaf, 2 * effort.rows) ** 2)
@@ -81,8 +82,8 @@ def run(args: Namespace) -> None:
     print(
         entry(
             "search",
-            f"{count(len(effort.profiles), 'kernel')} with every penalty, on {effort.rows} rows at a "
-            f"time and {how}: about {duration_words(effort.seconds)}",
+            f"{count(len(effort.profiles), 'kernel')} with every penalty, on {effort.rows} rows at "
+            f"a time and {how}: about {duration_words(effort.seconds)}",
         )
     )
     whole = "one model of all rows" if n <= effort.leaf else (

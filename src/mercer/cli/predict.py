@@ -11,9 +11,9 @@ import numpy as np
 from ..engine.atomic import write_atomically
 from ..frames import pandas
 from ..io.files import load
+from ..tables.model import TableModel
 from ..tables.numbers import count
 from ..tables.reading import read_table
-from ..tables.model import TableModel
 from .output import as_json, entry, grid, number
 
 _SHOWN = 10

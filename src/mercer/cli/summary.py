@@ -128,8 +128,8 @@ def _verdict(scores: dict[str, float], what: str) -> list[str]:
     words = []
     if scores.get("boosted trees", -inf) > ours + _BETTER:
         words.append(
-            f"boosted trees are better on these rows ({what} {scores['boosted trees']:.3f}, kernels "
-            f"{ours:.3f}): a longer --budget may help, or use them"
+            f"boosted trees are better on these rows ({what} {scores['boosted trees']:.3f}, "
+            f"kernels {ours:.3f}): a longer --budget may help, or use them"
         )
     if scores.get("linear", -inf) > ours - _BETTER / 2:
         words.append("a linear model does as well on these rows, and is easier to explain")
@@ -161,8 +161,8 @@ def _roles(columns: list[Column]) -> list[str]:
             lines.append(f"{count(len(names), role)}: {', '.join(names[:_MOST_NAMES])}{more}")
     told = [f"{c.name}: {c.why}" for c in columns if c.role != "skipped" and c.why]
     told += [f"skipped {c.name}: {c.why}" for c in columns if c.role == "skipped"]
-    more = [f"... and notes on {len(told) - _MOST_TOLD} more"] * (len(told) > _MOST_TOLD)
-    return lines + told[:_MOST_TOLD] + more
+    rest = [f"... and notes on {len(told) - _MOST_TOLD} more"] * (len(told) > _MOST_TOLD)
+    return lines + told[:_MOST_TOLD] + rest
 
 
 def _coverage(fit: Fit) -> float:

@@ -167,7 +167,8 @@ def _read(table: Table, args: Namespace) -> Selected:
         raise ValueError(f"no column can be used ({_why(columns, list(table.columns))}).")
     rows = complete_rows(table, np.ones(len(table), bool), columns, args.missing)
     styles = {c.name: c.style for c in columns}
-    return Selected(tidy(table[rows], roles, styles), roles, columns, rows)
+    plain = {name: "number" if role == "date" else role for name, role in roles.items()}
+    return Selected(tidy(table[rows], roles, styles), plain, columns, rows)
 
 
 def _why(columns: list[Column], chosen: list[str]) -> str:

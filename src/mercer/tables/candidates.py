@@ -1,4 +1,4 @@
-"""Kernels worth trying on a table, from what its columns are.
+"""Kernels for columns in their own units: those of tests, of whole texts, and of users.
 
 Numbers get one kernel of all of them, with a lengthscale of c * std * sqrt(d) for each column;
 labels multiply it by a similarity of labels, either *matched* (a factor for each label that
@@ -17,11 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.algebra.constant import Constant
 from ..kernels.base import Kernel
 from ..kernels.labels.categorical import Categorical
 from ..kernels.strings.spectrum import Spectrum
-from ..kernels.vectors.dot import Linear
 from ..kernels.vectors.matern import Matern
 from ..kernels.vectors.radial import Gaussian, Laplacian
 from ..search.lengthscales import spreads
@@ -34,34 +32,6 @@ _FAMILIES: tuple[tuple[Callable[[Any], Kernel], int, tuple[float, ...]], ...] = 
 )
 _LABELS_ONLY = (0.4, 0.7, 1.4, 2.8)
 _TYPICAL = {1: 1.128, 2: 1.0}  # mean |x - y| and mean (x - y)^2 / 2 of a standard normal
-_MOST_TERMS = 50  # columns that a linear kernel scales one by one
-_FAR = 30  # standard deviations from zero, from which on a column is centred first
-
-
-def linear_kernel(table: Table, roles: dict[str, str]) -> Kernel:
-    """The kernel of linear models: scaled numbers, indicators of labels, counts of substrings.
-
-    The constant stands for an intercept, so large that it is hardly penalised.
-    """
-    numbers, labels, texts = (_named(roles, role) for role in ("number", "label", "text"))
-    terms: list[Kernel] = []
-    level = 1.0
-    if numbers:
-        means, stds = _moments(table, numbers)
-        together = [[i] for i in range(len(numbers))]
-        if len(numbers) > _MOST_TERMS:  # then columns of nearly the same spread share a term
-            octave = np.round(np.log2(stds))
-            together = [np.flatnonzero(octave == o).tolist() for o in np.unique(octave)]
-        for some in together:
-            centre = [_near(means[i], stds[i]) for i in some]
-            linear = Linear().center([centre]) if any(centre) else Linear()
-            level += float(np.sum(((means[some] - centre) / stds[some]) ** 2))
-            weight = _digits(np.mean(1 / stds[some] ** 2) / len(roles))
-            key: Any = [numbers[i] for i in some] if len(some) > 1 else numbers[some[0]]
-            terms.append(weight * linear.on(key))
-    terms += [_digits(1 / len(roles)) * Categorical().on(name) for name in labels]
-    terms += [Spectrum(3).normalize().on(name) for name in texts]
-    return sum(terms[1:], terms[0]) + Constant(_digits(100 * level / len(roles)))
 
 
 def table_kernels(table: Table, roles: dict[str, str]) -> list[Kernel]:
@@ -70,7 +40,7 @@ def table_kernels(table: Table, roles: dict[str, str]) -> list[Kernel]:
     d = len(numbers) + len(labels)
     pairs: list[tuple[Kernel | None, float]] = []
     if numbers:
-        scale = _moments(table, numbers)[1] * np.sqrt(d)
+        scale = _stds(table, numbers) * np.sqrt(d)
         key: Any = numbers if len(numbers) > 1 else numbers[0]
         scale = scale if len(numbers) > 1 else scale[0]
         for family, p, factors in _FAMILIES:
@@ -147,18 +117,10 @@ def _named(roles: dict[str, str], role: str) -> list[str]:
     return [name for name, r in roles.items() if r == role]
 
 
-def _moments(table: Table, numbers: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def _stds(table: Table, numbers: list[str]) -> np.ndarray:
     values = table[numbers].to_numpy(dtype=float)
     stds = spreads(values)
-    return values.mean(axis=0), np.where(stds > 0, stds, 1.0)
-
-
-def _near(mean: float, std: float) -> float:
-    """A short number within a standard deviation of the mean; 0 unless that is far away."""
-    if abs(mean) <= _FAR * std:
-        return 0.0
-    step = 10.0 ** np.floor(np.log10(std))
-    return float(f"{np.round(mean / step) * step:.12g}")
+    return np.where(stds > 0, stds, 1.0)
 
 
 def _digits(value: Any) -> Any:

@@ -24,9 +24,9 @@ from .streaming import fit_chunks
 class TableClassifier(Classifier, TableModel):
     """A blend of kernel machines on a table as it is, with probabilities.
 
-    Each class has a least-squares score (1 for its rows, -1 for others). The kernels are chosen, and
-    their distances learned, as in :class:`~mercer.tables.regressor.TableRegressor`; scores of rows
-    held out give the map to probabilities (:class:`~mercer.models.calibration.Calibration`).
+    Each class has a least-squares score (1 for its rows, -1 for others). The kernels are chosen,
+    and their distances learned, as in :class:`~mercer.tables.regressor.TableRegressor`; scores of
+    rows held out give the map to probabilities (:class:`~mercer.models.calibration.Calibration`).
 
     Parameters
     ----------
@@ -111,8 +111,6 @@ class TableClassifier(Classifier, TableModel):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores, larger for more probable classes; with two classes one column, of the second."""
-        if hasattr(self, "machine_"):
-            raise ValueError("a model of an earlier version has no scores; fit it again.")
         P = np.clip(self.predict_proba(X), 1e-300, None)
         logs = np.log(P)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs

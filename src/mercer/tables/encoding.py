@@ -32,7 +32,8 @@ LEVELS = 40  # of a label that have a coordinate each
 _FAR = 6.0  # standard deviations
 _FEW = 10  # different values, with which a column is not bent
 _STEP = 1.4  # how far apart two labels are, as the typical difference of two numbers is 1.1
-_SENTINELS = {s * x for x in (9, 99, 999, 9999, 99999, 999999, 88, 888, 8888) for s in (1, -1)}
+_SENTINELS = {s * (10.0**k - 1) for k in range(1, 7) for s in (1, -1)}
+_SENTINELS |= {s * x for x in (88.0, 888.0, 8888.0) for s in (1, -1)}
 _SENTINELS |= {-1.0, 32767.0, -32768.0, 2147483647.0, -2147483648.0}
 _HASHES = 4096  # places for combinations of letters
 _TEXT, _NAMES = 32, 8  # combinations of them that are kept: of text, of labels
@@ -156,22 +157,20 @@ def _learn_number(values: np.ndarray) -> dict[str, Any]:
 
 def _sentinels(values: np.ndarray) -> list[float]:
     x = values[np.isfinite(values)]
-    found: list[float] = []
-    for _ in range(2):
-        if len(x) < 8:
+    if len(x) < 8:
+        return []
+    often = max(2, 0.002 * len(x))
+    ends = {float(x.min()), float(x.max())} & _SENTINELS
+    found = [end for end in sorted(ends) if np.sum(x == end) >= often]
+    while found:
+        rest = x[~np.isin(x, found)]
+        if len(np.unique(rest)) < 5:
+            return []
+        low, high = rest.min(), rest.max()
+        far = [e for e in found if min(abs(e - low), abs(e - high)) > 2 * (high - low)]
+        if far == found:
             break
-        least, most = float(x.min()), float(x.max())
-        for end in (least, most):
-            rest = x[x != end]
-            if end not in _SENTINELS or len(x) - len(rest) < max(2, 0.002 * len(x)):
-                continue
-            if len(np.unique(rest)) < 5:
-                continue
-            low, high = rest.min(), rest.max()
-            if min(abs(end - low), abs(end - high)) > 2 * (high - low):
-                found.append(end)
-                x = rest
-                break
+        found = far  # the others are numbers, which those that are left lie far from, or not
     return found
 
 

@@ -2,9 +2,9 @@ r"""Kernels that learn which directions of a table matter.
 
 A candidate is a profile of a distance, k(x, z) = p(|A'(x - z)| / s), with the scale s a multiple of
 the median distance. A starts as the identity and is learned from the model itself: the mean outer
-product of the gradients of f, :math:`M = \frac1n \sum_i \nabla f(x_i) \nabla f(x_i)'`, says in which
-directions the target changes, and A becomes the square root of M (or of its diagonal alone). A few
-rounds of fit and update are enough. Whether they help is decided on rows that A has not seen.
+product of the gradients of f, :math:`M = \frac1n \sum_i \nabla f(x_i) \nabla f(x_i)'`, says in
+which directions the target changes, and A becomes the square root of M (or of its diagonal alone).
+A few rounds of fit and update are enough. Whether they help is decided on rows that A has not seen.
 
 Radhakrishnan, Beaglehole, Pandit & Belkin, *Mechanism for feature learning in neural networks and
 backpropagation-free machine learning models*, Science 2024.
@@ -23,17 +23,19 @@ from ..kernels.base import Kernel
 from ..kernels.vectors.dot import Linear
 from ..kernels.vectors.matern import Matern
 from ..kernels.vectors.radial import Laplacian
+from .likely import likely_weights
 
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0, 100.0)
 _GRADIENTS = 400  # rows at which gradients of an l1 distance are taken, which costs a loop
 _FLOOR = 1e-3  # the least weight of a column, as a part of the largest
+_SMOOTH = ("m52", "likely")
 _PAIRS = 500  # rows whose distances give the median
 
 
 class Profile(NamedTuple):
     """A candidate: the kernel and its distance, the scale, whether A is diagonal, the rounds."""
 
-    kind: str  # "l1", "l2", "m52" or "linear"
+    kind: str  # "l1", "l2", "m52", "linear", or "likely": m52 with the most likely lengthscales
     scale: float = 1.0
     diagonal: bool = True
     rounds: int = 3
@@ -43,7 +45,7 @@ class Profile(NamedTuple):
         """On coordinates that are scaled already."""
         if self.kind == "linear":
             return Linear() + 1.0
-        if self.kind == "m52":
+        if self.kind in _SMOOTH:
             return Matern(1.0, nu=2.5)
         return Laplacian(1.0, p=1 if self.kind == "l1" else 2)
 
@@ -62,14 +64,14 @@ class Profile(NamedTuple):
         """The kernel, from scaled distances."""
         if self.kind == "linear":
             return R
-        if self.kind == "m52":
+        if self.kind in _SMOOTH:
             r = np.sqrt(5) * R
             return (1 + r + r * r / 3) * np.exp(-r)
         return np.exp(-R)
 
     def slopes(self, R: np.ndarray) -> np.ndarray:
         """-p'(r) / r, for the gradients of kernels of the l2 distance."""
-        if self.kind == "m52":
+        if self.kind in _SMOOTH:
             r = np.sqrt(5) * R
             return 5 / 3 * (1 + r) * np.exp(-r)
         return np.exp(-R) / np.maximum(R, 1e-6)
@@ -110,7 +112,7 @@ def follow(profile: Profile, fold: Fold, alphas: Any, extra: Any = None) -> tupl
     ``extra`` are kernel matrices of other columns to be added: among the rows, and to new ones.
     """
     Z, Y, root = fold.Z, fold.Y, np.sqrt(fold.w)
-    A, found, spread = None, [], []
+    A, found, spread = _first(profile, fold.Z, fold.Y, fold.w), [], []
     for left in range(profile.rounds, -1, -1):
         X = moved(Z, A)
         R = profile.distances(X, X)
@@ -135,7 +137,7 @@ def learn(
     profile: Profile, Z: np.ndarray, Y: np.ndarray, w: np.ndarray, alpha: float
 ) -> np.ndarray:
     """What coordinates are multiplied by, a matrix or its diagonal: A / scale, after all rounds."""
-    A, root = None, np.sqrt(w)
+    A, root = _first(profile, Z, Y, w), np.sqrt(w)
     for left in range(profile.rounds, -1, -1):
         X = moved(Z, A)
         R = profile.distances(X, X)
@@ -148,6 +150,10 @@ def learn(
         C = root[:, None] * np.linalg.solve(S, root[:, None] * Y)
         A = _update(profile, A, X, K, R / scale, scale, C)
     return (np.ones(Z.shape[1]) if A is None else A) / scale
+
+
+def _first(profile: Profile, Z: np.ndarray, Y: np.ndarray, w: np.ndarray) -> np.ndarray | None:
+    return likely_weights(profile, Z, Y, w) if profile.kind == "likely" else None
 
 
 def moved(Z: np.ndarray, A: np.ndarray | None) -> np.ndarray:
@@ -185,7 +191,7 @@ class Spectrum:
 
 
 def _scale(profile: Profile, R: np.ndarray) -> float:
-    if profile.kind == "linear":
+    if profile.kind in ("linear", "likely"):
         return 1.0
     few = R[:_PAIRS, :_PAIRS]
     middle = float(np.median(few[np.triu_indices(len(few), 1)])) if len(few) > 1 else 1.0

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.durations import parse_duration
+from ..engine.memory import parse_memory
 from ..frames import is_frame, pandas
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
@@ -112,7 +113,7 @@ class TableModel(BaseEstimator):
     def _fit(self, X: Encoded, Y: np.ndarray, w: np.ndarray, groups: np.ndarray) -> Choice:
         """Choose members for standardised targets, and fit them to all rows."""
         budget = 120.0 if self.budget is None else parse_duration(self.budget)
-        effort = Effort.of(len(Y), X.Z.shape[1], Y.shape[1], budget)
+        effort = Effort.of(len(Y), X.Z.shape[1], Y.shape[1], budget, self._memory())
         alphas = sorted(float(a) for a in np.ravel(self.alphas))
         if not alphas or not (np.isfinite(alphas).all() and alphas[0] > 0):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
@@ -169,6 +170,11 @@ class TableModel(BaseEstimator):
         _, encoded = other._read(frame)
         return other, encoded
 
+    def _memory(self) -> float | None:
+        """The bytes that were asked for."""
+        memory = None if self.plan is None else self.plan.memory
+        return None if memory is None else float(parse_memory(memory))
+
     def _plan(self, n: int) -> Any:
         """The plan of a kernel that was given: with many rows, it is approximated."""
         rank = self.rank if self.rank != "auto" else (RANK if n > MANY_ROWS else None)
@@ -203,7 +209,9 @@ class TableModel(BaseEstimator):
                 lines.append(repr(m.machine_.kernel_))
                 continue
             learned = ""
-            if m.rounds:
+            if m.kind == "likely":
+                learned = "; the most likely lengthscales"
+            elif m.rounds:
                 what = "weights of columns" if np.ndim(m.map_) == 1 else "a matrix of directions"
                 learned = f"; {what} learned in {count(m.rounds, 'round')}"
             text = "" if m.similarity is None else f" + {m.similarity!r}"
@@ -270,7 +278,7 @@ class TableModel(BaseEstimator):
 
 _FORMULAS = {
     "l1": "exp(-|x - z|_1)", "l2": "exp(-|x - z|_2)", "m52": "Matern-5/2(|x - z|_2)",
-    "linear": "(x'z + 1)",
+    "linear": "(x'z + 1)", "likely": "Matern-5/2(|x - z|_2)",
 }  # fmt: skip
 
 

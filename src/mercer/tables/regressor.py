@@ -217,7 +217,7 @@ class TableRegressor(Regressor, TableModel):
         return 0, self.std_, self.mean_
 
     def _former(self, X: Table, return_std: bool) -> Any:
-        """Predictions of a model from a file of an earlier version; NaN where a value is missing."""
+        """Predictions of a model from a file of an earlier version; NaN where there are gaps."""
         from .former import predict_former
 
         return predict_former(self, tidy(X, self.roles_, self.styles_), return_std)
@@ -229,7 +229,5 @@ def weighted(encoded: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.n
         return encoded, y, np.ones(len(y))
     w = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
     used = w > 0
-    if not used.any():
-        raise ValueError("all weights are zero: some samples must have a positive sample_weight.")
     w = w[used] / w[used].mean()
     return (encoded if used.all() else encoded.take(used)), y[used], w

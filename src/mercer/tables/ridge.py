@@ -48,10 +48,9 @@ class RidgeClassifier(LSSVC):
 def class_ranks(codes: np.ndarray, seed: int) -> np.ndarray:
     """For each sample its place among those of its class, in an order drawn at random."""
     order = np.random.default_rng(seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
     ranks = np.empty(len(codes), dtype=int)
-    for code in np.unique(codes):
-        members = order[codes[order] == code]
-        ranks[members] = np.arange(len(members))
+    ranks[order] = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])
     return ranks
 
 

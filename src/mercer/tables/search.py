@@ -3,7 +3,8 @@
 The rules:
 
 * Rough kernels first, as trees are rough: exp(-|x - z|) with the l1 and the l2 distance, at two or
-  three scales; a Matérn kernel for smooth targets; and a linear one.
+  three scales; a Matérn kernel for smooth targets; a linear one; and up to 40 coordinates a
+  Matérn kernel with the lengthscales that 600 rows make most likely (:mod:`mercer.tables.likely`).
 * Each learns its distance in up to three rounds (:mod:`mercer.tables.metric`), and after each round
   every penalty predicts rows held out: three folds of small tables, one split of large ones.
 * The best of each kind are blended by non-negative least squares on these predictions, at most
@@ -26,6 +27,7 @@ from scipy.optimize import nnls
 from ..engine.threads import run
 from ..kernels.base import Kernel
 from .encoding import Encoded
+from .likely import COLUMNS, ROWS
 from .members import Given, Member
 from .metric import ALPHAS, Fold, Profile, Spectrum, Validation, follow
 
@@ -42,6 +44,7 @@ _GAIN = 0.995  # a blend has an error below this part of that of the best alone
 _SEARCH, _FINAL = 0.35, 0.25  # parts of the budget: comparing, and one fit to all rows
 _MOST_LEAF, _LEAST_LEAF = 8000, 500
 _MOST_VALIDATED = 4000
+_MATRICES = 6  # of the size of K that a candidate holds at a time, two candidates at once
 clock = time.monotonic
 
 
@@ -57,30 +60,38 @@ class Effort:
     patience: float  # and at most
 
     @classmethod
-    def of(cls, n: int, d: int, outputs: int, budget: float) -> Effort:
-        """The effort for a table of n rows and d coordinates."""
+    def of(cls, n: int, d: int, outputs: int, budget: float, memory: float | None = None) -> Effort:
+        """The effort for a table of n rows and d coordinates, in as much memory, if it is given."""
         profiles = tuple(p for p in PROFILES if d <= _WIDE or p.diagonal)
         if d > _WIDE:
             profiles = tuple(p._replace(rounds=min(p.rounds, 1)) for p in profiles)
+        if 1 < d <= COLUMNS:
+            profiles = (*profiles, Profile("likely", rounds=0))
         allowed = _SEARCH * budget
-        best: tuple[int, int, float] | None = None
+        best = (0, 0, 0.0)
         for rows in _ROWS:
             whole = n <= 1.5 * rows
             used = min(rows, 2 * n // 3 if whole else n)
             folds = 3 if whole else 1
             seconds = folds * sum(_cost(p, used, d, outputs) for p in profiles) / 1.6
-            if best is None or seconds <= allowed:
+            fits = memory is None or _MATRICES * 16.0 * used**2 <= memory
+            if not best[0] or (seconds <= allowed and fits):
                 best = (used, folds, seconds)
             if whole:
                 break
         leaf = np.sqrt(_FINAL * budget * 3 * 1.5e10 / (_MEMBERS * max(n, 1)))
         leaf = int(np.clip(leaf, _LEAST_LEAF, _MOST_LEAF))
+        if memory is not None:
+            leaf = max(50, min(leaf, int(np.sqrt(memory / 24))))
         patience = max(2 * best[2] + 5, 0.6 * budget)
         return cls(best[0], best[1], leaf, profiles, best[2], patience)
 
 
 def _cost(profile: Profile, n: int, d: int, outputs: int) -> float:
     """Seconds on one core: eigenvectors, distances, predictions for every alpha, gradients."""
+    if profile.kind == "likely":
+        m = min(n, ROWS)
+        return _cost(Profile("m52", rounds=0), n, d, outputs) + 40 * m**2 * (4e-10 * m + 1e-8 * d)
     each = 4e-10 * n**3 + 2e-9 * n**2 * d * (1.0 if profile.kind == "l1" else 0.2)
     each += 1e-9 * n**2 * outputs + 5e-8 * n**2
     slopes = 1.5e-9 * n * min(n, 400) * d * (1 + outputs / 8) if profile.kind == "l1" else 0.0

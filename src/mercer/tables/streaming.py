@@ -25,6 +25,7 @@ from .roles import tidy
 
 SAMPLE = 100_000  # rows that are held in memory, at most
 _VALUES = 2e7  # values in them, at most
+_BYTES = 100  # that a value takes, with what is computed of it
 _LANDMARKS = 2000
 _HELD, _MOST_HELD = 0.05, 5000  # rows that decide how both models are blended
 
@@ -36,11 +37,15 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
         raise ValueError("chunks need a target: stream(path, target='...').")
     if not hasattr(first.X, "columns"):
         raise ValueError("models of tables need chunks of tables, with named columns.")
-    rows = int(min(SAMPLE, max(1000, _VALUES / max(first.X.shape[1], 1))))
+    width, memory = max(first.X.shape[1], 1), model._memory()
+    rows = int(min(SAMPLE, 1000 + _VALUES / width))
+    if memory is not None:
+        rows = int(np.clip(memory / (_BYTES * width), 1000, rows))
     most, held = chunks.split(_HELD, rng=model.random_state)
     sample, check = most.sample(rows, model.random_state), held.sample(_MOST_HELD)
-    given = _given(sample.y)
-    model.fit(sample.X[given].reset_index(drop=True), sample.y[given])
+    y: Any = sample.y
+    given = _given(y)
+    model.fit(sample.X[given].reset_index(drop=True), y[given])
     if len(sample) >= most.n_samples or model.kernel is not None:
         return model
     numeric = [m for m in model.members_ if isinstance(m, Member) and m.similarity is None]
@@ -75,7 +80,9 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
 
 def _streamed(model: Any, like: Member, chunks: Chunks) -> Member:
     """A member whose one machine saw all rows, through landmarks."""
-    plan = replace(model.plan or Plan(), rank=_LANDMARKS, storage="streamed", budget=None)
+    memory = model._memory()
+    rank = _LANDMARKS if memory is None else int(min(_LANDMARKS, np.sqrt(memory / 40)))
+    plan = replace(model.plan or Plan(), rank=rank, storage="streamed", budget=None)
     machine = KernelRidge(
         like.alpha, kernel=like.profile.kernel, plan=plan, tol=1e-4, random_state=0
     )

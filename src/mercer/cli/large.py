@@ -1,0 +1,70 @@
+"""``mercer fit`` on files that are larger than memory."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from ..chunks.front import stream
+from ..tables.classifier import TableClassifier
+from ..tables.regressor import TableRegressor
+from ..tables.roles import Table
+from ..tables.rows import check_share
+from .classify import Classification, class_scores
+from .fit import Fit, number_scores, selection_options, task_of
+
+_CHECKED = 20_000  # rows held out that are predicted
+
+
+def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any]:
+    """The first rows of the file, the task, and what was found out."""
+    check_share(args.test_size)
+    chosen = selection_options(args)
+    columns = chosen["features"] and [n for n in chosen["features"] if n != args.target]
+    head = next(iter(stream(args.table, missing="keep"))).X
+    task = task_of(args, head)
+    chunks = stream(args.table, target=args.target, columns=columns, missing="keep")
+    rows, held = chunks.n_samples, None
+    most = chunks
+    if args.test_size:
+        most, held = chunks.split(args.test_size, rng=args.seed)
+    kind = TableRegressor if task == "regression" else TableClassifier
+    roles = chosen["roles"] or None
+    model: Any = kind(roles=roles, random_state=args.seed, **options).fit(most)
+    scores: dict[str, tuple[float, ...]] = {}
+    shown = confusion = None
+    if held is not None:
+        check = held.sample(_CHECKED, args.seed)
+        scores, shown, confusion = _judged(model, check.X, np.asarray(check.y), task)
+    checked = min(_CHECKED, rows - most.n_samples)
+    if task == "regression":
+        found: Any = Fit(model, model, model.columns_, 0, rows, scores, shown)
+    else:
+        found = Classification(
+            model, model, model.columns_, 0, rows, checked, scores, confusion
+        )  # fmt: skip
+    return head, task, found
+
+
+def _judged(model: Any, X: Table, y: np.ndarray, task: str) -> tuple[dict, Any, Any]:
+    from sklearn.metrics import confusion_matrix
+
+    if task == "regression":
+        known = np.isfinite(y.astype(float))
+        X, y = X[known].reset_index(drop=True), y[known].astype(float)
+        shown = model.tabulate(X, detail=True)
+        shown.insert(0, "target", y)
+        rivals = {"the mean": np.full(len(y), model.mean_), "kernels": shown["prediction"]}
+        scores = {name: number_scores(y, np.asarray(f)) for name, f in rivals.items()}
+        return scores, shown, None
+    y = y.astype(model.classes_.dtype)
+    known = np.isin(y, model.classes_)
+    P, y = model.predict_proba(X[known].reset_index(drop=True)), y[known]
+    shares = (np.ravel(model.mean_) + 1) / 2
+    shares = np.array([1 - shares[0], shares[0]]) if len(shares) == 1 else shares
+    rivals = {"majority": np.tile(shares, (len(y), 1)), "kernels": P}
+    found = model.classes_[np.argmax(P, axis=1)]
+    told = {name: class_scores(y, Q, model.classes_) for name, Q in rivals.items()}
+    return told, None, confusion_matrix(y, found, labels=model.classes_)

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-versions test-portable lint format docs bench clean
+.PHONY: help setup demo test test-slow test-browser test-versions test-portable lint format docs bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -21,13 +21,16 @@ demo: $(STAMP)  ## fit and explain a model on a bundled real data set
 	$(BIN)/python examples/demo.py
 
 test: $(STAMP)  ## run the test suite (two workers, a few minutes)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow and not peer and not gpu"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow and not peer and not gpu and not browser"
 
 test-slow: $(STAMP)  ## run the long statistical and large-scale checks
 	$(BIN)/pytest -m "slow"
 
+test-browser: $(STAMP)  ## look at reports and other pages in Chromium, if the system has it
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m "browser"
+
 # Compiled code is cached per environment: that of other versions and processors must not be mixed.
-QUICK := -m "not slow and not peer and not gpu"
+QUICK := -m "not slow and not peer and not gpu and not browser"
 
 .venv-lowest/.installed: pyproject.toml tests/lowest.txt
 	python3.11 -m venv .venv-lowest

@@ -48,7 +48,9 @@ class Metric:
         """A value with as many digits as make sense."""
         if not np.isfinite(value):
             return "–"
-        return number(value, 3) if self.scaled else f"{value:.3f}".replace("-", "−")
+        if self.scaled and not 1e-3 <= abs(value) < 1000:
+            return number(value, 3)
+        return f"{value:{'#.3g' if self.scaled else '.3f'}}".rstrip(".").replace("-", "−")
 
     def between(self, low: float, high: float) -> str:
         """An interval."""

@@ -7,8 +7,8 @@ draw of themselves.
 """
 
 # %%
-# Kernel ridge regression on the diabetes data, 442 patients and ten measurements. The report compares
-# it with baselines, on the rows that were held out.
+# Kernel ridge regression on the diabetes data, 442 patients and ten measurements. The report
+# compares it with baselines, on the rows that were held out.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_diabetes
@@ -29,9 +29,9 @@ for tile in page.tiles:
     print(f"{tile.name}: {tile.value} ({tile.words})")
 
 # %%
-# ``page.save("report.html")`` writes it, and a notebook shows it. Figures can be had one by one: what
-# was observed against what is predicted, with intervals, and the kernel matrix of patients in the
-# order of their target.
+# ``page.save("report.html")`` writes it, and a notebook shows it. Figures can be had one by one:
+# what was observed against what is predicted, with intervals, and the kernel matrix of patients in
+# the order of their target.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 PredictionDisplay.from_estimator(model.fit(X, y), X_test, y_test, ax=left)

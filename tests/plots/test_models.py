@@ -2,6 +2,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -9,6 +11,7 @@ import matplotlib.pyplot as plt
 from mercer import (
     SVC,
     SVR,
+    ConformalRegressor,
     Gaussian,
     GaussianProcessRegressor,
     KernelKMeans,
@@ -35,6 +38,7 @@ from mercer.plots import (
     plot_confusion,
     plot_gram,
 )
+from mercer.plots.intervals import intervals
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +69,15 @@ def test_a_regression_of_many_is_observed_against_predicted(plane):
     with pytest.raises(ValueError, match="give y"):
         model.plot(X)
     assert model.plot(X, column=0).get_ylabel() == "$y$"
+
+
+def test_pipelines_are_as_sure_as_their_last_step(plane):
+    X, y = plane
+    sure = make_pipeline(StandardScaler(), ConformalRegressor(KernelRidge(kernel=Gaussian())))
+    sure.fit(X, y)
+    found = intervals(sure, X, 0.8)
+    expected = sure[-1].predict_interval(sure[0].transform(X), 0.8)
+    np.testing.assert_allclose(np.hstack([found[0].low, found[0].high]), expected)
 
 
 def test_classifiers_decide_in_the_plane_or_confuse(plane, rng):

@@ -26,8 +26,8 @@ test: $(STAMP)  ## run the test suite (two workers, a few minutes)
 test-slow: $(STAMP)  ## run the long statistical and large-scale checks
 	$(BIN)/pytest -m "slow"
 
-test-browser: $(STAMP)  ## drive pages in a headless Chromium (Debian: chromium, chromium-driver)
-	$(BIN)/pytest -m browser
+test-browser: $(STAMP)  ## look at reports and other pages in Chromium, if the system has it
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m "browser"
 
 # Compiled code is cached per environment: that of other versions and processors must not be mixed.
 QUICK := -m "not slow and not peer and not gpu and not browser"

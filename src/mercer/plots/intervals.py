@@ -28,6 +28,8 @@ def intervals(
     model: Any, X: Data, level: float | Sequence[float] | None = None, noise: bool = False
 ) -> list[Interval]:
     """What a model says of how sure it is, widest first; empty if it says nothing."""
+    if isinstance(model, Pipeline) and len(model.steps) > 1:  # the last step says how sure it is
+        return intervals(model[-1], model[:-1].transform(X), level, noise)
     quantiles = quantiles_of(model)
     if quantiles is not None:
         if level is not None:
@@ -90,7 +92,8 @@ def _takes(model: Any, option: str) -> bool:
 
 def quantiles_of(model: Any) -> np.ndarray | None:
     """The quantiles a model predicts, if that is what it does."""
-    q = getattr(model, "quantiles", None)
+    last = model[-1] if isinstance(model, Pipeline) else model
+    q = getattr(last, "quantiles", None)
     return None if q is None else np.atleast_1d(np.asarray(q, dtype=float))
 
 

@@ -174,7 +174,7 @@ def _bars(subject: Subject, ranked: list[int], rise: dict[int, list[float]], nam
     )
     chart = Chart(
         words, ends, (-len(ranked) + 0.4, 0.6), f"rise of the {name}",
-        yticks=[(-i, label) for i, label in enumerate(labels)], left=margin(labels, 150),
+        yticks=[(-i, label) for i, label in enumerate(labels)], left=margin(labels, 176),
         height=56 + 22 * len(ranked), width=600,
     )  # fmt: skip
     places = -np.arange(len(ranked))

@@ -134,7 +134,7 @@ def share_figure(names: list[str], share: np.ndarray, result: TestResult) -> Htm
     )
     chart = Chart(words, (0, max(float(share[top[0]]) * 1.05, 1e-9)), (-len(top) + 0.4, 0.6),
                   "share of the difference", yticks=[(-i, name) for i, name in enumerate(labels)],
-                  left=margin(labels, 150), height=max(200, 60 + 24 * len(top)))  # fmt: skip
+                  left=margin(labels, 164), height=max(200, 60 + 24 * len(top)))  # fmt: skip
     hue = 2 if result.pvalue <= _LEVEL else 0
     chart.rows(np.zeros(len(top)), share[top], hue)
     return figure(

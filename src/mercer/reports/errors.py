@@ -174,7 +174,7 @@ def _residuals(judged: Judged) -> Html:
     middle, most = np.quantile(np.abs(e), [0.5, 0.9])
     words = f"The median error is {number(float(middle), 3)}, nine of ten are below "
     words += f"{number(float(most), 3)}, and the mean residual is {number(float(e.mean()), 2)}."
-    if correlation > 0.2:
+    if correlation > 0.2 and y.min() > 0:
         words += " Errors grow with the prediction: a logarithm of the target may help."
     return join([
         paragraph(words),

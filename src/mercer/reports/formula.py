@@ -57,22 +57,30 @@ class _Writer:
                 inner = _bracketed(inner)
             return tag("msup", inner, tag("mn", str(kernel.exponent)))
         if isinstance(kernel, Normalized):
-            self.barred = True
-            inner = tag("mrow", self.write(kernel.kernel, columns))
-            return tag("mover", inner, tag("mo", "¯", stretchy="true"), accent="true")
+            return self.normalized(kernel.kernel, columns)
         if isinstance(kernel, On):
             return self.write(kernel.kernel, (*columns, *_names(kernel.columns)))
         return self.part(Part(kernel, columns))
+
+    def normalized(self, kernel: Kernel, columns: tuple[str, ...]) -> Html:
+        """A part with a bar; what is made of several, as the norm of it."""
+        while isinstance(kernel, On):
+            columns = (*columns, *_names(kernel.columns))
+            kernel = kernel.kernel
+        self.barred = True
+        if isinstance(kernel, Sum | Product | Power | Normalized | Constant):
+            return join([tag("mi", "norm"), _bracketed(self.write(kernel, columns))])
+        return self.part(Part(kernel, columns), barred=True)
 
     def factor(self, kernel: Kernel, columns: tuple[str, ...]) -> Html:
         inner = self.write(kernel, columns)
         return _bracketed(inner) if isinstance(kernel, Sum) else inner
 
-    def part(self, part: Part) -> Html:
+    def part(self, part: Part, barred: bool = False) -> Html:
         place = next((i for i, p in enumerate(self.parts) if p == part), len(self.parts))
         if place == len(self.parts):
             self.parts.append(part)
-        return _called(place + 1)
+        return _called(place + 1, barred)
 
 
 def formula(kernel: Kernel) -> Html:
@@ -145,13 +153,16 @@ def _left() -> Html:
     return join([tag("mi", "k"), _xy(), tag("mo", "=")])
 
 
-def _called(place: int) -> Html:
-    return join([tag("msub", tag("mi", "k"), tag("mn", str(place))), _xy()])
+def _called(place: int, barred: bool = False) -> Html:
+    letter = tag("mi", "k")
+    if barred:
+        letter = tag("mover", letter, tag("mo", "¯"), accent="true")
+    return join([tag("msub", letter, tag("mn", str(place))), _xy()])
 
 
 def _xy() -> Html:
     inner = (tag("mi", "x"), tag("mo", ","), tag("mi", "y"))
-    return tag("mrow", tag("mo", "("), *inner, tag("mo", ")"))
+    return join([tag("mo", "(", stretchy="false"), *inner, tag("mo", ")", stretchy="false")])
 
 
 def _bracketed(inner: Html) -> Html:
@@ -162,4 +173,5 @@ def _explained(barred: bool) -> Html | None:
     if not barred:
         return None
     words = mathml(r"\hat k(x, y) = k(x, y) / \sqrt{k(x, x)\, k(y, y)}").replace("^", "¯")
-    return tag("p", "A bar stands for the normalised kernel, ", Html(words), ".", class_="aside")
+    start = "A bar, or norm, stands for the normalised kernel, "
+    return tag("p", start, Html(words), ".", class_="aside")

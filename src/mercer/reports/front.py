@@ -15,7 +15,7 @@ from ..progress import ticker
 from ..stats.result import TestResult
 from ..stats.segmentation_result import Segmentation
 from .columns import dependence_section, relevance_section
-from .curves import learning_section, surface_section
+from .curves import learning_section
 from .data import data_section
 from .drift import drift_section
 from .errors import calibration_section, residual_section, surprise_section
@@ -27,6 +27,7 @@ from .page import Report, Section, Tile
 from .results import result_report
 from .scores import Scores, score_section, tiles, verdict
 from .subject import Clock, Subject, subject_of
+from .surface import surface_section
 
 _NEEDS = "scores could not be computed"
 

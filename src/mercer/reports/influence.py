@@ -80,7 +80,8 @@ def without_each(subject: Subject) -> np.ndarray | None:
     r"""How much predictions of all rows change without each of them; None if that is not known.
 
     With G = K + N and c = G^-1 y, leaving out row i changes predictions by
-    K G^-1 e_i c_i / (G^-1)_ii.
+    K G^-1 e_i c_i / (G^-1)_ii. Offsets and scales of the target that a model takes out stay as they
+    are.
     """
     inner = subject.inner
     kept = getattr(inner, "X_fit_", getattr(inner, "X_train_", None))

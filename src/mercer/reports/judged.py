@@ -267,7 +267,8 @@ def _too_long(
         return ""
     if name == BOOSTED:
         train = folds[0][0]
-        if seconds_of_boosting(rival, values[train], subject.y[train]) * len(folds) < clock.left:
+        limit = clock.left / len(folds)
+        if seconds_of_boosting(rival, values[train], subject.y[train], limit) < limit:
             return ""
     elif values.shape[0] * float(values.shape[1]) ** 1.5 * len(folds) < 2e8 * clock.left:
         return ""

@@ -59,7 +59,7 @@ def model_section(subject: Subject) -> Section:
 
 def chips(p: Properties) -> Html:
     """Properties as a row of words: those that hold, that do not, and that are not known."""
-    found = []
+    found, unknown = [], []
     for name in _PROPERTIES:
         fact = getattr(p, name)
         answer = str(fact)
@@ -72,11 +72,13 @@ def chips(p: Properties) -> Html:
                 found.append(tag("li", f"{level:g} times differentiable", class_="yes"))
             continue
         if answer == "unknown":
-            found.append(tag("li", f"{words}: unknown", class_="open"))
+            unknown.append(words)
         elif fact.value:
             found.append(tag("li", words, class_="yes", title=fact.because))
         else:
             found.append(tag("li", f"not {words}", class_="no", title=fact.because))
+    if unknown:
+        found.append(tag("li", f"unknown: {', '.join(unknown)}", class_="open"))
     return tag("ul", *found, class_="chips", aria_label="Properties")
 
 

@@ -82,10 +82,12 @@ def constant(classifier: bool) -> Any:
     return DummyClassifier() if classifier else DummyRegressor()
 
 
-def seconds_of_boosting(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """How long a fit will take, from two with few trees."""
-    took = []
+def seconds_of_boosting(model: Any, X: np.ndarray, y: np.ndarray, limit: float) -> float:
+    """How long a fit will take, from two with few trees; infinite if one is beyond the limit."""
+    took: list[float] = []
     for trees in _TRIALS:
+        if sum(took) * 10 > limit:
+            return float("inf")
         start = time.perf_counter()
         clone(model).set_params(max_iter=trees).fit(X, y)
         took.append(time.perf_counter() - start)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from .judged import Answers, Judged
 from .markup import Html, join, listed, number, paragraph, table, tag, text
@@ -15,7 +14,7 @@ from .rivals import BOOSTED, CONSTANT, LINEAR
 from .subject import Subject
 from .svg import Chart, figure, figures, margin
 
-_DRAWS, _SLOW_DRAWS = 1000, 200  # of the bootstrap; of scores that have to sort
+_DRAWS = 1000  # of the bootstrap
 _TINY = 1e-12
 _BLOCK = 4_000_000  # numbers of resamples held at once
 
@@ -49,7 +48,9 @@ class Metric:
         """A value with as many digits as make sense."""
         if not np.isfinite(value):
             return "–"
-        return number(value, 3) if self.scaled else f"{value:.3f}".replace("-", "−")
+        if self.scaled and not 1e-3 <= abs(value) < 1000:
+            return number(value, 3)
+        return f"{value:{'#.3g' if self.scaled else '.3f'}}".rstrip(".").replace("-", "−")
 
     def between(self, low: float, high: float) -> str:
         """An interval."""
@@ -157,22 +158,37 @@ class Scores:
         """Scores that are functions of sums over rows, with all rows and with resamples."""
         n = len(terms)
         exact = values(terms.sum(axis=0)[None], np.array([n]))[0]
-        rng, draws = np.random.default_rng(self.seed), []
-        step = max(1, min(_DRAWS, _BLOCK // n))
-        for start in range(0, _DRAWS, step):
-            size = min(step, _DRAWS - start)
-            weights = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float)
-            draws.append(values(weights @ terms, np.full(size, n)))
+        draws = [values(w @ terms, np.full(len(w), n)) for w in self._weights(n)]
         all_draws = np.concatenate(draws)
         return {m: Score(float(exact[j]), all_draws[:, j]) for j, m in enumerate(metrics)}
 
     def _auc(self, codes: np.ndarray, score: np.ndarray) -> Score:
-        rng, draws = np.random.default_rng(self.seed), []
-        for _ in range(_SLOW_DRAWS):
-            rows = rng.integers(0, len(codes), len(codes))
-            if 0 < codes[rows].sum() < len(rows):
-                draws.append(roc_auc_score(codes[rows], score[rows]))
-        return Score(float(roc_auc_score(codes, score)), np.array(draws))
+        """Of pairs of a row of either class, the share in the right order; ties count half."""
+        order = np.argsort(score, kind="stable")
+        positive = codes[order] == 1
+        _, place = np.unique(score[order], return_inverse=True)
+        first = np.searchsorted(place, place)  # of those with the same score
+
+        def values(weights: np.ndarray) -> np.ndarray:
+            w = weights[:, order]
+            below = np.cumsum(np.where(positive, 0.0, w), axis=1)
+            below = np.concatenate([np.zeros((len(w), 1)), below], axis=1)
+            last = np.searchsorted(place, place, side="right")
+            middle = (below[:, first] + below[:, last]) / 2
+            pairs = w[:, positive].sum(axis=1) * below[:, -1]
+            found = (w[:, positive] * middle[:, positive]).sum(axis=1)
+            return np.where(pairs > 0, found / np.maximum(pairs, 1), np.nan)
+
+        draws = [values(weights) for weights in self._weights(len(codes))]
+        return Score(float(values(np.ones((1, len(codes))))[0]), np.concatenate(draws))
+
+    def _weights(self, n: int) -> Iterator[np.ndarray]:
+        """How often each row is drawn in resamples, some of them at a time; always the same."""
+        rng = np.random.default_rng(self.seed)
+        step = max(1, min(_DRAWS, _BLOCK // n))
+        for start in range(0, _DRAWS, step):
+            size = min(step, _DRAWS - start)
+            yield rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float)
 
 
 def score_section(subject: Subject, judged: Judged, scores: Scores) -> Section:

@@ -151,7 +151,9 @@ def subject_of(
         test = _checked(test[0], test[1], "the X of test", "the y of test", classifier)
     if classifier and len(np.unique(y)) < 2:
         raise ValueError("y holds one class only; a report needs two or more.")
-    found = Subject(model, X, y, clock, test, column_names(X), **options)
+    pairwise = get_tags(model).input_tags.pairwise
+    names = [] if pairwise else column_names(X)
+    found = Subject(model, X, y, clock, test, names, **options)
     try:
         check_is_fitted(model)
     except NotFittedError:

@@ -1,0 +1,193 @@
+"""How good a model is with other hyper-parameters: errors around those that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from ..data import take
+from ..kernels.base import Kernel
+from ..tables.regressor import exact
+from .columns import error_name, loss
+from .judged import Judged, ask
+from .maps import heat_map
+from .markup import Html, join, number, paragraph
+from .page import Section
+from .subject import Clock, Subject
+from .svg import figure, figures
+
+_ROWS, _FOLDS = 400, 3
+_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of lengthscales
+_PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)  # times the one of the model
+_MIDDLE = 2  # where both are 1
+_SAME = 1.01  # errors that differ by no more than this factor
+
+
+class Knobs(NamedTuple):
+    """What of a model can be turned: its kernel, its penalty, and how both are set."""
+
+    kernel: Kernel
+    penalty: str
+    value: float
+    settings: Callable[[Kernel, float], dict[str, Any]]
+
+
+def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
+    """Validation errors over the penalty and the lengthscale, around those of the model."""
+    title = "Validation surface"
+    searched = _searched(subject.model)
+    if searched is not None:
+        return Section(title, searched)
+    knobs = _knobs(subject)
+    if knobs is None:
+        name = type(_path(subject.model)[1]).__name__
+        return Section(title, left_out=f"{name} has no penalty of its own to vary.")
+    if subject.pairwise:
+        return Section(title, left_out="the model takes kernel values, which are not refitted.")
+    rows = subject.some(_ROWS, seed=4)
+    parts = _folds(subject, rows)
+    if not parts:
+        return Section(title, left_out="there are too few rows to divide.")
+    scales = [
+        h for h in knobs.kernel.hyperparameters() if h.name.rpartition("__")[2] == "lengthscale"
+    ]
+    factors = _FACTORS if scales else (1.0,)
+    middle = _MIDDLE if scales else 0
+    errors = np.full((len(factors), len(_PENALTIES)), np.nan)
+    places = list(np.ndindex(*errors.shape))
+    places.sort(key=lambda at: abs(at[0] - middle) + abs(at[1] - _MIDDLE))
+    for i, j in places:  # from the middle outwards, as far as time allows
+        other = deepcopy(knobs.kernel)
+        other.set_params(**{h.name: np.multiply(h.value, factors[i])[()] for h in scales})
+        settings = knobs.settings(other, knobs.value * _PENALTIES[j])
+        errors[i, j] = _validated(subject, judged, settings, parts)
+        if clock.left < 0:
+            break
+    here = float(errors[middle, _MIDDLE])
+    if not np.isfinite(here):
+        return Section(title, left_out="the model could not be refitted to parts of the rows.")
+    penalties = [number(knobs.value * p, 2) for p in _PENALTIES]
+    best = np.unravel_index(np.nanargmin(errors), errors.shape)
+    if here <= _SAME * float(errors[best]):
+        says = "The model is at the best place of its surroundings, or within 1% of it."
+    else:
+        says = (
+            f"A smaller error is nearby: {number(float(errors[best]), 3)} with {knobs.penalty} = "
+        )
+        says += penalties[best[1]]
+        if scales:
+            says += f" and lengthscales times {factors[best[0]]:g}"
+        says += f", {number(here, 3)} for the model. tune() would find out."
+    left = [f"× {f:g}" for f in factors] if scales else [""]
+    down = "lengthscale" if scales else ""
+    name = error_name(judged)
+    place = (middle, _MIDDLE)
+    picture = heat_map(errors, penalties, left, knobs.penalty, down, name, frame=place)
+    caption = f"{name} by {len(parts)}-fold cross-validation on {len(rows)} rows. "
+    caption += "The model is framed."
+    return Section(title, join([paragraph(says), figures(figure(picture, caption, wide=True))]))
+
+
+def _knobs(subject: Subject) -> Knobs | None:
+    prefix, final = _path(subject.model)
+    inner = subject.inner
+    kernel = getattr(inner, "kernel_", None)
+    if not isinstance(kernel, Kernel):
+        return None
+    if inner is not final:  # inside a model of tables, which takes penalties to choose from
+        alpha: Any = getattr(inner, "alpha", None)
+        if not hasattr(final, "alphas") or not _is_number(alpha):
+            return None
+        return Knobs(
+            exact(kernel), "alpha", float(alpha),
+            lambda k, a: {f"{prefix}kernel": k, f"{prefix}alphas": (a,)},
+        )  # fmt: skip
+    if hasattr(final, "optimizer") and _is_number(getattr(final, "alpha_", None)):
+        return Knobs(  # a Gaussian process, which would go back to where it was
+            kernel, "alpha", float(final.alpha_) or 1e-8,
+            lambda k, a: {
+                f"{prefix}kernel": k, f"{prefix}alpha": a, f"{prefix}optimizer": None,
+            },
+        )  # fmt: skip
+    name = next((n for n in ("alpha", "C") if _is_number(getattr(final, n, None))), None)
+    if name is None or not hasattr(final, "set_params"):
+        return None
+    value = float(getattr(final, name)) or 1e-8
+    return Knobs(kernel, name, value, lambda k, a: {f"{prefix}kernel": k, f"{prefix}{name}": a})
+
+
+def _validated(subject: Subject, judged: Judged, changes: dict[str, Any], parts: list) -> float:
+    found = []
+    for train, test in parts:
+        try:
+            model = clone(subject.model).set_params(**changes)
+            model = subject.fitted(train, model)
+            answers = ask(subject, model, take(subject.X, test), judged.classes)
+            found.append(loss(answers, subject.y[test], judged.classes))
+        except (ValueError, FloatingPointError, np.linalg.LinAlgError):
+            return float("nan")
+    return float(np.mean(found))
+
+
+def _folds(subject: Subject, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    order = np.random.default_rng([subject.seed, 5]).permutation(rows)
+    found = []
+    for i in range(min(_FOLDS, len(rows))):
+        test = order[i::_FOLDS]
+        train = np.setdiff1d(order, test)
+        if len(train) > 2 and (not subject.classifier or len(np.unique(subject.y[train])) > 1):
+            found.append((train, test))
+    return found
+
+
+def _path(model: Any) -> tuple[str, Any]:
+    """The last step of a pipeline, and what its parameters begin with."""
+    prefix = ""
+    while isinstance(model, Pipeline):
+        name, model = model.steps[-1]
+        prefix += f"{name}__"
+    return prefix, model
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _searched(model: Any) -> Html | None:
+    """What a search has found already, where it has one or two numbers to choose."""
+    found = _path(model)[1]
+    results = getattr(found, "cv_results_", None)
+    if not isinstance(results, dict) or "params" not in results:
+        return None
+    settings, scores = list(results["params"]), np.asarray(results["mean_test_score"], float)
+    names = [n for n in settings[0] if all(_is_number(s.get(n)) for s in settings)]
+    names = [n for n in names if len({s[n] for s in settings}) > 1]
+    if not names or not np.isfinite(scores).any():
+        return None
+    across = names[-1] if len(names) > 1 else names[0]
+    others = [{k: v for k, v in s.items() if k != across} for s in settings]
+    lines = list(dict.fromkeys(map(repr, others)))[:12]
+    values = sorted({s[across] for s in settings})
+    grid = np.full((len(lines), len(values)), np.nan)
+    for s, o, score in zip(settings, others, scores, strict=True):
+        if repr(o) in lines:
+            grid[lines.index(repr(o)), values.index(s[across])] = score
+    left = [_named(o) for o in (others[[repr(x) for x in others].index(line)] for line in lines)]
+    best = np.unravel_index(np.nanargmax(grid), grid.shape)
+    picture = heat_map(grid, [number(v, 2) for v in values], left, across, "", "score",
+                       frame=(int(best[0]), int(best[1])), dark_is_low=True)  # fmt: skip
+    words = f"Scores of the search among {len(settings)} settings; the best one is framed."
+    return figures(figure(picture, words, wide=True))
+
+
+def _named(setting: dict[str, Any]) -> str:
+    words = ", ".join(
+        f"{k.rpartition('__')[2]}={number(v, 2) if _is_number(v) else v}"
+        for k, v in setting.items()
+    )
+    return words if len(words) < 30 else words[:29] + "…"

@@ -1,0 +1,62 @@
+import re
+
+import pandas as pd
+import pytest
+
+from mercer.cli.main import main
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def fitted(folder):
+    assert (
+        run("fit", "homes.csv", "--target", "price", "--features", "size,age,city", "--quiet") == 0
+    )
+    return folder
+
+
+def test_a_page_of_a_model(fitted, capsys):
+    code = run("report", "homes.mercer", "homes.csv", "--target", "price", "--budget", "5")
+    assert code == 0
+    page = (fitted / "homes.html").read_text(encoding="utf-8")
+    assert "<h1>price, predicted from 3 columns</h1>" in page
+    assert "mercer report homes.mercer homes.csv --target price" in page
+    assert "Partial dependence" in page
+    said = capsys.readouterr().out
+    assert "saved     homes.html: 14 sections" in said
+    assert re.search(r"left out .*drift", said)
+
+
+def test_the_target_is_the_column_that_is_not_used(fitted, capsys):
+    pd.read_csv("homes.csv")[["size", "age", "city", "price"]].to_csv("few.csv", index=False)
+    options = ("--test", "few.csv", "--out", "page.html", "--budget", "3", "--quiet")
+    assert run("report", "homes.mercer", "few.csv", *options) == 0
+    assert "predicted from 3 columns" in (fitted / "page.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == ""
+    assert run("report", "homes.mercer", "homes.csv") == 2
+    assert "--target" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("missing.mercer", "homes.csv"), "missing.mercer"),
+        (("homes.mercer", "missing.csv"), "no file"),
+        (("homes.mercer", "homes.csv", "--out", "no/where.html"), "no folder"),
+        (("homes.mercer", "homes.csv", "--target", "prize"), "prize"),
+    ],
+)
+def test_errors_are_one_line(fitted, capsys, arguments, words):
+    assert run("report", *arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_a_strange_budget_is_refused(fitted, capsys):
+    with pytest.raises(SystemExit):
+        run("report", "homes.mercer", "homes.csv", "--budget", "soon")
+    assert "a duration is" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from ..io.files import load
 from ..reports.front import report
 from ..tables.numbers import count
 from ..tables.reading import read_table
-from ..tables.regressor import TableModel
+from ..tables.model import TableModel
 from ..tables.roles import Table, label_target, numeric_target, require
 from .output import entry
 

@@ -21,7 +21,7 @@ from ..engine.durations import duration_words, parse_duration
 from ..kernels.base import Kernel
 
 LEAST = 3  # rows of a report
-_INNER = ("best_estimator_", "regressor_", "ridge_", "machine_", "model_", "estimator_")
+_INNER = ("best_estimator_", "regressor_", "model_", "estimator_")
 
 
 class Clock:

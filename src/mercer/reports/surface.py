@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 
 from ..data import take
 from ..kernels.base import Kernel
-from ..tables.regressor import exact
 from .columns import error_name, loss
 from .judged import Judged, ask
 from .maps import heat_map
@@ -99,14 +98,8 @@ def _knobs(subject: Subject) -> Knobs | None:
     kernel = getattr(inner, "kernel_", None)
     if not isinstance(kernel, Kernel):
         return None
-    if inner is not final:  # inside a model of tables, which takes penalties to choose from
-        alpha: Any = getattr(inner, "alpha", None)
-        if not hasattr(final, "alphas") or not _is_number(alpha):
-            return None
-        return Knobs(
-            exact(kernel), "alpha", float(alpha),
-            lambda k, a: {f"{prefix}kernel": k, f"{prefix}alphas": (a,)},
-        )  # fmt: skip
+    if inner is not final:
+        return None
     if hasattr(final, "optimizer") and _is_number(getattr(final, "alpha_", None)):
         return Knobs(  # a Gaussian process, which would go back to where it was
             kernel, "alpha", float(final.alpha_) or 1e-8,

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sla
 
 from ..engine.lapack import lapack
 from ..engine.memory import require_memory

@@ -98,7 +98,8 @@ def markdown(found: dict[str, Any]) -> str:
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     about = (
         "The graph of 11 proteins with 17 edges (Sachs et al. 2005), data drawn from it; means "
-        "over graphs. Distance: pairs of variables whose edges are not those of the equivalence class.\n"
+        "over graphs. Distance: pairs of variables whose edges are not those of the equivalence "
+        "class.\n"
     )
     return f"{about}\n{table}\n"
 

@@ -15,9 +15,9 @@ from ..engine.durations import parse_duration
 from ..frames import pandas
 from ..io.files import load
 from ..reports.front import report
+from ..tables.model import TableModel
 from ..tables.numbers import count
 from ..tables.reading import read_table
-from ..tables.model import TableModel
 from ..tables.roles import Table, label_target, numeric_target, require
 from .output import entry
 

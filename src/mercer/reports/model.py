@@ -27,6 +27,7 @@ from .markup import (
     listing,
     number,
     paragraph,
+    percent,
     short,
     table,
     tag,
@@ -45,6 +46,8 @@ def model_section(subject: Subject) -> Section:
     """The formula typeset, with its explanation."""
     kernel, inner = subject.kernel, subject.inner
     lines: list[Any] = [paragraph(code(short(_repr(subject.model), 1500)))]
+    if kernel is None and hasattr(inner, "kernel_words"):  # a blend, of a table
+        return Section("Model", join([*lines, *_blend(inner)]))
     if kernel is None:
         words = f"{type(inner).__name__} has no kernel of this library, so there is no formula."
         return Section("Model", join(lines), left_out=words)
@@ -55,6 +58,20 @@ def model_section(subject: Subject) -> Section:
         folded("Why this is a kernel, and what follows", listing(kernel.explain())),
     ]
     return Section("Model", join(lines))
+
+
+def _blend(model: Any) -> list[Any]:
+    """The kernels of a model of a table, and how much each column counts in their distances."""
+    lines: list[Any] = [
+        paragraph("A sum of ridge regressions, with these weights and kernels:"),
+        listed(model.kernel_words()),
+    ]
+    rows = [(name, percent(share)) for name, share in model.relevance_.items()]
+    rows = sorted(rows, key=lambda row: -model.relevance_[row[0]])[:_MOST_PARAMETERS]
+    if rows:
+        caption = "How much columns count in the distances, beside the one that counts most."
+        lines.append(table(caption, ["column", "relevance"], rows, words=(0,)))
+    return lines
 
 
 def chips(p: Properties) -> Html:

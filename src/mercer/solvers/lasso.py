@@ -29,7 +29,8 @@ from .lasso_loops import sweep
 from .representer import MachineSolution, Problem
 
 _STEPS = 500
-_SWEEPS, _ROUNDS = 30, 200  # over the coefficients between two linear systems; of both
+_IDLE, _PROGRESS = 5, 1e-9  # steps in a row that lower the objective by less than this part of it
+_SWEEPS, _ROUNDS = 30, 50  # over the coefficients between two linear systems; of both
 _RIDGE = 1e-11  # of the mean diagonal, for columns that depend on each other
 _EXACT = 1e-8  # of alpha: what slopes may be off by
 _GROWTH = 2  # by how much the active coefficients grow at most, and
@@ -80,9 +81,10 @@ def solve_lasso(
     c, F = np.zeros(n), np.broadcast_to(problem.b, (n, 1)).copy()
     b = float(problem.b[0])
     goal = tol * problem.size
-    value, gap, steps = problem.loss_at(F), np.inf, 0
-    while steps < (max_iter or _STEPS):
-        steps += 1
+    value, gap, steps, idle, least = problem.loss_at(F), np.inf, 0, 0, np.inf
+    while steps < (max_iter or _STEPS) and idle < _IDLE:
+        idle = 0 if value < least - _PROGRESS * abs(value) else idle + 1
+        least, steps = min(least, value), steps + 1
         u = problem.slopes(F)[:, 0]
         slopes = K @ u
         gap = value - _dual(problem, u, slopes, alpha)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 from collections.abc import Callable
 from functools import cache
@@ -71,7 +72,9 @@ class LabServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    allow_reuse_address = False
+    allow_reuse_address = (
+        os.name != "nt"
+    )  # a port can be used again at once; Windows would share it
 
     def __init__(self, answers: Answers, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)

@@ -84,7 +84,7 @@ export class Figure {
     }
     const width = this.frame.clientWidth, height = this.frame.clientHeight;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const [left, right, top, bottom] = panel.axes ? [40, 10, 8, 34] : [6, 6, 6, 6];
+    const [left, right, top, bottom] = panel.axes ? [48, 10, 8, 34] : [6, 6, 6, 6];
     this.box = { left, top, width: width - left - right, height: height - top - bottom };
     const [x0, x1] = panel.x, [y0, y1] = panel.y, b = this.box;
     this.X = (v) => b.left + ((v - x0) / (x1 - x0)) * b.width;
@@ -119,8 +119,8 @@ export class Figure {
         panel.log ? power(v) : number(v)));
     }
     g.append(svg("text", { x: b.left + b.width / 2, y: b.top + b.height + 29, class: "name", "text-anchor": "middle" }, panel.xlabel));
-    g.append(svg("text", { x: 10, y: b.top + b.height / 2, class: "name", "text-anchor": "middle",
-      transform: `rotate(-90 10 ${b.top + b.height / 2})` }, panel.ylabel));
+    g.append(svg("text", { x: 11, y: b.top + b.height / 2, class: "name", "text-anchor": "middle",
+      transform: `rotate(-90 11 ${b.top + b.height / 2})` }, panel.ylabel));
     return g;
   }
 

@@ -19,18 +19,20 @@ function shader(mark, colours) {
     const tints = [[a, 0.34], [a, 0.15], [b, 0.15], [b, 0.34]].map(([h, t]) => mix(ground, hues[h], t));
     return (v) => tints[v < -1 ? 0 : v < 0 ? 1 : v < 1 ? 2 : 3];
   }
+  const low = Math.min(0, ...mark.values), high = Math.max(0, ...mark.values);
   if (mark.scheme === "level") {
-    const low = Math.min(...mark.values), high = Math.max(...mark.values, 1e-12);
-    return (v) => v >= 0 ? mix(ground, hues[1], 0.22 + 0.3 * Math.min(1, v / high))
-      : mix(ground, ink, 0.04 + 0.14 * Math.min(1, v / (low || -1)));
+    const inside = table((t) => mix(ground, hues[1], 0.22 + 0.3 * t));
+    const outside = table((t) => mix(ground, ink, 0.04 + 0.14 * t));
+    return (v) => v >= 0 ? inside[Math.round((STEPS * v) / (high || 1))] : outside[Math.round((STEPS * v) / low)];
   }
-  const top = Math.max(...mark.values.map(Math.abs)) || 1;
-  const steps = 12;
-  return (v) => {
-    const t = Math.max(-1, Math.min(1, Math.round((v / top) * steps) / steps));
-    return mix(ground, hues[t < 0 ? 0 : 1], 0.62 * Math.abs(t));
-  };
+  const top = Math.max(-low, high) || 1;
+  const [red, blue] = [0, 1].map((h) => table((t) => mix(ground, hues[h], 0.62 * t)));
+  return (v) => v >= 0 ? blue[Math.round((STEPS * v) / top)] : red[Math.round((-STEPS * v) / top)];
 }
+
+// Colours are mixed once, not for each pixel.
+const STEPS = 12;
+const table = (colour) => Array.from({ length: STEPS + 1 }, (_, i) => colour(i / STEPS));
 
 export function paint(canvas, mark, colours) {
   const { rows, columns, values } = mark;

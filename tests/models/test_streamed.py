@@ -301,7 +301,7 @@ def test_refusals_name_the_remedy():
         KernelRidge(kernel=KERNEL, plan=STORED).fit(chunks, R)
     with pytest.raises(ValueError, match="Plan\\(rank=1000\\)"):
         KernelRidge(kernel=KERNEL).fit(chunks)
-    for model in (NuSVC(kernel=KERNEL), NuSVR(kernel=KERNEL), GaussianProcessRegressor(KERNEL)):
+    for model in (NuSVC(kernel=KERNEL), NuSVR(kernel=KERNEL), LSSVR(kernel=KERNEL)):
         with pytest.raises(ValueError, match="does not take samples in chunks"):
             model.fit(chunks)
     with pytest.raises(ValueError, match="never stored; use one of"):

@@ -109,7 +109,8 @@ def no_chunks(estimator: Any) -> ValueError:
     return ValueError(
         f"{type(estimator).__name__} does not take samples in chunks here; KernelRidge, "
         f"KernelMachine, KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA "
-        f"and KernelCCA are fitted to them, with plan=Plan(rank=M); others take a sample in memory."
+        f"and KernelCCA are fitted to them, with plan=Plan(rank=M), and GaussianProcessRegressor "
+        f"with landmarks=M; others take a sample in memory."
     )
 
 

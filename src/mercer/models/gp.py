@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import landmarks
@@ -28,6 +29,7 @@ from .common import (
     check_targets,
     covariance,
 )
+from .gp_chunks import fit_chunks, predict_chunks
 from .gp_conditioned import NO_NOISE, ConditionedProcess
 from .gp_evidence import likelihood, near
 from .gp_given import (
@@ -41,6 +43,7 @@ from .gp_given import (
 from .gp_learning import Learning
 from .gp_parts import ProcessPart, summands
 from .gp_posterior import NewSamples, exact, is_approximate, search_rows, with_room
+from .streamed import as_chunks
 
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
 
@@ -178,17 +181,23 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
     )
 
     @all_or_nothing
-    def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the hyper-parameters, then condition on the data.
 
         Parameters
         ----------
         X, y : data
-            Samples, and targets of shape (n,) or (n, t).
+            Samples, and targets of shape (n,) or (n, t). With ``landmarks``, X may be
+            :class:`~mercer.chunks.Chunks`, which bring targets and weights with them: numbers and
+            landmarks are learned from some of them, then all are taken in, in one pass.
         sample_weight : array of shape (n,), optional
             The noise of a sample is alpha divided by its weight; those of weight 0 count as absent.
         """
         check_choices(self)
+        if isinstance(X, Chunks):
+            as_chunks(X, y, sample_weight, self.plan)
+            fit_chunks(self, X)
+            return self
         X = check_data(self, X, covariance(self.kernel), reset=True)
         y = check_targets(self, X, y, ensure_all_finite="allow-nan")
         if np.isnan(y).any():
@@ -258,6 +267,9 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         cov : ndarray of shape (m, m) or (m, m, t)
         """
         check_is_fitted(self)
+        if isinstance(X, Chunks):
+            options = {"include_noise": include_noise, "std_tol": std_tol}
+            return predict_chunks(self, X, return_std, return_cov, **options)
         if return_std and return_cov:
             raise ValueError("ask for the standard deviation or the covariance, not for both.")
         if include_noise and np.ndim(self.alpha):

@@ -38,6 +38,10 @@ _STRIP = 1000  # samples at a time
 _GROUPS = 8  # independent accumulators
 
 
+# A D^-1 A', A D^-1 Y, tr D^-1 (K - Q), and the sums of y^2 / D and log D
+LandmarkSums = tuple[np.ndarray, np.ndarray, float, float, float]
+
+
 class LandmarkFactor:
     """What data leave of the covariance at landmarks: R with R'R = k(Z,Z)^-1 - (its posterior).
 
@@ -132,8 +136,31 @@ class Bound:
     def __init__(self, whitened: Whitened, Y: np.ndarray, noise: np.ndarray) -> None:
         self.whitened, self.Y, self.noise = whitened, Y, noise
         self.felt = np.array(noise, dtype=np.float64)
-        (n, t), m = Y.shape, len(whitened.L)
-        self._outer, self._h, trace = self._sums()
+        outer, h, trace = self._sums()
+        squares = float((Y * Y / self.felt[:, None]).sum())
+        self._conclude(len(Y), (outer, h, trace, squares, float(np.log(self.felt).sum())))
+
+    @classmethod
+    def sums_of(cls, whitened: Whitened, Y: np.ndarray, noise: np.ndarray) -> LandmarkSums:
+        """What a part of the samples adds to the bound."""
+        part = object.__new__(cls)
+        part.whitened, part.Y, part.noise = whitened, Y, noise
+        part.felt = np.array(noise, dtype=np.float64)
+        outer, h, trace = part._sums()
+        squares = float((Y * Y / part.felt[:, None]).sum())
+        return outer, h, trace, squares, float(np.log(part.felt).sum())
+
+    @classmethod
+    def from_sums(cls, whitened: Whitened, n: int, sums: LandmarkSums) -> Bound:
+        """The bound of n samples, of which these are the sums; it has no slopes."""
+        whole = object.__new__(cls)
+        whole.whitened = whitened
+        whole._conclude(n, sums)
+        return whole
+
+    def _conclude(self, n: int, sums: LandmarkSums) -> None:
+        self._outer, self._h, trace, squares, logs = sums
+        m, t = self._h.shape
         B = self._outer.copy()
         B.flat[:: m + 1] += 1
         factor = lapack(m, np.linalg.cholesky, B)
@@ -141,9 +168,8 @@ class Bound:
         self._gamma = lapack(m, solve_lower, factor, c, transposed=True)
         half = lapack(m, solve_lower, factor, np.eye(m))
         self._inverse = half.T @ half
-        squares = float((Y * Y / self.felt[:, None]).sum())
         explained = float((c * c).sum())
-        logdet = float(np.log(self.felt).sum()) + 2 * float(np.log(np.diagonal(factor)).sum())
+        logdet = logs + 2 * float(np.log(np.diagonal(factor)).sum())
         constant = n * np.log(2 * np.pi)
         self.value = (t * (constant + logdet + trace) + squares - explained) / 2
         self._parts = squares, explained, trace

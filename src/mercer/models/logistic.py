@@ -14,7 +14,7 @@ from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
 from .by_loss import best_class
 from .common import Classifier, all_or_nothing
-from .machine import RepresenterMachine
+from .machine_base import RepresenterMachine
 from .recursive_logistic import RecursiveLogistic
 from .streamed import Watched
 

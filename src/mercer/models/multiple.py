@@ -21,7 +21,7 @@ from ..kernels.vectors.radial import Gaussian
 from ..solvers.kernel_weights import Cut, best_weights
 from ..solvers.representer import MachineSolution, solve_representer
 from .common import all_or_nothing, check_number
-from .machine import LossMachine
+from .machine_base import LossMachine
 
 _GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales of the default kernels, in units of the median
 _SHARE = 0.3  # of the gap that is asked for may be due to problems with given weights

@@ -15,7 +15,7 @@ from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.regression import Expectile, Quantile
 from .common import Regressor, all_or_nothing, check_weights, without_masks
-from .machine import RepresenterMachine
+from .machine_base import RepresenterMachine
 from .streamed import Watched
 
 _FEW = 10_000  # samples that tell how spread y is

@@ -11,7 +11,7 @@ from ..data import Data, take
 from ..gram.plan import Plan
 from ..solvers.lasso import solve_lasso
 from .common import all_or_nothing
-from .machine import LossMachine
+from .machine_base import LossMachine
 
 
 @dataclass(eq=False, repr=False)

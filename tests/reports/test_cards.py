@@ -75,6 +75,12 @@ def test_the_diagram_of_a_model_holds_its_kernel(X, fitted):
     assert "is a kernel because" in html
 
 
+def test_the_diagram_of_a_model_of_models_holds_both():
+    html = mercer.ConformalRegressor(KernelRidge(kernel=Gaussian(2.0)))._repr_html_()
+    assert "ConformalRegressor" in html
+    assert "Gaussian(lengthscale=2.0)" in html
+
+
 @pytest.mark.parametrize("model", [SVC(), KernelRidge(kernel="rbf"), mercer.KernelPCA()])
 def test_kernels_by_name_leave_the_diagram_as_it_is(model):
     assert type(model).__name__ in model._repr_html_()

@@ -190,10 +190,18 @@ def diagram(estimator: Any) -> Any:
     kernel = getattr(estimator, "kernel_", None)
     if not isinstance(kernel, Kernel):
         kernel = getattr(estimator, "kernel", None)
-    if isinstance(kernel, Kernel):
-        return block("parallel", [kernel], names=[None], name_details=[None])
+    inside = [kernel] if isinstance(kernel, Kernel) else _estimators(estimator)
+    if inside:
+        none = [None] * len(inside)
+        return block("parallel", inside, names=none, name_details=none)
     name = type(estimator).__name__
     return block("single", estimator, names=name, name_details=str(estimator))
+
+
+def _estimators(estimator: Any) -> list[Any]:
+    """Those that an estimator is made of."""
+    values = estimator.get_params(deep=False).values()
+    return [v for v in values if hasattr(v, "fit") and hasattr(v, "get_params")]
 
 
 def kernel_block(kernel: Kernel) -> Any:

@@ -8,10 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, is_frame, length, take
-from .data import Column, columns_of
+from .data import Column, column_at, columns_of
 from .judged import Answers, Judged, ask
 from .markup import Html, join, number, paragraph, short
 from .page import Section
+from .rivals import Plain
 from .subject import Clock, Subject
 from .svg import Chart, figure, figures, margin
 
@@ -146,8 +147,6 @@ def _screened(subject: Subject) -> list[int]:
     d = len(subject.names)
     if d <= _MOST_COLUMNS:
         return list(range(d))
-    from .rivals import Plain
-
     rows = subject.some(1000, seed=1)
     V = Plain(take(subject.X, rows)).values
     V = V.toarray() if sp.issparse(V) else V
@@ -189,7 +188,7 @@ def _dependence(
     subject: Subject, judged: Judged, X: Data, j: int, column: Column | None
 ) -> Html | None:
     """The picture of one column; places of X whose value is taken stand for the values."""
-    numeric, values = _column(X, j)
+    numeric, values = column_values(X, j)
     if not numeric:
         if column is None or column.kind != "labels":
             return None
@@ -227,8 +226,7 @@ def _dependence(
 def _of_labels(
     subject: Subject, judged: Judged, X: Data, j: int, values: np.ndarray
 ) -> Html | None:
-    words = np.array([short(v, 20) for v in values])
-    labels, first, sizes = np.unique(words, return_index=True, return_counts=True)
+    labels, first, sizes = np.unique(values.astype(str), return_index=True, return_counts=True)
     top = np.argsort(-sizes, kind="stable")[:8]
     if len(top) < 2:
         return None
@@ -250,15 +248,14 @@ def _of_labels(
     return figure(chart, f"The most frequent labels of {name}.")
 
 
-def _column(X: Data, j: int) -> tuple[bool, np.ndarray]:
+def column_values(X: Data, j: int) -> tuple[bool, np.ndarray]:
+    """Does a column hold numbers? And its values."""
     if not is_frame(X):
         return True, np.asarray(X, dtype=float).reshape(length(X), -1)[:, j]
-    from .data import _values
-
-    values = _values(X, j)
-    return isinstance(values, np.ndarray), np.asarray(
-        values, dtype=None if isinstance(values, np.ndarray) else object
-    )
+    values = column_at(X, j)
+    if isinstance(values, np.ndarray):
+        return True, values
+    return False, np.array([short(v, 20) for v in values], dtype=object)
 
 
 def _classes(judged: Judged) -> list[Any]:

@@ -58,7 +58,7 @@ def columns_of(X: Data) -> list[Column]:
     if is_frame(X):
         names = list(X.columns)
         some = take(X, slice(0, _LOOKED_AT)) if length(X) > _LOOKED_AT else X
-        return [_described(str(name), _values(some, j)) for j, name in enumerate(names)]
+        return [_described(str(name), column_at(some, j)) for j, name in enumerate(names)]
     V: Any = X.tocsc() if sp.issparse(X) else np.asarray(X, dtype=float)
     V = V[:, None] if V.ndim == 1 else V
     found = []
@@ -102,7 +102,8 @@ def data_section(subject: Subject) -> Section:
     return Section("Data", join(body))
 
 
-def _values(X: Data, place: int) -> np.ndarray | list:
+def column_at(X: Data, place: int) -> np.ndarray | list:
+    """A column of a table by its place: names may occur twice."""
     if hasattr(X, "iloc"):
         X = X.iloc[:, [place]]
         return column(X, X.columns[0])

@@ -239,8 +239,10 @@ def _compete(
         values, rivals = plain.values, plain.rivals(subject.classifier, subject.seed)
     clock = subject.clock.share(_SHARE / 2)
     small = len(folds[0][0]) <= _ONE_THREAD  # threads would wait for each other
+    heard = list(subject.said)
     with threadpool_limits(1 if small else None, user_api="openmp"):
         _fit_rivals(subject, judged, folds, rivals, values, clock)
+    subject.said[:] = heard  # warnings of baselines are not about the model
 
 
 def _fit_rivals(

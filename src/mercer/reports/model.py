@@ -15,6 +15,7 @@ from ..engine.durations import duration_words
 from ..engine.memory import memory_words
 from ..kernels.base import Kernel
 from ..kernels.calculus.properties import Properties
+from .data import column_at
 from .formula import formula, parameters
 from .judged import Judged
 from .markup import (
@@ -188,8 +189,9 @@ def fingerprint(X: Data, y: np.ndarray) -> str:
         parts: list[Any] = [C.indptr, C.indices, C.data]
     elif is_frame(X):
         parts = [repr([str(c) for c in X.columns]).encode("utf-8", "backslashreplace")]
-        rows = X.itertuples(index=False, name=None) if hasattr(X, "iloc") else X.rows()
-        parts += [repr(row).encode("utf-8", "backslashreplace") for row in rows]
+        for values in (column_at(X, place) for place in range(len(X.columns))):
+            words = isinstance(values, list)
+            parts.append(repr(values).encode("utf-8", "backslashreplace") if words else values)
     elif isinstance(X, np.ndarray) and X.dtype != object:
         parts = [X]
     else:

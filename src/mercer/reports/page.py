@@ -68,7 +68,7 @@ class Report:
     >>> from mercer.reports.page import Report, Section
     >>> page = Report("Hello", (Section("Words"),))
     >>> page
-    Report('Hello', 1 section, 21 kB)
+    Report('Hello', 1 section, ... kB)
     """
 
     title: str

@@ -11,6 +11,7 @@ from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from ..stats.permutation_test import SAME
 from ..stats.result import TestResult
+from .columns import column_values, dense
 from .drift import null_figure, share_figure, shares, typical, vectors
 from .formula import formula
 from .markup import (
@@ -103,9 +104,7 @@ def _differ(result: TestResult, X: Data, Y: Data) -> Html:
 
 def _one_column(X: Data, Y: Data, names: list[str], j: int) -> Html | None:
     """Histograms of the column in which they differ most."""
-    from .columns import _column, dense
-
-    (numeric, a), (_, b) = (_column(dense(Z), j) for Z in (X, Y))
+    (numeric, a), (_, b) = (column_values(dense(Z), j) for Z in (X, Y))
     if not numeric:
         return None
     a, b = a[np.isfinite(a)], b[np.isfinite(b)]

@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ..data import Data, is_frame, join
-from ..frames import column, holds_dates
+from ..frames import holds_dates
+from .data import column_at
 
 CONSTANT, LINEAR, BOOSTED = "constant", "linear", "gradient boosting"
 _MOST_LABELS = 50  # of a column that a linear model sees one by one
@@ -46,9 +47,7 @@ class Plain:
             self.values = array[:, None] if array.ndim == 1 else array
 
     def _column(self, X: Data, place: int) -> np.ndarray:
-        if hasattr(X, "iloc"):
-            X = X.iloc[:, [place]]
-        values = column(X, X.columns[0 if hasattr(X, "iloc") else place])
+        values = column_at(X, place)
         if isinstance(values, np.ndarray):
             return values
         if holds_dates(values):

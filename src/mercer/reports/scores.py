@@ -72,6 +72,8 @@ class Scores:
     def __init__(self, judged: Judged, seed: int = 0) -> None:
         self.judged, self.seed = judged, seed
         known = np.array([p is not None and p == p for p in judged.model.prediction])
+        if not known.any():
+            raise ValueError("the model has no prediction for any of the rows.")
         self.known, self.y = known, judged.y[known]
         models = {"model": judged.model, **judged.rivals}
         self.table: dict[str, dict[Metric, Score]] = {}

@@ -4,8 +4,9 @@
 rejects at the 5 % level, and writes more_tests.json and more_tests.md in benchmarks/results.
 Beside ours stand the rules of the papers, or what SciPy has: a sequential test with one kernel,
 a normalised witness and online Newton steps (Shekhar & Ramdas); a logistic regression on one half
-(Lopez-Paz & Oquab); the paired t-test and Wilcoxon's test; the normal limit without its second-order
-part (Bounliphone et al.); SciPy's parametric bootstrap of the Anderson-Darling statistic.
+(Lopez-Paz & Oquab); the paired t-test and Wilcoxon's test; the normal limit without its
+second-order part (Bounliphone et al.); SciPy's parametric bootstrap of the Anderson-Darling
+statistic.
 """
 
 from __future__ import annotations

@@ -98,9 +98,9 @@ def markdown(found: dict[str, Any]) -> str:
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     about = (
         "The graph of 11 proteins with 17 edges (Sachs et al. 2005), data drawn from it; means "
-        "over data sets. No direction of this graph can be told from data; distance is the number of "
-        "pairs of variables whose edges are not those of its equivalence class. Seconds were taken "
-        "on a machine with other work.\n"
+        "over data sets. No direction of this graph can be told from data; distance is the number "
+        "of pairs of variables whose edges are not those of its equivalence class. Seconds were "
+        "taken on a machine with other work.\n"
     )
     return f"{about}\n{table}\n"
 

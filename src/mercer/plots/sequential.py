@@ -11,7 +11,7 @@ from .figure import canvas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..stats.sequential import Sequential
+    from ..stats.sequential_base import Sequential
 
 _WEALTH, _LINE, _INK = "#4477aa", "#cc6677", "#222222"
 

@@ -25,16 +25,9 @@ from .output import as_json, entry, grid, number
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer compare`` understands."""
-    add_table(parser)
-    for action in parser._actions:
-        if action.dest == "target":
-            action.type, action.metavar, action.help = (
-                names,
-                "A,B",
-                "one or more columns to predict",
-            )
-        elif action.dest == "kernel":
-            action.nargs, action.help = "+", "kernels to compare with those that are chosen"
+    several = {"type": names, "metavar": "A,B", "help": "one or more columns to predict"}
+    kernels = {"nargs": "+", "help": "kernels to compare with those that are chosen"}
+    add_table(parser, target=several, kernel=kernels)
     parser.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help="held out")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 

@@ -53,11 +53,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--quiet", action="store_true", help="print nothing but errors")
 
 
-def add_table(parser: ArgumentParser) -> None:
-    """What all commands understand that learn from a table."""
+def add_table(
+    parser: ArgumentParser, target: dict[str, Any] | None = None, kernel: dict | None = None
+) -> None:
+    """What all commands understand that learn from a table; some take other targets or kernels."""
     add = parser.add_argument
     add("table", metavar="TABLE", help="a .csv, .tsv or .parquet file, one row per sample")
-    add("--target", required=True, metavar="COL", help="the column to predict")
+    one = {"metavar": "COL", "help": "the column to predict"}
+    add("--target", required=True, **one | (target or {}))
     add(
         "--task",
         choices=("auto", "regression", "classification"),
@@ -68,11 +71,8 @@ def add_table(parser: ArgumentParser) -> None:
     add("--labels", type=names, default=[], metavar="A,B", help="columns to read as labels")
     add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
     add("--dates", type=names, default=[], metavar="A,B", help="columns to read as dates")
-    add(
-        "--kernel",
-        metavar="EXPR",
-        help="a kernel, instead of choosing some: \"Linear().on('age')\"",
-    )
+    chosen = "a kernel, instead of choosing some: \"Linear().on('age')\""
+    add("--kernel", **{"metavar": "EXPR", "help": chosen} | (kernel or {}))
     add(
         "--missing",
         choices=MISSING,

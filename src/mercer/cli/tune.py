@@ -29,10 +29,7 @@ _ROWS = 1000  # of the table that are used
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer tune`` understands."""
-    add_table(parser)
-    for action in parser._actions:
-        if action.dest == "kernel":
-            action.required, action.help = True, "the kernel, with numbers to begin with"
+    add_table(parser, kernel={"required": True, "help": "the kernel, with numbers to begin with"})
     parser.add_argument("--rows", type=int, default=_ROWS, metavar="N", help="(default: 1000)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 

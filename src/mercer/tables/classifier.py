@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..chunks.base import Chunks
 from ..frames import pandas
 from ..models.calibration import Calibration
 from ..models.common import Classifier, all_or_nothing
-from .model import TableModel, few_threads
+from .model import TableModel, few_threads, given_targets
 from .regressor import weighted
 from .roles import Table, tidy
 from .streaming import fit_chunks
@@ -128,12 +128,7 @@ class TableClassifier(Classifier, TableModel):
 
     # ---- the parts -------------------------------------------------------------------------------
     def _labels(self, y: Any) -> np.ndarray:
-        if y is None:
-            raise ValueError(
-                f"requires y to be passed, but the target y is None: {type(self).__name__} learns "
-                f"from labels."
-            )
-        y = column_or_1d(np.asarray(y), warn=True)
+        y = given_targets(self, y)
         if y.dtype.kind == "O" and all(isinstance(x, str) for x in y):
             y = y.astype(str)
         check_classification_targets(y)

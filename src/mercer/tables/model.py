@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..engine.durations import parse_duration
 from ..engine.memory import parse_memory
@@ -285,6 +285,16 @@ _FORMULAS = {
 def _kinds(roles: dict[str, str]) -> dict[str, str]:
     """Dates are numbers to a kernel that was given."""
     return {name: "number" if role == "date" else role for name, role in roles.items()}
+
+
+def given_targets(model: Any, y: Any) -> np.ndarray:
+    """The targets as a vector."""
+    if y is None:
+        raise ValueError(
+            f"requires y to be passed, but the target y is None: {type(model).__name__} learns "
+            f"from targets."
+        )
+    return column_or_1d(np.asarray(y), warn=True)
 
 
 def described(frame: Table, roles: Any, styles: Any) -> list[Column]:

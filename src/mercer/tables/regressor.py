@@ -10,13 +10,12 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
-    column_or_1d,
 )
 
 from ..chunks.base import Chunks
 from ..frames import pandas
 from ..models.common import Regressor, all_or_nothing
-from .model import TableModel, few_threads
+from .model import TableModel, few_threads, given_targets
 from .roles import Table, tidy
 from .streaming import fit_chunks
 
@@ -172,12 +171,7 @@ class TableRegressor(Regressor, TableModel):
 
     # ---- the parts -------------------------------------------------------------------------------
     def _targets(self, y: Any) -> np.ndarray:
-        if y is None:
-            raise ValueError(
-                f"requires y to be passed, but the target y is None: {type(self).__name__} learns "
-                f"from targets."
-            )
-        y = column_or_1d(np.asarray(y), warn=True)
+        y = given_targets(self, y)
         if y.dtype.kind == "c":
             raise ValueError("Complex data not supported: the target holds complex numbers.")
         try:

@@ -86,11 +86,15 @@ _MADE: dict[str, Callable[..., Arrays]] = {"mc": _clusters, "fr": _friedman}
 # ---- read ----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _File:
-    """Where a set is, and its features: shifted and multiplied, or standardised by default."""
+    """Where a set is, and its features: shifted and multiplied, or standardised by default.
+
+    Of many classes, the ``largest`` may be told from all others.
+    """
 
     path: str
     scale: tuple[float, float] | None = None
     shuffle: bool = False
+    largest: bool = False
 
 
 _READ = {
@@ -100,6 +104,11 @@ _READ = {
     "usps": _File("vectors/usps.npz", (1.0, 0.5)),
     "mnist": _File("vectors/mnist.npz", (0.0, 1 / 255)),
     "covtype_20k": _File("vectors/covtype_20k.npz", shuffle=True),  # it has no split of its own
+    "covertype": _File("vectors/covertype_10num.npz", shuffle=True),
+    "kddcup": _File("vectors/kddcup99_10pct.npz", shuffle=True, largest=True),
+    "phoneme": _File("vectors/phoneme.npz", shuffle=True),
+    "skin": _File("vectors/skin.npz", shuffle=True),
+    "spambase": _File("vectors/spambase.npz", shuffle=True),
     "kin40k": _File("vectors_regression/kin40k.npz"),
 }
 
@@ -118,6 +127,8 @@ def _read(kind: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     with np.load(path) as file:
         X, y = file["X"], file["y"]
         end = int(file["n_train"]) if "n_train" in file else 0
+    if source.largest:
+        y = (y == np.bincount(y).argmax()).astype(int)
     if source.shuffle:
         order = np.random.default_rng(0).permutation(len(X))
         X, y = X[order], y[order]

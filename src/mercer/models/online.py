@@ -122,7 +122,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     loss: Any = "squared"
     alpha: float = 1e-5
     _: KW_ONLY
-    eta: float = 10.0
+    eta: float = 15.0
     schedule: str = "sqrt"
     update: str = "implicit"
     budget: int | str = 500

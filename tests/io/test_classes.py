@@ -89,6 +89,9 @@ RESULTS = {
     "RidgePath": lambda: mercer.ridge_path(Gaussian(), X, Y, [0.1, 1.0]),
     "Segmentation": lambda: mercer.change_points(X),
     "SensitivityResult": lambda: mercer.sensitivity_indices(X, X[:, 0]),
+    "FeatureFunction": lambda: mercer.FeatureFunction(mercer.Linear(), [1.0, 2.0]),
+    "Quadrature": lambda: mercer.kernel_quadrature(Gaussian(), (np.zeros(2), np.eye(2)), X[:5]),
+    "SpectralMeasure": lambda: mercer.SpectralMeasure(Gaussian(), 2),
     "CausalGraph": lambda: mercer.causal_graph(X, test="linear"),
     "SequentialIndependenceTest": lambda: mercer.SequentialIndependenceTest().update(X, X),
     "SequentialTwoSampleTest": lambda: mercer.SequentialTwoSampleTest().update(X, X + 1),
@@ -98,6 +101,7 @@ RESULTS = {
 }
 NEVER = {  # made again from a kernel and data, a distribution or a file; or a function
     "Chunks",
+    "EigenSpace",
     "Gram",
     "KnownEmbedding",
     "NegativeDefinite",

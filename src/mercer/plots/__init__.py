@@ -8,6 +8,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "calibration": "plot_coverage plot_reliability",
+        "causal": "plot_causal",
         "dependence": "plot_coco",
         "displays": "CoverageDisplay DecisionDisplay FitDisplay GramDisplay GridDisplay"
         " KernelDisplay NullDisplay PredictionDisplay ReliabilityDisplay WitnessDisplay",
@@ -16,8 +17,10 @@ __getattr__, __dir__, __all__ = lazy(
         "graphs": "plot_graph",
         "models": "plot_components plot_confusion plot_model plot_predictions",
         "regression": "plot_fit plot_process",
+        "screening": "plot_screening",
         "selection": "plot_grid plot_path",
         "sensitivity": "plot_indices",
+        "sequential": "plot_wealth",
         "svm": "plot_decision plot_losses plot_tube",
         "trees": "plot_nodes",
         "two_sample": "plot_null plot_witness",

@@ -31,8 +31,7 @@ class SequentialTwoSampleTest(Sequential):
     given the past, gains and losses are equally likely, and nobody gets rich: the probability that
     the wealth ever reaches 1 / alpha is at most alpha. So p = 1 / (the largest wealth so far) is
     valid after any number of looks, and a test may go on as long as one likes. The price is power:
-    to be sure of a difference takes two to three times the samples of a single test
-    (:func:`two_sample_test`) of the right size, and less than a single test of the wrong one.
+    with as many samples, a single test (:func:`two_sample_test`) sees smaller differences.
 
     Parameters
     ----------

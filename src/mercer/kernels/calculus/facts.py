@@ -153,6 +153,7 @@ _THEOREMS = (
     ("-characteristic continuous compact", "-universal", "on a compact domain it would be both"),
     ("-universal continuous", "-integrally_pd", "not universal"),
     ("-universal", "-c0_universal", "not even universal on compact sets"),
+    ("-bounded", "-c0_universal", "functions of C_0 are bounded, and some of H_k are not"),
     ("-vanishing", "-c0_universal", "functions of H_k do not vanish at infinity"),
     ("-characteristic", "-c0_universal", "not even characteristic"),
 )

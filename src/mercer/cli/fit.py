@@ -79,7 +79,7 @@ def add_table(
         default="use",
         help="rows with missing values: use them (default), drop them, or stop with an error",
     )
-    add("--budget", type=_budget, default="2 min", metavar="TIME", help='"30 s" (default: 2 min)')
+    add("--budget", type=_budget, default="1 min", metavar="TIME", help='"30 s" (default: 1 min)')
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
     add("--seed", type=int, default=0, metavar="N", help="draws split and folds (default: 0)")
 

@@ -48,7 +48,7 @@ class TableModel(BaseEstimator):
 
     kernel: Kernel | None = None
     _: KW_ONLY
-    budget: Any = "2 min"
+    budget: Any = "1 min"
     alphas: Any = ALPHAS
     roles: dict[str, str] | None = None
     styles: dict[str, str] | None = None
@@ -112,7 +112,7 @@ class TableModel(BaseEstimator):
     # ---- fitting -------------------------------------------------------------------------------
     def _fit(self, X: Encoded, Y: np.ndarray, w: np.ndarray, groups: np.ndarray) -> Choice:
         """Choose members for standardised targets, and fit them to all rows."""
-        budget = 120.0 if self.budget is None else parse_duration(self.budget)
+        budget = 60.0 if self.budget is None else parse_duration(self.budget)
         effort = Effort.of(len(Y), X.Z.shape[1], Y.shape[1], budget, self._memory())
         alphas = sorted(float(a) for a in np.ravel(self.alphas))
         if not alphas or not (np.isfinite(alphas).all() and alphas[0] > 0):

@@ -171,7 +171,7 @@ CASES = [
         "features.exact.ijcnn1",
         "SVC, {m:,} landmarks beside the exact kernel, {data}, C={C:g}",
         exact,
-        {"data": "ijcnn1:120000", "m": 500, "C": 10.0},
+        {"data": "ijcnn1:120000", "m": 300, "C": 10.0},
         {"data": "ijcnn1:20000", "m": 300, "C": 10.0},
         _TINY,
         versus={LIBSVM: Target(speed=10.0)},  # our exact one is quick where support vectors are few

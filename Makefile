@@ -17,8 +17,8 @@ $(STAMP): pyproject.toml
 
 setup: $(STAMP)  ## create .venv with everything needed to develop
 
-demo: $(STAMP)  ## fit and explain a model on a bundled real data set
-	$(BIN)/python examples/demo.py
+demo: $(STAMP)  ## fit, explain and report on a model of a real table
+	$(BIN)/mercer demo
 
 test: $(STAMP)  ## run the test suite (two workers, a few minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow and not peer and not gpu and not browser"

@@ -51,7 +51,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"demo",
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("mercer",),
     "within_subsection_order": "ExampleTitleSortKey",

@@ -19,23 +19,26 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Write a table, fit it, predict, explain one row; each command is shown before it runs."""
+    """Write a table, fit it, predict, explain a row, report; commands are shown as they run."""
     from .main import main
 
     folder = Path(args.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    table, new, model = (str(folder / n) for n in ("patients.csv", "new.csv", "patients.mercer"))
+    names = ("patients.csv", "new.csv", "patients.mercer", "patients.html")
+    table, new, model, page = (str(folder / name) for name in names)
     write_tables(Path(table), Path(new))
     for command in (
         ["fit", table, "--target", "progression", "--out", model, "--budget", args.budget],
         ["predict", model, new, "--std"],
         ["explain", model, new, "--row", "0"],
+        ["report", model, table, "--target", "progression", "--out", page, "--budget", args.budget],
     ):
         print(f"\n$ mercer {' '.join(map(_quoted, command))}", flush=True)
         code = main(command)
         if code:
             raise ValueError(f"mercer {command[0]} ended with code {code}.")
     print(entry("files", f"{table}, {new} and {model}"))
+    print(entry("open", f"{Path(page).resolve().as_uri()} in a browser"))
 
 
 def write_tables(path: Path, new: Path) -> None:

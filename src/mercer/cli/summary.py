@@ -116,7 +116,8 @@ def _kernels(model: Any) -> list[str]:
         lines.append(what + "; the time was up before all were tried" * choice.stopped)
     told = [entry("kernel" if len(lines) <= 2 else "kernels", *lines)]
     relevant = [f"{n} {100 * r:.0f}%" for n, r in model.relevance_.items() if r > 0.005]
-    if not given and len(relevant) > 1:
+    alike = len({r for r in model.relevance_.values() if r > 0.005}) == 1  # nothing was learned
+    if not given and len(relevant) > 1 and not alike:
         more = f", ... ({len(relevant) - _MOST_NAMES} more)" * (len(relevant) > _MOST_NAMES)
         told.append(entry("relevance", f"{', '.join(relevant[:_MOST_NAMES])}{more}"))
     return told

@@ -69,7 +69,7 @@ def _blend(model: Any) -> list[Any]:
     ]
     rows = [(name, percent(share)) for name, share in model.relevance_.items()]
     rows = sorted(rows, key=lambda row: -model.relevance_[row[0]])[:_MOST_PARAMETERS]
-    if rows:
+    if len({share for _, share in rows}) > 1:
         caption = "How much columns count in the distances, beside the one that counts most."
         lines.append(table(caption, ["column", "relevance"], rows, words=(0,)))
     return lines

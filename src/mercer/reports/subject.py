@@ -116,11 +116,12 @@ class Subject:
         return np.sort(order[:most])
 
     def fitted(self, rows: np.ndarray, model: Any = None) -> Any:
-        """A copy of the model fitted to some rows."""
+        """A copy of the model fitted to some rows, without a word."""
+        other = clone(self.model if model is None else model)
+        loud = (n for n in other.get_params() if n.rpartition("__")[2] == "verbose")
+        other.set_params(**dict.fromkeys(loud, False))
         with self.listening():
-            return clone(self.model if model is None else model).fit(
-                take(self.X, rows), self.y[rows]
-            )
+            return other.fit(take(self.X, rows), self.y[rows])
 
     @contextmanager
     def listening(self) -> Iterator[None]:

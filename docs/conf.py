@@ -32,6 +32,7 @@ root_doc = "index"
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 default_role = "obj"
 nitpicky = False
+suppress_warnings = ["ref.python"]  # attributes that several models have, such as rkhs_function_
 
 autosummary_generate = True
 autodoc_inherit_docstrings = False  # an override without words of its own adds nothing to a page

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 
 import mercer
@@ -61,8 +62,15 @@ MODELS = {
 }
 Y2 = X + rng.standard_normal((90, 2))
 FUNCTIONS = {
+    "causal_graph": lambda p: (
+        mercer.causal_graph(X[:30], n_permutations=49, rng=0, plan=p).adjacency
+    ),
     "change_points": lambda p: mercer.change_points(X, 2, K, plan=p).changes,
     "cka": lambda p: mercer.cka(X, Y2, K, K, plan=p),
+    "cka_interval": lambda p: mercer.cka_interval(X, Y2, K, K, plan=p),
+    "classifier_test": lambda p: mercer.classifier_test(
+        X, Y2, n_parts=2, n_permutations=49, rng=0, plan=p
+    ),
     "coco": lambda p: mercer.coco(X, Y2, K, K, plan=p).value,
     "conditional_independence_test": lambda p: mercer.conditional_independence_test(
         X[:, 0], Y2[:, 0], X[:, 1], n_permutations=49, rng=0, plan=p
@@ -70,12 +78,19 @@ FUNCTIONS = {
     "dhsic": lambda p: mercer.dhsic(X, Y2, X[:, 0], kernels=K, plan=p),
     "distance_correlation": lambda p: mercer.distance_correlation(X, Y2, plan=p),
     "distance_covariance": lambda p: mercer.distance_covariance(X, Y2, plan=p),
+    "distribution_test": lambda p: mercer.distribution_test(
+        X[:, :1], norm(0, 1), K, n_draws=49, rng=0, plan=p
+    ),
     "goodness_of_fit_test": lambda p: mercer.goodness_of_fit_test(
         X, lambda x: -x, n_draws=49, rng=0, plan=p
     ),
     "hsic": lambda p: mercer.hsic(X, Y2, K, K, plan=p),
+    "hsic_interval": lambda p: mercer.hsic_interval(X, Y2, K, K, plan=p),
     "independence_test": lambda p: mercer.independence_test(
         X, Y2, n_permutations=49, rng=0, plan=p
+    ),
+    "interaction_test": lambda p: mercer.interaction_test(
+        X[:, 0], X[:, 1], Y2, n_permutations=49, rng=0, plan=p
     ),
     "k_sample_test": lambda p: mercer.k_sample_test(
         [X, Y2, X + 1], n_permutations=49, rng=0, bins=None, plan=p
@@ -86,13 +101,23 @@ FUNCTIONS = {
     "kernel_generalized_variance": lambda p: mercer.kernel_generalized_variance(
         [X, Y2], kernels=K, plan=p
     ),
+    "kernel_mutual_information": lambda p: mercer.kernel_mutual_information(X, Y2, K, K, plan=p),
     "ksd": lambda p: mercer.ksd(X, lambda x: -x, plan=p),
+    "lancaster": lambda p: mercer.lancaster(X[:, 0], X[:, 1], Y2, kernels=K, plan=p),
     "mmd": lambda p: mercer.mmd(X, Y2, K, plan=p),
     "mmd_interval": lambda p: mercer.mmd_interval(X, Y2, K, plan=p),
     "mmd_multi": lambda p: mercer.mmd_multi([X, Y2], K, plan=p),
+    "mmd_to": lambda p: mercer.mmd_to(X[:, :1], norm(0, 1), K, plan=p),
     "nocco": lambda p: mercer.nocco(X, Y2, K, K, plan=p),
     "optimize_kernel": lambda p: mercer.optimize_kernel(X, Y2, [K], rng=0, plan=p).lengthscale,
+    "paired_test": lambda p: mercer.paired_test(X, Y2, K, n_permutations=49, rng=0, plan=p),
+    "power": lambda p: mercer.power(X, Y2, 50, K, plan=p).value,
+    "relative_fit_test": lambda p: mercer.relative_fit_test(
+        X, lambda x: -x, lambda x: -2 * x, K, plan=p
+    ),
+    "relative_test": lambda p: mercer.relative_test(X, Y2, X + 1, K, plan=p),
     "ridge_path": lambda p: mercer.ridge_path(K, X, y, [0.1, 1.0], plan=p).dof,
+    "sample_size": lambda p: mercer.sample_size(X, Y2 + 1, K, plan=p).value,
     "sensitivity_indices": lambda p: (
         mercer.sensitivity_indices(
             X, y, n_permutations=49, n_bootstrap=20, rng=0, plan=p

@@ -99,13 +99,14 @@ RESULTS = {
     "Tuning": lambda: mercer.tune(KernelRidge(kernel=Gaussian()), X, Y).tuning_,
     "check_psd": lambda: check_psd(Gaussian(), X),
 }
-NEVER = {  # made again from a kernel and data, a distribution or a file; or a function
+NEVER = {  # made again from a kernel and data, a distribution or a file; a function; or a page
     "Chunks",
     "EigenSpace",
     "Gram",
     "KnownEmbedding",
     "NegativeDefinite",
     "Records",
+    "Report",
 }
 
 

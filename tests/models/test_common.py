@@ -49,6 +49,8 @@ def estimators():
             made.append(CCA(1))
         elif name == "SpectralClustering":  # negative values are no similarities
             made.append(found(kernel=Linear() + 100))
+        elif name == "MultipleKernelMachine":
+            made.append(found(kernels=[Linear(), Gaussian()]))
         elif "kernels" in known:
             made.append(found(kernels=Linear()))
         elif "kernel_x" in known:
@@ -97,13 +99,13 @@ def assert_same(found, expected):
 # ---- data of its own ---------------------------------------------------------------------------
 def test_a_fitted_model_does_not_change_with_the_data(model, data, rng):
     X, y = data
-    given = {"X": X, "y": y}
+    given = {}
     if "sample_weight" in inspect.signature(model.fit).parameters:
         given["sample_weight"] = rng.uniform(0.5, 1.5, size=30)
     new = X[:5] + 0.5
-    model.fit(*given.values())
+    model.fit(X, y, **given)
     before = outputs(model, new)
-    for array in given.values():
+    for array in (X, y, *given.values()):
         array[...] = array[::-1] * 7 + 1
     assert_same(outputs(model, new), before)
     assert_same(outputs(pickle.loads(pickle.dumps(model)), new), before)

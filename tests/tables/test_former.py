@@ -13,7 +13,7 @@ NEW = pd.DataFrame({"x": [0.0, 1.0, None], "c": ["a", "b", "a"]})
 
 
 def test_regressor():
-    model = load(FILES / "regressor-0.mercer")
+    model = load(FILES / "regressor-0.1.zip")
     mean, std = model.predict(NEW, return_std=True)
     np.testing.assert_allclose(mean, [1.0000108324, 0.8409332899, np.nan], rtol=1e-6)
     np.testing.assert_allclose(std, [0.00024603495, 0.00045501746, np.nan], rtol=1e-2)
@@ -23,7 +23,7 @@ def test_regressor():
 
 
 def test_classifier():
-    model = load(FILES / "classifier-0.mercer")
+    model = load(FILES / "classifier-0.1.zip")
     assert model.predict(NEW).tolist() == ["hi", "hi", None]
     wanted = [[0.79874127, 0.20125872], [0.65862772, 0.34137228], [np.nan, np.nan]]
     np.testing.assert_allclose(model.predict_proba(NEW), wanted, rtol=1e-5)

@@ -128,9 +128,10 @@ class SparseKernelMachine(LossMachine):
         self._restore()
         return self
 
-    def leave_one_out(self) -> np.ndarray:
+    @property
+    def leave_one_out(self) -> Any:
         """Not known for this penalty."""
-        raise ValueError(
+        raise AttributeError(
             "leave_one_out() is known for the squared norm; use "
             "sklearn.model_selection.cross_val_predict."
         )

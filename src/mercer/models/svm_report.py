@@ -37,9 +37,9 @@ class DualReport:
         which the margin is not yet scaled to 1.
     n_iter : int
         Two-variable steps taken.
-    rho : float
+    rho : float or None
         The level that scores are compared with, where the machine finds it: of the nu form and of
-        novelty detection, in units of their primal. NaN elsewhere.
+        novelty detection, in units of their primal. None elsewhere.
     """
 
     classes: tuple[Any, ...]
@@ -52,7 +52,7 @@ class DualReport:
     intercept: float
     violation: float
     n_iter: int
-    rho: float = np.nan
+    rho: float | None = None
 
 
 def report_of(

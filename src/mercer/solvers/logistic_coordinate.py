@@ -96,7 +96,7 @@ def solve_logistic_coordinate(
     >>> phi, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
     >>> found = solve_logistic_coordinate(phi, y, np.ones(4), tol=1e-10)
     >>> found.converged, found.point.w.round(4)
-    (True, array([0.5175]))
+    (True, array([0.4529]))
     """
     with watch or Watch() as looked_at:
         descent = _Descent(phi, y, C, intercept, tol, workers, seed)

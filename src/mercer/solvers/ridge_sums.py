@@ -107,7 +107,7 @@ class RidgeSums:
     >>> found = RidgeSums(K, np.array([0, 0, 1, 1]))
     >>> v = found.solve([1.0], without=0)[0]  # from the last two samples
     >>> v.round(6), found.errors([1.0])[0, 1]
-    (array([[1.115385]]), array([2.13888889]))
+    (array([[1.115385]]), array([3.02777778]))
     """
 
     def __init__(self, gram: Any, folds: np.ndarray | None = None, center: Any = 0.0) -> None:

@@ -73,7 +73,7 @@ def causal_graph(
     rng : None, int or Generator
         The source of randomness.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
     verbose : bool
         Show a progress bar.
 

@@ -12,7 +12,7 @@ from scipy.stats import norm, rankdata
 from ..data import Data, take
 from ..gram.plan import Plan
 from .permutation_test import SAME
-from .planned import planned
+from .planned import planned, threads
 from .problems import check_count
 from .result import TestResult
 from .samples import Samples
@@ -69,7 +69,7 @@ def classifier_test(
     rng : None, int or Generator
         The source of randomness.
     plan : Plan, optional
-        Memory and threads to use; how K is stored is a parameter of the model.
+        Memory and threads to use, and how K is stored is up to the model.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def classifier_test(
         notes=("it sees what the classifier learns to tell apart, and nothing else.",),
         details=details,
         computation=f"{len(parts)} fits, of {int(weights[0] ** 2)} to {int(weights[-1] ** 2)} "
-        f"samples",
+        f"samples; {threads(plan)}",
     )
 
 

@@ -139,7 +139,7 @@ def distribution_test(
     rng : None, int or Generator
         The source of randomness.
     plan : Plan, optional
-        Memory and threads to use.
+        Memory and threads to use, and how K is stored.
 
     Returns
     -------

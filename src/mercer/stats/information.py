@@ -44,7 +44,7 @@ def kernel_mutual_information(
     X, Y, kernel_x, kernel_y
         As for :func:`hsic`, with kernels that are never negative.
     plan : Plan, optional
-        Memory and threads to use; n x n matrices are stored.
+        Memory and threads to use, and how K is stored: as n x n matrices.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def lancaster(X: Data, Y: Data, Z: Data, *, kernels: Any = None, plan: Plan | No
         The kernels, each resolved on the data of its own variable; by default
         ``Gaussian("median")``.
     plan : Plan, optional
-        Memory and threads to use; three n x n matrices are stored.
+        Memory and threads to use, and how K is stored: three n x n matrices are.
 
     Examples
     --------

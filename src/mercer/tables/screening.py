@@ -319,7 +319,7 @@ def _in_days(table: Table, given: Iterable[str]) -> tuple[Table, set[str]]:
     pd, dates = pandas(), set()
     for column in describe(table):
         name = column.name
-        if name in given or not column.why.startswith("dates"):
+        if name in given or column.role != "date":
             continue
         values = pd.to_datetime(table[name], errors="coerce", format="mixed", utc=True)
         days = (values - values.min()) / pd.Timedelta(days=1)

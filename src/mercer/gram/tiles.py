@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
-_AT_ONCE = 2.5  # arrays of the size of a tile that a thread has while it computes one
+_AT_ONCE = 3.5  # arrays of the size of a tile that a thread has while it computes one
 _ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
 _CHEAP = 150  # rows of a tile that takes no longer than handing it out
 COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded

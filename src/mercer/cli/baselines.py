@@ -24,7 +24,7 @@ def boosted(model: Any, X: Table, y: np.ndarray, *, classes: bool) -> Any:
     start = time.perf_counter()
     rows = _rows(model, X)
     trees = kind(categorical_features="from_dtype", random_state=0)
-    with threadpool_limits(1 if rows.size < _SMALL else None):
+    with _threads(rows):
         trees.fit(rows, y)
     return _Trees(model, rows, trees, time.perf_counter() - start)
 
@@ -35,10 +35,20 @@ class _Trees:
         self.dtypes = {name: rows[name].dtype for name in rows}
 
     def predict(self, X: Table) -> np.ndarray:
-        return self.trees.predict(_rows(self.model, X).astype(self.dtypes))
+        return self._ask(self.trees.predict, X)
 
     def predict_proba(self, X: Table) -> np.ndarray:
-        return self.trees.predict_proba(_rows(self.model, X).astype(self.dtypes))
+        return self._ask(self.trees.predict_proba, X)
+
+    def _ask(self, answer: Any, X: Table) -> np.ndarray:
+        rows = _rows(self.model, X).astype(self.dtypes)
+        with _threads(rows):
+            return answer(rows)
+
+
+def _threads(rows: Table) -> Any:
+    """A context with one thread for small tables."""
+    return threadpool_limits(1 if rows.size < _SMALL else None)
 
 
 def _rows(model: Any, X: Table) -> Table:

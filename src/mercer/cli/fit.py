@@ -112,7 +112,7 @@ def run(args: Namespace) -> None:
             baseline=not args.no_baseline,
             **options,
         )
-    save(found.model, out)
+    save(found.model.set_params(verbose=False), out)
     if args.json:
         told = outcome(found, task) | {"target": args.target, "model": str(out)}
         print(as_json(told | {"seconds": round(time.perf_counter() - start, 2)}))

@@ -122,6 +122,8 @@ def _by_folds(subject: Subject) -> Judged:
     judged.how = (
         f"by {name}" if not few else f"on {len(seen)} of the parts of {name}, as time allows"
     )
+    if subject.keeps_kernels:
+        judged.how += " with the kernels of the model, which were chosen on all rows"
     if n < subject.n:
         judged.how += f", on {n} of {subject.n} rows drawn at random"
     judged.fitted_to = int(np.mean([len(train) for train, _ in seen]))

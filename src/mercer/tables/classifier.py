@@ -90,7 +90,8 @@ class TableClassifier(Classifier, TableModel):
         encoded, Y, _, w = other._prepared(encoded, y, sample_weight)
         if len(other.classes_) != len(self.classes_) or np.any(other.classes_ != self.classes_):
             raise ValueError("refit needs rows of the same classes; fit a new model instead.")
-        other._fit_members(self.members_, encoded, Y - other.mean_, w)
+        with few_threads(len(w)):
+            other._fit_members(self.members_, encoded, Y - other.mean_, w)
         other.calibration_ = self.calibration_
         other.validation_error_ = self.validation_error_
         return other

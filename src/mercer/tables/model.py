@@ -168,6 +168,8 @@ class TableModel(BaseEstimator):
         other = clone(self).set_params(roles=self.roles_, styles=self.styles_)
         frame = as_frame(X, self)[list(self.roles_)]
         _, encoded = other._read(frame)
+        for name in set(SEEN) & set(vars(self)):  # new rows come with columns that are not used
+            setattr(other, name, getattr(self, name))
         return other, encoded
 
     def _memory(self) -> float | None:

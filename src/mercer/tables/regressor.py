@@ -118,10 +118,10 @@ class TableRegressor(Regressor, TableModel):
         other, encoded = self._again(X)
         encoded, y, w = weighted(encoded, y, sample_weight)
         Y = other._standardised(y, w)
-        other._fit_members(self.members_, encoded, Y, w)
+        with few_threads(len(y)):
+            other._fit_members(self.members_, encoded, Y, w)
         other.scores_, other.validation_error_ = self.scores_, self.validation_error_
-        if other.adaptive_ != self.adaptive_:
-            other.adaptive_ = False
+        other.adaptive_ = self.adaptive_  # as the errors were measured
         return other
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

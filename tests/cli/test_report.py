@@ -76,3 +76,10 @@ def test_refits_without_a_class(folder, rng):
     assert run("fit", "kinds.csv", *options) == 0
     assert run("report", "kinds.mercer", "kinds.csv", *options) == 0
     assert "could not be computed" not in (folder / "kinds.html").read_text(encoding="utf-8")
+
+
+def test_another_table_is_refused(fitted, capsys):
+    pd.DataFrame({"a": range(30), "price": range(30)}).to_csv("other.csv", index=False)
+    assert run("report", "homes.mercer", "other.csv", "--target", "price") == 2
+    assert "the table has no column 'size', 'age', 'city'" in capsys.readouterr().err
+    assert not (fitted / "homes.html").exists()

@@ -186,7 +186,8 @@ def test_refits_measure_uncertainty_as_their_errors_were(table, monkeypatch):
     monkeypatch.setattr("mercer.tables.model._ADAPTIVE", 120)
     model = TableRegressor(budget=1).fit(table[:100], y[:100])
     again = model.refit(table, y)
-    assert model.adaptive_ and again.adaptive_  # although all rows are more than 120
+    assert model.adaptive_
+    assert again.adaptive_  # although all rows are more than 120
     before, after = (np.median(np.ptp(m.predict_interval(table), axis=1)) for m in (model, again))
     assert 0.5 < after / before < 1.5
 

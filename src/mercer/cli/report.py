@@ -94,6 +94,7 @@ def _read(model: Any, path: str, target: str | None) -> tuple[str, Any, np.ndarr
         y = values[given]
     X = table.loc[given].drop(columns=target).reset_index(drop=True)
     if isinstance(model, TableModel):
+        require(X, list(model.roles_))
         return target, X[[name for name in X.columns if name in model.roles_]], y
     known = getattr(model, "feature_names_in_", None)
     if known is not None:

@@ -118,12 +118,11 @@ class Subject:
         return np.sort(order[:most])
 
     def fitted(self, rows: np.ndarray, model: Any = None) -> Any:
-        """A copy of the model fitted to some rows; one of tables keeps the kernels it has chosen."""
+        """A copy fitted to some rows; a model of tables keeps the kernels it has chosen."""
         X, y = take(self.X, rows), self.y[rows]
         with self.listening():
-            if model is None and self.keeps_kernels:
-                if not self.classifier or np.array_equal(np.unique(y), self.model.classes_):
-                    return self.model.refit(X, y)
+            if model is None and self.keeps_kernels and self._has_all_classes(y):
+                return self.model.refit(X, y)
             own = clone(self.model if model is None else model)
             if isinstance(own, TableModel):  # chosen anew, for classes that are fewer
                 own.set_params(budget=max(1.0, _PART * self.clock.budget), verbose=False)
@@ -133,6 +132,9 @@ class Subject:
     def keeps_kernels(self) -> bool:
         """Is it a model of tables, whose kernels need not be chosen again?"""
         return isinstance(self.model, TableModel) and hasattr(self.model, "members_")
+
+    def _has_all_classes(self, y: np.ndarray) -> bool:
+        return not self.classifier or np.array_equal(np.unique(y), self.model.classes_)
 
     @contextmanager
     def listening(self) -> Iterator[None]:

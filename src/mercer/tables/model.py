@@ -119,7 +119,7 @@ class TableModel(BaseEstimator):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
         options: dict[str, Any] = {"groups": groups, "alphas": alphas, "seed": self.random_state}
         if self.kernel is not None:
-            kernel = on_table(self.kernel, _kinds(self.roles_))
+            kernel = on_table(self.kernel, self.roles_)
             plan = self._plan(len(Y))
             choice = choose_alpha(X, Y, w, effort, kernel, plan=plan, **options)
         else:
@@ -282,11 +282,6 @@ _FORMULAS = {
     "l1": "exp(-|x - z|_1)", "l2": "exp(-|x - z|_2)", "m52": "Matern-5/2(|x - z|_2)",
     "linear": "(x'z + 1)", "likely": "Matern-5/2(|x - z|_2)",
 }  # fmt: skip
-
-
-def _kinds(roles: dict[str, str]) -> dict[str, str]:
-    """Dates are numbers to a kernel that was given."""
-    return {name: "number" if role == "date" else role for name, role in roles.items()}
 
 
 def given_targets(model: Any, y: Any) -> np.ndarray:

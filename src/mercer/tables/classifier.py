@@ -11,10 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..chunks.base import Chunks
+from ..engine.threads import few_threads
 from ..frames import pandas
 from ..models.calibration import Calibration
 from ..models.common import Classifier, all_or_nothing
-from .model import TableModel, few_threads, given_targets
+from .model import TableModel, given_targets
 from .regressor import weighted
 from .roles import Table, tidy
 from .streaming import fit_chunks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -348,10 +347,3 @@ def _of_polars(pd: Any, series: Any) -> Any:
     return (
         pd.Series(pd.to_datetime(items)) if dtype.is_temporal() else pd.Series(items, dtype=object)
     )
-
-
-def few_threads(n: int) -> Any:
-    """A context with BLAS on one thread for small matrices: more mostly wait for each other."""
-    from ..engine.threads import one_blas_thread
-
-    return one_blas_thread() if n <= 2000 else nullcontext()

@@ -13,9 +13,10 @@ from sklearn.utils.validation import (
 )
 
 from ..chunks.base import Chunks
+from ..engine.threads import few_threads
 from ..frames import pandas
 from ..models.common import Regressor, all_or_nothing
-from .model import TableModel, few_threads, given_targets
+from .model import TableModel, given_targets
 from .roles import Table, tidy
 from .streaming import fit_chunks
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from mercer import load
 from mercer.cli.classify import classify_table
@@ -101,4 +102,22 @@ def test_predict(flats, capsys):
     assert captured.out.splitlines()[2].split()[1] in ("yes", "no")
     assert captured.err == ""
     assert main(["predict", "flats.mercer", "new.csv", "--std"]) == 2
-    assert "--proba" in capsys.readouterr().err
+    assert "predicts labels: use --proba in place of --std" in capsys.readouterr().err
+
+
+def test_the_linear_model_has_probabilities_of_its_own(rng):
+    x = rng.normal(size=(400, 3))
+    y = np.where(x[:, 0] + 0.3 * rng.normal(size=400) > 0, "yes", "no")
+    table = pd.DataFrame(x, columns=list("abc")).assign(y=y)
+    found = classify_table(table, "y", budget="2 s", baseline=False)
+    lines = LogisticRegression().fit(x[:300], y[:300])
+    assert found.scores["linear"][2] < 1.3 * log_loss(y[300:], lines.predict_proba(x[300:]))
+
+
+def test_a_verdict_where_nothing_was_learned(rng):
+    y = np.where(np.arange(200) % 20 == 0, "yes", "no")
+    table = pd.DataFrame({"x": rng.normal(size=200), "y": y})
+    found = classify_table(table, "y", budget="2 s", baseline=False)
+    said = " ".join(classification_summary(found).split())
+    assert "always naming the most frequent class is right as often" in said
+    assert "a linear model does as well" not in said

@@ -67,3 +67,32 @@ def test_bench(capsys):
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 5
     assert all(row["mercer"] > 0 and row["scikit-learn"] > 0 for row in rows)
+
+
+def test_compare_leaves_out_labels_that_occur_once(folder, capsys):
+    table = pd.read_csv("homes.csv")
+    kinds = np.array(["flat", "house"] * 60, dtype=object)
+    for seed in range(3):
+        kinds[40 * seed + 7] = f"castle {seed}"
+    table.assign(kind=kinds).to_csv("kinds.csv", index=False)
+    arguments = ["compare", "kinds.csv", "--target", "kind", "--features", "size,age"]
+    assert main([*arguments, "--budget", "2 s", "--test-size", "0.5"]) == 0
+    assert "boosted trees" in capsys.readouterr().out
+    assert main([*arguments, "--test-size", "0"]) == 2
+    assert "--test-size must be above 0" in capsys.readouterr().err
+
+
+def test_dates_are_numbers_to_kernels(folder, capsys):
+    dates = pd.date_range("2021-01-01", periods=120).strftime("%Y-%m-%d")
+    pd.DataFrame({"when": dates, "y": np.arange(120.0)}).to_csv("dates.csv", index=False)
+    assert main(["plan", "dates.csv", "--target", "y", "--kernel", "Gaussian()"]) == 0
+    assert "120 samples" in capsys.readouterr().out
+    assert main(["tune", "dates.csv", "--target", "y", "--kernel", "Gaussian(30.0)"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    kernel = said.split("kernel ", 1)[1].split(" alpha")[0]
+    assert f'mercer fit dates.csv --target y --kernel "{kernel}"' in said
+
+
+def test_explain_says_that_there_is_no_file(folder, capsys):
+    assert main(["explain", "nowhere.mercer"]) == 2
+    assert capsys.readouterr().err == "mercer: error: there is no file 'nowhere.mercer'.\n"

@@ -255,3 +255,15 @@ def test_irrelevant_columns_are_learned(rng):
     relevance = found.trained.relevance_
     assert set(list(relevance)[:2]) == {"c0", "c1"}
     assert found.scores["kernels"][2] > 0.8 > found.scores["linear"][2]
+
+
+def test_a_verdict_on_a_kernel_without_a_constant(rng):
+    size = rng.normal(80, 10, 100)
+    table = pd.DataFrame({"size": size, "price": 3 * size + rng.normal(size=100)})
+    options = {"budget": "2 s", "baseline": False}
+    without = fit_table(table, "price", kernel=parse("Linear().on('size')"), **options)
+    said = " ".join(summary(without).split())
+    assert "a linear model is better on these rows" in said
+    assert "+ 1 adds a constant" in said
+    found = fit_table(table, "price", kernel=parse("Linear().on('size') + 1"), **options)
+    assert found.scores["kernels"][2] > 0.99

@@ -53,3 +53,33 @@ def test_errors_are_one_line(fitted, capsys):
     with pytest.raises(SystemExit):
         run("report", "homes.mercer", "homes.csv", "--budget", "soon")
     assert "a duration is" in capsys.readouterr().err
+
+
+def test_refits_keep_the_kernels_and_say_nothing(folder, capsys, monkeypatch):
+    options = ("--features", "size,age,city", "--budget", "5", "--no-baseline")
+    assert run("fit", "homes.csv", "--target", "price", *options) == 0
+    capsys.readouterr()
+    monkeypatch.setattr("mercer.tables.model.choose", None)  # nothing is chosen again
+    options = ("--target", "price", "--budget", "20")
+    assert run("report", "homes.mercer", "homes.csv", *options) == 0
+    assert "comparing" not in capsys.readouterr().err
+    page = (folder / "homes.html").read_text(encoding="utf-8")
+    assert "by 5-fold cross-validation, with the kernels that the model has chosen" in page
+    assert "verbose=True" not in page
+
+
+def test_refits_without_a_class(folder, rng):
+    table = pd.read_csv("homes.csv")[["size", "age", "city"]]
+    table["kind"] = ["flat", "house"] * 59 + ["castle"] * 2
+    table.to_csv("kinds.csv", index=False)
+    options = ("--target", "kind", "--budget", "3", "--quiet")
+    assert run("fit", "kinds.csv", *options) == 0
+    assert run("report", "kinds.mercer", "kinds.csv", *options) == 0
+    assert "could not be computed" not in (folder / "kinds.html").read_text(encoding="utf-8")
+
+
+def test_another_table_is_refused(fitted, capsys):
+    pd.DataFrame({"a": range(30), "price": range(30)}).to_csv("other.csv", index=False)
+    assert run("report", "homes.mercer", "other.csv", "--target", "price") == 2
+    assert "the table has no column 'size', 'age', 'city'" in capsys.readouterr().err
+    assert not (fitted / "homes.html").exists()

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import Gaussian, KernelRidge, load, save
+from mercer import Gaussian, KernelRidge, Plan, load, save
 from mercer.tables.encoding import Encoded
 from mercer.tables.members import Given, Member
 
@@ -68,3 +68,12 @@ def test_given_kernels(rows):
     ridge = KernelRidge(0.1, kernel=Gaussian(1.0).on(["a", "b"])).fit(own, Y, np.full(300, 2.0))
     np.testing.assert_array_equal(member.predict(X), ridge.predict(own))
     np.testing.assert_allclose(member.variance(X), 0.1 + ridge.posterior_variance(own))
+
+
+def test_pieces_side_by_side(rows):
+    """As many at once as memory allows, with the same outcome."""
+    X, Y = rows
+    member = Member("l1", 1.0, alpha=0.1, leaf=100).fit(X, Y, np.ones(300))
+    narrow = Member("l1", 1.0, alpha=0.1, leaf=100, plan=Plan(memory="100 kB"))
+    assert narrow._at_once(100) == 1
+    np.testing.assert_allclose(narrow.fit(X, Y, np.ones(300)).predict(X), member.predict(X))

@@ -179,3 +179,21 @@ def test_tables_of_polars(table):
     found = TableRegressor(budget=1).fit(pl.DataFrame(X.to_dict("list")), y)
     wanted = TableRegressor(budget=1).fit(X, y)
     np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-9)
+
+
+def test_refits_measure_uncertainty_as_their_errors_were(table, monkeypatch):
+    y = table.pop("y")
+    monkeypatch.setattr("mercer.tables.model._ADAPTIVE", 120)
+    model = TableRegressor(budget=1).fit(table[:100], y[:100])
+    again = model.refit(table, y)
+    assert model.adaptive_
+    assert again.adaptive_  # although all rows are more than 120
+    before, after = (np.median(np.ptp(m.predict_interval(table), axis=1)) for m in (model, again))
+    assert 0.5 < after / before < 1.5
+
+
+def test_refits_take_arrays_with_columns_that_are_not_used(rng):
+    X = np.column_stack([np.ones(60), rng.normal(size=(60, 2))])
+    again = TableRegressor(budget=1).fit(X, X[:, 1]).refit(X[:40], X[:40, 1])
+    assert again.n_features_in_ == 3
+    assert again.score(X, X[:, 1]) > 0.9

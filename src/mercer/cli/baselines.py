@@ -9,11 +9,49 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..frames import pandas
+from ..models.calibration import Calibration
 from ..tables.encoding import encode
 from ..tables.roles import Table, tidy
 
 _SMALL = 1_000_000  # values, up to which threads of OpenMP wait for each other most of the time
 _LEVELS = 250  # that boosted trees take of a label
+
+
+class Constant:
+    """The mean of the target, or the shares of the classes, of a model's training rows."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.full(len(X), self.model.mean_)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        shares = (np.ravel(self.model.mean_) + 1) / 2
+        shares = np.array([1 - shares[0], shares[0]]) if len(shares) == 1 else shares
+        return np.tile(shares, (len(X), 1))
+
+
+class Linear:
+    """The linear model beside a model of tables, with probabilities of its own."""
+
+    def __init__(self, model: Any, X: Table, y: np.ndarray) -> None:
+        self.model = model
+        if hasattr(model, "classes_"):
+            codes = np.searchsorted(model.classes_, y)
+            self.calibration = Calibration().fit(self._scores(X), codes, np.ones(len(y)))
+
+    def predict(self, X: Table) -> np.ndarray:
+        return self.model.mean_ + self.model.std_ * self._values(X)[:, 0]
+
+    def predict_proba(self, X: Table) -> np.ndarray:
+        return self.calibration.probabilities(self._scores(X))
+
+    def _values(self, X: Table) -> np.ndarray:
+        return self.model.linear_.predict(self.model._new(X))
+
+    def _scores(self, X: Table) -> np.ndarray:
+        return self.model.mean_ + self._values(X)
 
 
 def boosted(model: Any, X: Table, y: np.ndarray, *, classes: bool) -> Any:
@@ -24,7 +62,7 @@ def boosted(model: Any, X: Table, y: np.ndarray, *, classes: bool) -> Any:
     start = time.perf_counter()
     rows = _rows(model, X)
     trees = kind(categorical_features="from_dtype", random_state=0)
-    with threadpool_limits(1 if rows.size < _SMALL else None):
+    with _threads(rows):
         trees.fit(rows, y)
     return _Trees(model, rows, trees, time.perf_counter() - start)
 
@@ -35,10 +73,20 @@ class _Trees:
         self.dtypes = {name: rows[name].dtype for name in rows}
 
     def predict(self, X: Table) -> np.ndarray:
-        return self.trees.predict(_rows(self.model, X).astype(self.dtypes))
+        return self._ask(self.trees.predict, X)
 
     def predict_proba(self, X: Table) -> np.ndarray:
-        return self.trees.predict_proba(_rows(self.model, X).astype(self.dtypes))
+        return self._ask(self.trees.predict_proba, X)
+
+    def _ask(self, answer: Any, X: Table) -> np.ndarray:
+        rows = _rows(self.model, X).astype(self.dtypes)
+        with _threads(rows):
+            return answer(rows)
+
+
+def _threads(rows: Table) -> Any:
+    """A context with one thread for small tables."""
+    return threadpool_limits(1 if rows.size < _SMALL else None)
 
 
 def _rows(model: Any, X: Table) -> Table:

@@ -14,7 +14,7 @@ from ..tables.classifier import TableClassifier
 from ..tables.ridge import class_ranks
 from ..tables.roles import Column, Table, label_target
 from ..tables.rows import check_enough, check_share, select
-from .baselines import boosted
+from .baselines import Constant, Linear, boosted
 
 
 @dataclass
@@ -53,13 +53,7 @@ def classify_table(
     """Fit a :class:`TableClassifier`, which takes all other options, and judge it."""
     check_share(test_size)
     y = label_target(table, target)
-    given = np.array([label is not None for label in y])
-    labels, sizes = np.unique(y[given].astype(str), return_counts=True)
-    once = labels[sizes == 1]
-    if len(labels) - len(once) >= 2:  # a label that occurs once cannot be learned
-        given &= ~np.isin(np.where(given, y, "").astype(str), once)
-    else:
-        once = once[:0]
+    given, once = learnable(y)
     chosen = select(table, target, given, features=features, roles=roles, missing=missing)
     X, y = chosen.X, y[chosen.rows].astype(str)
     classes, codes = np.unique(y, return_inverse=True)
@@ -68,9 +62,7 @@ def classify_table(
             f"the target {target!r} has {len(classes)} different labels in {len(y)} rows: too "
             f"many to learn what they have in common."
         )
-    sizes = np.bincount(codes)
-    kept = np.maximum(np.minimum(2, sizes), sizes - np.round(test_size * sizes).astype(int))
-    inside = class_ranks(codes, seed) < kept[codes]
+    inside = kept_inside(codes, test_size, seed)
     check_enough(int(inside.sum()))
     model = TableClassifier(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
     trained = clone(model).fit(X[inside], y[inside])
@@ -87,15 +79,30 @@ def classify_table(
     )  # fmt: skip
 
 
+def learnable(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A mask of the rows with a label that occurs twice, and the labels that occur once."""
+    given = np.array([label is not None for label in y])
+    labels, sizes = np.unique(y[given].astype(str), return_counts=True)
+    once = labels[sizes == 1]
+    if len(labels) - len(once) < 2:
+        return given, once[:0]
+    return given & ~np.isin(np.where(given, y, "").astype(str), once), once
+
+
+def kept_inside(codes: np.ndarray, test_size: float, seed: int) -> np.ndarray:
+    """A mask of the rows that are not held out: the same share of each class, two at least."""
+    sizes = np.bincount(codes)
+    kept = np.maximum(np.minimum(2, sizes), sizes - np.round(test_size * sizes).astype(int))
+    return class_ranks(codes, seed) < kept[codes]
+
+
 def _judge(
     model: TableClassifier, X: Table, y: np.ndarray, inside: np.ndarray, baseline: bool
 ) -> tuple[dict, np.ndarray]:
     classes, new, truth = model.classes_, X[~inside], y[~inside]
-    frequencies = np.array([np.mean(y[inside] == label) for label in classes])
-    rivals = {"majority": np.tile(frequencies, (len(truth), 1))}
+    rivals = {"majority": Constant(model).predict_proba(new)}
     if hasattr(model.linear_, "machines_"):
-        scores = model.mean_ + model.linear_.predict(model._new(new))
-        rivals["linear"] = _plain_probabilities(scores)
+        rivals["linear"] = Linear(model, X[inside], y[inside]).predict_proba(new)
     if baseline:
         rivals["boosted trees"] = boosted(model, X[inside], y[inside], classes=True).predict_proba(
             new
@@ -115,10 +122,3 @@ def class_scores(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> tuple[flo
         float(np.mean([np.mean(found[y == label] == label) for label in np.unique(y)])),
         float(log_loss(y, P / P.sum(axis=1, keepdims=True), labels=classes)),
     )
-
-
-def _plain_probabilities(scores: np.ndarray) -> np.ndarray:
-    """Scores of -1 and 1 as shares."""
-    P = np.clip((scores + 1) / 2, 0.01, 0.99)
-    P = np.column_stack([1 - P, P]) if P.shape[1] == 1 else P
-    return P / P.sum(axis=1, keepdims=True)

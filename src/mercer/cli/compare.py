@@ -17,8 +17,8 @@ from ..tables.reading import read_table
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table, label_target, numeric_target
 from ..tables.rows import check_enough, check_share, select
-from .baselines import boosted
-from .classify import class_scores
+from .baselines import Constant, Linear, boosted
+from .classify import class_scores, kept_inside, learnable
 from .fit import add_table, names, number_scores, selection_options, task_of
 from .output import as_json, entry, grid, number
 
@@ -35,6 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
     check_share(args.test_size)
+    if not args.test_size:
+        raise ValueError("--test-size must be above 0: models are compared on rows held out.")
     kernels = {text: parse(text) for text in args.kernel or []}
     table = read_table(args.table)
     told: dict[str, Any] = {}
@@ -56,21 +58,29 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Scores and seconds of every model on the same rows held out."""
     classes = task == "classification"
-    y = label_target(table, target) if classes else numeric_target(table, target)[0]
-    given = np.array([x is not None for x in y]) if classes else np.isfinite(y)
+    if classes:
+        y = label_target(table, target)
+        given, _ = learnable(y)
+    else:
+        y = numeric_target(table, target)[0]
+        given = np.isfinite(y)
     options = selection_options(args)
     seed = options.pop("seed")
     chosen = select(table, target, given, **options)
     X, y = chosen.X, y[chosen.rows]
-    groups = None
+    check_enough(round(len(y) * (1 - args.test_size)))
     if classes:
         y = y.astype(str)
-        sizes = np.unique(y, return_counts=True)[1]
-        groups = y if sizes.min() > 1 else None
-    train, test = train_test_split(
-        np.arange(len(y)), test_size=args.test_size or 0.25, random_state=seed, stratify=groups
-    )
-    check_enough(len(train))
+        inside = kept_inside(np.unique(y, return_inverse=True)[1], args.test_size, seed)
+        train, test = np.flatnonzero(inside), np.flatnonzero(~inside)
+    else:
+        train, test = train_test_split(
+            np.arange(len(y)), test_size=args.test_size, random_state=seed
+        )
+    if not len(test):
+        raise ValueError(
+            "no row is held out to compare models on; give more rows, or a larger --test-size."
+        )
     plan = None if args.memory is None else Plan(memory=args.memory)
     kind = TableClassifier if classes else TableRegressor
     settings = {
@@ -97,41 +107,13 @@ def compare(
         start = time.perf_counter()
         model = kind(kernel, **settings).fit(X.iloc[train], y[train])
         add(text, model, time.perf_counter() - start)
-    for name, rival in (("linear", _Linear(first)), ("constant", _Constant(first))):
-        if name == "constant" or hasattr(first.linear_, "machines_"):
-            add(name, rival, 0.0)
+    if hasattr(first.linear_, "machines_"):
+        add("linear", Linear(first, X.iloc[train], y[train]), 0.0)
+    add("constant", Constant(first), 0.0)
     trees = boosted(first, X.iloc[train], y[train], classes=classes)
     add("boosted trees", trees, trees.seconds)
     best = "accuracy" if classes else "R2"
     return sorted(found, key=lambda row: -row[best])
-
-
-class _Linear:
-    """The linear model beside a model of tables."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def _values(self, X: Table) -> np.ndarray:
-        return self.model.linear_.predict(self.model._new(X))
-
-    def predict(self, X: Table) -> np.ndarray:
-        return self.model.mean_ + self.model.std_ * self._values(X)[:, 0]
-
-    def predict_proba(self, X: Table) -> np.ndarray:
-        return self.model.calibration_.probabilities(self.model.mean_ + self._values(X))
-
-
-class _Constant(_Linear):
-    """The mean, or the shares of the classes."""
-
-    def _values(self, X: Table) -> np.ndarray:
-        return np.zeros((len(X), 1))
-
-    def predict_proba(self, X: Table) -> np.ndarray:
-        shares = (np.ravel(self.model.mean_) + 1) / 2
-        shares = np.array([1 - shares[0], shares[0]]) if len(shares) == 1 else shares
-        return np.tile(shares, (len(X), 1))
 
 
 def _shown(target: str, task: str, rows: list[dict[str, Any]]) -> str:

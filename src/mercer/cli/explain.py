@@ -27,7 +27,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
-    if args.table is not None or Path(args.kernel).is_file():
+    path = Path(args.kernel)
+    if path.suffix == ".mercer" and not path.is_file():
+        raise FileNotFoundError(f"there is no file {args.kernel!r}.")
+    if args.table is not None or path.is_file():
         _explain_row(args)
         return
     text = parse(args.kernel).explain()
@@ -36,8 +39,7 @@ def run(args: Namespace) -> None:
 
 def _explain_row(args: Namespace) -> None:
     from ..frames import pandas
-    from ..tables.reading import read_table
-    from .predict import load_model
+    from .predict import load_model, read_for
 
     pandas()
     model = load_model(args.kernel)
@@ -46,8 +48,7 @@ def _explain_row(args: Namespace) -> None:
     if args.table is None:
         _describe(model, args)
         return
-    strings = [name for name, role in model.roles_.items() if role != "number"]
-    table = read_table(args.table, [*strings, *model.styles_])
+    table = read_for(model, args.table)
     if not 0 <= args.row < len(table):
         raise ValueError(f"--row must be from 0 to {len(table) - 1}, got {args.row}.")
     row = table.iloc[[args.row]]

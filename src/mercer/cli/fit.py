@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
-from ..engine.durations import parse_duration
+from ..engine.durations import duration_words, parse_duration
 from ..engine.memory import free_memory, parse_memory
 from ..frames import pandas
 from ..gram.plan import Plan
@@ -25,7 +25,7 @@ from ..tables.reading import kind_of, read_table
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numeric_target
 from ..tables.rows import MISSING, check_enough, check_share, select
-from .baselines import boosted
+from .baselines import Constant, Linear, boosted
 from .output import as_json, entry
 
 _IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
@@ -54,7 +54,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def add_table(
-    parser: ArgumentParser, target: dict[str, Any] | None = None, kernel: dict | None = None
+    parser: ArgumentParser,
+    target: dict[str, Any] | None = None,
+    kernel: dict | None = None,
+    timed: bool = True,
 ) -> None:
     """What all commands understand that learn from a table; some take other targets or kernels."""
     add = parser.add_argument
@@ -71,7 +74,7 @@ def add_table(
     add("--labels", type=names, default=[], metavar="A,B", help="columns to read as labels")
     add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
     add("--dates", type=names, default=[], metavar="A,B", help="columns to read as dates")
-    chosen = "a kernel, instead of choosing some: \"Linear().on('age')\""
+    chosen = "a kernel, instead of choosing some: \"Linear().on('age') + 1\""
     add("--kernel", **{"metavar": "EXPR", "help": chosen} | (kernel or {}))
     add(
         "--missing",
@@ -79,7 +82,15 @@ def add_table(
         default="use",
         help="rows with missing values: use them (default), drop them, or stop with an error",
     )
-    add("--budget", type=_budget, default="1 min", metavar="TIME", help='"30 s" (default: 1 min)')
+    if timed:
+        add(
+            "--budget",
+            type=_budget,
+            default="1 min",
+            metavar="TIME",
+            help="for choosing kernels and fitting them on an idle machine, roughly; boosted trees "
+            "and reading the table come on top (default: 1 min)",
+        )
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
     add("--seed", type=int, default=0, metavar="N", help="draws split and folds (default: 0)")
 
@@ -112,7 +123,7 @@ def run(args: Namespace) -> None:
             baseline=not args.no_baseline,
             **options,
         )
-    save(found.model, out)
+    save(found.model.set_params(verbose=False), out)
     if args.json:
         told = outcome(found, task) | {"target": args.target, "model": str(out)}
         print(as_json(told | {"seconds": round(time.perf_counter() - start, 2)}))
@@ -121,6 +132,7 @@ def run(args: Namespace) -> None:
         whole = bool(found.scores) and found.model is not found.trained
         again = f", fitted again to all {found.rows} rows" * whole
         print(entry("saved", f"{out}{again}"))
+        print(entry("took", duration_words(time.perf_counter() - start)))
         if args.task == "auto":
             for words in hints(table, args.target, task):
                 print(entry("hint", words))
@@ -244,10 +256,9 @@ def _judge(
 ) -> tuple[dict, Table]:  # fmt: skip
     new = X.iloc[test]
     found = model.tabulate(new, detail=True).set_index(new.index)
-    rivals = {"the mean": np.full(len(test), model.mean_)}
+    rivals = {"the mean": Constant(model).predict(new)}
     if hasattr(model.linear_, "machines_"):
-        line = model.linear_.predict(model._new(new))[:, 0]
-        rivals["linear"] = model.mean_ + model.std_ * line
+        rivals["linear"] = Linear(model, X.iloc[train], y[train]).predict(new)
     if baseline:
         trees = boosted(model, X.iloc[train], y[train], classes=False)
         rivals["boosted trees"] = trees.predict(new)

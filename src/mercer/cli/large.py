@@ -12,6 +12,7 @@ from ..tables.classifier import TableClassifier
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table
 from ..tables.rows import check_share
+from .baselines import Constant
 from .classify import Classification, class_scores
 from .fit import Fit, number_scores, selection_options, task_of
 
@@ -56,15 +57,13 @@ def _judged(model: Any, X: Table, y: np.ndarray, task: str) -> tuple[dict, Any, 
         X, y = X[known].reset_index(drop=True), y[known].astype(float)
         shown = model.tabulate(X, detail=True)
         shown.insert(0, "target", y)
-        rivals = {"the mean": np.full(len(y), model.mean_), "kernels": shown["prediction"]}
+        rivals = {"the mean": Constant(model).predict(y), "kernels": shown["prediction"]}
         scores = {name: number_scores(y, np.asarray(f)) for name, f in rivals.items()}
         return scores, shown, None
     y = y.astype(model.classes_.dtype)
     known = np.isin(y, model.classes_)
     P, y = model.predict_proba(X[known].reset_index(drop=True)), y[known]
-    shares = (np.ravel(model.mean_) + 1) / 2
-    shares = np.array([1 - shares[0], shares[0]]) if len(shares) == 1 else shares
-    rivals = {"majority": np.tile(shares, (len(y), 1)), "kernels": P}
+    rivals = {"majority": Constant(model).predict_proba(y), "kernels": P}
     found = model.classes_[np.argmax(P, axis=1)]
     told = {name: class_scores(y, Q, model.classes_) for name, Q in rivals.items()}
     return told, None, confusion_matrix(y, found, labels=model.classes_)

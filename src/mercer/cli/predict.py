@@ -14,6 +14,7 @@ from ..io.files import load
 from ..tables.model import TableModel
 from ..tables.numbers import count
 from ..tables.reading import read_table
+from ..tables.roles import Table
 from .output import as_json, entry, grid, number
 
 _SHOWN = 10
@@ -34,11 +35,14 @@ def run(args: Namespace) -> None:
     """Do what the arguments say."""
     pandas()  # which the model needs too
     model = load_model(args.model)
-    strings = [name for name, role in model.roles_.items() if role != "number"]
-    table = read_table(args.table, [*strings, *model.styles_])
+    table = read_for(model, args.table)
     asked = [option for option, on in (("--std", args.std), ("--proba", args.proba)) if on]
     if any(option != model.detail for option in asked):
-        raise ValueError(f"{args.model} has no {asked[0]}; to see how sure it is, {model.detail}.")
+        what = "labels" if model.detail == "--proba" else "numbers"
+        raise ValueError(
+            f"{args.model} predicts {what}: use {model.detail} in place of {asked[0]} to see how "
+            f"sure it is."
+        )
     predictions = model.tabulate(table, bool(asked))
     missing = int(predictions["prediction"].isna().sum())
     if args.json:
@@ -58,6 +62,14 @@ def run(args: Namespace) -> None:
             f"mercer: {count(missing, 'row')} with missing values left without prediction.",
             file=sys.stderr,
         )
+
+
+def read_for(model: Any, path: str) -> Table:
+    """A table for a model; one of tables reads numbers only where it has seen plain ones."""
+    if not isinstance(model, TableModel):
+        return read_table(path)
+    strings = [name for name, role in model.roles_.items() if role != "number"]
+    return read_table(path, [*strings, *model.styles_])
 
 
 def load_model(path: str) -> TableModel:

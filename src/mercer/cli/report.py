@@ -17,9 +17,9 @@ from ..io.files import load
 from ..reports.front import report
 from ..tables.model import TableModel
 from ..tables.numbers import count
-from ..tables.reading import read_table
 from ..tables.roles import Table, label_target, numeric_target, require
 from .output import entry
+from .predict import read_for
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -81,7 +81,7 @@ def run(args: Namespace) -> None:
 
 def _read(model: Any, path: str, target: str | None) -> tuple[str, Any, np.ndarray]:
     """The target, its features and its values, where it is not missing."""
-    table = read_table(path, _strings(model))
+    table = read_for(model, path)
     target = target or _target_of(model, table, path)
     require(table, [target])
     if is_classifier(model):
@@ -94,19 +94,13 @@ def _read(model: Any, path: str, target: str | None) -> tuple[str, Any, np.ndarr
         y = values[given]
     X = table.loc[given].drop(columns=target).reset_index(drop=True)
     if isinstance(model, TableModel):
+        require(X, list(model.roles_))
         return target, X[[name for name in X.columns if name in model.roles_]], y
     known = getattr(model, "feature_names_in_", None)
     if known is not None:
         require(X, list(known))
         return target, X[list(known)], y
     return target, X.to_numpy(), y
-
-
-def _strings(model: Any) -> list[str]:
-    """Columns that are read as they are written."""
-    if not isinstance(model, TableModel):
-        return []
-    return [*(name for name, role in model.roles_.items() if role != "number"), *model.styles_]
 
 
 def _target_of(model: Any, table: Table, path: str) -> str:

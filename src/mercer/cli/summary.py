@@ -18,6 +18,7 @@ from .output import ROOM, entry, grid, number
 _MOST_NAMES = 12
 _MOST_CLASSES = 10  # of a confusion matrix
 _MOST_TOLD = 12  # columns of which there is something to say
+_OF_KERNELS = "mercer tune finds the numbers of a kernel, and + 1 adds a constant to it"
 _BETTER = 0.01  # by how much a rival must be better to be mentioned
 
 
@@ -31,7 +32,7 @@ def summary(fit: Fit) -> str:
     ]
     if fit.scores:
         parts.append(entry("held out", *_scores(fit)))
-        parts += _verdict({name: s[2] for name, s in fit.scores.items()}, "R2")
+        parts += _verdict({name: s[2] for name, s in fit.scores.items()}, "R2", fit.trained)
     return "\n".join(parts)
 
 
@@ -56,7 +57,7 @@ def classification_summary(fit: Classification) -> str:
     if fit.scores:
         cells = [[name, *(f"{x:.3f}" for x in s)] for name, s in fit.scores.items()]
         parts.append(entry("held out", *grid(["", *fit.measures], cells)))
-        parts += _verdict({name: s[0] for name, s in fit.scores.items()}, "accuracy")
+        parts += _verdict({name: s[0] for name, s in fit.scores.items()}, "accuracy", trained)
         if len(trained.classes_) <= _MOST_CLASSES:
             parts.append(entry("confusion", *_confusion(fit)))
     return "\n".join(parts)
@@ -123,18 +124,39 @@ def _kernels(model: Any) -> list[str]:
     return told
 
 
-def _verdict(scores: dict[str, float], what: str) -> list[str]:
+def _verdict(scores: dict[str, float], what: str, model: Any) -> list[str]:
     """Where something simpler, or boosted trees, would do as well or better."""
     ours = scores["kernels"]
+    given = isinstance(model.members_[0], Given)
     words = []
     if scores.get("boosted trees", -inf) > ours + _BETTER:
+        remedy = "another --kernel" if given else "a longer --budget"
         words.append(
             f"boosted trees are better on these rows ({what} {scores['boosted trees']:.3f}, "
-            f"kernels {ours:.3f}): a longer --budget may help, or use them"
+            f"kernels {ours:.3f}): {remedy} may help, or use them"
         )
-    if scores.get("linear", -inf) > ours - _BETTER / 2:
+    line = scores.get("linear", -inf)
+    for plain in ("the mean", "majority"):
+        if scores.get(plain, -inf) > ours - _BETTER / 2 and scores[plain] > line - _BETTER / 2:
+            words.append(_nothing_learned(plain, given))
+            return [entry("verdict", *words)]
+    if line > ours + _BETTER:
+        hint = f"; {_OF_KERNELS}" if given else ""
+        words.append(f"a linear model is better on these rows ({what} {line:.3f}){hint}")
+    elif line > ours - _BETTER / 2:
         words.append("a linear model does as well on these rows, and is easier to explain")
     return [entry("verdict", *words)] if words else []
+
+
+def _nothing_learned(plain: str, given: bool) -> str:
+    """What to say where a constant does as well."""
+    if plain == "majority":
+        return (
+            "always naming the most frequent class is right as often: look at the balanced "
+            "accuracy and the log loss"
+        )
+    hint = f"; {_OF_KERNELS}" if given else ""
+    return f"the mean does as well: the columns say little about the target{hint}"
 
 
 def _rows(n: int, held: int, dropped: int) -> str:

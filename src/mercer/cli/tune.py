@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import warnings
 from argparse import ArgumentParser, Namespace
@@ -29,7 +30,8 @@ _ROWS = 1000  # of the table that are used
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer tune`` understands."""
-    add_table(parser, kernel={"required": True, "help": "the kernel, with numbers to begin with"})
+    add_table(parser, kernel={"required": True, "help": "the kernel, with numbers to begin with"},
+              timed=False)  # fmt: skip
     parser.add_argument("--rows", type=int, default=_ROWS, metavar="N", help="(default: 1000)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
@@ -57,11 +59,10 @@ def run(args: Namespace) -> None:
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[: args.rows])
     tidied = tidy(X.iloc[rows], chosen.roles, chosen.styles)
     own = completed(learn_parts(tidied, chosen.roles), tidied)
-    roles = {n: "number" if r == "date" else r for n, r in chosen.roles.items()}
     target = (y[rows] - y[rows].mean()) / (y[rows].std() or 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)  # they are told below
-        found = tune(KernelRidge(0.1, kernel=on_table(kernel, roles)), own, target).tuning_
+        found = tune(KernelRidge(0.1, kernel=on_table(kernel, chosen.roles)), own, target).tuning_
     told = {
         "kernel": repr(readable(found.kernel)),
         "alpha": float(f"{found.alpha:.4g}"),
@@ -84,4 +85,7 @@ def run(args: Namespace) -> None:
     for name, notes in (("at bounds", found.at_bounds), ("unneeded", found.unneeded)):
         if notes:
             print(entry(name, *map(str, notes)))
-    print(entry("next", f'mercer fit {args.table} --target {args.target} --kernel "..."'))
+    fit = shlex.join(["mercer", "fit", args.table, "--target", args.target])
+    plain = not set('"$`\\!') & set(told["kernel"])  # then double quotes are enough
+    quoted = f'"{told["kernel"]}"' if plain else shlex.quote(told["kernel"])
+    print(entry("next", f"{fit} --kernel {quoted}"))

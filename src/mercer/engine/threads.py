@@ -111,6 +111,11 @@ def one_blas_thread() -> Any:
     return nullcontext() if on_pool() else _hold
 
 
+def few_threads(rows: int) -> Any:
+    """A context for many products of small matrices: BLAS on one thread up to 2000 rows."""
+    return one_blas_thread() if rows <= 2000 else nullcontext()
+
+
 def blas_for(rows: int) -> Any:
     """A context for LAPACK on matrices of so many rows, with threads of its own where they pay.
 

@@ -30,7 +30,9 @@ def learning_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
     most = len(rows) - held
     if most < 12:
         return Section(title, left_out=f"there are {len(rows)} rows, too few to divide.")
-    sizes = np.unique(np.geomspace(max(8, most // 32), most, _SIZES).round().astype(int))
+    classes = 1 if judged.classes is None else len(judged.classes)
+    least = min(max(8, most // 32, 4 * classes), most)
+    sizes = np.unique(np.geomspace(least, most, _SIZES).round().astype(int))
     inside = np.full((_REPEATS, len(sizes)), np.nan)
     outside = inside.copy()
     for turn in range(_REPEATS):

@@ -124,6 +124,8 @@ def _by_folds(subject: Subject) -> Judged:
     )
     if n < subject.n:
         judged.how += f", on {n} of {subject.n} rows drawn at random"
+    if subject.keeps_kernels:
+        judged.how += ", with the kernels that the model has chosen on all rows"
     judged.fitted_to = int(np.mean([len(train) for train, _ in seen]))
     judged.fit_seconds, judged.predict_seconds = (
         float(np.mean(fits)),

@@ -19,8 +19,10 @@ from ..chunks.base import Chunks
 from ..data import Data, as_samples, holds_numbers, is_frame, length, take, unmasked
 from ..engine.durations import duration_words, parse_duration
 from ..kernels.base import Kernel
+from ..tables.model import TableModel
 
 LEAST = 3  # rows of a report
+_PART = 0.05  # of the budget, for choosing the kernels of one refit
 _INNER = ("best_estimator_", "regressor_", "model_", "estimator_")
 
 
@@ -116,12 +118,24 @@ class Subject:
         return np.sort(order[:most])
 
     def fitted(self, rows: np.ndarray, model: Any = None) -> Any:
-        """A copy of the model fitted to some rows, without a word."""
-        other = clone(self.model if model is None else model)
-        loud = (n for n in other.get_params() if n.rpartition("__")[2] == "verbose")
-        other.set_params(**dict.fromkeys(loud, False))
+        """A copy fitted to some rows; a model of tables keeps the kernels it has chosen."""
+        X, y = take(self.X, rows), self.y[rows]
         with self.listening():
-            return other.fit(take(self.X, rows), self.y[rows])
+            if model is None and self.keeps_kernels and self._has_all_classes(y):
+                return self.model.refit(X, y)
+            own = clone(self.model if model is None else model)
+            if isinstance(own, TableModel):  # chosen anew, for classes that are fewer
+                own.set_params(budget=max(1.0, _PART * self.clock.budget))
+            loud = (name for name in own.get_params() if name.rpartition("__")[2] == "verbose")
+            return own.set_params(**dict.fromkeys(loud, False)).fit(X, y)
+
+    @property
+    def keeps_kernels(self) -> bool:
+        """Is it a model of tables, whose kernels need not be chosen again?"""
+        return isinstance(self.model, TableModel) and hasattr(self.model, "members_")
+
+    def _has_all_classes(self, y: np.ndarray) -> bool:
+        return not self.classifier or np.array_equal(np.unique(y), self.model.classes_)
 
     @contextmanager
     def listening(self) -> Iterator[None]:

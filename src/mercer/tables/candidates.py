@@ -84,9 +84,10 @@ def text_similarities(names: list[str]) -> list[Kernel]:
 
 
 def on_table(kernel: Kernel, roles: dict[str, str]) -> Kernel:
-    """The kernel itself if it names columns, else on all the columns that it can be meant for."""
+    """The kernel itself if it names columns, else on all it can be meant for; dates are numbers."""
     kind = kernel.domain.kind
     wanted = kernel.domain.facts.role
+    roles = {name: "number" if role == "date" else role for name, role in roles.items()}
     names = [name for name, role in roles.items() if role == wanted]
     if kind in ("columns", "everything", "any", "subset"):
         return kernel

@@ -11,10 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..chunks.base import Chunks
+from ..engine.threads import few_threads
 from ..frames import pandas
 from ..models.calibration import Calibration
 from ..models.common import Classifier, all_or_nothing
-from .model import TableModel, few_threads, given_targets
+from .model import TableModel, given_targets
 from .regressor import weighted
 from .roles import Table, tidy
 from .streaming import fit_chunks
@@ -90,7 +91,8 @@ class TableClassifier(Classifier, TableModel):
         encoded, Y, _, w = other._prepared(encoded, y, sample_weight)
         if len(other.classes_) != len(self.classes_) or np.any(other.classes_ != self.classes_):
             raise ValueError("refit needs rows of the same classes; fit a new model instead.")
-        other._fit_members(self.members_, encoded, Y - other.mean_, w)
+        with few_threads(len(w)):
+            other._fit_members(self.members_, encoded, Y - other.mean_, w)
         other.calibration_ = self.calibration_
         other.validation_error_ = self.validation_error_
         return other

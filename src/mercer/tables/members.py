@@ -14,6 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..engine.limits import most_workers
+from ..engine.memory import free_memory, parse_memory
+from ..engine.threads import cores, few_threads, run
 from ..frames import pandas
 from ..kernels.base import Kernel
 from ..models.ridge import KernelRidge
@@ -21,6 +24,7 @@ from .encoding import Encoded
 from .metric import Profile, learn, moved
 
 _DIRECTION = 2000  # rows that give the direction of a cut
+_MATRICES = 3  # of the size of K that a fit holds at a time
 _POWER = 15  # steps of the power method for it
 
 
@@ -80,20 +84,35 @@ class Member(BaseEstimator):
     def fit(self, X: Encoded, Y: np.ndarray, w: np.ndarray) -> Self:
         """Learn the distance from some rows, which are in random order, and fit all pieces."""
         some = slice(0, self.metric_rows)
-        self.map_ = learn(self.profile, X.Z[some], Y[some], w[some], self.alpha)
+        with few_threads(len(Y[some])):
+            self.map_ = learn(self.profile, X.Z[some], Y[some], w[some], self.alpha)
         places = self._cut(moved(X.Z, self.map_))
         kernel = self.profile.kernel
         if self.similarity is not None:
             names = [f"z{i}" for i in range(X.Z.shape[1])]
             kernel = kernel.on(names) + self.similarity if names else self.similarity
-        self.machines_ = []
-        for place in range(places.max() + 1):
+        sizes = np.bincount(places)
+        machines = [
+            KernelRidge(self.alpha, kernel=kernel, plan=self.plan, random_state=0) for _ in sizes
+        ]
+
+        def one(place: int) -> None:
             rows = np.flatnonzero(places == place)
-            machine = KernelRidge(self.alpha, kernel=kernel, plan=self.plan, random_state=0)
             equal = bool(np.all(w[rows] == 1))
-            machine.fit(self._rows(X.take(rows)), Y[rows], None if equal else w[rows])
-            self.machines_.append(machine)
+            machines[place].fit(self._rows(X.take(rows)), Y[rows], None if equal else w[rows])
+
+        if len(sizes) > 1:  # a core for each, since threads of BLAS mostly wait for each other
+            run(one, range(len(sizes)), self._at_once(int(sizes.max())))
+        else:
+            one(0)
+        self.machines_ = machines
         return self
+
+    def _at_once(self, rows: int) -> int:
+        """How many pieces of so many rows may be fitted at the same time."""
+        memory = None if self.plan is None else self.plan.memory
+        room = free_memory() / 2 if memory is None else parse_memory(memory)
+        return int(np.clip(room // (_MATRICES * 8.0 * rows**2), 1, most_workers() or cores()))
 
     def predict(self, X: Encoded) -> np.ndarray:
         """The values of each output."""

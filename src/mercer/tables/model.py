@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -119,7 +118,7 @@ class TableModel(BaseEstimator):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
         options: dict[str, Any] = {"groups": groups, "alphas": alphas, "seed": self.random_state}
         if self.kernel is not None:
-            kernel = on_table(self.kernel, _kinds(self.roles_))
+            kernel = on_table(self.kernel, self.roles_)
             plan = self._plan(len(Y))
             choice = choose_alpha(X, Y, w, effort, kernel, plan=plan, **options)
         else:
@@ -168,6 +167,8 @@ class TableModel(BaseEstimator):
         other = clone(self).set_params(roles=self.roles_, styles=self.styles_)
         frame = as_frame(X, self)[list(self.roles_)]
         _, encoded = other._read(frame)
+        for name in set(SEEN) & set(vars(self)):  # new rows come with columns that are not used
+            setattr(other, name, getattr(self, name))
         return other, encoded
 
     def _memory(self) -> float | None:
@@ -282,11 +283,6 @@ _FORMULAS = {
 }  # fmt: skip
 
 
-def _kinds(roles: dict[str, str]) -> dict[str, str]:
-    """Dates are numbers to a kernel that was given."""
-    return {name: "number" if role == "date" else role for name, role in roles.items()}
-
-
 def given_targets(model: Any, y: Any) -> np.ndarray:
     """The targets as a vector."""
     if y is None:
@@ -351,10 +347,3 @@ def _of_polars(pd: Any, series: Any) -> Any:
     return (
         pd.Series(pd.to_datetime(items)) if dtype.is_temporal() else pd.Series(items, dtype=object)
     )
-
-
-def few_threads(n: int) -> Any:
-    """A context with BLAS on one thread for small matrices: more mostly wait for each other."""
-    from ..engine.threads import one_blas_thread
-
-    return one_blas_thread() if n <= 2000 else nullcontext()

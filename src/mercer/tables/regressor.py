@@ -13,9 +13,10 @@ from sklearn.utils.validation import (
 )
 
 from ..chunks.base import Chunks
+from ..engine.threads import few_threads
 from ..frames import pandas
 from ..models.common import Regressor, all_or_nothing
-from .model import TableModel, few_threads, given_targets
+from .model import TableModel, given_targets
 from .roles import Table, tidy
 from .streaming import fit_chunks
 
@@ -118,10 +119,10 @@ class TableRegressor(Regressor, TableModel):
         other, encoded = self._again(X)
         encoded, y, w = weighted(encoded, y, sample_weight)
         Y = other._standardised(y, w)
-        other._fit_members(self.members_, encoded, Y, w)
+        with few_threads(len(y)):
+            other._fit_members(self.members_, encoded, Y, w)
         other.scores_, other.validation_error_ = self.scores_, self.validation_error_
-        if other.adaptive_ != self.adaptive_:
-            other.adaptive_ = False
+        other.adaptive_ = self.adaptive_  # as the errors were measured
         return other
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

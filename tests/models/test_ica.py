@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from sklearn.decomposition import FastICA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -110,3 +112,31 @@ def test_refusals(rng):
         KernelICA(3).fit(X)
     with pytest.raises(ValueError, match="nothing to separate"):
         KernelICA().fit(np.ones((5, 2)))
+
+
+def test_units_do_not_matter(rng):
+    S = np.column_stack([rng.uniform(-1, 1, 300), rng.laplace(size=300)])
+    X = S @ [[1.0, 0.5], [0.4, 1.0]]
+    units = np.array([1e-9, 1e9])
+    plain, scaled = (KernelICA(random_state=0).fit(V) for V in (X, X * units))
+    assert_allclose(scaled.contrast_, plain.contrast_, rtol=1e-6)
+    back = scaled.inverse_transform(scaled.transform(X * units))
+    assert_allclose(back / units, X, atol=1e-9)
+
+
+def test_constant_and_dependent_features(rng):
+    X = rng.laplace(size=(200, 2))
+    wide = np.column_stack([X, 1e3 * X[:, 0] + X[:, 1], np.full(200, 0.1)])
+    model = KernelICA(random_state=0).fit(wide)
+    assert model.components_.shape == (2, 4)
+    assert_allclose(model.inverse_transform(model.transform(wide)), wide, atol=1e-7)
+    assert_allclose(model.mixing_, np.linalg.pinv(model.components_), atol=1e-7)
+    with pytest.raises(ValueError, match="all samples are the same"):
+        KernelICA().fit(np.full((20, 3), 3.3))
+
+
+def test_sparse_samples(rng):
+    X = np.where(rng.uniform(size=(150, 2)) < 0.5, rng.laplace(size=(150, 2)), 0)
+    dense, few = (KernelICA(random_state=0).fit(V) for V in (X, sp.csr_array(X)))
+    assert_allclose(few.components_, dense.components_)
+    assert_allclose(few.transform(sp.csr_array(X)), dense.transform(X))

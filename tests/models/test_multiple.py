@@ -1,5 +1,6 @@
 """MultipleKernelMachine: scikit-learn's contract, brute force, and real views."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.optimize import minimize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelMachine, Linear, MultipleKernelMachine, Plan, Spectrum
+from mercer.models import multiple
 from mercer.models.multiple import _variance
 
 
@@ -165,3 +167,30 @@ def test_six_views_of_digits(shared_data):
         return model.score(X[test], y[test])
 
     assert accuracy(kernels) > max(accuracy([k]) for k in kernels)
+
+
+def test_constant_targets_need_no_weights(rng):
+    X = rng.normal(size=(40, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MultipleKernelMachine().fit(X, np.full(40, 0.1))
+    assert model.gap_ == 0
+    assert model.weighing_.n_iter == 1
+    np.testing.assert_allclose(model.predict(X), 0.1)
+
+
+def test_only_two_solutions_are_kept(rng, monkeypatch):
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 2]
+    kernels = [Gaussian(1.0).on(j) for j in range(3)]
+    sizes, solve = [], multiple._Problems.at
+
+    def at(self, weights):
+        found = solve(self, weights)
+        sizes.append(len(self.kept))
+        return found
+
+    monkeypatch.setattr(multiple._Problems, "at", at)
+    model = MultipleKernelMachine(kernels, alpha=0.1, tol=1e-5).fit(X, y)
+    assert len(sizes) == model.weighing_.n_iter + 1 > 4
+    assert max(sizes) == 2

@@ -8,6 +8,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, Linear, Plan, SparseKernelMachine, Spectrum, load, save
+from mercer.exceptions import ConvergenceWarning
 from mercer.losses import Huber, Logistic, Poisson, SquaredHinge
 from mercer.solvers.lasso import solve_lasso
 
@@ -108,3 +109,12 @@ def test_refusals(rng):
         SparseKernelMachine(plan=Plan(rank=10)).fit(X, y)
     with pytest.raises(ValueError, match="leave_one_out"):
         SparseKernelMachine(Linear()).fit(X, y).leave_one_out()
+
+
+def test_no_progress_ends_the_search(rng):
+    X = rng.normal(size=(60, 3))
+    X[5, 0] = 1e8
+    with pytest.warns(ConvergenceWarning, match="raise alpha, tol or max_iter, or scale the data"):
+        model = SparseKernelMachine("linear").fit(X, np.sin(X[:, 1]))
+    assert model.n_iter_ < 100
+    assert np.all(np.isfinite(model.predict(X)))

@@ -1,3 +1,4 @@
+import time
 import warnings
 from itertools import combinations
 
@@ -386,6 +387,21 @@ class TestBadInput:
         X, y = iris
         with pytest.raises(ValueError, match=r"classes 0 and 2: .*nu is infeasible"):
             NuSVC(nu=0.9).fit(X[:120], y[:120])
+
+    def test_the_first_pair_that_fails_is_named(self, iris, monkeypatch):
+        X, y = iris
+        solve = NuSVC._solve_pair
+
+        def late(self, K, own, weights, start):
+            if len(own) == 70 and late.first:  # classes 0 and 2, which 1 and 2 then overtake
+                late.first = False
+                time.sleep(0.05)
+            return solve(self, K, own, weights, start)
+
+        late.first = True
+        monkeypatch.setattr(NuSVC, "_solve_pair", late)
+        with pytest.raises(ValueError, match="classes 0 and 2: "):
+            NuSVC(nu=0.9, plan=Plan(workers=2)).fit(X[:120], y[:120])
 
     def test_pairs_that_stop_early_are_one_warning(self, iris):
         with warnings.catch_warnings(record=True) as caught:

@@ -8,7 +8,9 @@ from scipy.optimize import minimize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelMachine, Plan, load, save
+from mercer.exceptions import ConvergenceWarning
 from mercer.losses import NormBall, NormPower, Penalty
+from mercer.solvers import penalised
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (25, 1))
@@ -102,3 +104,19 @@ def test_refusals():
         KernelMachine(penalty=NormBall(1.0)).fit(X, Y).leave_one_out()
     with pytest.raises(ValueError, match="streamed"):
         KernelMachine(penalty=NormBall(1.0), plan=Plan(rank=5, storage="streamed")).fit(X, Y)
+
+
+def test_hard_problems_end_the_search(rng, monkeypatch):
+    X, y = rng.normal(size=(30, 2)) + 1e7, rng.normal(size=30)
+    asked, solve = [], penalised.solve_representer
+
+    def counted(*args, **options):
+        asked.append(args[3])
+        return solve(*args, **options)
+
+    monkeypatch.setattr(penalised, "solve_representer", counted)
+    with pytest.warns(ConvergenceWarning, match="the multiplier of the penalty was not found"):
+        model = KernelMachine("linear", penalty=NormBall(1.0)).fit(X, y)
+    assert len(asked) < 20
+    assert np.all(np.isfinite(model.predict(X)))
+    assert model.solution_.stats["norm"] <= 1 + 1e-9

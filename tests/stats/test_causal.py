@@ -142,3 +142,12 @@ def test_errors(rng):
     with pytest.raises(ValueError, match="no variable"):
         causal_graph(X, test="linear").parents("q")
     assert causal_graph(X, test="linear", most=0).n_tests == 3
+
+
+def test_missing_labels_are_no_labels(rng):
+    pd = pytest.importorskip("pandas")
+    labels = np.array(["a", "b"], dtype=object)[rng.integers(0, 2, 50)]
+    labels[3] = None
+    frame = pd.DataFrame({"x": rng.normal(size=50), "label": labels})
+    with pytest.raises(ValueError, match="'label' has missing"):
+        causal_graph(frame)

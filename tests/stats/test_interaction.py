@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from mercer import Gaussian, Linear, Plan, dhsic, interaction_test, lancaster
 
@@ -50,3 +51,17 @@ def test_units_constants_and_errors(rng):
         interaction_test(x, y, z, n_permutations=0)
     dense = lancaster(x, y, z, plan=Plan(storage="dense"))
     assert dense == pytest.approx(lancaster(x, y, z))
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1e15])
+def test_unbounded_kernels_of_any_unit(rng, unit):
+    x, y, e = rng.normal(size=(3, 60))
+    z = x * y + 0.3 * e
+    plain, scaled = (
+        interaction_test(u * x, u * y, u * z, kernels=Linear(), n_permutations=99, rng=0)
+        for u in (1.0, unit)
+    )
+    assert scaled.details["pvalues"].tolist() == plain.details["pvalues"].tolist()
+    assert plain.pvalue == 0.01
+    assert_allclose(scaled.statistic, plain.statistic * unit**6, rtol=1e-5)
+    assert_allclose(plain.statistic, lancaster(x, y, z, kernels=Linear()), rtol=1e-5)

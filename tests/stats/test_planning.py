@@ -74,3 +74,19 @@ def test_errors(rng):
         sample_size(X, X, power=0.01)
     with pytest.raises(ValueError, match="constant"):
         power(np.ones(30), np.ones(30), 20)
+
+
+@pytest.mark.parametrize("seed", [30, 57])
+def test_outliers_under_unbounded_kernels(seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(8, 14)
+    X, Y = rng.normal(size=(n, 2)), rng.normal(0.3, 1, (n, 2))
+    X[0] = 1e8
+    both = {"kernel": ["linear", "linear"], "test": "independence"}
+    for found in (
+        power(X, Y, 50, "linear"),
+        sample_size(X, Y, "linear"),
+        power(X, Y, 50, **both),
+        sample_size(X, Y, **both),
+    ):
+        assert found.low <= found.value <= found.high

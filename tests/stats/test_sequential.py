@@ -180,3 +180,16 @@ def test_errors(rng):
     assert few.pvalue == 1.0
     assert few.wealth == 1.0
     assert "no bets" in few.result().notes[0]
+
+
+@pytest.mark.parametrize("test", [SequentialTwoSampleTest, SequentialIndependenceTest])
+def test_what_cannot_be_bet_on_does_not_wait(rng, test):
+    stream = test(warm_up=4)
+    bad = rng.normal(size=(3, 2))
+    bad[1, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        stream.update(bad, rng.normal(size=(3, 2)))
+    stream.update(*rng.normal(size=(2, 3, 2)))
+    with pytest.raises(ValueError, match=r"3 feature\(s\), but other samples have 2"):
+        stream.update(*rng.normal(size=(2, 3, 3)))
+    assert stream.update(*rng.normal(size=(2, 40, 2))).n_bets == 43 // test.per_bet

@@ -25,6 +25,8 @@ _SWEEPS = 4  # over all pairs
 _STEPS = 10  # between two changes of the coordinates
 _FEW = 500  # samples by which angles are chosen
 _FLAT = 1e-10  # a variance, as a part of the largest one, that is none
+_CONSTANT = 1e-14  # a standard deviation, as a part of the largest value, that is rounding
+_READ: dict[str, Any] = {"dtype": np.float64, "accept_sparse": "csr"}
 
 
 @dataclass(eq=False, repr=False)
@@ -107,12 +109,12 @@ class KernelICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of X, with weights; y is ignored."""
         self._check_parameters()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = self._dense(validate_data(self, X, ensure_min_samples=2, **_READ))
         given = check_weights(sample_weight, X[:, 0])
         weights = np.ones(len(X)) if given is None else given
         weights = weights / weights.sum()
         self.mean_ = weights @ X
-        whitening = self._whitening(X - self.mean_, weights)
+        whitening = self._whitening(X, weights)
         Z = (X - self.mean_) @ whitening.T
         used = weights > 0
         rotation = self._search(Z[used], weights[used])
@@ -122,7 +124,7 @@ class KernelICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform(self, X: Any) -> np.ndarray:
         """The components of samples X: shape (m, q)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._dense(validate_data(self, X, reset=False, **_READ))
         return (X - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -137,7 +139,17 @@ class KernelICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _restore(self) -> None:
         """What :func:`mercer.load` calls; nothing has to be made again."""
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # ---- parts -----------------------------------------------------------------------------
+    @staticmethod
+    def _dense(X: Any) -> np.ndarray:
+        """Components are dense, so that samples may be."""
+        return X.toarray() if hasattr(X, "toarray") else X
+
     def _check_parameters(self) -> None:
         if self.contrast not in CONTRASTS:
             raise ValueError(f"contrast must be one of {tuple(CONTRASTS)}, got {self.contrast!r}.")
@@ -151,17 +163,26 @@ class KernelICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _whitening(self, X: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Principal components, divided by their standard deviations."""
-        _, s, V = np.linalg.svd(np.sqrt(weights)[:, None] * X, full_matrices=False)
-        rank = int(np.sum(s**2 > _FLAT * s[0] ** 2)) if s[0] > 0 else 0
         q: Any = X.shape[1] if self.n_components is None else self.n_components
         if not (isinstance(q, Integral) and 1 <= int(q) <= X.shape[1]):
             raise ValueError(
                 f"n_components must be from 1 to the {X.shape[1]} features, got {q!r}."
             )
+        largest = np.abs(X).max(axis=0)
+        X = np.sqrt(weights)[:, None] * (X - self.mean_)
+        units = np.linalg.norm(X, axis=0)
+        constant = units <= _CONSTANT * largest
+        X[:, constant], units[constant] = 0.0, 1.0
+        if q < X.shape[1]:  # with all of them, the units of features do not matter
+            units[:] = 1.0
+        _, s, V = np.linalg.svd(X / units, full_matrices=False)
+        rank = int(np.sum(s**2 > _FLAT * s[0] ** 2)) if s[0] > 0 else 0
         if not rank:
             raise ValueError("all samples are the same (or n_samples = 1): nothing to separate.")
-        q = min(int(q), rank)
-        return V[:q] / s[:q, None]
+        full, q = rank == X.shape[1], min(int(q), rank)
+        if full:
+            return V[:q] / s[:q, None] / units
+        return np.linalg.pinv(V[:q].T * s[:q] * units[:, None])  # along the samples only
 
     def _search(self, Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The rotation with the least contrast, from several starts."""
@@ -250,7 +271,8 @@ class KernelICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return value, turn, steps, ended
 
     def _keep(self, components: np.ndarray) -> None:
-        mixing = np.linalg.pinv(components)
+        square = components.shape[0] == components.shape[1]
+        mixing = np.linalg.inv(components) if square else np.linalg.pinv(components)
         order = np.argsort(-np.sum(mixing**2, axis=0), kind="stable")
         mixing = mixing[:, order]
         largest = np.abs(mixing).argmax(axis=0)

@@ -19,7 +19,7 @@ from ..kernels.given.precomputed import Precomputed
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from ..solvers.kernel_weights import Cut, best_weights
-from ..solvers.representer import MachineSolution, solve_representer
+from ..solvers.representer import MachineSolution, Problem, solve_representer
 from .common import all_or_nothing, check_number
 from .machine_base import LossMachine
 
@@ -27,6 +27,7 @@ _GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales of the default kernels, in un
 _SHARE = 0.3  # of the gap that is asked for may be due to problems with given weights
 _FINER = 4  # times such a problem is solved more finely, if its gap is larger
 _FLAT = 1e-12  # a variance below this part of k(x, x) is rounding
+_NOTHING = 1e-14  # of the loss of f = 0: an objective that is rounding
 
 
 @dataclass(eq=False, repr=False)
@@ -191,8 +192,12 @@ class _Problems:
     def __init__(self, machine: MultipleKernelMachine, grams: list[Any], plan: Plan) -> None:
         self.machine, self.grams, self.plan = machine, grams, plan
         self.columns = machine._columns()
-        self.last: dict[bytes, list[MachineSolution]] = {}
+        self.kept: dict[bytes, list[MachineSolution]] = {}  # of the best weights, and the last
+        self.best: tuple[float, bytes] = (np.inf, b"")
         self.starts: list[Any] = [None] * len(self.columns)
+        options = machine.loss_, machine.alpha, machine._weights, False
+        sizes = [Problem(grams[0], column, *options).size for column in self.columns]
+        self.rounding = _NOTHING * sum(sizes)
 
     def __call__(self, weights: np.ndarray) -> Cut:
         machine, solutions = self.machine, self.at(weights)
@@ -201,17 +206,21 @@ class _Problems:
         slope = machine.alpha / 2 * squares
         value = sum(s.stats["objective"] for s in solutions)
         gap = sum(max(s.stats["gap"], 0.0) for s in solutions)
+        self.best = min(self.best, (value, weights.tobytes()))
+        if abs(value) <= self.rounding:  # targets are constant: all weights are as good
+            return Cut(0.0, 0.0, np.zeros_like(slope))
         return Cut(value, value - gap + float(slope @ weights), slope)
 
     def at(self, weights: np.ndarray) -> list[MachineSolution]:
-        """The solutions for these weights; those of the last ones are kept."""
+        """The solutions for these weights; those of the best and of the last ones are kept."""
         key = weights.tobytes()
-        if key not in self.last:
+        if key not in self.kept:
             gram = self._gram(weights)
             found = [self._solve(gram, j) for j in range(len(self.columns))]
-            self.last[key] = found
+            self.kept = {k: kept for k, kept in self.kept.items() if k == self.best[1]}
+            self.kept[key] = found
             self.starts = [(s.coef, s.intercept) for s in found]
-        return self.last[key]
+        return self.kept[key]
 
     def _solve(self, gram: Gram, j: int) -> MachineSolution:
         machine, tol, start = self.machine, 1e-3, self.starts[j]

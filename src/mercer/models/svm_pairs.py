@@ -138,12 +138,15 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         pairs, k = self._contests(), len(self.classes_)
         members = [np.flatnonzero((codes == i) & (weights > 0)) for i in range(k)]
         fits: list[Any] = [None] * len(pairs)
+        errors: dict[int, ValueError] = {}
 
         def sides(p: int) -> list[np.ndarray]:
             i, j = pairs[p]
             return members if i < 0 else [members[i], members[j]]
 
         def one(p: int) -> None:
+            if errors and p > min(list(errors)):  # the first pair that fails is named, on any cores
+                return
             i, j = pairs[p]
             index = np.sort(np.concatenate(sides(p)))
             y = np.where(codes[index] == j, 1.0, -1.0)
@@ -161,7 +164,9 @@ class VectorClassifier(Classifier, SupportVectorMachine):
                     raise
                 which = f"classes {classes[0]!r} and {classes[1]!r}"
                 which = f"class {classes[1]!r} against the rest" if i < 0 else which
-                raise ValueError(f"{which}: {error}") from error
+                errors[p] = ValueError(f"{which}: {error}")
+                errors[p].__cause__ = error
+                return
             report = replace(report, classes=classes)
             fits[p] = PairFit(index, solution.beta, report, solution.trouble)
 
@@ -174,6 +179,8 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         several = np.flatnonzero(~alone)
         share = 1 if on_pool() else min(blocks.workers or cores(), max(1, len(several)))
         run(each, several[np.argsort(-sizes[several], kind="stable")].tolist(), blocks.workers)
+        if errors:
+            raise errors[min(errors)]
         return fits
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:

@@ -29,7 +29,7 @@ from .lasso_loops import sweep
 from .representer import MachineSolution, Problem
 
 _STEPS = 500
-_IDLE, _PROGRESS = 5, 1e-9  # steps in a row that lower the objective by less than this part of it
+_IDLE, _PROGRESS = 5, 1e-7  # steps in a row that lower the objective by less than this part of it
 _SWEEPS, _ROUNDS = 30, 50  # over the coefficients between two linear systems; of both
 _RIDGE = 1e-11  # of the mean diagonal, for columns that depend on each other
 _EXACT = 1e-8  # of alpha: what slopes may be off by

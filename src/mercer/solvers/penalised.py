@@ -30,6 +30,8 @@ _STEPS = 80
 _FACTOR = 8.0  # by which lambda goes until it is enclosed
 _FAR = 1e14  # and at most in all
 _FINER = 4  # times a problem is solved more finely, if its own gap is large
+_CLOSE = 100  # times the gap that is asked for: with more, a solver that stopped is not asked again
+_FAILED = 3  # problems in a row with a larger gap, after which the search ends
 
 
 def solve_penalised(
@@ -97,6 +99,7 @@ class _Multiplier:
         self.problem = Problem(gram, y, loss, alpha, weights, options.get("intercept", True))
         self.goal = tol * self.problem.size
         self.found: dict[float, _Found] = {}
+        self.failed = 0
 
     def position(self, log_lambda: float) -> float:
         """How far to the right of the solution: log(lambda t) - log(alpha r'(t)), rising."""
@@ -109,9 +112,11 @@ class _Multiplier:
             solution = solve_representer(
                 *self.args, lam, self.weights, tol=tol, start=start, **self.options
             )
-            if solution.stats.get("gap", np.inf) <= self.goal / 4:
+            left = solution.stats.get("gap", np.inf)
+            if left <= self.goal / 4 or not (solution.converged or left <= _CLOSE * self.goal):
                 break
             start, tol = (solution.coef, solution.intercept), tol / 10
+        self.failed = 0 if solution.converged or left <= self.goal else self.failed + 1
         return self._keep(log_lambda, lam, solution)
 
     def _keep(self, log_lambda: float, lam: float, solution: MachineSolution) -> float:
@@ -144,15 +149,18 @@ class _Multiplier:
         return float(position)
 
     def enough(self, log_lambda: float) -> bool:
-        """Is the gap as small as was asked for?"""
+        """Is the gap as small as was asked for, or are problems too hard to go on?"""
+        return self.fine(log_lambda) or self.failed >= _FAILED
+
+    def fine(self, log_lambda: float) -> bool:
         return self.found[log_lambda].gap <= self.goal
 
     def result(self, best: float) -> MachineSolution:
-        if not self.enough(best):
+        if not self.fine(best):
             best = min(self.found, key=lambda known: self.found[known].gap)
         solution = self.found[best].solution
         total = sum(part.solution.n_iter for part in self.found.values())
-        solution = replace(solution, n_iter=total, converged=self.enough(best), message="optimal")
+        solution = replace(solution, n_iter=total, converged=self.fine(best), message="optimal")
         solution.stats["problems"] = len(self.found)
         if not solution.converged:
             solution.message = (

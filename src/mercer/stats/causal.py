@@ -149,7 +149,7 @@ def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
     """Variables as arrays of numbers, and their names."""
     if is_frame(data):
         given = names_of(data)
-        columns = [np.asarray(column_of(data, name)) for name in given]
+        columns = [_column(column_of(data, name), str(name)) for name in given]
         known = [str(name) for name in given]
     else:
         V: Any = as_vectors(data, "causal_graph")
@@ -169,12 +169,23 @@ def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
     return [_numbers(c, name) for c, name in zip(columns, known, strict=True)], known
 
 
+def _column(values: Any, name: str) -> np.ndarray:
+    """A column of numbers or labels; a label that is missing is none."""
+    if isinstance(values, list) and any(v is None or v != v for v in values):
+        raise _missing(name)
+    return np.asarray(values)
+
+
+def _missing(name: str) -> ValueError:
+    return ValueError(f"the variable {name!r} has missing or infinite values; drop these rows.")
+
+
 def _numbers(column: np.ndarray, name: str) -> np.ndarray:
     """A column as an array of shape (n, d): numbers to unit variance, or indicators of labels."""
     if column.dtype.kind in "biuf":
         values = column.astype(np.float64)
         if not np.all(np.isfinite(values)):
-            raise ValueError(f"the variable {name!r} has missing or infinite values.")
+            raise _missing(name)
         values = values - values.mean()
         spread = float(values.std())
         return (values / spread if spread > 0 else values)[:, None]

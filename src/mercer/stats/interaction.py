@@ -118,6 +118,11 @@ def interaction_test(
     joint = Variables(X, Y, Z, least=4)
     resolved, matrices = _matrices(joint, kernels, plan)
     n = joint.n
+    units = [float(np.abs(A).max()) or 1.0 for A in matrices]  # float32 has few powers of ten
+    matrices = [A / unit for A, unit in zip(matrices, units, strict=True)]
+    unit = float(np.prod(units))
+    if not np.isfinite(unit):
+        raise not_finite(" * ".join(map(repr, resolved)))
     identity = np.arange(n)[None]
     pvalues, nulls, value = [], [], 0.0
     for apart in range(3):
@@ -129,8 +134,8 @@ def interaction_test(
         size = float(np.sqrt(np.sum((fixed * moved).astype(np.float64) ** 2)))
         rounding = 4 * float(np.finfo(np.float32).eps) * size / n**2
         pvalues.append(permutation_pvalue(float(values[0]), values[1:], rounding))
-        nulls.append(values[1:])
-        value = float(values[0])
+        nulls.append(unit * values[1:])
+        value = unit * float(values[0])
     worst = int(np.argmax([p.pvalue for p in pvalues]))
     details = {"pvalues": np.array([p.pvalue for p in pvalues]), "apart": worst}
     return TestResult(
@@ -156,7 +161,7 @@ def interaction_test(
 def _matrices(
     joint: Variables, kernels: Any, plan: Plan | None
 ) -> tuple[list[Kernel], list[np.ndarray]]:
-    """The kernels, and their centred matrices in units of their size."""
+    """The kernels, and their centred matrices."""
     what = "a measure of three variables"
     require_stored(plan, what, joint.n)
     require_memory(_MATRICES * 8.0 * joint.n**2, what)

@@ -242,6 +242,7 @@ def _of_variables(X: Data, Y: Data, kernels: Any, alpha: float, plan: Plan | Non
     found = measured(pair, resolved, plan)
     spread = variances_of(found)
     pilot, m = spread.curve, found.n
+    squares = max(spread.squares, (spread.traces / m) ** 2)  # of m x m eigenvalues, at the least
 
     def curve(n: int) -> Curve:
         scale = m / n
@@ -250,13 +251,14 @@ def _of_variables(X: Data, Y: Data, kernels: Any, alpha: float, plan: Plan | Non
         )
 
     def null(n: int) -> tuple[float, float]:
-        return spread.traces / n, 2 * spread.squares / n**2
+        return spread.traces / n, 2 * squares / n**2
 
     return Study(_effects(pilot.interval(_CONFIDENCE)), curve, null, alpha)
 
 
 def _effects(found: Interval) -> tuple[float, float, float]:
-    return max(found.value, 0.0), found.low, found.high
+    value = max(found.value, 0.0)
+    return value, min(found.low, value), max(found.high, value)
 
 
 def _pooled(sums: GroupSums, squares: np.ndarray) -> tuple[float, float]:
@@ -268,7 +270,7 @@ def _pooled(sums: GroupSums, squares: np.ndarray) -> tuple[float, float]:
     off = float(squares.sum() - np.sum(sums.diag**2))
     centred = off - 2 * float(np.sum(own**2)) / (n - 2)
     centred += float(own.sum()) ** 2 / ((n - 1) * (n - 2))
-    return trace, centred / (n * (n - 3))
+    return trace, max(centred / (n * (n - 3)), trace**2 / n)  # of n eigenvalues, at the least
 
 
 def _require_spread(constant: bool) -> None:

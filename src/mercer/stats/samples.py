@@ -53,8 +53,8 @@ class Samples:
                     f"sample {place} has {size} observation{'s' * (size != 1)}, at least {least} "
                     f"are needed."
                 )
-        widths = [_width(sample) for sample in samples]
-        if len({width for width in widths if width is not None}) > 1:
+        widths = [width(sample) for sample in samples]
+        if len(set(widths) - {None}) > 1:
             listed = ", ".join(map(str, widths))
             raise ValueError(f"all samples need the same number of features, got {listed}.")
         self.data = join(*samples)
@@ -252,7 +252,7 @@ def plain(sample: Data, what: str) -> Data:
     return sample
 
 
-def _width(sample: Data) -> Any:
+def width(sample: Data) -> Any:
     """The number of columns of an array or table; None where samples are something else."""
     if is_frame(sample):
         return sample.shape[1]

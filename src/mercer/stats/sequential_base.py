@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data import Data, join, length, take
+from ..data import Data, as_vectors, holds_numbers, join, length, take
 from ..engine.limits import within
 from ..gram.plan import Plan
 from .bank import not_finite
 from .betting import bet, payoff
 from .result import TestResult
-from .samples import plain
+from .samples import plain, width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,6 +88,8 @@ class Sequential(ABC):
     def update(self, X: Data, Y: Data) -> Any:
         """Bet on new samples, of which each is used once; returns the test itself."""
         given = [plain(sample, name) for sample, name in ((X, "X"), (Y, "Y"))]
+        for place, name in enumerate("XY"):
+            self._check(given, place, name)
         if self.together and length(given[0]) != length(given[1]):
             n, m = map(length, given)
             raise ValueError(f"variables must be observed together, as often each, got {n}, {m}.")
@@ -103,6 +105,19 @@ class Sequential(ABC):
             vars(self).update(before)
             raise
         return self
+
+    def _check(self, given: list[Data], place: int, name: str) -> None:
+        """Refuses now what no later samples could be bet on with: it would wait with them."""
+        new, kept = given[place], self.kept or (None, None)
+        if self.kernel is None and length(new) and holds_numbers(new):
+            as_vectors(new, name)
+        others = [self.waiting[place], kept[place], None if self.together else given[1 - place]]
+        for other in others:
+            sizes = [None if s is None else width(s) for s in (new, other)]
+            if None not in sizes and sizes[0] != sizes[1]:
+                raise ValueError(
+                    f"{name} has {sizes[0]} feature(s), but other samples have {sizes[1]}."
+                )
 
     def _play(self, held: list[Data]) -> None:
         ready = min(map(length, held)) // self.per_bet

@@ -41,6 +41,43 @@ def test_what_is_far_away_is_as_good_as_zero(dtype):
     assert np.all(out < 1e-37)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tails_of_all_sizes(rng, dtype):
+    """Nothing is read or written beside, wherever arrays begin."""
+    for n, m in [*((n, 70) for n in range(1, 14)), *((7, m) for m in range(1, 71)), (0, 3), (3, 0)]:
+        left, right = -rng.random((n, 2)).astype(dtype), rng.random((m, 2)).astype(dtype)
+        memory = np.full(n * m + 40, 7, dtype)
+        out = memory[17 : 17 + n * m].reshape(n, m)
+        left.flags.writeable = False
+        exp_panels(left, panels(right), out)
+        np.testing.assert_allclose(out, np.exp(left @ right.T), rtol=50 * np.finfo(dtype).eps)
+        assert np.all(memory[:17] == 7)
+        assert np.all(memory[17 + n * m :] == 7)
+
+
+def test_arrays_in_another_order_are_refused(rng):
+    """Addresses are computed for rows one after the other."""
+    left, right = rng.normal(size=(12, 3)), panels(rng.normal(size=(5, 3)))
+    for bad in (np.asfortranarray(left), np.hstack([left, left])[:, ::2]):
+        with pytest.raises(Exception, match="ascontiguousarray"):
+            exp_panels(bad, right, np.empty((12, 5)))
+    with pytest.raises(Exception, match="ascontiguousarray"):
+        exp_panels(left, right, np.empty((12, 10))[:, ::2])
+
+
+def test_samples_in_any_order_in_memory(rng, compiled):
+    """Slices, columns one after the other, and arrays that must not be written to."""
+    X, Z = rng.normal(size=(60, 3)), rng.normal(size=(70, 3))
+    expected = np.exp(-((X[:, None] - Z) ** 2).sum(axis=2) / 2)
+    strided, fixed = np.repeat(X, 2, axis=1)[:, ::2], Z.copy()
+    fixed.flags.writeable = False
+    for A in (X, np.asfortranarray(X), strided):
+        for B in (np.asfortranarray(Z), fixed):
+            k = Gaussian(1.0)
+            assert tiles.exponential(k, k.prepare(A), k.prepare(B)) is not None
+            np.testing.assert_allclose(k(A, B), expected, rtol=1e-12)
+
+
 @pytest.fixture
 def compiled(monkeypatch):
     """Compiled loops for small matrices, too."""

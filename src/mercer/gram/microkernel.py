@@ -66,6 +66,10 @@ def _tile_of(rows: int) -> Any:
 
     def define(typing, left, row, array, panel, out, place):
         from numba import types
+        from numba.core.errors import TypingError
+
+        if not all(kind.layout == "C" for kind in (left, array, out)):
+            raise TypingError("rows have to lie one after the other: use np.ascontiguousarray.")
 
         def generate(context, builder, signature, args):
             _emit(rows, context, builder, signature, args)

@@ -84,6 +84,30 @@ def test_streamed_and_stored_agree(name, tmp_path):
         )
 
 
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (KernelRidge(1.0, kernel=KERNEL), np.column_stack([R, COUNTS])),
+        (KernelLogisticRegression(kernel=KERNEL), MANY),
+        (SVC(KERNEL, tol=1e-2), MANY),
+        (SVR(KERNEL, tol=1e-2), R),
+        (KernelMachine(KERNEL, "poisson"), COUNTS),
+        (KernelQuantileRegressor([0.2, 0.8], kernel=KERNEL, tol=1e-2), R),
+    ],
+)
+def test_scores_of_chunks(model, y):
+    """With the targets and weights that come with them."""
+    model = clone(model).set_params(plan=STORED).fit(ArrayChunks(X, y, W, rows=130))
+    assert model.score(ArrayChunks(X, y, W, rows=77)) == pytest.approx(model.score(X, y, W))
+    assert model.score(ArrayChunks(X, y, rows=77)) == pytest.approx(model.score(X, y))
+    with pytest.raises(ValueError, match="y and sample_weight have to be None"):
+        model.score(ArrayChunks(X, y), y)
+    with pytest.raises(ValueError, match="without targets"):
+        model.score(ArrayChunks(X))
+    with pytest.raises(ValueError, match="y has to be given"):
+        model.score(X)
+
+
 @pytest.mark.parametrize("weights", [None, W])
 @pytest.mark.parametrize(
     ("kernel", "plan"),
@@ -165,6 +189,41 @@ def test_machines_of_pairs_of_classes(tmp_path):
         np.testing.assert_allclose(mercer.load(tmp_path / "model").decision_function(NEW), f)
         again = clone(chunked).fit(X[:100], y[:100])  # as an array, which is stored
         assert hasattr(again, "support_")
+
+
+def test_machines_of_one_class_against_the_rest():
+    model = SVC(KERNEL, C=0.5, plan=STORED, class_weight={"a": 2.0}, tol=1e-3, multiclass="ovr")
+    exact = clone(model).set_params(solver="coordinate", tol=1e-8).fit(X, MANY, W)
+    chunked = clone(model).fit(ArrayChunks(X, MANY, W, rows=130))
+    assert chunked.decision_function(NEW).shape == (50, 3)
+    for found, known in zip(chunked.reports_, exact.reports_, strict=True):
+        assert found.classes == known.classes
+        assert known.dual * (1 - 1e-9) <= found.primal <= known.primal * (1 + 1e-3)
+    f = chunked.decision_function(NEW)
+    np.testing.assert_allclose(f, exact.decision_function(NEW), atol=0.1)
+    assert np.mean(chunked.predict(X) == exact.predict(X)) > 0.98
+    pair, rest = (
+        clone(model).set_params(multiclass=way, class_weight=None).fit(ArrayChunks(X, TWO, rows=99))
+        for way in ("ovo", "ovr")
+    )
+    np.testing.assert_array_equal(pair.decision_function(NEW), rest.decision_function(NEW))
+    assert rest.predict(NEW).tolist() == pair.predict(NEW).tolist()
+
+
+def test_the_gap_of_each_pair_of_classes_is_proven_within_few_passes():
+    """Of 28 pairs, in each of which three of four samples have no loss."""
+    read = []
+
+    class Counted(ArrayChunks):
+        def __iter__(self):
+            read.append(1)
+            return super().__iter__()
+
+    y = np.digitize(R, np.quantile(R, np.arange(1, 8) / 8))
+    model = SVC(KERNEL, plan=STORED, tol=1e-3).fit(Counted(X, y))
+    assert len(model.reports_) == 28
+    assert all(report.gap <= 1e-3 * report.primal for report in model.reports_)
+    assert len(read) < 600
 
 
 def test_machines_for_numbers():

@@ -131,6 +131,18 @@ class Chunks(ABC):
             raise no_samples()
         return replace(joined(found), start=0)
 
+    def targets(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """The targets of all samples, and their weights if there are any, as arrays."""
+        parts = list(self.map(_targets))
+        if not parts:
+            raise no_samples()
+        if any(y is None for y, _ in parts):
+            raise ValueError("the samples come without targets y, which are needed here.")
+        y = np.concatenate([y for y, _ in parts])
+        if all(w is None for _, w in parts):
+            return y, None
+        return y, np.concatenate([np.ones(len(y)) if w is None else w for y, w in parts])
+
     # ---- chunks made of others -----------------------------------------------------------------
     def changed(self, change: Change) -> Chunks:
         """Each chunk as ``change`` makes it, whenever it is read."""
@@ -289,3 +301,7 @@ def no_samples(name: str = "the source") -> ValueError:
 
 def _count(chunk: Chunk) -> Sums:
     return (np.array(len(chunk)),)
+
+
+def _targets(chunk: Chunk) -> tuple[Any, Any]:
+    return chunk.y, chunk.weight

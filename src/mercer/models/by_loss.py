@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from ..data import Data
 from ..losses.base import Loss
 from ..losses.named import as_loss
-from .common import without_masks
+from .common import of_chunks
 
 
 def _on_labels(machine: Any) -> bool:
@@ -59,7 +59,7 @@ class ByLoss:
         labels = self.loss_.targets in ("sign", "classes")
         return self.classes_[best_class(f)] if labels else self.loss_.prediction(f)
 
-    @without_masks
+    @of_chunks
     def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
         """R^2 of numbers, accuracy of classes, the part of the deviance explained of counts."""
         predicted = self.predict(X)

@@ -60,16 +60,39 @@ class Drawn:
         return diagram(self)
 
 
-class Regressor(Drawn, RegressorMixin):
-    """scikit-learn's mixin, whose score does not see masks."""
+def of_chunks(score: Callable[..., float]) -> Callable[..., float]:
+    """The method ``score``, for samples in chunks too, which bring their targets and weights.
 
-    score = without_masks(RegressorMixin.score)
+    Arguments of which some entries are masked are refused.
+    """
+    score = without_masks(score)
+
+    @wraps(score)
+    def scored(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        if isinstance(X, Chunks):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "samples in chunks bring their targets and weights with them; y and "
+                    "sample_weight have to be None."
+                )
+            y, sample_weight = X.targets()
+        elif y is None:
+            raise ValueError("y has to be given, with one target for each sample.")
+        return score(self, X, y, sample_weight)
+
+    return scored
+
+
+class Regressor(Drawn, RegressorMixin):
+    """scikit-learn's mixin, whose score does not see masks, and takes chunks."""
+
+    score = of_chunks(RegressorMixin.score)
 
 
 class Classifier(Drawn, ClassifierMixin):
-    """scikit-learn's mixin, whose score does not see masks."""
+    """scikit-learn's mixin, whose score does not see masks, and takes chunks."""
 
-    score = without_masks(ClassifierMixin.score)
+    score = of_chunks(ClassifierMixin.score)
 
 
 def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:

@@ -14,7 +14,7 @@ from ..gram.phi import Shifted
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.regression import Expectile, Quantile
-from .common import Regressor, all_or_nothing, check_weights, without_masks
+from .common import Regressor, all_or_nothing, check_weights, of_chunks
 from .machine_base import RepresenterMachine
 from .streamed import Watched
 
@@ -76,7 +76,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
     def _loss(self, q: float) -> Loss:
         raise NotImplementedError
 
-    @without_masks
+    @of_chunks
     def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
         """The part of the loss explained, 1 - loss / loss of the best constants; mean over q."""
         y, levels = column_or_1d(y), self._levels()

@@ -25,6 +25,7 @@ from mercer import (
     RandomFourier,
 )
 from mercer.chunks import ArrayChunks
+from mercer.chunks.base import Chunk, Chunks
 
 RNG = np.random.default_rng(0)
 N = 800
@@ -106,6 +107,43 @@ def test_scores_of_chunks(model, y):
         model.score(ArrayChunks(X))
     with pytest.raises(ValueError, match="y has to be given"):
         model.score(X)
+
+
+class Listed(Chunks):
+    """Chunks as they are given."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __iter__(self):
+        start = 0
+        for part in self.parts:
+            yield Chunk(*part, start)
+            start += len(part[0])
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (KernelRidge(1.0, kernel=KERNEL, plan=STORED), R),
+        (KernelLogisticRegression(kernel=KERNEL, plan=STORED), TWO),
+        (SVC(KERNEL, tol=1e-2, plan=STORED), TWO),
+        (SVR(KERNEL, tol=1e-2, plan=STORED), R),
+        (GaussianProcessRegressor(KERNEL, landmarks=40, optimizer=None), R),
+    ],
+)
+def test_chunks_without_samples_without_weights_and_of_weight_zero(model, y):
+    """Nothing in a chunk is no part of anything; a sample without a weight counts once."""
+    w = np.where(np.arange(N) < 200, 0.0, W)
+    w[500:] = 1.0
+    parts = (slice(0, 0), slice(0, 200), slice(200, 500), slice(9, 9), slice(500, N), slice(0, 0))
+    listed = Listed(*((X[p], y[p], None if p.start == 500 else w[p]) for p in parts))
+    found = clone(model).fit(listed)
+    known = clone(model).fit(ArrayChunks(X, y, w))
+    assert found.score(listed) == pytest.approx(known.score(X, y, w), abs=0.01)
+    assert len(found.predict(listed)) == N
+    with pytest.raises(ValueError, match="no samples"):
+        clone(model).fit(Listed((X[:0], y[:0], None)))
 
 
 @pytest.mark.parametrize("weights", [None, W])

@@ -105,9 +105,10 @@ class Chunks(ABC):
         return tuple(total)
 
     def map(self, job: Callable[[Chunk], T]) -> Iterator[T]:
-        """``job`` of each chunk, in order; the next one is read meanwhile."""
+        """``job`` of each chunk with samples, in order; the next one is read meanwhile."""
         for chunk in ahead(iter(self)):
-            yield job(chunk)
+            if len(chunk):
+                yield job(chunk)
 
     def sample(self, n: int, rng: Any = None) -> Chunk:
         """n samples drawn at random without replacement, in the order of the source.
@@ -261,7 +262,9 @@ def joined(chunks: list[Chunk]) -> Chunk:
     """Several chunks as one."""
     first = chunks[0]
     y = None if first.y is None else np.concatenate([c.y for c in chunks])
-    weight = None if first.weight is None else np.concatenate([c.weight for c in chunks])
+    weight = None
+    if any(c.weight is not None for c in chunks):  # others count once
+        weight = np.concatenate([np.ones(len(c)) if c.weight is None else c.weight for c in chunks])
     return Chunk(join(*(c.X for c in chunks)), y, weight, first.start)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 
 from ..chunks.arrays import ArrayChunks
-from ..chunks.base import Change, Chunk, Chunks
+from ..chunks.base import Change, Chunk, Chunks, no_samples
 from ..data import Data
 from ..gram.phi import StreamedPhi
 from ..gram.plan import Plan
@@ -175,7 +175,12 @@ def signs(codes: np.ndarray, classes: int) -> np.ndarray:
 
 def head(X: Any) -> Data:
     """The first samples of chunks, which tell what all are like; all, if X is in memory."""
-    return next(iter(X)).rows(slice(0, 100)).X if isinstance(X, Chunks) else X
+    if not isinstance(X, Chunks):
+        return X
+    first = next((chunk for chunk in X if len(chunk)), None)
+    if first is None:
+        raise no_samples()
+    return first.rows(slice(0, 100)).X
 
 
 def coded(model: Any, chunks: Chunks, joint: Callable[[int], bool]) -> Chunks:

@@ -65,7 +65,8 @@ class Errors:
 
 def targets(chunk: Chunk) -> np.ndarray:
     """Numbers y, one column for each target."""
-    return np.asarray(chunk.y, dtype=np.float64).reshape(len(chunk), -1)
+    y = np.asarray(chunk.y, dtype=np.float64)
+    return y.reshape(len(chunk), int(np.prod(y.shape[1:])))  # of no samples, too
 
 
 def direct(phi: StreamedPhi, outputs: int) -> bool:

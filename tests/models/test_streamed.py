@@ -248,22 +248,6 @@ def test_machines_of_one_class_against_the_rest():
     assert rest.predict(NEW).tolist() == pair.predict(NEW).tolist()
 
 
-def test_the_gap_of_each_pair_of_classes_is_proven_within_few_passes():
-    """Of 28 pairs, in each of which three of four samples have no loss."""
-    read = []
-
-    class Counted(ArrayChunks):
-        def __iter__(self):
-            read.append(1)
-            return super().__iter__()
-
-    y = np.digitize(R, np.quantile(R, np.arange(1, 8) / 8))
-    model = SVC(KERNEL, plan=STORED, tol=1e-3).fit(Counted(X, y))
-    assert len(model.reports_) == 28
-    assert all(report.gap <= 1e-3 * report.primal for report in model.reports_)
-    assert len(read) < 600
-
-
 def test_machines_for_numbers():
     model = SVR(KERNEL, C=0.5, epsilon=0.2, plan=STORED, tol=1e-3)
     exact = clone(model).set_params(solver="coordinate", tol=1e-8).fit(X, R, W)

@@ -9,7 +9,7 @@ import numpy as np
 from ..chunks.base import Chunk, Sums
 from ..losses.base import Dual, Loss, Piecewise
 
-_CURVED = 0.2  # of a few samples are to be near to a corner,
+_CURVED = 0.2  # of a few samples with a loss are to be near to a corner,
 _WIDEST = 2.0**60  # however wide that has to be
 
 
@@ -98,10 +98,22 @@ class Task:
         one estimates from more of them.
         """
         h, wide = self.curvature(chunk, F), self
-        while wide.width is not None and np.mean(h > 0) < _CURVED and wide.width < _WIDEST:
+        while wide.width is not None and wide.width < _WIDEST:
+            few = np.count_nonzero(h, axis=0) < _CURVED * self._cornered(chunk, F)
+            if not few.any():
+                break
             wide = self.smoothed(2 * wide.width)
-            h = wide.curvature(chunk, F)
+            h[:, few] = wide.curvature(chunk, F)[:, few]
         return h
+
+    def _cornered(self, chunk: Chunk, F: np.ndarray) -> np.ndarray:
+        """How many samples of each problem have a loss with corners, and a weight."""
+        y, counts = self.targets(chunk), np.zeros(F.shape[1])
+        for j in range(F.shape[1]):
+            loss = self.losses[j % len(self.losses)]
+            if not loss.smooth and (found := loss.dual(y[:, j % y.shape[1]])) is not None:
+                counts[j] = np.sum((weight_of(chunk) > 0) & (found.lower < found.upper))
+        return counts
 
     def bend(self, y: np.ndarray, F: np.ndarray, D: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Weighted second derivatives, applied to D."""

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,8 @@ def obedient(pipe):
 
 
 @pytest.fixture
-def worker():
+def worker(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # where the process finds this file
     made = Worker(obedient, seconds=0.5, first=20)
     yield made
     made.stop()

@@ -107,7 +107,7 @@ def test_refusals(rng):
         SparseKernelMachine(loss="absolute").fit(X, y)
     with pytest.raises(ValueError, match="no rank"):
         SparseKernelMachine(plan=Plan(rank=10)).fit(X, y)
-    with pytest.raises(ValueError, match="leave_one_out"):
+    with pytest.raises(AttributeError, match="leave_one_out"):
         SparseKernelMachine(Linear()).fit(X, y).leave_one_out()
 
 

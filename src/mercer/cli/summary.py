@@ -111,7 +111,7 @@ def _kernels(model: Any) -> list[str]:
         lines.append(f"alpha {model.members_[0].alpha:g}, chosen among {choice.tried}")
     else:
         how = f"{effort.folds}-fold cross-validation" if effort.folds > 1 else (
-            f"{count(len(choice.rows), 'row')} held back from {effort.rows}"
+            f"predicting {count(len(choice.rows), 'row')} from {effort.rows} others"
         )  # fmt: skip
         what = f"{count(len(choice.table), 'kernel')} and {choice.tried} settings compared by {how}"
         lines.append(what + "; the time was up before all were tried" * choice.stopped)

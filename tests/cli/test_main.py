@@ -121,6 +121,27 @@ def test_a_pager_may_stop_reading():
     assert process.wait() == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--version"], 0, f"mercer {mercer.__version__}"),
+        (["frobnicate"], 2, "mercer: error: argument COMMAND: invalid choice"),
+        (["fit", "gone.csv", "--target", "y"], 2, "mercer: error: there is no file 'gone.csv'"),
+    ],
+)
+def test_as_a_module(arguments, code, words, tmp_path):
+    """``python -m mercer`` does what ``mercer`` does, with the same exit codes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mercer", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code
+    assert words in done.stdout + done.stderr
+
+
 def test_interrupted_imports_leave_no_traceback(monkeypatch, capsys):
     def interrupted(name):
         raise KeyboardInterrupt

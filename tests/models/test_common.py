@@ -239,6 +239,45 @@ def test_scores_as_tables(container, rng):
             assert [type(s) for s in scores] == [library.DataFrame] * 2
 
 
+TRANSFORMERS = [
+    getattr(mercer, name)
+    for name in mercer.__all__
+    if isinstance(getattr(mercer, name), type) and hasattr(getattr(mercer, name), "transform")
+    and issubclass(getattr(mercer, name), sklearn.base.BaseEstimator)
+]  # fmt: skip
+
+
+def test_the_list_of_transformers_is_not_empty():
+    names = {model.__name__ for model in TRANSFORMERS}
+    assert names >= {"KernelPCA", "KernelCCA", "CCA", "KernelICA", "KernelFisherDiscriminant"}
+    assert names >= {"KernelKMeans", "SpectralClustering"}
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+@pytest.mark.parametrize("model", TRANSFORMERS, ids=lambda model: model.__name__)
+def test_set_output(model, container, rng):
+    """Tables out, with the numbers and names that arrays have; other methods are as before."""
+    library = pytest.importorskip(container)
+    X = library.DataFrame({name: rng.normal(size=24) for name in "abc"})
+    y = np.arange(24) % 3
+    target = rng.normal(size=(24, 2)) if "CCA" in model.__name__ else y
+    options = {"random_state": 0} if "random_state" in model().get_params() else {}
+    options |= {"n_clusters": 3} if "n_clusters" in model().get_params() else {}
+    plain = model(**options).fit(X, target)
+    tabular = model(**options).set_output(transform=container).fit(X, target)
+    scores = tabular.transform(X)
+    assert isinstance(scores, library.DataFrame)
+    wanted = np.asarray(plain.transform(X))
+    np.testing.assert_allclose(scores.to_numpy(), wanted)
+    names = [f"{model.__name__.lower()}{i}" for i in range(wanted.shape[1])]
+    assert list(scores.columns) == list(plain.get_feature_names_out()) == names
+    for method in ("predict", "predict_proba", "decision_function"):
+        if hasattr(plain, method):
+            np.testing.assert_allclose(getattr(tabular, method)(X), getattr(plain, method)(X))
+    if hasattr(plain, "score"):
+        assert tabular.score(X, target) == pytest.approx(plain.score(X, target))
+
+
 HIDDEN = np.arange(12) == 4
 MODELS = [
     getattr(mercer, name)

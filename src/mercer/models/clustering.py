@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length
@@ -20,7 +20,9 @@ from .ridge import _seed
 
 
 @dataclass(eq=False, repr=False)
-class KernelKMeans(TransformerMixin, ClusterMixin, KeepsSamples, KernelByName):
+class KernelKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KeepsSamples, KernelByName
+):
     r"""k-means in feature space, on any kernel and any data.
 
     .. math:: \min_{c} \; J(c) = \sum_i w_i \|\phi(x_i) - \mu_{c(i)}\|^2
@@ -118,13 +120,12 @@ class KernelKMeans(TransformerMixin, ClusterMixin, KeepsSamples, KernelByName):
 
     def transform(self, X: Data) -> np.ndarray:
         """Distances in feature space to the means of all clusters, shape (n, n_clusters)."""
-        excess = self._excess(X)
-        return np.sqrt(np.maximum(self._squares(self._checked(X))[:, None] + excess, 0.0))
+        return self._distances(X)
 
     @without_masks
     def score(self, X: Data, y: Any = None, sample_weight: Any = None) -> float:
         """-J of samples X with these clusters, so that more is better."""
-        distances = self.transform(X).min(axis=1)
+        distances = self._distances(X).min(axis=1)  # transform may return a table
         weights = check_weights(sample_weight, distances)
         return -float(np.sum(distances**2 * (1.0 if weights is None else weights)))
 
@@ -170,6 +171,10 @@ class KernelKMeans(TransformerMixin, ClusterMixin, KeepsSamples, KernelByName):
     def _squares(self, X: Data) -> np.ndarray:
         """k(x, x)."""
         return self.kernel_.diag(self.kernel_.prepare(X)).astype(np.float64)
+
+    def _distances(self, X: Data) -> np.ndarray:
+        excess = self._excess(X)
+        return np.sqrt(np.maximum(self._squares(self._checked(X))[:, None] + excess, 0.0))
 
     def _excess(self, X: Data) -> np.ndarray:
         """|mu_c|^2 - 2 mu_c(x): squared distances but for k(x, x), which is the same for all c."""

@@ -132,7 +132,7 @@ class KernelFisherDiscriminant(
 
     def transform(self, X: Data) -> np.ndarray:
         """Values of the functions, less their means: shape (m, q)."""
-        return self._evaluate(X) - self._centre
+        return self._coordinates(X)
 
     def decision_function(self, X: Data) -> np.ndarray:
         """Scores of the classes, shape (m, k); of two classes the difference, (m,).
@@ -151,8 +151,11 @@ class KernelFisherDiscriminant(
         """Probabilities, if classes are normal along the functions, with the same spread."""
         return softmax(self._scores(X), axis=1)
 
+    def _coordinates(self, X: Data) -> np.ndarray:
+        return self._evaluate(X) - self._centre
+
     def _scores(self, X: Data) -> np.ndarray:
-        Z = self.transform(X)
+        Z = self._coordinates(X)  # transform may return a table
         distances = np.sum((Z[:, None] - self.means_) ** 2, axis=2)
         with np.errstate(divide="ignore"):
             return np.log(self.priors_) - self._weight / 2 * distances

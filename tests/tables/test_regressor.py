@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelRidge, load, save
 from mercer.tables import TableRegressor
+from mercer.tables.model import as_frame
 
 NOT_EQUIVALENT = {
     "check_sample_weight_equivalence_on_dense_data": "rows decide the folds of the search",
@@ -176,9 +177,26 @@ def test_hard_tables(rng):
 def test_tables_of_polars(table):
     pl = pytest.importorskip("polars")
     X, y = table.drop(columns="y"), table["y"]
-    found = TableRegressor(budget=1).fit(pl.DataFrame(X.to_dict("list")), y)
+    found = TableRegressor(budget=1).fit(pl.from_pandas(X), y)
     wanted = TableRegressor(budget=1).fit(X, y)
     np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-9)
+
+
+def test_columns_of_polars_that_pandas_has_no_name_for(rng):
+    """Durations and times of day are seconds, with their gaps; long integers are numbers."""
+    pl = pytest.importorskip("polars")
+    seconds = rng.integers(0, 86_400, 60)
+    X = pl.DataFrame({"long": seconds}).select(
+        pl.col("long").cast(pl.Int128),
+        lasted=pl.duration(seconds=pl.col("long")),
+        at=pl.when(pl.col("long") > 5000).then((pl.col("long") * 10**9).cast(pl.Time)),
+    )
+    frame = as_frame(X, None)
+    np.testing.assert_array_equal(frame["long"], seconds)
+    np.testing.assert_array_equal(frame["lasted"], seconds)
+    np.testing.assert_array_equal(frame["at"], np.where(seconds > 5000, seconds, np.nan))
+    model = TableRegressor(budget=1).fit(X.select("lasted"), seconds)
+    assert model.score(X.select("lasted"), seconds) > 0.99
 
 
 def test_refits_measure_uncertainty_as_their_errors_were(table, monkeypatch):

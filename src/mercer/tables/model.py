@@ -338,12 +338,17 @@ def as_frame(X: Any, owner: Any) -> Table:
 
 def _of_polars(pd: Any, series: Any) -> Any:
     dtype = series.dtype
-    if dtype.is_numeric() and not series.null_count():
+    kind = str(dtype).partition("(")[0]
+    if dtype.is_numeric() and kind not in ("Int128", "UInt128") and not series.null_count():
         return series.to_numpy()
     items = series.to_list()
-    if dtype.is_numeric() or str(dtype) == "Boolean":
-        values = pd.Series(items, dtype=object)
-        return values.astype("boolean") if str(dtype) == "Boolean" else values.astype(float)
-    return (
-        pd.Series(pd.to_datetime(items)) if dtype.is_temporal() else pd.Series(items, dtype=object)
-    )
+    if dtype.is_numeric():
+        return pd.Series(items, dtype=object).astype(float)
+    if kind == "Boolean":
+        return pd.Series(items, dtype=object).astype("boolean")
+    if kind in ("Date", "Datetime"):
+        return pd.Series(pd.to_datetime(items))
+    if kind in ("Duration", "Time"):  # numbers of seconds
+        clock = [None if x is None else str(x) for x in items] if kind == "Time" else items
+        return pd.Series(pd.to_timedelta(clock)).dt.total_seconds()
+    return pd.Series(items, dtype=object)

@@ -15,6 +15,7 @@ from mercer.exceptions import DenseWarning, MemoryPlanError
 SENTENCE = "Memory and threads to use, and how K is stored"
 WITHOUT = {  # no kernel matrix of their own
     "CCA",  # linear
+    "FunctionalCCA",  # curves of few points
     "ConformalRegressor",  # that of the regressor inside, which has a plan
     "KernelICA",  # a grid of numbers
     "OnlineKernelMachine",  # a few samples at a time

@@ -51,6 +51,7 @@ CLASSIFICATION = {
 }
 OTHERS = {
     "CCA": lambda: mercer.CCA(1).fit(*VIEWS),
+    "FunctionalCCA": lambda: mercer.FunctionalCCA(1).fit(*VIEWS),
     "KernelCCA": lambda: mercer.KernelCCA(1).fit(*VIEWS),
     "KernelCCACV": lambda: mercer.KernelCCACV(1).fit(*VIEWS),
     "KernelKMeans": lambda: mercer.KernelKMeans(2, kernel=Gaussian(), random_state=0).fit(X),

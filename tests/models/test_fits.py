@@ -43,6 +43,7 @@ OTHERS = [
     mercer.KernelCCA(regularization=0.1),
     mercer.KernelCCACV(regularizations=[0.1, 1.0]),
     mercer.CCA(1, regularization=0.1),
+    mercer.FunctionalCCA(),
 ]
 CASES = [
     *((model, NUMBERS) for model in REGRESSORS),

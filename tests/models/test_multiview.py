@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import CCA, Gaussian, KernelCCA, KernelCCACV
+from mercer import CCA, FunctionalCCA, Gaussian, KernelCCA, KernelCCACV
 from mercer.models.multiview import as_column, as_views, correlate, in_view, mean_correlation
 
 PAIRS = dict.fromkeys(
@@ -30,7 +30,9 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("model", [CCA(1), KernelCCA(), KernelCCACV(cv=3)], ids=str)
+@pytest.mark.parametrize(
+    "model", [CCA(1), FunctionalCCA(), KernelCCA(), KernelCCACV(cv=3)], ids=str
+)
 def test_columns_of_the_first_view(model, rng):
     X, Y = pd.DataFrame(rng.normal(size=(20, 3)), columns=list("abc")), rng.normal(size=(20, 2))
     assert not hasattr(model, "n_features_in_")

@@ -68,6 +68,11 @@ _SHAPES: dict[str, dict[str, str]] = {
     "OneClassSVM": {"offset_": "p"},
     "ConformalRegressor": {"residuals_": "n", "_fold": "n"},
     "KernelCCA": {"points_": "each n.", "dual_coef_": "each n. q", "offsets_": "each q"},
+    "FunctionalCCA": {
+        "weights_": "each d. q",
+        "means_": "each d.",
+        "knots_": "each d.",
+    },
     "CCA": {
         "weights_": "each d. q",
         "means_": "each d.",

@@ -12,6 +12,7 @@ FLAT = {
     "conditional": "ConditionalEmbedding",
     "conformal": "ConformalRegressor",
     "discriminant": "KernelFisherDiscriminant",
+    "functional_cca": "FunctionalCCA",
     "gp": "GaussianProcessRegressor",
     "gp_classifier": "GaussianProcessClassifier",
     "ica": "KernelICA",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.model_selection import check_cv
 from ..data import Data, length
 from ..gram.plan import Plan
 from ..solvers.canonical import CanonicalProblem
-from .cca import KernelCCA, KernelView
+from ..solvers.views import View
+from .cca import KernelCCA
 from .common import all_or_nothing
 from .grid import CHOSEN, GridSearch, Setting
 from .multiview import as_views, correlate, mean_correlation
@@ -123,7 +125,8 @@ class KernelCCACV(GridSearch, KernelCCA):
         def score(setting: Setting) -> np.ndarray:
             model = clone(self).set_params(**clone(setting, safe=False))
             parts = model._make_views(found, sample_weight, smallest)
-            return model._held_out(parts, candidates, folds)
+            views = [part.view for part in parts]
+            return held_out(views, candidates, folds, model.n_components, model.form)
 
         self._search(self._grid(), [{"regularization": _plain(r)} for r in candidates], score)
         self.regularization_ = self.best_params_["regularization"]
@@ -131,23 +134,25 @@ class KernelCCACV(GridSearch, KernelCCA):
         self._take_over(final.fit(found, sample_weight=sample_weight))
         return self
 
-    def _held_out(
-        self,
-        parts: list[KernelView],
-        candidates: list[np.ndarray],
-        folds: list[tuple[np.ndarray, np.ndarray]],
-    ) -> np.ndarray:
-        """The mean held-out correlation in every fold, for each regularization."""
-        scores = np.empty((len(candidates), len(folds)))
-        for f, (train, test) in enumerate(folds):
-            views = [part.view.restrict(train) for part in parts]
-            problem = CanonicalProblem(views)
-            for c, regularization in enumerate(candidates):
-                found = problem.solve(regularization.tolist(), self.n_components, self.form)
-                pairs = zip(views, found.coefs, strict=True)
-                R = correlate([view.evaluate(coef, test) for view, coef in pairs])
-                scores[c, f] = mean_correlation(R).mean()
-        return scores
+
+def held_out(
+    views: Sequence[View],
+    candidates: list[np.ndarray],
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    k: int,
+    form: str,
+) -> np.ndarray:
+    """The mean held-out correlation of k components, for each regularization in every fold."""
+    scores = np.empty((len(candidates), len(folds)))
+    for f, (train, test) in enumerate(folds):
+        some = [view.restrict(train) for view in views]
+        problem = CanonicalProblem(some)
+        for c, regularization in enumerate(candidates):
+            found = problem.solve(regularization.tolist(), k, form)
+            pairs = zip(some, found.coefs, strict=True)
+            R = correlate([view.evaluate(coef, test) for view, coef in pairs])
+            scores[c, f] = mean_correlation(R).mean()
+    return scores
 
 
 def _plain(regularization: np.ndarray) -> Any:

@@ -7,13 +7,11 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..engine.lapack import lapack
 from ..gram.tiles import slices
-from ..kernels.vectors.dot import Linear
 from ..solvers.canonical import CanonicalProblem, ReducedProblem, fix_signs
 from ..solvers.views import FactorView, shrinkage
 from .common import all_or_nothing
@@ -163,10 +161,6 @@ class CCA(MultiViewModel):
         return np.sum((Q.T @ X) ** 2, axis=1) / np.sum((X - X.mean(axis=0)) ** 2)
 
     # ---- the parts of fit ------------------------------------------------------------------
-    def _dense(self, X: Data, m: int, *, reset: bool) -> np.ndarray:
-        X = Linear().prepare(self._check_view(X, m, Linear(), reset=reset))
-        return X.toarray() if sp.issparse(X) else X
-
     def _solve(
         self,
         C: np.ndarray,

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..data import Data, length
 from ..exceptions import DomainError, NumericalWarning
 from ..frames import all_numbers
+from ..kernels.vectors.dot import Linear
 from ..solvers.views import FORMS
 from .common import check_data, without_masks
 
@@ -151,6 +152,11 @@ class ViewMethods(ABC):
         if reset:
             self._columns[m] = dict(one.__dict__)
         return X
+
+    def _dense(self, X: Data, m: int, *, reset: bool) -> np.ndarray:
+        """One view as an array of numbers."""
+        X = Linear().prepare(self._check_view(X, m, Linear(), reset=reset))
+        return X.toarray() if sp.issparse(X) else X
 
     def _check_parameters(self, views: list[Data], regularization: Any, form: str) -> np.ndarray:
         """The regularization of every view."""

@@ -27,9 +27,12 @@ _CLOSE = 1e-6  # a factor with singular values closer to zero than this is ortho
 def shrinkage(s: np.ndarray, regularization: float, form: str) -> np.ndarray:
     """What is left of each principal direction: sqrt(s / (s + r)), or s / (s + r / 2).
 
-    The square root of s^2 / b for b = s^2 + r s ("ridge") or b = (s + r / 2)^2 ("squared").
+    The square root of s^2 / b for b = s^2 + r s ("ridge") or b = (s + r / 2)^2 ("squared"). A
+    direction without a penalty has s = inf, and all of it is left.
     """
-    return np.sqrt(s / (s + regularization)) if form == "ridge" else s / (s + regularization / 2)
+    if form == "ridge":
+        return np.sqrt(1 / (1 + regularization / s))
+    return 1 / (1 + regularization / (2 * s))
 
 
 class Spectrum(NamedTuple):
@@ -200,6 +203,64 @@ class FactorView(View):
         return raw - float(np.sum((self.p @ G) ** 2)), raw
 
 
+class SemiparametricView(FactorView):
+    """A view given by features of which the first are free, that is, carry no penalty.
+
+    What the other features share with the free ones is theirs without a penalty, too: the
+    directions are those of the free features, with s = inf, and the principal components of what a
+    regression on these leaves of the others.
+
+    Parameters
+    ----------
+    data, weights, rows
+        As in :class:`View`.
+    free : int
+        How many of the columns are free.
+    """
+
+    def __init__(
+        self,
+        data: np.ndarray,
+        weights: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+        *,
+        free: int,
+    ) -> None:
+        super().__init__(data, weights, rows)
+        self.free = free
+
+    def restrict(self, rows: np.ndarray) -> SemiparametricView:
+        return SemiparametricView(self.data, self.weights, rows, free=self.free)
+
+    @cached_property
+    def _parts(self) -> tuple[Spectrum, np.ndarray]:
+        """The spectrum, and the coefficients of the functions with values sqrt(n) U."""
+        G = np.array(self.data[self._at], dtype=np.float64)
+        G -= self.p @ G
+        G *= self.root / np.sqrt(self.n)
+        F, G = np.split(G, [self.free], axis=1)
+        f, Q, V = thin_decomposition(F)
+        inverse = V / np.sqrt(f)  # Q = F inverse
+        noise = _rounding(self.n) * float(np.sum(G**2))
+        shared = Q.T @ G
+        s, U, W = thin_decomposition(G - Q @ shared)
+        kept = s > noise
+        s, U, W = s[kept], U[:, kept], W[:, kept] / np.sqrt(s[kept])
+        U = np.hstack([U, Q])
+        coef = np.block([[-inverse @ (shared @ W), inverse], [W, np.zeros((len(W), len(f)))]])
+        return Spectrum(np.concatenate([s, np.full(len(f), np.inf)]), U), coef
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        return self._parts[0]
+
+    def coef(self, E: np.ndarray, shrink: np.ndarray) -> np.ndarray:
+        return self._parts[1] @ (shrink[:, None] * E)
+
+    def dual(self, coef: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("functions that carry no penalty are not sums over samples.")
+
+
 def thin_decomposition(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The s, U and V of G = U diag(sqrt(s)) V', without singular values that are rounding errors.
 
@@ -210,6 +271,8 @@ def thin_decomposition(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     if r > n:
         s, V, U = thin_decomposition(G.T)
         return s, U, V
+    if not r:
+        return np.zeros(0), np.zeros((n, 0)), np.zeros((0, 0))
     s, V = lapack(r, eigh, G.T @ G)
     kept = s > 4 * _rounding(r) * s[-1]
     s, V = s[kept], V[:, kept]

@@ -2,10 +2,10 @@
 Canonical correlations of curves
 ================================
 
-Two sets of noisy curves share the heights of a bump, which is early in the first set and late in the
-second. With fewer samples than points, canonical correlation analysis finds weights that correlate
-perfectly and mean nothing. :class:`mercer.FunctionalCCA` penalises how rough the weights are, and chooses
-the penalty by correlations of samples held out.
+Two sets of noisy curves share the heights of a bump, which is early in the first set and late in
+the second. With fewer samples than points, canonical correlation analysis finds weights that
+correlate almost perfectly and mean little. :class:`mercer.FunctionalCCA` penalises how rough the
+weights are, and chooses the penalty by correlations of samples held out.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,8 @@ fine = np.linspace(0, 1, 1000)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharex=True, layout="constrained")
 for ax, (title, model) in zip(axes, models.items(), strict=True):
     model.fit(X[train], Y[train])
-    for curve, name in zip(model.curves_, ("a, of the early curves", "b, of the late curves")):
+    names = ("a, of the early curves", "b, of the late curves")
+    for curve, name in zip(model.curves_, names, strict=True):
         ax.plot(fine, curve.predict(fine)[:, 0], label=name)
     ax.axhline(0, color="0.8", linewidth=0.8, zorder=0)
     found = model.correlations(X[train], Y[train])[0], model.correlations(X[test], Y[test])[0]

@@ -169,7 +169,7 @@ class FunctionalCCA(MultiViewModel):
         self._columns = [{} for _ in found]
         arrays = [self._dense(X, m, reset=True) for m, X in enumerate(found)]
         weights = check_weights(sample_weight, len(arrays[0]))
-        self.knots_ = _check_points(self.points, [X.shape[1] for X in arrays])
+        self.knots_: list[np.ndarray] = _check_points(self.points, [X.shape[1] for X in arrays])
         bases, views = [], []
         for X, t in zip(arrays, self.knots_, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
@@ -182,12 +182,13 @@ class FunctionalCCA(MultiViewModel):
             regularization = self._choose(views)
         self.regularization_ = np.array(regularization)
         problem = CanonicalProblem(views)
-        found = problem.solve(regularization.tolist(), self.n_components, "ridge")
+        solution = problem.solve(regularization.tolist(), self.n_components, "ridge")
         warn_if_trivial([len(s) for s in problem.reduced.s], regularization, views[0].p)
-        self.solution_: CanonicalSolution = found
-        self.correlations_ = found.eigenvalues / (len(views) - 1)
-        self.means_ = [views[0].p @ X for X in arrays]
-        self.weights_ = [B @ coef for B, coef in zip(bases, found.coefs, strict=True)]
+        self.solution_: CanonicalSolution = solution
+        self.correlations_ = solution.eigenvalues / (len(views) - 1)
+        self.means_: list[np.ndarray] = [views[0].p @ X for X in arrays]
+        pairs = zip(bases, solution.coefs, strict=True)
+        self.weights_: list[np.ndarray] = [B @ coef for B, coef in pairs]
         fix_signs(self.weights_)
         return self
 

@@ -20,6 +20,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from ..engine.lapack import lapack
 from ..exceptions import IndefiniteKernelWarning
 from .base import Kernel
 
@@ -96,9 +97,10 @@ def has_negative(K: np.ndarray) -> bool:
     """
     K = (K + K.T) / 2
     with suppress(np.linalg.LinAlgError):
-        np.linalg.cholesky(K + ROUNDING * K.diagonal().max() * np.eye(len(K)))
+        raised = K + ROUNDING * K.diagonal().max() * np.eye(len(K))
+        lapack(len(K), np.linalg.cholesky, raised)
         return False
-    values = np.linalg.eigvalsh(K)
+    values = lapack(len(K), np.linalg.eigvalsh, K)
     return is_negative(values[0], np.abs(values).max())
 
 

@@ -29,7 +29,9 @@ class Elimination:
         rank = n
         if n >= self.m:
             scaled = P / self._norms
-            (self._raw, self._tau), self._T, self._order = sla.qr(scaled, mode="raw", pivoting=True)
+            rows = side(n, self.m, self.m)
+            found = lapack(rows, sla.qr, scaled, mode="raw", pivoting=True)
+            (self._raw, self._tau), self._T, self._order = found
             rank = int(np.sum(np.abs(np.diagonal(self._T)) > 8 * n * _EPS))
         if rank < self.m:
             raise ValueError(

@@ -143,8 +143,10 @@ def combine(
 
     .. math:: \frac6g \left( \left(1 + \frac g2 \frac{T - m}s\right)^{1/3} - 1 \right) + \frac g6
 
-    (Wilson-Hilferty: a Pearson curve of type III becomes nearly normal). Without it the heavy
-    tails of wide kernels would drown what narrow ones see. Moments are those of all values but the
+    (Wilson-Hilferty: a Pearson curve of type III becomes nearly normal), with a skewness below 0
+    taken as 0: such a curve ends a few standard deviations above its mean, and values there would
+    have scores without measure. Without it the heavy tails of wide kernels would drown what narrow
+    ones see. Moments are those of all values but the
     largest, whichever labelling it belongs to: that of a clear difference lies so far out that it
     would make them its own.
 
@@ -274,7 +276,7 @@ def _normal(Z: np.ndarray, noise: np.ndarray, less: np.ndarray | float = 0.0) ->
     """Standardized rows on the scale of a normal variable."""
     rest = np.sort(Z, axis=1)[:, : max(1, Z.shape[1] - 1)]
     skew = np.mean(rest**3, axis=1, keepdims=True)
-    g = np.where(np.abs(skew) > 1e-3, skew, 1e-3)
+    g = np.maximum(skew, 1e-3)  # a long lower tail says nothing of the upper one
     values = 6 / g * (np.cbrt(np.maximum(1 + g * Z / 2, 0)) - 1) + g / 6
     return _Scores(values - np.reshape(less, (-1, 1)), noise, g, less)
 

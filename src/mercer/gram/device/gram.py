@@ -12,6 +12,7 @@ from ...engine.threads import go_on
 from ..base import Gram
 from ..stored import TiledGram
 from ..tiles import diagonal, slices
+from .fused import Fused, why_not
 from .tiles import DeviceTiles
 from .torch_ import get, import_torch, put, within_memory
 
@@ -60,7 +61,9 @@ class DeviceGram(TiledGram):
     @property
     def storage(self) -> str:  # type: ignore[override]
         """Where K is, in words."""
-        return f"computed on {self.device} tile by tile, never stored"
+        why = why_not(self.kernel.formula(self.X), self.device, self.dtype)
+        how = "in fused products" if why is None else f"tile by tile ({why})"
+        return f"computed on {self.device} {how}, never stored"
 
     @cached_property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -73,11 +76,22 @@ class DeviceGram(TiledGram):
         return DeviceTiles(rows, cols, self.device, self.dtype)
 
     @cached_property
+    def _fused(self) -> Fused | None:
+        """Products in one kernel each, where there is one for the formula and the device."""
+        rows: Any = self.kernel.formula(self.X)
+        if why_not(rows, self.device, self.dtype) is not None:
+            return None
+        cols: Any = rows if self.symmetric else self.kernel.formula(self.Y)
+        return Fused(rows, cols, self.device)
+
+    @cached_property
     def _exact(self) -> np.ndarray:
         return diagonal(self.kernel, self.X)
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V, dtype=np.float64)
+        if self._fused is not None:
+            return get(self._fused(put(V, self.device)))
         largest = np.abs(V).max(axis=0, initial=0.0)
         unit = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))  # rounds nothing
         scaled = put(V / unit, self.device, self.dtype)
@@ -135,6 +149,9 @@ class DeviceGram(TiledGram):
 
     def normal(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V, dtype=np.float64)
+        if self._fused is not None:
+            product = get(self._fused.normal(put(V[:, None] if V.ndim == 1 else V, self.device)))
+            return product[:, 0] if V.ndim == 1 else product
         W = put(V[:, None] if V.ndim == 1 else V, self.device, self.dtype)
 
         def work(size: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-r"""Products with K in one kernel of Triton each: distances, profiles and sums never leave registers.
+r"""Products with K in one kernel of Triton each: values of K never leave the registers.
 
 Squared distances are one product on tensor cores. In ``"fp32"`` every coordinate is split into two
 halves of 11 bits, h + l, and the product keeps h h' + h l' + l h'; squared norms are columns of it,
@@ -7,7 +7,7 @@ in three parts. So its error is about that of single precision,
 .. math:: |\delta| \le 2^{-20} |w| (\|x\|^2 + \|y\|^2),
 
 and an entry for which that is too much (near duplicates far from the centre, outliers, kernels with
-a kink at 0) has its tile computed again from the differences, in double precision. Coordinates whose
+a kink at 0) has its tile computed again from differences, in double precision. Coordinates whose
 squares do not fit half precision, and inner products, are split by the hardware instead (3 x TF32).
 In ``"tf32"`` coordinates have 11 bits. Products in double precision are left to PyTorch.
 Sums over columns are added up in double precision and a fixed order.
@@ -159,14 +159,14 @@ class Fused:
         if doubt:
             operands += [(X, Y), tuple(limit.float() for limit in limits)]
         dot = "tf32x3" if self.precision == "fp32" and not half else "tf32"
-        return Seen(SQUARED, pieces, dot, d if doubt else 0, True, sign), operands  # type: ignore[return-value]
+        return Seen(SQUARED, pieces, dot, d if doubt else 0, True, sign), operands
 
     def _inner(self, X: Any, Y: Any, weight: float) -> tuple[Seen, list[tuple[Any, Any]]]:
         pieces = _pieces(X.shape[1], 8)
         left, right = ((weight * X).float(), Y.float())
         operands = tuple(_padded(self._torch, part, sum(pieces)) for part in (left, right))
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
-        return Seen(INNER, pieces, dot, 0, False, 1), [operands]  # type: ignore[list-item]
+        return Seen(INNER, pieces, dot, 0, False, 1), [operands]
 
     def _limit(self, norms: Any, d: int, kinked: bool, unit: float, half: bool) -> Any:
         """What samples with these norms add to the limit below which a distance is in doubt."""
@@ -280,7 +280,7 @@ def _singles(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple
 
 
 def _short(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """Coordinates of 11 bits; norms, in two parts, have more."""
+    """Coordinates of 11 bits; norms, in three parts, have more."""
     left, right = (-2 * sign * X).float(), Y.float()
     norms = ([h.float() for h in _split(torch, sign * n, torch.bfloat16, 3)] for n in (nx, ny))
     return _beside(torch, left, right, *norms)

@@ -147,7 +147,8 @@ def written(metrics: tuple[Seen, ...], terms: tuple[Tile, ...], factors: int) ->
         "            acc += tl.sum(k * tl.trans(v), axis=1, keep_dims=True).to(tl.float64)",
         "        else:",
         "            acc += tl.dot(k, v, input_precision=DOT).to(tl.float64)",
-        "    to = out + tl.program_id(1).to(tl.int64) * n * width + i[:, None] * width + r[None, :]",
+        "    row = tl.program_id(1).to(tl.int64) * n + i",
+        "    to = out + row[:, None] * width + r[None, :]",
         "    tl.store(to, acc, mask=(i[:, None] < n) & (r[None, :] < width))",
     ]
     return "\n".join(lines) + "\n"
@@ -236,5 +237,5 @@ def compiled(source: str) -> Any:
     name = f"<mercer {sha256(source.encode()).hexdigest()[:16]}>"
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     scope: dict[str, Any] = {"tl": tl, "__name__": __name__}
-    exec(compile(source, name, "exec"), scope)  # noqa: S102: written above, of numbers and names
+    exec(compile(source, name, "exec"), scope)  # written above, of numbers and names
     return triton.jit(scope["fused"])

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..chunks.base import Chunks
 from ..engine.threads import few_threads
 from ..frames import pandas
-from ..models.common import Regressor, all_or_nothing
+from ..models.common import Regressor, all_or_nothing, check_weights
 from .model import TableModel, given_targets
 from .roles import Table, tidy
 from .streaming import fit_chunks
@@ -220,9 +216,9 @@ class TableRegressor(Regressor, TableModel):
 
 def weighted(encoded: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Rows of positive weight, and weights with mean 1."""
-    if sample_weight is None:
+    w = check_weights(sample_weight, y)
+    if w is None:
         return encoded, y, np.ones(len(y))
-    w = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
     used = w > 0
     w = w[used] / w[used].mean()
     return (encoded if used.all() else encoded.take(used)), y[used], w

@@ -33,6 +33,7 @@ MODELS = {
     "GaussianProcessRegressor": ({"kernel": K, "alpha": 0.1, "optimizer": None}, y),
     "KernelCCA": ({"kernels": K}, None),
     "KernelCCACV": ({"kernels": K, "cv": 3}, None),
+    "KernelDensity": ({"kernel": K}, None),
     "KernelFisherDiscriminant": ({"kernel": K}, y > 0),
     "KernelLogisticRegression": ({"kernel": K}, y > 0),
     "KernelMachine": ({"kernel": K}, y),

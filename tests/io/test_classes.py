@@ -54,6 +54,7 @@ OTHERS = {
     "FunctionalCCA": lambda: mercer.FunctionalCCA(1).fit(*VIEWS),
     "KernelCCA": lambda: mercer.KernelCCA(1).fit(*VIEWS),
     "KernelCCACV": lambda: mercer.KernelCCACV(1).fit(*VIEWS),
+    "KernelDensity": lambda: mercer.KernelDensity(Gaussian()).fit(X),
     "KernelKMeans": lambda: mercer.KernelKMeans(2, kernel=Gaussian(), random_state=0).fit(X),
     "KernelICA": lambda: mercer.KernelICA(random_state=0).fit(X),
     "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),

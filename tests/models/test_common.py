@@ -47,7 +47,7 @@ def estimators():
             made.append(ConformalRegressor(KernelRidge(kernel="linear")))
         elif name == "CCA":
             made.append(CCA(1))
-        elif name == "SpectralClustering":  # negative values are no similarities
+        elif name in ("KernelDensity", "SpectralClustering"):  # values must not be negative
             made.append(found(kernel=Linear() + 100))
         elif name == "MultipleKernelMachine":
             made.append(found(kernels=[Linear(), Gaussian()]))

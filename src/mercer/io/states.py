@@ -18,6 +18,7 @@ from .codecs.kinds import Unreadable
 _REGRESSION = {"X_fit_": "n", "dual_coef_": "n t?"}
 _SHAPES: dict[str, dict[str, str]] = {
     "KernelRidge": {**_REGRESSION, "_axes": "n r", "_spectrum": "r"},
+    "DensityEstimate": {"X_fit_": "n", "dual_coef_": "n", "leave_one_out_": "n"},
     "KernelFisherDiscriminant": {
         "X_fit_": "n",
         "dual_coef_": "n q",
@@ -124,6 +125,8 @@ def _fits(name: str, value: Any, letters: list[str], sizes: dict[str, int | None
     letters = letters[:1] if samples else letters
     if letters[-1].endswith("?") and len(found) == len(letters) - 1:
         found.append(None)
+    if name == "leave_one_out_":  # logarithms, also of 0
+        value = np.where(np.equal(value, -np.inf), 0.0, value)
     if len(found) != len(letters) or not (samples or name == "classes_" or is_finite(value)):
         return False
     pairs = zip(letters, found, strict=True)

@@ -11,6 +11,7 @@ FLAT = {
     "clustering": "KernelKMeans",
     "conditional": "ConditionalEmbedding",
     "conformal": "ConformalRegressor",
+    "density": "KernelDensity",
     "discriminant": "KernelFisherDiscriminant",
     "functional_cca": "FunctionalCCA",
     "gp": "GaussianProcessRegressor",

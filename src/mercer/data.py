@@ -51,14 +51,12 @@ class Zipped:
 
 
 def as_samples(X: Data, owner: str | None = None) -> Data:
-    """X itself; refuses masked values, tables not computed yet and, for ``owner``, one string."""
+    """X, opened if polars or pyarrow hold it; refuses masks and, for ``owner``, a single string."""
     if owner is not None and isinstance(X, str | bytes):
         raise DomainError(
             f"{owner} works on a list of samples, got a single {type(X).__name__}; wrap it: [x]."
         )
-    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
-        raise DomainError("X is a lazy table, which holds no samples yet; pass X.collect().")
-    return unmasked(X, "X")
+    return unmasked(frames.opened(X), "X")
 
 
 def unmasked(values: Any, name: str) -> Any:

@@ -1,6 +1,6 @@
-"""Tables with named columns, of pandas or polars: the only file that knows either.
+"""Tables with named columns, of pandas, polars or pyarrow: the only file that knows them.
 
-Neither has to be installed: tables are told by what they can do.
+None has to be installed: tables are told by what they can do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,21 @@ Frame = Any  # a pandas.DataFrame or a polars.DataFrame
 
 def is_frame(X: Any) -> bool:
     """Is X a table with named columns?"""
-    return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "get_columns"))
+    return (hasattr(X, "iloc") or hasattr(X, "get_columns")) and hasattr(X, "columns")
+
+
+def opened(X: Any) -> Any:
+    """X in a container that the rest of the library takes.
+
+    What pyarrow holds becomes a table or Series of pandas, a Series of polars an array of numbers
+    or a list of anything else; lazy tables are refused, and all else stays as it is.
+    """
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
+        raise DomainError("a lazy table of polars holds no samples yet; pass its .collect().")
+    if type(X).__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):
+        pandas()
+        return X.to_pandas()
+    return _of_polars(X) if hasattr(X, "get_chunks") and hasattr(X, "is_null") else X
 
 
 def names(X: Frame, key: slice | None = None) -> list:
@@ -43,9 +57,9 @@ def column(X: Frame, name: Any) -> np.ndarray | list:
     if hasattr(X, "iloc") and getattr(dtype, "kind", "O") in "biuf":
         plain = isinstance(dtype, np.dtype)
         return values.to_numpy(dtype=float, **({} if plain else {"na_value": np.nan}))
-    if not hasattr(X, "iloc") and (dtype.is_numeric() or str(dtype) == "Boolean"):
-        array = values.to_numpy()
-        return np.array(values.to_list() if array.dtype == object else array, dtype=float)
+    if not hasattr(X, "iloc"):
+        found = _of_polars(values)
+        return found if isinstance(found, list) else found.astype(float)
     items = values.to_list()
     numbers = _numbers(items) if is_object(dtype) else None
     return items if numbers is None else numbers
@@ -70,7 +84,7 @@ def matrix(X: Frame, owner: str) -> np.ndarray:
 def concat(parts: list) -> Frame:
     """The rows of several tables, or arrays as wide, with the columns of the first table."""
     like = next(part for part in parts if is_frame(part))
-    tables = [align(_table(part, like), like, whole=True) for part in parts]
+    tables = [align(as_table(part, like), like, whole=True) for part in parts]
     if hasattr(like, "iloc"):
         import pandas as pd
 
@@ -79,6 +93,20 @@ def concat(parts: list) -> Frame:
     for part in tables[1:]:
         whole = whole.vstack(part)
     return whole
+
+
+def as_table(X: Any, like: Frame) -> Frame:
+    """A table as it is, an array as a table with the columns of another one."""
+    if is_frame(X):
+        return X
+    X = np.asarray(X)
+    known = list(like.columns)
+    if X.ndim != 2 or X.shape[1] != len(known):
+        raise DomainError(
+            f"a table of {len(known)} columns and an array of shape {X.shape} have no columns in "
+            f"common; give both the same number."
+        )
+    return type(like)(dict(zip(known, X.T, strict=True)))
 
 
 def align(X: Any, like: Any, *, whole: bool) -> Any:
@@ -138,6 +166,17 @@ def dates(owner: str, what: str) -> DomainError:
     )
 
 
+def _of_polars(values: Any) -> np.ndarray | list:
+    """A Series of polars: numbers as they are stored, floats if some are missing, or its items."""
+    dtype = values.dtype
+    if not (dtype.is_numeric() or str(dtype) == "Boolean"):
+        return values.to_list()
+    special = str(dtype).startswith(("Decimal", "Int128", "UInt128"))
+    if special or values.null_count():
+        return np.array(values.to_list(), dtype=float)
+    return values.to_numpy()
+
+
 def all_numbers(items: list) -> bool:
     """Are these plain numbers, of any class?"""
     return bool(items) and all(isinstance(x, Real | Decimal) for x in items)
@@ -170,20 +209,6 @@ def _place(name: Any, known: list) -> int:
     if count > 1:
         raise DomainError(f"the table has {count} columns {name!r}; rename all but one.")
     return known.index(name)
-
-
-def _table(X: Any, like: Frame) -> Frame:
-    """A table as it is, an array as a table with the columns of another one."""
-    if is_frame(X):
-        return X
-    X = np.asarray(X)
-    known = list(like.columns)
-    if X.ndim != 2 or X.shape[1] != len(known):
-        raise DomainError(
-            f"a table of {len(known)} columns and an array of shape {X.shape} have no columns in "
-            f"common; give both the same number."
-        )
-    return type(like)(dict(zip(known, X.T, strict=True)))
 
 
 def pandas() -> Any:

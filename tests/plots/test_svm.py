@@ -185,24 +185,26 @@ class TestSections:
         np.testing.assert_array_equal(marked(ax, "1"), in_order(X[y == 1][:, [2, 0]]))
 
     @pytest.mark.filterwarnings("error")
-    def test_tables_of_mixed_columns(self, rng):
-        pd = pytest.importorskip("pandas")
-        table = pd.DataFrame(rng.standard_normal((90, 2)), columns=["age", "dose"])
-        table["ward"] = ["A"] * 50 + ["B"] * 40
-        y = np.where(table["dose"] + (table["ward"] == "B") > 0.3, "well", "ill")
+    @pytest.mark.parametrize("package", ["pandas", "polars"])
+    def test_tables_of_mixed_columns(self, rng, package):
+        Frame = pytest.importorskip(package).DataFrame
+        age, dose = rng.standard_normal((2, 90))
+        ward = ["A"] * 50 + ["B"] * 40
+        table = Frame({"age": age, "dose": dose, "ward": ward})
+        y = np.where(dose + (np.array(ward) == "B") > 0.3, "well", "ill")
         kernel = Gaussian().on(["age", "dose"]) + Categorical().on("ward")
         model = SVC(C=10.0, kernel=kernel).fit(table, y)
         ax = plot_decision(model, table, y, columns=("dose", "age"))
         dose, age = lines(ax)[0.0].T
-        f = model.decision_function(pd.DataFrame({"age": age, "dose": dose, "ward": "A"}))
+        f = model.decision_function(Frame({"age": age, "dose": dose, "ward": ["A"] * len(age)}))
         assert np.abs(f).max() < 0.02
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("dose", "age")
 
     @pytest.mark.filterwarnings("error")
-    def test_models_that_turn_tables_into_arrays(self, moons):
-        pd = pytest.importorskip("pandas")
+    @pytest.mark.parametrize("package", ["pandas", "polars"])
+    def test_models_that_turn_tables_into_arrays(self, moons, package):
         X, y = moons
-        table = pd.DataFrame(X, columns=["a", "b"])
+        table = pytest.importorskip(package).DataFrame({"a": X[:, 0], "b": X[:, 1]})
         ax = plot_decision(SVC().fit(table, y), table, y)
         np.testing.assert_array_equal(
             marked(ax, FREE), marked(plot_decision(SVC().fit(X, y), X, y), FREE)

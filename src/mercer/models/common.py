@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from ..chunks.base import Chunks
 from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, take, unmasked
-from ..frames import matrix
+from ..frames import matrix, opened
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.indefinite import warn_if_indefinite
@@ -244,7 +244,7 @@ def check_targets(
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    y = check_array(y, ensure_2d=False, dtype=dtype, input_name="y", **options)
+    y = check_array(opened(y), ensure_2d=False, dtype=dtype, input_name="y", **options)
     check_consistent_length(X, y)
     return y
 

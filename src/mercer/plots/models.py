@@ -9,7 +9,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from ..data import Data, holds_numbers, is_frame
+from ..data import Data, as_samples, holds_numbers, is_frame
 from .figure import BLUE, HUES, INK, SCALE, axes, canvas
 from .intervals import intervals
 from .regression import plot_fit
@@ -57,7 +57,7 @@ def plot_model(model: Any, X: Data, y: Any = None, ax: Axes | None = None, **opt
     >>> ax = model.plot(X, np.sin(X[:, 0]))  # doctest: +SKIP
     """
     check_is_fitted(model)
-    width = _width(X)
+    width = _width(X := as_samples(X))
     if is_regressor(model):
         if width == 1 or "column" in options:
             tube = hasattr(model, "shape_fit_") and y is not None and not options

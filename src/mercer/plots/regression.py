@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..data import Data, as_vectors, is_frame
+from ..data import Data, as_samples, as_vectors, is_frame
 from .figure import HUES, canvas
 from .functions import _grid
 from .intervals import LEVEL, as_columns, intervals, middle, normal_quantile
@@ -210,6 +210,7 @@ class _Line(_Section):
     """A line in the space of samples: one column varies, the others stay in the middle."""
 
     def __init__(self, X: Data, column: Any) -> None:
+        X = as_samples(X)
         X = X if is_frame(X) else as_vectors(X, "plot_fit")
         known = list(X.columns) if is_frame(X) else list(range(X.shape[1]))
         if column is None and len(known) != 1:

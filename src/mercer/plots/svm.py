@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..data import Data, as_vectors, is_frame, length
+from ..data import Data, as_samples, as_vectors, is_frame, length
+from ..frames import all_numbers, as_table
 from .figure import BLUE, HUES, INK, ROSE, axes, canvas
 
 if TYPE_CHECKING:
@@ -70,7 +73,7 @@ def plot_decision(
     if resolution < 2:
         raise ValueError(f"resolution must be at least 2, got {resolution!r}.")
     section = _Section(X, columns)
-    points = section.project(X)
+    points = section.project(section.X)
     a, b = (_around(values, resolution) for values in points.T)
     grid = section.lift(np.stack([u.ravel() for u in np.meshgrid(a, b)], axis=1))
     f = model.decision_function(grid)
@@ -187,6 +190,7 @@ class _Section:
     """A plane in the space of samples: two columns vary, the others stay in the middle."""
 
     def __init__(self, X: Data, pair: Any) -> None:
+        X = as_samples(X)
         known = list(X.columns) if is_frame(X) else list(range(_dense(X).shape[1]))
         if pair is None and len(known) != 2:
             raise ValueError(
@@ -202,12 +206,13 @@ class _Section:
 
     def project(self, X: Data) -> np.ndarray:
         """The two columns of samples, as an (n, 2) array."""
-        return _dense(X.iloc[:, self.places]) if is_frame(X) else _dense(X)[:, self.places]
+        if is_frame(X):
+            return _dense(X[[list(X.columns)[place] for place in self.places]])
+        return _dense(X)[:, self.places]
 
     def named(self, X: Data) -> Data:
         """Samples of which a model has dropped the names, with those of the table again."""
-        bare = is_frame(self.X) and not is_frame(X)
-        return type(self.X)(X, columns=self.X.columns) if bare else X
+        return as_table(X, self.X) if is_frame(self.X) else X
 
     def lift(self, points: np.ndarray) -> Data:
         """Samples with the given two columns, in the container of X."""
@@ -215,16 +220,18 @@ class _Section:
             samples = np.tile(np.median(_dense(self.X), axis=0), (len(points), 1))
             samples[:, self.places] = points
             return samples
-        rows = self.X.iloc[np.zeros(len(points), int)].reset_index(drop=True)
-        for j, name in enumerate(rows.columns):
-            column = self.X[name]
-            numbers = column.dtype.kind in "iuf"
-            rows[name] = (
-                points[:, self.places.index(j)]
-                if j in self.places
-                else (column.median() if numbers else column.mode().iloc[0])
-            )
-        return rows
+        middle = {name: [_middle(self.X, name)] * len(points) for name in self.X.columns}
+        moved = {self.X.columns[j]: points[:, k] for k, j in enumerate(self.places)}
+        return type(self.X)({**middle, **moved})
+
+
+def _middle(X: Any, name: Any) -> Any:
+    """The median of a column of numbers; the most frequent value of one of anything else."""
+    values = X[name].to_list()
+    present = [v for v in values if v is not None and v == v]
+    if all_numbers(present) and not all(isinstance(v, bool) for v in present):
+        return float(np.median(present))
+    return max(Counter(present).items(), key=itemgetter(1), default=(None, 0))[0]
 
 
 def _draw_sides(f: np.ndarray, a: np.ndarray, b: np.ndarray, ax: Axes) -> None:

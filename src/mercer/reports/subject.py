@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ..chunks.base import Chunks
 from ..data import Data, as_samples, holds_numbers, is_frame, length, take, unmasked
 from ..engine.durations import duration_words, parse_duration
+from ..frames import opened
 from ..kernels.base import Kernel
 from ..tables.model import TableModel
 
@@ -209,7 +210,7 @@ def _checked(X: Data, y: Any, X_name: str, y_name: str, classifier: bool) -> tup
     if y is None:
         raise ValueError(f"a report on a model needs {y_name}: what it is to predict.")
     X = as_samples(X, "a report")
-    y = unmasked(y, y_name)
+    y = unmasked(opened(y), y_name)
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise ValueError(f"{y_name} has {np.shape(y)[1]} columns; make a report for each target.")
     y = column_or_1d(np.asarray(y))

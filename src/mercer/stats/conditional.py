@@ -138,6 +138,7 @@ def conditional_independence_test(
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
     rng = np.random.default_rng(rng)
     joint = Variables(X, Y, Z, least=_LEAST)
+    X, Y, Z = joint.data
     kernel = [
         given if given is None else joint.kernel(place, given)
         for place, given in enumerate(joint.each(kernels)[:2])

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from ..data import Data, is_frame
 from ..engine.lapack import lapack
 from ..exceptions import DomainError
+from ..frames import rows as rows_of
 from ..kernels.base import Kernel
 from ..kernels.labels.categorical import Categorical
 from .conditional_regression import Condition, numbers
@@ -31,7 +32,7 @@ def values_of(Z: Data) -> np.ndarray | None:
     except DomainError:
         if sp.issparse(Z) or getattr(Z, "dtype", np.dtype(object)).kind == "f":
             return None
-        rows: Any = Z.itertuples(index=False, name=None) if is_frame(Z) else Z
+        rows: Any = rows_of(Z) if is_frame(Z) else Z
     codes: dict[Any, int] = {}
     try:
         return np.array([codes.setdefault(_plain(row), len(codes)) for row in rows])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data import Data, length, take
+from ..data import Data, as_samples, length, take
 from ..kernels.base import Kernel
 from ..rkhs.embedding import mean_embedding
 from ..rkhs.function import RKHSFunction
@@ -73,6 +73,7 @@ class Segmentation(Shown):
 
     def means(self, X: Data) -> list[RKHSFunction]:
         """The mean embedding of each segment of X, the sample that was segmented."""
+        X = as_samples(X)
         if length(X) != self.n_samples:
             raise ValueError(
                 f"X has {length(X)} samples, but {self.n_samples} were segmented; give these."

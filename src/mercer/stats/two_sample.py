@@ -10,7 +10,7 @@ import numpy as np
 
 from ..chunks.base import Chunks
 from ..chunks.front import stream
-from ..data import Data, take
+from ..data import Data, as_samples, take
 from ..gram.plan import Plan
 from . import two_sample_nulls as without_permutations
 from .aggregate import as_kernels
@@ -311,7 +311,7 @@ def _test_of_halves(
     X: Data, Y: Data, n_permutations: int, rng: np.random.Generator, options: dict[str, Any]
 ) -> TestResult:
     halves = []
-    for sample, size in zip((X, Y), Samples(X, Y, least=4).sizes, strict=True):
+    for sample, size in zip(map(as_samples, (X, Y)), Samples(X, Y, least=4).sizes, strict=True):
         order = rng.permutation(size)
         halves.append((take(sample, order[: size // 2]), take(sample, order[size // 2 :])))
     (X1, X2), (Y1, Y2) = halves

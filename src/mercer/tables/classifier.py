@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..chunks.base import Chunks
 from ..engine.threads import few_threads
-from ..frames import pandas
+from ..frames import opened, pandas
 from ..models.calibration import Calibration
 from ..models.common import Classifier, all_or_nothing
 from .model import TableModel, given_targets
@@ -71,7 +71,7 @@ class TableClassifier(Classifier, TableModel):
         """Choose kernels, and fit them to the rows of X, or of chunks, with the labels y."""
         if isinstance(X, Chunks):
             return fit_chunks(self, X)
-        y = self._labels(y)
+        X, y = opened(X), self._labels(y)
         check_consistent_length(X, y)
         _, encoded = self._read(X)
         encoded, Y, codes, w = self._prepared(encoded, y, sample_weight)

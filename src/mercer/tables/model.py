@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..engine.durations import parse_duration
 from ..engine.memory import parse_memory
-from ..frames import is_frame, pandas
+from ..frames import is_frame, opened, pandas
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..models.common import SEEN
@@ -100,7 +100,7 @@ class TableModel(BaseEstimator):
 
     def _new(self, X: Any) -> Encoded:
         """The coordinates of new rows."""
-        frame = as_frame(X, self)
+        frame = as_frame(X := opened(X), self)
         if not is_frame(X) and frame.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting "
@@ -290,7 +290,7 @@ def given_targets(model: Any, y: Any) -> np.ndarray:
             f"requires y to be passed, but the target y is None: {type(model).__name__} learns "
             f"from targets."
         )
-    return column_or_1d(np.asarray(y), warn=True)
+    return column_or_1d(np.asarray(opened(y)), warn=True)
 
 
 def described(frame: Table, roles: Any, styles: Any) -> list[Column]:
@@ -305,7 +305,7 @@ def described(frame: Table, roles: Any, styles: Any) -> list[Column]:
 
 def as_frame(X: Any, owner: Any) -> Table:
     """A table of pandas, from one of polars, an array, or lists of rows."""
-    pd = pandas()
+    pd, X = pandas(), opened(X)
     if is_frame(X):
         if hasattr(X, "iloc"):
             frame = X.set_axis([str(name) for name in X.columns], axis=1)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..chunks.base import Chunks
 from ..engine.threads import few_threads
-from ..frames import pandas
+from ..frames import opened, pandas
 from ..models.common import Regressor, all_or_nothing, check_weights
 from .model import TableModel, given_targets
 from .roles import Table, tidy
@@ -96,7 +96,7 @@ class TableRegressor(Regressor, TableModel):
         """
         if isinstance(X, Chunks):
             return fit_chunks(self, X)
-        y = self._targets(y)
+        X, y = opened(X), self._targets(y)
         check_consistent_length(X, y)
         _, encoded = self._read(X)
         encoded, y, w = weighted(encoded, y, sample_weight)

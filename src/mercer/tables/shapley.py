@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frames import is_frame, pandas
+from ..frames import is_frame, opened, pandas
 from .roles import Table, tidy
 
 _AT_ONCE = 20_000  # rows that are predicted together
@@ -64,7 +64,7 @@ def explained(model: Any, row: Any, n_orders: int, output: Any) -> Table:
 
 
 def _one_row(row: Any, model: Any) -> Any:
-    pd = pandas()
+    pd, row = pandas(), opened(row)
     if is_frame(row):
         return row
     if isinstance(row, dict):

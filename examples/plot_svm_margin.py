@@ -25,19 +25,43 @@ shift = np.repeat([-1.0, 1.0], 40)[:, None] * [1.6, 1.2]
 y = np.repeat(["left", "right"], 40)
 
 # %%
-# The hard margin
-# ---------------
-# ``C=inf`` allows no error. Two or three support vectors carry the whole solution, and the width of
-# the margin is 2/\|f\|.
+# Many lines, one of them in the widest band
+# ------------------------------------------
+# Lines of many directions separate the two classes. Each of them can be moved within a band that
+# holds no sample, and in the picture lies in its middle; the wider the band, the darker the line.
 
 separable = noise + 1.2 * shift
+angles = np.linspace(-np.pi, np.pi, 1000)
+directions = np.stack([np.cos(angles), np.sin(angles)])
+along = separable @ directions
+left, right = along[:40].max(axis=0), along[40:].min(axis=0)
+width = right - left
+some = np.flatnonzero(width > 0)
+print(f"{len(some)} of 1000 directions separate, and the widest band is {width.max():.3f}")
+
+# %%
+# The hard margin
+# ---------------
+# ``C=inf`` allows no error: the machine takes the widest band, whose width is 2/\|f\|. Two or three
+# support vectors carry the whole solution.
+
 hard = SVC(C=np.inf, kernel="linear").fit(separable, y)
 report = hard.decision_path()[0]
 print(f"{report.free} support vectors, a margin {report.margin:.3f} wide")
 
-ax = plot_decision(hard, separable, y)
-ax.figure.set_size_inches(5.6, 5.6)
-ax.set_aspect("equal")
+fig, (lines, margin) = plt.subplots(1, 2, figsize=(9.6, 5.6), sharey=True, layout="constrained")
+for j in some[:: len(some) // 14]:
+    foot = (left[j] + right[j]) / 2 * directions[:, j]
+    slope = directions[::-1, j] * (-1, 1)
+    lines.axline(foot, foot + slope, color=str(0.9 - 0.9 * width[j] / width.max()), linewidth=1)
+for side, mark, hue in (("left", "s", "#cc6677"), ("right", "o", "#4477aa")):
+    lines.plot(*separable[y == side].T, mark, color=hue, markersize=4)
+plot_decision(hard, separable, y, ax=margin)
+margin.get_legend().remove()
+fig.legend(*margin.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+margin.set(title="the one that a machine takes", ylabel="", aspect="equal")
+limits = {"xlim": margin.get_xlim(), "ylim": margin.get_ylim()}
+lines.set(title="lines that separate", xlabel="$x_1$", ylabel="$x_2$", aspect="equal", **limits)
 plt.show()
 
 # %%

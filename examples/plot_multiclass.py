@@ -1,0 +1,67 @@
+r"""
+One against one, one against the rest
+=====================================
+
+A support vector machine tells two classes apart. For M classes there are two ways to use several:
+
+* *one against one*: a machine for each of the M (M - 1) / 2 pairs, trained on these two classes
+  only. Each has a vote.
+* *one against the rest*: a machine for each class, trained on all samples. The largest score wins.
+
+:class:`mercer.SVC` does the former, as scikit-learn does; ``multiclass="ovr"`` does the latter.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import SVC
+from mercer.plots.svm import plot_decision
+
+HUES = ["#cc6677", "#4477aa", "#228833", "#ccbb44"]
+WAYS = {
+    "one against one": {"decision_function_shape": "ovo"},
+    "one against the rest": {"multiclass": "ovr"},
+}
+
+
+def compare(X, y):
+    """The regions of both, and the line f = 0 of every machine."""
+    fig, panels = plt.subplots(1, 2, figsize=(9.6, 5.7), sharey=True, layout="constrained")
+    for ax, (title, options) in zip(panels, WAYS.items(), strict=True):
+        model = SVC(C=10.0, kernel="linear", **options).fit(X, y)
+        plot_decision(model, X, y, ax=ax, resolution=400)
+        for line, (w, b) in enumerate(zip(model.coef_, model.intercept_, strict=True)):
+            hue = "0.35" if title == "one against one" else HUES[line]
+            ax.axline(-b * w / (w @ w), slope=-w[0] / w[1], color=hue, linewidth=1.2)
+        ax.set(title=f"{title}: {len(model.coef_)} machines", aspect="equal")
+        ax.get_legend().remove()
+        print(f"{title}: {model.score(X, y):.0%} of the samples are right")
+    panels[1].set_ylabel("")
+    handles = panels[0].get_legend_handles_labels()
+    fig.legend(*handles, loc="outside lower center", ncols=4, frameon=False)
+    plt.show()
+
+
+# %%
+# Three classes
+# -------------
+# On the left every boundary is a part of the line of one machine, and the lines of the three pairs
+# need not meet in a point: between them is a small triangle in which each class has one vote (it
+# goes to the first). On the right a boundary is where two scores are equal, and the lines of the
+# machines, in the colours of their classes, are elsewhere.
+
+rng = np.random.default_rng(5)
+centres = np.array([[0, 1.9], [-1.8, -1.1], [1.8, -1.1], [0, 0]])
+X = np.repeat(centres[:3], 30, axis=0) + rng.normal(0, 0.5, (90, 2))
+compare(X, np.repeat(["a", "b", "c"], 30))
+
+# %%
+# A class in the middle
+# ---------------------
+# No line separates the class in the middle from all others together. Its machine on the right gives
+# up: its score is -1 everywhere, and no line is drawn for it. Its region is where the other three
+# scores are lower still. Each pair alone is easy to separate, but that takes six machines. With a
+# kernel that can draw curves, both ways work.
+
+X = np.repeat(centres, 30, axis=0) + rng.normal(0, 0.5, (120, 2))
+compare(X, np.repeat(["a", "b", "c", "d"], 30))

@@ -1,9 +1,10 @@
-"""Denoising of USPS digits by kernel PCA: ``python benchmarks/denoising.py [--quick]``.
+"""Denoising of USPS digits by kernel PCA: ``python benchmarks/denoising.py [--quick] [--draw]``.
 
 Training: 300 digits of each class. Every method chooses its settings by the mean squared error on
 500 noisy training digits that are not among them; the table is for the test digits, which nothing
 is chosen on, except for linear PCA, which gets its best number of components there. Pixels are in
 [-1, 1]. Noise: Gaussian of standard deviation 1/2, or a fifth of the pixels black or white.
+``--draw`` draws the first test digit of each class, before and after, in place of the table.
 
 The digits are read from the folder named by the environment variable MERCER_DATA, or else from
 shared/data beside this checkout.
@@ -29,6 +30,7 @@ if __name__ == "__main__":
 
 from benchmarks.svm_data import folder  # noqa: E402
 
+PICTURE = ROOT / "docs" / "_static" / "usps.png"
 Denoiser = Callable[[np.ndarray], np.ndarray]
 Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -42,7 +44,7 @@ def salt_and_pepper(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.where(hit, np.where(white, 1.0, -1.0), X)
 
 
-NOISES: dict[str, Noise] = {"gaussian": gaussian, "salt and pepper": salt_and_pepper}
+NOISES: dict[str, Noise] = {"Gaussian noise": gaussian, "salt and pepper": salt_and_pepper}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class Digits:
     train: np.ndarray
     choose: np.ndarray
     test: np.ndarray
+    labels: np.ndarray  # of those to test on
 
     @classmethod
     def load(cls, per_class: int, choose: int, test: int) -> Digits:
@@ -61,7 +64,7 @@ class Digits:
         order = rng.permutation(end)
         train = np.concatenate([order[y[order] == c][:per_class] for c in range(10)])
         rest = np.setdiff1d(order, train, assume_unique=True)
-        return cls(X[train], X[rng.permutation(rest)[:choose]], X[end:][:test])
+        return cls(X[train], X[rng.permutation(rest)[:choose]], X[end:][:test], y[end:][:test])
 
 
 # ---- methods: settings, and what each makes of the training digits -----------------------------
@@ -160,11 +163,40 @@ def chosen(method: Any, digits: Digits, noise: Noise, quick: bool) -> tuple[str,
     return best[1:]
 
 
+# ---- the picture ---------------------------------------------------------------------------------
+def draw(digits: Digits, quick: bool, path: Path) -> None:
+    """Noisy digits and what each method makes of them, for both kinds of noise."""
+    import matplotlib.pyplot as plt
+
+    some = [int(np.flatnonzero(digits.labels == c)[0]) for c in range(10)]
+    names = {linear: "linear PCA", mercer_denoise: "denoise", mercer_learned: "LearnedPreImage"}
+    rows = [("clean", digits.test)]
+    for title, noise in NOISES.items():
+        noisy = noise(digits.test, np.random.default_rng(3))
+        rows.append((title, noisy))
+        for method, name in names.items():
+            rows.append((name, chosen(method, digits, noise, quick)[1](noisy)))
+    figure, lines = plt.subplots(len(rows), 10, figsize=(6.0, 0.51 * len(rows)))
+    for line, (name, images) in zip(lines, rows, strict=True):
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
+        for ax, image in zip(line, images[some], strict=True):
+            ax.imshow(image.reshape(16, 16), cmap="gray_r", vmin=-1, vmax=1)
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_color("0.8")
+    figure.subplots_adjust(0.2, 0.01, 0.995, 0.99, 0.05, 0.05)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Denoise USPS digits, beside scikit-learn.")
     parser.add_argument("--quick", action="store_true", help="few digits and settings")
+    parser.add_argument("--draw", action="store_true", help="the picture of the guide, no table")
     options = parser.parse_args(argv)
     digits = Digits.load(*((60, 100, 300) if options.quick else (300, 500, 2007)))
+    if options.draw:
+        draw(digits, options.quick, PICTURE)
+        return 0
     print(
         f"{len(digits.train)} training digits, {len(digits.test)} test digits, mean squared error"
     )

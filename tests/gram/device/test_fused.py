@@ -1,14 +1,13 @@
 """Fused products in the interpreter of Triton; skipped where that, or PyTorch, is not installed."""
 
-import os
-
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before the first import of Triton
-
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from mercer import (
     Binomial,
+    Constant,
     Exponential,
     Gaussian,
     Laplacian,
@@ -18,13 +17,10 @@ from mercer import (
     RationalQuadratic,
 )
 from mercer.gram import DeviceGram
+from mercer.gram.device.fused import Fused, why_not
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-from mercer.gram.device.fused import Fused, interpreted, why_not  # noqa: E402
-
 DEVICE = "torch-cpu"
-pytestmark = pytest.mark.skipif(not interpreted(), reason="Triton is not interpreted")
 KERNELS = [
     Gaussian(0.7),
     Laplacian(1.3),
@@ -55,7 +51,7 @@ def agrees(found, K, V, error):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize(("n", "m", "d", "sides"), [(1, 17, 1, 1), (129, 65, 3, 3)])
-def test_products_of_any_shape(kernel, n, m, d, sides, rng):
+def test_products_of_any_shape(kernel, n, m, d, sides, rng, interpreter):
     X, Y = (rng.uniform(-0.5, 0.5, (size, d)) for size in (n, m))
     K, V, U = kernel(X, Y), rng.standard_normal((m, sides)), rng.standard_normal((n, sides))
     product = fused(kernel, X, Y)
@@ -66,7 +62,7 @@ def test_products_of_any_shape(kernel, n, m, d, sides, rng):
 
 @pytest.mark.parametrize("d", [9, 28, 90])
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])
-def test_many_columns_and_right_hand_sides(d, precision, rng):
+def test_many_columns_and_right_hand_sides(d, precision, rng, interpreter):
     X, Y = rng.standard_normal((70, d)), rng.standard_normal((130, d))
     for kernel in (Gaussian(np.sqrt(d)), Gaussian(np.linspace(1, 2, d) * d**0.5), Linear()):
         K, V = kernel(X, Y), rng.standard_normal((130, 70))
@@ -74,7 +70,7 @@ def test_many_columns_and_right_hand_sides(d, precision, rng):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, nu=0.5), Matern(1.0)], ids=repr)
-def test_near_duplicates_and_outliers(kernel, rng):
+def test_near_duplicates_and_outliers(kernel, rng, interpreter):
     X = rng.standard_normal((40, 3))
     X = np.vstack([X, X + 1e-4, X[:5] + 1e3, X[:5] + 1e3 + 1e-2, [[1e8] * 3, [1e8, 1e8, 1e8 + 1]]])
     K, V = kernel(X), rng.standard_normal((len(X), 1))
@@ -82,17 +78,66 @@ def test_near_duplicates_and_outliers(kernel, rng):
     np.testing.assert_allclose(found, K @ V, rtol=0, atol=2e-5 * (np.abs(K) @ np.abs(V)).max())
 
 
-def test_operators_take_them_in_single_precision(rng):
+sizes = st.floats(0.4, 2.5).map(lambda v: round(v, 2))
+columns = st.sampled_from([[0], [0, 2], [2, 1], slice(1, 3)])
+leaves = st.one_of(
+    st.builds(Gaussian, sizes),
+    st.builds(Laplacian, sizes, st.sampled_from([1, 2])),
+    st.builds(Matern, sizes, st.sampled_from([0.5, 1.5, 2.5])),
+    st.builds(RationalQuadratic, sizes, sizes),
+    st.builds(Polynomial, st.integers(1, 3)),
+    st.builds(Exponential, st.floats(0.1, 0.5)),
+    st.builds(Linear),
+    st.builds(Constant, sizes),
+)
+kernels = st.recursive(
+    leaves | st.builds(Gaussian, st.lists(sizes, min_size=3, max_size=3)),
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a + b, inner, inner),
+        st.builds(lambda a, b: a * b, inner, inner),
+        st.builds(lambda c, k: c * k, sizes, inner),
+        st.builds(lambda k, c: k.on(c), leaves, columns),
+        st.builds(lambda k: k**2, leaves),
+        st.builds(lambda k: (k + 1).normalize(), leaves),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(kernels, st.integers(0, 2**32 - 1), st.sampled_from([1, 2]))
+def test_random_formulas(interpreter, kernel, seed, sides):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.uniform(-0.7, 0.7, (35, 3)), rng.uniform(-0.7, 0.7, (20, 3))
+    rows, cols = (kernel.formula(kernel.prepare(Z)) for Z in (X, Y))
+    assume(why_not(rows, DEVICE, np.float32) is None)
+    K, V, U = kernel(X, Y), rng.standard_normal((20, sides)), rng.standard_normal((35, sides))
+    product = Fused(rows, cols, DEVICE)  # roots of small distances have fewer digits
+    agrees(product(torch.tensor(V)), K, V, 1e-5)
+    agrees(product.transposed(torch.tensor(U)), K.T, U, 1e-5)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), 2 * Matern(0.5) + Linear() ** 2], ids=repr)
+def test_operators_take_either_route_in_single_precision(kernel, route, rng):
     X = rng.uniform(-1, 1, (90, 2)).astype(np.float32)
-    gram, V = DeviceGram(Gaussian(0.5), X / np.float32(0.5), device=DEVICE), np.ones(90)
-    K = Gaussian(0.5)(X.astype(float))
+    gram, V = DeviceGram(kernel, kernel.prepare(X), device=DEVICE), np.ones(90)
+    assert (gram._fused is not None) == (route == "fused")
+    K = kernel(X.astype(float))
     np.testing.assert_allclose(gram @ V, K @ V, rtol=1e-5)
     np.testing.assert_allclose(gram.normal(V), K @ (K @ V), rtol=1e-5)
-    assert "fused" in gram.explain()
+    new = kernel(X[:7].astype(float) / 2, X.astype(float))
+    np.testing.assert_allclose(gram.cross(X[:7] / 2) @ V, new @ V, rtol=1e-5)
+    words = "in fused products" if route == "fused" else "the processor has no fused kernels"
+    assert words in gram.explain()
     assert "double precision" in gram.products(np.float64).explain()
 
 
-def test_what_is_not_fused_says_why():
+def test_what_is_not_fused_says_why(interpreter):
     X = np.zeros((2, 2), np.float32)
     assert "no formula" in why_not(None, DEVICE, np.float32)
     assert "no fused form" in why_not(Matern(nu=0.7).formula(X), DEVICE, np.float32)

@@ -1,3 +1,4 @@
+import os
 import sys
 
 import numpy as np
@@ -6,6 +7,12 @@ import pytest
 from mercer import Gaussian, KernelRidge, Plan
 from mercer.exceptions import DeviceError
 from mercer.gram.device.torch_ import is_device, torch_device
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET")  # before any test has run
+
+
+def test_the_interpreter_of_other_tests_is_off_again():
+    assert os.environ.get("TRITON_INTERPRET") == INTERPRETED
 
 
 def test_names_of_devices():

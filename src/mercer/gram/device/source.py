@@ -2,7 +2,11 @@
 
 A program computes a tile of K in registers, multiplies it with a block of right-hand sides, and
 goes on to the next columns; no entry of K is ever written to memory. Exponentials are powers of two
-whose factor log2(e) is part of the coordinates already where that is possible.
+whose factor log2(e) is part of the coordinates already where that is possible; some of them are
+polynomials, since the unit for functions is what limits the others. Tiles in which a distance may
+have cancelled are marked, and a second function adds what is missing.
+
+Numbers such as amplitudes are read from an array: other hyper-parameters need no other function.
 """
 
 from __future__ import annotations
@@ -14,11 +18,15 @@ from hashlib import sha256
 from math import log2, sqrt
 from typing import Any, NamedTuple
 
-from ...kernels.formula import SQUARED, Profile
+from ...kernels.formula import INNER, SQUARED, Profile
 
 LOG2E = log2(2.718281828459045)
 _LARGE = "1e30"  # a distance that every profile still takes, times itself or not
+_NEVER = "-1e30"  # a limit below which no distance is
 _HELD = 256  # columns of the left operand that stay in registers and shared memory
+_POWERS = (0.69314698, 0.24022242, 0.05550734, 0.00967151, 0.00132647)  # of 2^f, |f| <= 1/2: 1e-7
+
+Number = Callable[[float], str]  # a number, as an expression
 
 
 class Seen(NamedTuple):
@@ -38,6 +46,8 @@ class Seen(NamedTuple):
         Are these in double precision?
     sign : int
         That of the metric times its weight.
+    near : bool
+        Is it in doubt only where limits are above zero: of near samples far from the centre?
     """
 
     kind: str
@@ -46,6 +56,7 @@ class Seen(NamedTuple):
     coordinates: int
     double: bool
     sign: int
+    near: bool = True
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -61,132 +72,272 @@ class Seen(NamedTuple):
         """Is the product compared with the limit below which it may have cancelled?"""
         return bool(self.pieces and self.coordinates)
 
+    @property
+    def bounded(self) -> bool:
+        """Is it at most zero?"""
+        return self.kind != INNER and self.sign < 0
 
-def value(profile: Profile, t: str, folded: bool) -> str | None:
+
+def value(profile: Profile, t: str, unit: float, bounded: bool, number: Number) -> str | None:
     """The profile of a weighted metric, as an expression; None if it is not known here.
 
-    ``folded``: log2(e) is part of the weight.
+    ``unit``: a factor that the weight has in addition, see :func:`unit_of`. ``bounded``: the metric
+    is at most zero if the profile is an exponential of it.
     """
-    parameters = dict(profile.parameters)
     made = PROFILES.get(profile.name)
     try:
-        return None if made is None else made(t if folded else f"({t} * {LOG2E})", t, **parameters)
+        given = Given(t, unit, bounded, number)
+        return None if made is None else made(given, **dict(profile.parameters))
     except TypeError:  # other parameters than those that are known here
         return None
 
 
-def _matern(_: str, t: str, nu: float) -> str | None:
-    if nu == 0.5:
-        return _power(f"-{LOG2E} * tl.sqrt({t})")
-    if nu == 1.5:
-        return f"(1.0 + tl.sqrt({t})) * {_power(f'-{LOG2E} * tl.sqrt({t})')}"
-    if nu == 2.5:
-        r = f"{sqrt(3)} * tl.sqrt({t})"
-        return f"(1.0 + {r} + {t}) * {_power(f'-{LOG2E * sqrt(3)} * tl.sqrt({t})')}"
-    return None
+def unit_of(profiles: list[Profile]) -> float:
+    """A factor of the weight of a metric that saves all functions of it a multiplication."""
+    if all(profile.name == "exp" for profile in profiles):
+        return LOG2E
+    return LOG2E**2 if all(_exponential_of_root(profile) for profile in profiles) else 1.0
 
 
-def _power(exponent: str) -> str:
-    return f"tl.exp2({exponent})"
+def _exponential_of_root(profile: Profile) -> bool:
+    return profile.name == "laplacian" or (
+        profile.name == "matern" and dict(profile.parameters)["nu"] == 0.5
+    )
 
 
-def _raised(base: str, degree: float) -> str:
-    """An integer power, by multiplications."""
-    return "(" + " * ".join([base] * int(degree)) + ")" if degree >= 1 else "1.0"
+class Given(NamedTuple):
+    """What a function of a metric is written from."""
+
+    t: str
+    unit: float
+    bounded: bool
+    number: Number
+
+    def exp(self) -> str:
+        """exp(t)"""
+        exponent = self.t if self.unit == LOG2E else f"{self.t} * {LOG2E}"
+        return f"power({exponent})" if self.bounded else f"tl.exp2({exponent})"
+
+    def root(self) -> str:
+        """exp(-sqrt(t))"""
+        return f"fall(root({self.t}){'' if self.unit == LOG2E**2 else f' * {LOG2E}'})"
+
+    def matern(self, nu: float) -> str | None:
+        """(1 + sqrt(t)) exp(-sqrt(t)), and others."""
+        r, t = f"root({self.t})", self.t
+        if nu == 1.5:
+            return f"(1.0 + {r}) * fall({r} * {LOG2E})"
+        if nu == 2.5:
+            return f"(1.0 + {sqrt(3)} * {r} + {t}) * fall({r} * {LOG2E * sqrt(3)})"
+        return self.root() if nu == 0.5 else None
+
+    def rational(self, alpha: float) -> str:
+        """(1 + t)^-alpha"""
+        return f"fall({self.number(float(alpha))} * logarithm(1.0 + {self.t}))"
+
+    def polynomial(self, degree: float, offset: float, scale: float) -> str:
+        """An integer power, by multiplications."""
+        base = f"({self.t} * {self.number(float(scale))} + {self.number(float(offset))})"
+        return "(" + " * ".join([base] * int(degree)) + ")" if degree >= 1 else "1.0"
+
+    def exponential(self, scale: float) -> str:
+        """exp(scale t)"""
+        return f"tl.exp2({self.number(float(scale) * LOG2E)} * {self.t})"
+
+    def binomial(self, alpha: float) -> str:
+        """(1 - t)^-alpha"""
+        return f"tl.exp2({self.number(-float(alpha))} * tl.log2(1.0 - {self.t}))"
 
 
-# Of the metric times log2(e), of the metric, and of parameters.
 PROFILES: dict[str, Callable[..., str | None]] = {
-    "exp": lambda e, t: _power(e),
-    "laplacian": lambda e, t, **_: _power(f"-{LOG2E} * tl.sqrt({t})"),
-    "matern": _matern,
-    "rational quadratic": lambda e, t, alpha: _power(f"{-float(alpha)} * tl.log2(1.0 + {t})"),
-    "linear": lambda e, t: t,
-    "polynomial": lambda e, t, degree, offset, scale: _raised(
-        f"({t} * {float(scale)} + {float(offset)})", degree
-    ),
-    "exponential": lambda e, t, scale: _power(f"{float(scale) * LOG2E} * {t}"),
-    "binomial": lambda e, t, alpha: _power(f"{-float(alpha)} * tl.log2(1.0 - {t})"),
+    "exp": Given.exp,
+    "laplacian": lambda given, **_: given.root(),
+    "matern": Given.matern,
+    "rational quadratic": Given.rational,
+    "linear": lambda given: given.t,
+    "polynomial": Given.polynomial,
+    "exponential": Given.exponential,
+    "binomial": Given.binomial,
 }
 
-Tile = tuple[float, tuple[tuple[int, str], ...], int]  # weight, (metric, profile of it), factors
+# weight as an expression or None for 1, (metric, profile of it), bits of factors
+Tile = tuple[str | None, tuple[tuple[int, str], ...], int]
 
 
-def written(metrics: tuple[Seen, ...], terms: tuple[Tile, ...], factors: int) -> str:
-    """The source of the function ``fused``."""
+def written(
+    metrics: tuple[Seen, ...],
+    terms: tuple[Tile, ...],
+    factors: int,
+    numbers: int,
+    powers: Powers | None,
+) -> str:
+    """The source of the functions ``fused``, ``mended`` if distances may cancel, and ``power``.
+
+    Parameters
+    ----------
+    metrics, terms
+        What a tile is made of.
+    factors, numbers : int
+        How many functions f(x) there are, and how many numbers.
+    powers : Powers or None
+        How powers are computed; None where there is no assembler.
+    """
     names = [f"{o}{q}" for q, m in enumerate(metrics) for o in m.operands]
     names += [f"f{q}" for q in range(factors)]
     arguments = "".join(f"{name}x, {name}y, " for name in names)
-    lines = [
-        f"def fused({arguments}V, out, n, m, width, span,",
-        "          R: tl.constexpr, DOT: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):",
-        "    i = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)",
-        "    first = tl.program_id(1).to(tl.int64) * span",
-        "    last = tl.minimum(first + span, m)",
-        "    r = tl.arange(0, R)",
-        "    acc = tl.zeros((BM, R), tl.float64)",
-    ]
-    for q, metric in enumerate(metrics):
-        lines += ["    " + line for line in _before(q, metric)]
-    for q in range(factors):
-        lines += [f"    f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)"]
-    lines += [
-        "    for start in range(first, last, BN):",
-        "        j = start + tl.arange(0, BN)",
-        "        v = tl.load(V + j[:, None] * width + r[None, :],",
-        "                    mask=(j[:, None] < last) & (r[None, :] < width), other=0.0)",
-    ]
-    for q, metric in enumerate(metrics):
-        lines += ["        " + line for line in _during(q, metric)]
-    for q in range(factors):
-        lines += [f"        f{q}j = tl.load(f{q}y + j, mask=j < last, other=0.0)"]
-    lines += ["        k = tl.zeros((BM, BN), tl.float32)"]
-    lines += [f"        k += {_term(*term)}" for term in terms]
-    lines += [
-        "        if R == 1:",
-        "            acc += tl.sum(k * tl.trans(v), axis=1, keep_dims=True).to(tl.float64)",
-        "        else:",
-        "            acc += tl.dot(k, v, input_precision=DOT).to(tl.float64)",
-        "    row = tl.program_id(1).to(tl.int64) * n + i",
-        "    to = out + row[:, None] * width + r[None, :]",
-        "    tl.store(to, acc, mask=(i[:, None] < n) & (r[None, :] < width))",
-    ]
+    arguments = f"{arguments}N, V, flags, safes, out, n, m, width, span,"
+    options = "R: tl.constexpr, SPLIT: tl.constexpr, DOT: tl.constexpr, BM: tl.constexpr, "
+    options += "BN: tl.constexpr"
+    start = _start(metrics, factors, numbers)
+    tile = _columns(factors) + [line for q, m in enumerate(metrics) for line in _metric(q, m)]
+    total = [f"k = {_values(terms)}", *_summed(numbers)]
+    marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q)]
+    lines = [*_functions(powers), "", f"def fused({arguments}", f"          {options}):"]
+    lines += _indented(start)
+    if near(metrics):
+        lines += _indented(["for start in range(0, safe, BN):", *_indented(tile + total)])
+    first = "safe" if near(metrics) else "0"
+    lines += _indented(
+        [f"for start in range({first}, size, BN):", *_indented(tile + marks + total), *_stored()]
+    )
+    if marks:
+        exact = [line for q, m in enumerate(metrics) if m.checked for line in _differences(q, m)]
+        change = [f"before = {_values(terms)}", *exact, f"k = {_values(terms)} - before"]
+        lines += ["", f"def mended({arguments}", f"           {options}):"]
+        lines += _indented(
+            [
+                *start,
+                "many = 0",
+                "for start in range(0, size, BN):",
+                "    marked = tl.load(flags + (first + start) // BN * tl.num_programs(0)"
+                " + tl.program_id(0))",
+                "    if marked > 0:",
+                *_indented(_indented(["many += 1", *tile, *change, *_summed(numbers)])),
+                "if many > 0:",
+                *_indented(_stored(add=True)),
+            ]
+        )
     return "\n".join(lines) + "\n"
 
 
-def _term(weight: float, atoms: tuple[tuple[int, str], ...], factors: int) -> str:
-    """A product; the bits of ``factors`` say which functions f(x) f(y) are part of it."""
-    each = [repr(float(weight))] + [profile for _, profile in atoms]
-    several = [q for q in range(factors.bit_length()) if factors >> q & 1]
-    each += [f"f{q}i[:, None] * f{q}j[None, :]" for q in several]
-    return " * ".join(each)
+def near(metrics: tuple[Seen, ...]) -> bool:
+    """Are tiles only in doubt behind those that are safe, where limits are above zero?"""
+    checked = [metric for metric in metrics if metric.checked]
+    return len(checked) == 1 and checked[0].near
 
 
-def _before(q: int, metric: Seen) -> list[str]:
-    """What is read of the rows once."""
-    lines, start = [], 0
-    if sum(metric.pieces) <= _HELD:
-        for piece, width in enumerate(metric.pieces):
-            lines += [_load(f"a{q}_{piece}", f"p{q}x", "i", "n", start, width, metric)]
-            start += width
-    if metric.checked:
-        lines += [f"l{q}i = tl.load(l{q}x + i, mask=i < n, other=-1.0)"]
-    return lines
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
 
 
-def _load(to: str, of: str, index: str, end: str, start: Any, width: int, metric: Seen) -> str:
+def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
+    """Where a program is, and what it reads of the rows once."""
+    lines = [
+        "i = tl.program_id(0) * BM + tl.arange(0, BM)",
+        "first = tl.program_id(1).to(tl.int64) * span",
+        "size = tl.minimum(m - first, span).to(tl.int32)",
+        "r = tl.arange(0, R)",
+        "if SPLIT:",
+        "    V += first * (2 * R)",
+        "else:",
+        "    V += first * R",
+    ]
+    lines += [f"n{q} = tl.load(N + {q})" for q in range(numbers)]
+    for q, metric in enumerate(metrics):
+        start = 0
+        if metric.coordinates:
+            lines += [f"w{q} = tl.load(N + {numbers + 1 + q})"]
+        if metric.pieces:
+            lines += [f"p{q}y += first * {sum(metric.pieces)}"]
+        if metric.coordinates:
+            lines += [f"c{q}y += first * {metric.coordinates}"]
+        if sum(metric.pieces) <= _HELD:
+            for piece, width in enumerate(metric.pieces):
+                lines += [_load(f"a{q}_{piece}", f"p{q}x", "i", start, width, metric)]
+                start += width
+        if metric.checked:
+            lines += [f"l{q}i = tl.load(l{q}x + i, mask=i < n, other={_NEVER})"]
+    if near(metrics):
+        lines += [
+            "safe = tl.load(safes + tl.program_id(0)) * BN - first",
+            "safe = tl.minimum(tl.maximum(safe, 0), size).to(tl.int32)",
+        ]
+    for q in range(factors):
+        lines += [f"f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)", f"f{q}y += first"]
+    return [*lines, "acc = tl.zeros((BM, R), tl.float32)"]
+
+
+def _columns(factors: int) -> list[str]:
+    """What is read of the columns of a tile, but for metrics."""
+    lines = ["j = start + tl.arange(0, BN)"]
+    return lines + [f"f{q}j = tl.load(f{q}y + j)" for q in range(factors)]
+
+
+def _summed(numbers: int) -> list[str]:
+    """acc += k V.
+
+    Numbers in half precision, k = h + l in units of the number behind the others, are multiplied
+    as h h' + h l' + l h'.
+    """
+    return [
+        "if R == 1:",
+        "    v = tl.load(V + j)",
+        "    acc += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
+        "else:",
+        "    if SPLIT:",
+        "        at = j[:, None] * (2 * R) + r[None, :]",
+        "        vh = tl.load(V + at)",
+        "        vl = tl.load(V + at + R)",
+        f"        k = k * tl.load(N + {numbers})",
+        "        short = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
+        "        acc = tl.dot((k - short).to(tl.float16), vh, acc)",
+        "        acc = tl.dot(short.to(tl.float16), vl, acc)",
+        "        acc = tl.dot(short.to(tl.float16), vh, acc)",
+        "    else:",
+        "        v = tl.load(V + j[:, None] * R + r[None, :])",
+        "        acc = tl.dot(k, v, acc, input_precision=DOT)",
+    ]
+
+
+def _stored(add: bool = False) -> list[str]:
+    lines = [
+        "row = tl.program_id(1).to(tl.int64) * n + i",
+        "to = out + row[:, None] * width + r[None, :]",
+        "inside = (i[:, None] < n) & (r[None, :] < width)",
+    ]
+    if add:
+        lines += ["acc += tl.load(to, mask=inside, other=0.0)"]
+    return [*lines, "tl.store(to, acc, mask=inside)"]
+
+
+def _values(terms: tuple[Tile, ...]) -> str:
+    """The tile as a sum of products; the bits of ``factors`` say which f(x) f(y) are part of it."""
+    found = []
+    for weight, atoms, factors in terms:
+        each = [] if weight is None else [weight]
+        each += [profile for _, profile in atoms]
+        several = [q for q in range(factors.bit_length()) if factors >> q & 1]
+        each += [f"f{q}i[:, None] * f{q}j[None, :]" for q in several]
+        found.append(" * ".join(each or ["1.0"]))
+    some = any(atoms or factors for _, atoms, factors in terms)
+    return " + ".join(found) if some else f"tl.zeros((BM, BN), tl.float32) + {' + '.join(found)}"
+
+
+def _load(to: str, of: str, index: str, start: Any, width: int, metric: Seen) -> str:
+    """Operands of rows, which may be no more, or of columns, which are whole tiles."""
     where = f"{index}[:, None] * {sum(metric.pieces)} + ({start} + tl.arange(0, {width}))[None, :]"
-    return f"{to} = tl.load({of} + {where}, mask={index}[:, None] < {end}, other=0.0)"
+    mask = ", mask=i[:, None] < n, other=0.0" if index == "i" else ""
+    return f"{to} = tl.load({of} + {where}{mask})"
 
 
-def _during(q: int, metric: Seen) -> list[str]:
+def _metric(q: int, metric: Seen) -> list[str]:
     """The metric of a tile, ``t``."""
     lines, start, t = [], 0, f"t{q}"
     if not metric.pieces:
         return _differences(q, metric)
     if sum(metric.pieces) <= _HELD:
         for piece, width in enumerate(metric.pieces):
-            lines += [_load("b", f"p{q}y", "j", "last", start, width, metric)]
+            lines += [_load("b", f"p{q}y", "j", start, width, metric)]
             more = f", {t}" if piece else ""
             product = f"tl.dot(a{q}_{piece}, tl.trans(b){more}, input_precision='{metric.dot}')"
             lines += [f"{t} = {product}"]
@@ -196,22 +347,22 @@ def _during(q: int, metric: Seen) -> list[str]:
         lines += [
             f"{t} = tl.zeros((BM, BN), tl.float32)",
             f"for at in range(0, {sum(metric.pieces)}, {width}):",
-            "    " + _load("a", f"p{q}x", "i", "n", "at", width, metric),
-            "    " + _load("b", f"p{q}y", "j", "last", "at", width, metric),
+            "    " + _load("a", f"p{q}x", "i", "at", width, metric),
+            "    " + _load("b", f"p{q}y", "j", "at", width, metric),
             f"    {t} = tl.dot(a, tl.trans(b), {t}, input_precision='{metric.dot}')",
         ]
-    if metric.checked:
-        sure = f"{'-' if metric.sign < 0 else ''}{t} >= l{q}i[:, None] + l{q}j[None, :]"
-        lines += [
-            f"l{q}j = tl.load(l{q}y + j, mask=j < last, other=-1.0)",
-            "inside = (i[:, None] < n) & (j[None, :] < last)",
-            f"doubtful = tl.where(inside & ~({sure}), 1, 0)",
-            "if tl.max(tl.max(doubtful, axis=1), axis=0) > 0:",
-            *("    " + line for line in _differences(q, metric)),
-        ]
-    if metric.kind == SQUARED:  # by rounding, distances may be below zero
-        lines += [f"{t} = tl.{'maximum' if metric.sign > 0 else 'minimum'}({t}, 0.0)"]
     return lines
+
+
+def _mark(q: int) -> list[str]:
+    """Mark the tile if a distance in it may have cancelled; ``l`` of columns is one for all."""
+    return [
+        "here = (first + start) // BN",
+        f"low = tl.min(tl.abs(t{q}), axis=1)",
+        "mark = flags + here * tl.num_programs(0) + tl.program_id(0) + tl.zeros((BM,), tl.int64)",
+        f"doubt = low < l{q}i + tl.load(l{q}y + here)",
+        "tl.store(mark, tl.full((BM,), 1, tl.int8), mask=doubt)",
+    ]
 
 
 def _differences(q: int, metric: Seen) -> list[str]:
@@ -221,16 +372,88 @@ def _differences(q: int, metric: Seen) -> list[str]:
         f"s = tl.zeros((BM, BN), {kind})",
         f"for at in range({metric.coordinates}):",
         f"    x = tl.load(c{q}x + i * {metric.coordinates} + at, mask=i < n, other=0.0)",
-        f"    y = tl.load(c{q}y + j * {metric.coordinates} + at, mask=j < last, other=0.0)",
+        f"    y = tl.load(c{q}y + j * {metric.coordinates} + at)",
         "    u = x[:, None] - y[None, :]",
         f"    s += {change}",
-        f"t{q} = (tl.minimum(s, {_LARGE}) * {metric.sign}.0).to(tl.float32)",
+        f"t{q} = tl.minimum(s * w{q}, {_LARGE}).to(tl.float32) * {metric.sign}.0",
     ]
 
 
+class Powers(NamedTuple):
+    """How 2^t is computed for t <= 0.
+
+    Parameters
+    ----------
+    polynomials, of : int
+        So many of them, of so many, on the units for products.
+    clamped : bool
+        May t be below -125?
+    """
+
+    polynomials: int
+    of: int
+    clamped: bool
+
+
+def _functions(powers: Powers | None) -> list[str]:
+    """Those that the assembler has for single precision, to a few units in the last place."""
+    if powers is None:
+        simple = {"power": "exp2(t)", "fall": "exp2(-t)", "root": "sqrt(t)", "logarithm": "log2(t)"}
+        return [
+            line for f, of in simple.items() for line in (f"def {f}(t):", f"    return tl.{of}")
+        ]
+    return [
+        *_assembled("power", _powers(powers, "mov"), powers.of),
+        *_assembled("fall", _powers(powers, "neg"), powers.of),
+        *_assembled("root", ["sqrt.approx.ftz.f32 $0, $1;"], 1),
+        *_assembled("logarithm", ["lg2.approx.ftz.f32 $0, $1;"], 1),
+    ]
+
+
+def _powers(powers: Powers, change: str) -> list[str]:
+    """Powers of two of exponents, or of what is their negative."""
+    lines = [".reg .f32 c, r, f, p;", ".reg .b32 e, q;"]
+    for at in range(powers.of):
+        lines += [f"{change}.f32 c, ${powers.of + at};"]
+        if at >= powers.polynomials:
+            lines += [f"ex2.approx.ftz.f32 ${at}, c;"]
+            continue
+        lines += [
+            *([f"max.f32 c, c, {_hex(-125.0)};"] if powers.clamped else []),
+            f"add.rn.f32 r, c, {_hex(1.5 * 2**23)};",  # rounds to an integer, in its last bits
+            f"sub.rn.f32 f, r, {_hex(1.5 * 2**23)};",
+            "sub.rn.f32 f, c, f;",
+            f"fma.rn.f32 p, f, {_hex(_POWERS[4])}, {_hex(_POWERS[3])};",
+            *(f"fma.rn.f32 p, p, f, {_hex(c)};" for c in (*_POWERS[2::-1], 1.0)),
+            "mov.b32 e, r;",
+            "shl.b32 e, e, 23;",
+            "mov.b32 q, p;",
+            "add.s32 q, q, e;",
+            f"mov.b32 ${at}, q;",
+        ]
+    return lines
+
+
+def _assembled(name: str, lines: list[str], of: int) -> list[str]:
+    asm = "{ " + " ".join(lines) + " }"
+    constraints = ",".join(["=f"] * of + ["f"] * of)
+    return [
+        f"def {name}(t):",
+        f"    return tl.inline_asm_elementwise({asm!r}, {constraints!r}, [t],",
+        f"        dtype=tl.float32, is_pure=True, pack={of})",
+    ]
+
+
+def _hex(x: float) -> str:
+    """A number in single precision, as assemblers read it."""
+    from struct import pack
+
+    return "0f" + pack(">f", x).hex().upper()
+
+
 @cache
-def compiled(source: str) -> Any:
-    """The function with this source, for Triton to compile or to interpret."""
+def compiled(source: str) -> dict[str, Any]:
+    """The functions with this source, for Triton to compile or to interpret."""
     import triton
     import triton.language as tl
 
@@ -238,4 +461,7 @@ def compiled(source: str) -> Any:
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     scope: dict[str, Any] = {"tl": tl, "__name__": __name__}
     exec(compile(source, name, "exec"), scope)  # written above, of numbers and names
-    return triton.jit(scope["fused"])
+    for function in ("power", "fall", "root", "logarithm", "fused", "mended"):
+        if function in scope:
+            scope[function] = triton.jit(scope[function])
+    return scope

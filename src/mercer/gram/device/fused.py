@@ -31,7 +31,7 @@ from .torch_ import import_torch, put, torch_device
 
 _ERROR = {"fp32": 2.0**-20, "tf32": 2.0**-10}  # of squared norms, by the product
 _FLOOR = 2.0**-23  # what half precision does not resolve, of a coordinate of any size
-_SMOOTH = {"fp32": 2.0**-16, "tf32": 2.0**-8}  # error of a distance, beside 1 + D, that is allowed
+_SMOOTH = {"fp32": 2.0**-14, "tf32": 2.0**-8}  # error of a distance, beside 1 + D, that is allowed
 _KINKED = {"fp32": 2.0**-13, "tf32": 2.0**-6}  # and of its root
 _RELATIVE = 256
 _HALF = 2.0**-4, 3e4  # the largest coordinates and norms that half precision is used for
@@ -271,7 +271,7 @@ class Fused:
                 for (x, y), value in zip(operands, fill, strict=True)
             ]
             V, m = _longer(torch, V, short, 0.0), m + short
-        split = sides > 1 and self.precision == "fp32" and self._unit > 0
+        split = bool(sides > 1 and self.precision == "fp32" and self._unit > 0)
         largest = V.abs().amax(0).double()
         unit = torch.exp2(torch.floor(torch.log2(torch.where(largest > 0, largest, 1.0))))
         unit = unit / _FULL if split else unit
@@ -283,7 +283,8 @@ class Fused:
                 side = _padded(torch, side, max(16, 1 << (width - 1).bit_length()))
             if split:
                 side = torch.cat(_split(torch, side, torch.half, 2), 1)
-            most = max(min(_MOST_ROWS, _PARTIAL // (width * -(-m // _SPAN[0]))) // 128, 1) * 128
+            room = _PARTIAL // (side.shape[1] * -(-m // _SPAN[0]))
+            most = max(min(_MOST_ROWS, room) // _TILE, 1) * _TILE
             for start in range(0, n, most):
                 go_on()
                 stop = min(start + most, n)
@@ -303,7 +304,7 @@ class Fused:
         splits = max(1, min(-(-_PROGRAMS // blocks), tiles // _SPAN[1]), -(-m // _SPAN[0]))
         span = -(-tiles // splits) * tile.columns
         splits = -(-m // span)
-        out = torch.empty((splits, n, width), dtype=torch.float32, device=self.place)
+        out = torch.empty((splits, n, V.shape[1]), dtype=torch.float32, device=self.place)
         marks = torch.zeros(
             (tiles, blocks) if self._limits else 1, dtype=torch.int8, device=self.place
         )
@@ -315,15 +316,15 @@ class Fused:
             x, _ = operands[self._limits[0]]
             x = _longer(torch, x, -n % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
             safes = torch.searchsorted(tensors[2 * self._limits[0] + 1], -x, right=True)
-        sides = V.shape[1] // (2 if split else 1)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         for kernel in ("fused", "mended") if self._limits else ("fused",):
             self._kernels[width > 1][kernel][(blocks, splits)](
-                *tensors, self._numbers, V, marks, safes, out, n, m, width, span,
-                R=sides, SPLIT=split, DOT=dot, BM=tile.rows, BN=tile.columns,
+                *tensors, self._numbers, V, marks, safes, out, n, m, span,
+                R=V.shape[1], SPLIT=split, DOT=dot, BM=tile.rows, BN=tile.columns,
                 num_warps=tile.warps, num_stages=tile.stages if kernel == "fused" else 1,
             )  # fmt: skip
-        return out.sum(0, dtype=torch.float64)
+        total = out.sum(0, dtype=torch.float64)
+        return (total.view(n, 2, -1).sum(1) if split else total)[:, :width]
 
 
 def _at_most_one(profile: Profile, metric: Seen) -> bool:

@@ -185,7 +185,7 @@ def written(
     names = [f"{o}{q}" for q, m in enumerate(metrics) for o in m.operands]
     names += [f"f{q}" for q in range(factors)]
     arguments = "".join(f"{name}x, {name}y, " for name in names)
-    arguments = f"{arguments}N, V, flags, safes, out, n, m, width, span,"
+    arguments = f"{arguments}N, V, flags, safes, out, n, m, span,"
     options = "R: tl.constexpr, SPLIT: tl.constexpr, DOT: tl.constexpr, BM: tl.constexpr, "
     options += "BN: tl.constexpr"
     start = _start(metrics, factors, numbers)
@@ -237,10 +237,7 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
         "first = tl.program_id(1).to(tl.int64) * span",
         "size = tl.minimum(m - first, span).to(tl.int32)",
         "r = tl.arange(0, R)",
-        "if SPLIT:",
-        "    V += first * (2 * R)",
-        "else:",
-        "    V += first * R",
+        "V += first * R",
     ]
     lines += [f"n{q} = tl.load(N + {q})" for q in range(numbers)]
     for q, metric in enumerate(metrics):
@@ -264,7 +261,10 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
         ]
     for q in range(factors):
         lines += [f"f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)", f"f{q}y += first"]
-    return [*lines, "acc = tl.zeros((BM, R), tl.float32)"]
+    return [
+        *lines,
+        "acc = tl.zeros((BM, R), tl.float32)",
+    ]
 
 
 def _columns(factors: int) -> list[str]:
@@ -276,38 +276,33 @@ def _columns(factors: int) -> list[str]:
 def _summed(numbers: int) -> list[str]:
     """acc += k V.
 
-    Numbers in half precision, k = h + l in units of the number behind the others, are multiplied
-    as h h' + h l' + l h'.
+    In half precision, k = h + l in units of the number behind the others is multiplied with both
+    halves of V, side by side. Sums on tensor cores are rounded toward zero: they are kept short.
     """
     return [
         "if R == 1:",
         "    v = tl.load(V + j)",
         "    acc += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
         "else:",
+        "    v = tl.load(V + j[:, None] * R + r[None, :])",
         "    if SPLIT:",
-        "        at = j[:, None] * (2 * R) + r[None, :]",
-        "        vh = tl.load(V + at)",
-        "        vl = tl.load(V + at + R)",
         f"        k = k * tl.load(N + {numbers})",
-        "        short = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
-        "        acc = tl.dot((k - short).to(tl.float16), vh, acc)",
-        "        acc = tl.dot(short.to(tl.float16), vl, acc)",
-        "        acc = tl.dot(short.to(tl.float16), vh, acc)",
+        "        h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
+        "        part = tl.dot((k - h).to(tl.float16), v)",
+        "        acc += tl.dot(h.to(tl.float16), v, part)",
         "    else:",
-        "        v = tl.load(V + j[:, None] * R + r[None, :])",
-        "        acc = tl.dot(k, v, acc, input_precision=DOT)",
+        "        acc += tl.dot(k, v, input_precision=DOT)",
     ]
 
 
 def _stored(add: bool = False) -> list[str]:
     lines = [
         "row = tl.program_id(1).to(tl.int64) * n + i",
-        "to = out + row[:, None] * width + r[None, :]",
-        "inside = (i[:, None] < n) & (r[None, :] < width)",
+        "to = out + row[:, None] * R + r[None, :]",
+        "inside = i[:, None] < n",
     ]
-    if add:
-        lines += ["acc += tl.load(to, mask=inside, other=0.0)"]
-    return [*lines, "tl.store(to, acc, mask=inside)"]
+    more = ["acc += tl.load(to, mask=inside, other=0.0)"] if add else []
+    return [*lines, *more, "tl.store(to, acc, mask=inside)"]
 
 
 def _values(terms: tuple[Tile, ...]) -> str:

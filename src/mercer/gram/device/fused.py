@@ -18,7 +18,6 @@ are.
 from __future__ import annotations
 
 import importlib.util
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +25,11 @@ import numpy as np
 from ...engine.threads import go_on
 from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula, Profile
 from ...kernels.vectors.distances import centre
-from .source import Powers, Seen, Tile, compiled, near, unit_of, value, written
+from .functions import Powers, unit_of, value
+from .halves import halves, longer, padded, pieces, short, singles, split
+from .source import Seen, Tile, near, written
 from .torch_ import import_torch, put, torch_device
+from .triton_ import compiled, interpreted
 
 _ERROR = {"fp32": 2.0**-20, "tf32": 2.0**-10}  # of squared norms, by the product
 _FLOOR = 2.0**-23  # what half precision does not resolve, of a coordinate of any size
@@ -41,15 +43,10 @@ _MOST_ROWS = 2**19  # of a launch
 _SIDES = 64  # right-hand sides of a launch
 _PARTIAL = 2**28  # sums of a launch
 _LOWEST = 70.0  # of an exponent, in absolute size, that no power has to be protected from
-_TILE = 128  # columns, of which those of all tiles are divisors
+_TILE = 256  # columns, of which those of all tiles are divisors
 _FULL = 2.0**14  # the largest entry of K, and of a right-hand side, in half precision
 _MOST_ATOMS = 16
 _DECREASING = ("laplacian", "matern", "rational quadratic")  # from 1 to 0, as distances grow
-
-
-def interpreted() -> bool:
-    """Does Triton run its kernels in Python, on the processor?"""
-    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def why_not(formula: Formula | None, device: str, dtype: Any) -> str | None:
@@ -86,11 +83,13 @@ class Shape(NamedTuple):
 
 def shape_of(width: int, sides: int) -> Shape:
     """What is fastest on a card of the Hopper generation, for so many columns of operands."""
-    if width <= 32 or sides > 1:
-        return Shape(64, 128, 4, 3) if width <= 96 else Shape(64, 64, 4, 3)
+    if sides > 1:
+        return Shape(64, 64, 4, 2) if width <= 64 else Shape(128, 64, 4, 2)
+    if width <= 32:
+        return Shape(64, 128, 4, 3)
     if width <= 96:
-        return Shape(128, 64, 4, 3)
-    return Shape(128, 64, 8, 3)
+        return Shape(128, 64, 4, 3 if width <= 64 else 2)
+    return Shape(128, 64, 8, 3) if width <= 256 else Shape(128, 256, 8, 3)
 
 
 class Fused:
@@ -164,7 +163,7 @@ class Fused:
         if self.place.type == "cuda" and not interpreted():
             powers = [Powers(*mix, not self._largest < _LOWEST) for mix in (_mix(terms), (0, 1))]
         made = tuple(seen), tuple(terms), len(factors), len(numbers)
-        self._kernels = [compiled(written(*made, each)) for each in powers]
+        self._sources = [written(*made, each) for each in powers]
         self._width = sum(sum(metric.pieces) for metric in seen)
         self._sorted = near(tuple(seen))
 
@@ -205,26 +204,26 @@ class Fused:
         doubt = kinked or bool(sum(float(x.max()) if len(x) else -unit for x in limits) > 0)
         if sign > 0:  # so that by rounding no distance is below zero
             norms = [norm * (1 + _ERROR[self.precision]) for norm in norms]
-        parts = _halves if half else _singles if self.precision == "fp32" else _short
+        parts = halves if half else singles if self.precision == "fp32" else short
         pairs, width = parts(torch, X, Y, *norms, float(sign))
-        pieces = _pieces(width, 16 if half else 8)
+        widths = pieces(width, 16 if half else 8)
         for part, limit in zip(pairs, limits, strict=True):
             part[limit == torch.inf] = 0  # all of these are mended, and have to be finite before
-        operands = [tuple(_padded(torch, part, sum(pieces)) for part in pairs)]
+        operands = [tuple(padded(torch, part, sum(widths)) for part in pairs)]
         double = any(part.dtype == torch.float64 for part in points)
         if doubt:
             operands += [tuple(part.double() if double else part for part in points)]
             operands += [tuple(limit.float() for limit in limits)]
         dot = "tf32x3" if self.precision == "fp32" and not half else "tf32"
-        seen = Seen(SQUARED, pieces, dot, d if doubt else 0, double and doubt, sign, not kinked)
+        seen = Seen(SQUARED, widths, dot, d if doubt else 0, double and doubt, sign, not kinked)
         return seen, operands
 
     def _inner(self, X: Any, Y: Any, weight: float) -> tuple[Seen, list[tuple[Any, Any]]]:
-        pieces = _pieces(X.shape[1], 8)
+        widths = pieces(X.shape[1], 8)
         left, right = ((weight * X).float(), Y.float())
-        operands = tuple(_padded(self._torch, part, sum(pieces)) for part in (left, right))
+        operands = tuple(padded(self._torch, part, sum(widths)) for part in (left, right))
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
-        return Seen(INNER, pieces, dot, 0, False, 1), [operands]
+        return Seen(INNER, widths, dot, 0, False, 1), [operands]
 
     def _limit(self, norms: Any, d: int, kinked: bool, unit: float, half: bool) -> Any:
         """What samples with these norms add to the limit below which a distance is in doubt."""
@@ -258,31 +257,31 @@ class Fused:
         out = torch.zeros((n, sides), dtype=torch.float64, device=self.place)
         if not (n and m):
             return out
-        if self._sorted:  # those in doubt side by side: few tiles have any
-            order = torch.argsort(operands[self._limits[0]][1])
-            operands, V = [(x, y[order]) for x, y in operands], V[order]
-        short = -m % _TILE
-        if short:  # columns of zeros, beside which V is zero
+        missing = -m % _TILE
+        if missing:  # columns of zeros, beside which V is zero
             fill = [0.0] * len(operands)
             for at in self._limits:
                 fill[at] = float("-inf")
             operands = [
-                (x, _longer(torch, y, short, value))
+                (x, longer(torch, y, missing, value))
                 for (x, y), value in zip(operands, fill, strict=True)
             ]
-            V, m = _longer(torch, V, short, 0.0), m + short
-        split = bool(sides > 1 and self.precision == "fp32" and self._unit > 0)
+            V, m = longer(torch, V, missing, 0.0), m + missing
+        if self._sorted:  # those in doubt side by side: few tiles have any
+            order = torch.argsort(operands[self._limits[0]][1])
+            operands, V = [(x, y[order]) for x, y in operands], V[order]
+        both = bool(sides > 1 and self.precision == "fp32" and self._unit > 0)
         largest = V.abs().amax(0).double()
         unit = torch.exp2(torch.floor(torch.log2(torch.where(largest > 0, largest, 1.0))))
-        unit = unit / _FULL if split else unit
+        unit = unit / _FULL if both else unit
         for first in range(0, sides, _SIDES):
             some = slice(first, min(first + _SIDES, sides))
             side = (V[:, some].double() / unit[some]).float()
             width = side.shape[1]
             if width > 1:
-                side = _padded(torch, side, max(16, 1 << (width - 1).bit_length()))
-            if split:
-                side = torch.cat(_split(torch, side, torch.half, 2), 1)
+                side = padded(torch, side, max(16, 1 << (width - 1).bit_length()))
+            if both:
+                side = torch.cat(split(torch, side, torch.half, 2), 1)
             room = _PARTIAL // (side.shape[1] * -(-m // _SPAN[0]))
             most = max(min(_MOST_ROWS, room) // _TILE, 1) * _TILE
             for start in range(0, n, most):
@@ -293,11 +292,11 @@ class Fused:
                 if self._sorted:
                     order = torch.argsort(part[self._limits[0]][0])
                     part, to = [(x[order], y) for x, y in part], start + order
-                out[to, some] = self._launch(part, side, stop - start, m, width, split)
-        return out * (unit / self._unit if split else unit)
+                out[to, some] = self._launch(part, side, stop - start, m, width, both)
+        return out * (unit / self._unit if both else unit)
 
     def _launch(
-        self, operands: list[tuple[Any, Any]], V: Any, n: int, m: int, width: int, split: bool
+        self, operands: list[tuple[Any, Any]], V: Any, n: int, m: int, width: int, both: bool
     ) -> Any:
         torch, tile = self._torch, shape_of(self._width, width)
         blocks, tiles = -(-n // tile.rows), m // tile.columns
@@ -314,17 +313,17 @@ class Fused:
         safes = marks
         if self._sorted:  # so many tiles before the first that may be in doubt
             x, _ = operands[self._limits[0]]
-            x = _longer(torch, x, -n % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
+            x = longer(torch, x, -n % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
             safes = torch.searchsorted(tensors[2 * self._limits[0] + 1], -x, right=True)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         for kernel in ("fused", "mended") if self._limits else ("fused",):
-            self._kernels[width > 1][kernel][(blocks, splits)](
+            compiled(self._sources[width > 1], kernel)[(blocks, splits)](
                 *tensors, self._numbers, V, marks, safes, out, n, m, span,
-                R=V.shape[1], SPLIT=split, DOT=dot, BM=tile.rows, BN=tile.columns,
+                R=V.shape[1], SPLIT=both, DOT=dot, BM=tile.rows, BN=tile.columns,
                 num_warps=tile.warps, num_stages=tile.stages if kernel == "fused" else 1,
             )  # fmt: skip
         total = out.sum(0, dtype=torch.float64)
-        return (total.view(n, 2, -1).sum(1) if split else total)[:, :width]
+        return (total.view(n, 2, -1).sum(1) if both else total)[:, :width]
 
 
 def _at_most_one(profile: Profile, metric: Seen) -> bool:
@@ -342,12 +341,7 @@ def _mix(terms: list[Tile]) -> tuple[int, int]:
     slow = any(
         "root(" in each or "logarithm(" in each for _, atoms, _ in terms for _, each in atoms
     )
-    return (1, 2) if slow else (1, 8)
-
-
-def _longer(torch: Any, array: Any, short: int, value: float) -> Any:
-    """With so many more rows of a value."""
-    return torch.nn.functional.pad(array, (0, 0) * (array.ndim - 1) + (0, short), value=value)
+    return (3, 8) if slow else (1, 8)
 
 
 def _place(atom: Atom, other: Atom) -> Any:
@@ -360,55 +354,3 @@ def _size(formula: Formula) -> int:
         if held is not None:
             return len(held)
     raise ValueError("a formula without samples has no size.")
-
-
-def _pieces(width: int, unit: int) -> tuple[int, ...]:
-    """Powers of two, at least 16, into which operands of this width are cut."""
-    unit = max(unit, 16)
-    width = -(-max(width, 1) // unit) * unit
-    if width > 256:
-        return (64,) * -(-width // 64)
-    return tuple(1 << b for b in reversed(range(9)) if width >> b & 1)
-
-
-def _padded(torch: Any, part: Any, width: int) -> Any:
-    return torch.nn.functional.pad(part, (0, width - part.shape[1])).contiguous()
-
-
-def _split(torch: Any, x: Any, kind: Any, parts: int) -> list[Any]:
-    """Numbers as sums of shorter ones."""
-    out = []
-    for _ in range(parts):
-        out.append(x.to(kind))
-        x = x - out[-1].to(x.dtype)
-    return out
-
-
-def _halves(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """[h, h, l] and [h', l', h'] in half precision, with norms in two parts beside them."""
-    (xh, xl), (yh, yl) = (_split(torch, Z, torch.half, 2) for Z in (-2 * sign * X, Y))
-    left, right = torch.cat([xh, xh, xl], 1), torch.cat([yh, yl, yh], 1)
-    return _beside(torch, left, right, *(_split(torch, sign * n, torch.half, 2) for n in (nx, ny)))
-
-
-def _singles(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """In single precision; the hardware splits."""
-    left, right = (-2 * sign * X).float(), Y.float()
-    return _beside(
-        torch, left, right, *(_split(torch, sign * n, torch.float32, 1) for n in (nx, ny))
-    )
-
-
-def _short(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """Coordinates of 11 bits; norms, in three parts, have more."""
-    left, right = (-2 * sign * X).float(), Y.float()
-    norms = ([h.float() for h in _split(torch, sign * n, torch.bfloat16, 3)] for n in (nx, ny))
-    return _beside(torch, left, right, *norms)
-
-
-def _beside(torch: Any, left: Any, right: Any, nx: list[Any], ny: list[Any]) -> tuple[Any, int]:
-    kind, k = left.dtype, len(nx)
-    ones = [torch.ones((len(Z), k), dtype=kind, device=Z.device) for Z in (left, right)]
-    left = torch.cat([left, torch.stack(nx, 1).to(kind), ones[0]], 1)
-    right = torch.cat([right, ones[1], torch.stack(ny, 1).to(kind)], 1)
-    return (left, right), left.shape[1]

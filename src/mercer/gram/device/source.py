@@ -11,22 +11,15 @@ Numbers such as amplitudes are read from an array: other hyper-parameters need n
 
 from __future__ import annotations
 
-import linecache
-from collections.abc import Callable
-from functools import cache
-from hashlib import sha256
-from math import log2, sqrt
 from typing import Any, NamedTuple
 
-from ...kernels.formula import INNER, SQUARED, Profile
+from ...kernels.formula import INNER, SQUARED
+from .functions import Powers, functions
 
-LOG2E = log2(2.718281828459045)
 _LARGE = "1e30"  # a distance that every profile still takes, times itself or not
 _NEVER = "-1e30"  # a limit below which no distance is
 _HELD = 256  # columns of the left operand that stay in registers and shared memory
-_POWERS = (0.69314698, 0.24022242, 0.05550734, 0.00967151, 0.00132647)  # of 2^f, |f| <= 1/2: 1e-7
-
-Number = Callable[[float], str]  # a number, as an expression
+_TILES = 64  # of a program, at most
 
 
 class Seen(NamedTuple):
@@ -78,88 +71,6 @@ class Seen(NamedTuple):
         return self.kind != INNER and self.sign < 0
 
 
-def value(profile: Profile, t: str, unit: float, bounded: bool, number: Number) -> str | None:
-    """The profile of a weighted metric, as an expression; None if it is not known here.
-
-    ``unit``: a factor that the weight has in addition, see :func:`unit_of`. ``bounded``: the metric
-    is at most zero if the profile is an exponential of it.
-    """
-    made = PROFILES.get(profile.name)
-    try:
-        given = Given(t, unit, bounded, number)
-        return None if made is None else made(given, **dict(profile.parameters))
-    except TypeError:  # other parameters than those that are known here
-        return None
-
-
-def unit_of(profiles: list[Profile]) -> float:
-    """A factor of the weight of a metric that saves all functions of it a multiplication."""
-    if all(profile.name == "exp" for profile in profiles):
-        return LOG2E
-    return LOG2E**2 if all(_exponential_of_root(profile) for profile in profiles) else 1.0
-
-
-def _exponential_of_root(profile: Profile) -> bool:
-    return profile.name == "laplacian" or (
-        profile.name == "matern" and dict(profile.parameters)["nu"] == 0.5
-    )
-
-
-class Given(NamedTuple):
-    """What a function of a metric is written from."""
-
-    t: str
-    unit: float
-    bounded: bool
-    number: Number
-
-    def exp(self) -> str:
-        """exp(t)"""
-        exponent = self.t if self.unit == LOG2E else f"{self.t} * {LOG2E}"
-        return f"power({exponent})" if self.bounded else f"tl.exp2({exponent})"
-
-    def root(self) -> str:
-        """exp(-sqrt(t))"""
-        return f"fall(root({self.t}){'' if self.unit == LOG2E**2 else f' * {LOG2E}'})"
-
-    def matern(self, nu: float) -> str | None:
-        """(1 + sqrt(t)) exp(-sqrt(t)), and others."""
-        r, t = f"root({self.t})", self.t
-        if nu == 1.5:
-            return f"(1.0 + {r}) * fall({r} * {LOG2E})"
-        if nu == 2.5:
-            return f"(1.0 + {sqrt(3)} * {r} + {t}) * fall({r} * {LOG2E * sqrt(3)})"
-        return self.root() if nu == 0.5 else None
-
-    def rational(self, alpha: float) -> str:
-        """(1 + t)^-alpha"""
-        return f"fall({self.number(float(alpha))} * logarithm(1.0 + {self.t}))"
-
-    def polynomial(self, degree: float, offset: float, scale: float) -> str:
-        """An integer power, by multiplications."""
-        base = f"({self.t} * {self.number(float(scale))} + {self.number(float(offset))})"
-        return "(" + " * ".join([base] * int(degree)) + ")" if degree >= 1 else "1.0"
-
-    def exponential(self, scale: float) -> str:
-        """exp(scale t)"""
-        return f"tl.exp2({self.number(float(scale) * LOG2E)} * {self.t})"
-
-    def binomial(self, alpha: float) -> str:
-        """(1 - t)^-alpha"""
-        return f"tl.exp2({self.number(-float(alpha))} * tl.log2(1.0 - {self.t}))"
-
-
-PROFILES: dict[str, Callable[..., str | None]] = {
-    "exp": Given.exp,
-    "laplacian": lambda given, **_: given.root(),
-    "matern": Given.matern,
-    "rational quadratic": Given.rational,
-    "linear": lambda given: given.t,
-    "polynomial": Given.polynomial,
-    "exponential": Given.exponential,
-    "binomial": Given.binomial,
-}
-
 # weight as an expression or None for 1, (metric, profile of it), bits of factors
 Tile = tuple[str | None, tuple[tuple[int, str], ...], int]
 
@@ -192,8 +103,8 @@ def written(
     tile = _columns(factors) + [line for q, m in enumerate(metrics) for line in _metric(q, m)]
     total = [f"k = {_values(terms)}", *_summed(numbers)]
     marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q)]
-    lines = [*_functions(powers), "", f"def fused({arguments}", f"          {options}):"]
-    lines += _indented(start)
+    lines = [*functions(powers), "", f"def fused({arguments}", f"          {options}):"]
+    lines += _indented([*_place(), *start])
     if near(metrics):
         lines += _indented(["for start in range(0, safe, BN):", *_indented(tile + total)])
     first = "safe" if near(metrics) else "0"
@@ -203,17 +114,19 @@ def written(
     if marks:
         exact = [line for q, m in enumerate(metrics) if m.checked for line in _differences(q, m)]
         change = [f"before = {_values(terms)}", *exact, f"k = {_values(terms)} - before"]
+        marked = "tl.load(flags + (first // BN + {}) * tl.num_programs(0) + tl.program_id(0){})"
+        every = marked.format("every", ", mask=every * BN < size, other=0")
+        here = marked.format("start // BN", "")
         lines += ["", f"def mended({arguments}", f"           {options}):"]
         lines += _indented(
             [
-                *start,
-                "many = 0",
-                "for start in range(0, size, BN):",
-                "    marked = tl.load(flags + (first + start) // BN * tl.num_programs(0)"
-                " + tl.program_id(0))",
-                "    if marked > 0:",
-                *_indented(_indented(["many += 1", *tile, *change, *_summed(numbers)])),
-                "if many > 0:",
+                *_place(),
+                f"every = tl.arange(0, {_TILES})",
+                f"if tl.max({every}.to(tl.int32), axis=0) > 0:",
+                *_indented(start),
+                "    for start in range(0, size, BN):",
+                f"        if {here} > 0:",
+                *_indented(_indented(_indented([*tile, *change, *_summed(numbers)]))),
                 *_indented(_stored(add=True)),
             ]
         )
@@ -230,12 +143,18 @@ def _indented(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
-def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
-    """Where a program is, and what it reads of the rows once."""
-    lines = [
-        "i = tl.program_id(0) * BM + tl.arange(0, BM)",
+def _place() -> list[str]:
+    """The columns of a program."""
+    return [
         "first = tl.program_id(1).to(tl.int64) * span",
         "size = tl.minimum(m - first, span).to(tl.int32)",
+    ]
+
+
+def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
+    """What a program reads of the rows once."""
+    lines = [
+        "i = tl.program_id(0) * BM + tl.arange(0, BM)",
         "r = tl.arange(0, R)",
         "V += first * R",
     ]
@@ -372,91 +291,3 @@ def _differences(q: int, metric: Seen) -> list[str]:
         f"    s += {change}",
         f"t{q} = tl.minimum(s * w{q}, {_LARGE}).to(tl.float32) * {metric.sign}.0",
     ]
-
-
-class Powers(NamedTuple):
-    """How 2^t is computed for t <= 0.
-
-    Parameters
-    ----------
-    polynomials, of : int
-        So many of them, of so many, on the units for products.
-    clamped : bool
-        May t be below -125?
-    """
-
-    polynomials: int
-    of: int
-    clamped: bool
-
-
-def _functions(powers: Powers | None) -> list[str]:
-    """Those that the assembler has for single precision, to a few units in the last place."""
-    if powers is None:
-        simple = {"power": "exp2(t)", "fall": "exp2(-t)", "root": "sqrt(t)", "logarithm": "log2(t)"}
-        return [
-            line for f, of in simple.items() for line in (f"def {f}(t):", f"    return tl.{of}")
-        ]
-    return [
-        *_assembled("power", _powers(powers, "mov"), powers.of),
-        *_assembled("fall", _powers(powers, "neg"), powers.of),
-        *_assembled("root", ["sqrt.approx.ftz.f32 $0, $1;"], 1),
-        *_assembled("logarithm", ["lg2.approx.ftz.f32 $0, $1;"], 1),
-    ]
-
-
-def _powers(powers: Powers, change: str) -> list[str]:
-    """Powers of two of exponents, or of what is their negative."""
-    lines = [".reg .f32 c, r, f, p;", ".reg .b32 e, q;"]
-    for at in range(powers.of):
-        lines += [f"{change}.f32 c, ${powers.of + at};"]
-        if at >= powers.polynomials:
-            lines += [f"ex2.approx.ftz.f32 ${at}, c;"]
-            continue
-        lines += [
-            *([f"max.f32 c, c, {_hex(-125.0)};"] if powers.clamped else []),
-            f"add.rn.f32 r, c, {_hex(1.5 * 2**23)};",  # rounds to an integer, in its last bits
-            f"sub.rn.f32 f, r, {_hex(1.5 * 2**23)};",
-            "sub.rn.f32 f, c, f;",
-            f"fma.rn.f32 p, f, {_hex(_POWERS[4])}, {_hex(_POWERS[3])};",
-            *(f"fma.rn.f32 p, p, f, {_hex(c)};" for c in (*_POWERS[2::-1], 1.0)),
-            "mov.b32 e, r;",
-            "shl.b32 e, e, 23;",
-            "mov.b32 q, p;",
-            "add.s32 q, q, e;",
-            f"mov.b32 ${at}, q;",
-        ]
-    return lines
-
-
-def _assembled(name: str, lines: list[str], of: int) -> list[str]:
-    asm = "{ " + " ".join(lines) + " }"
-    constraints = ",".join(["=f"] * of + ["f"] * of)
-    return [
-        f"def {name}(t):",
-        f"    return tl.inline_asm_elementwise({asm!r}, {constraints!r}, [t],",
-        f"        dtype=tl.float32, is_pure=True, pack={of})",
-    ]
-
-
-def _hex(x: float) -> str:
-    """A number in single precision, as assemblers read it."""
-    from struct import pack
-
-    return "0f" + pack(">f", x).hex().upper()
-
-
-@cache
-def compiled(source: str) -> dict[str, Any]:
-    """The functions with this source, for Triton to compile or to interpret."""
-    import triton
-    import triton.language as tl
-
-    name = f"<mercer {sha256(source.encode()).hexdigest()[:16]}>"
-    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    scope: dict[str, Any] = {"tl": tl, "__name__": __name__}
-    exec(compile(source, name, "exec"), scope)  # written above, of numbers and names
-    for function in ("power", "fall", "root", "logarithm", "fused", "mended"):
-        if function in scope:
-            scope[function] = triton.jit(scope[function])
-    return scope

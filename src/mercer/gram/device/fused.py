@@ -229,6 +229,21 @@ class Fused:
         )  # fmt: skip
         return out.sum(0)
 
+    # ---- operators of other rows with the same columns -------------------------------------------
+    def of_rows(self) -> list[Any]:
+        """The tensors that are read of the rows."""
+        return [x for x, _ in self._operands]
+
+    def of_columns(self) -> list[Any]:
+        """The tensors that are read of the columns."""
+        return [y for _, y in self._operands]
+
+    def share_columns(self, other: Fused) -> None:
+        """Hold those of another operator with these columns, where it reads the same of them."""
+        if other._kernel is self._kernel:  # so they are prepared alike
+            pairs = zip(self._operands, other._operands, strict=True)
+            self._operands = [(x, y) for (x, _), (_, y) in pairs]
+
 
 def _place(atom: Atom, other: Atom) -> Any:
     return atom.metric, id(atom.points), id(other.points), atom.weight

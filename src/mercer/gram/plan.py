@@ -21,6 +21,7 @@ from ..kernels.base import Kernel
 from ..params import Params, parameter, show
 from .base import Gram
 from .device.gram import DeviceGram
+from .device.precision import is_precision
 from .device.tiles import computes
 from .device.torch_ import HOST, is_device
 from .implicit import ImplicitGram
@@ -97,7 +98,12 @@ class Plan(Params):
         ``gpu``), ``"cuda"`` or ``"cuda:1"``. Kernels that state a formula of distances or inner
         products are computed there tile by tile, and through landmarks if ``rank`` says so; others
         on the processor, with a warning. ``"torch-cpu"`` is the same code on the processor, to try
-        it out.
+        it out. Rows of products are divided among several: ``"cuda:0,cuda:1"``.
+    precision : {None, "fp64", "fp32", "tf32"}
+        That of kernel values on a device; sums are in double precision. By default that of the
+        samples, or the one that a solver asks for: single precision, and double where it corrects
+        what is left. ``"fp32"`` is single precision throughout, whatever they ask for; ``"tf32"``
+        has distances of coordinates with 11 bits, which is quicker where there are many.
     budget : float or str, optional
         The time that a fit may take, in seconds or as ``"10 min"``. Models then try themselves out
         on a few samples (:func:`mercer.models.forecast`, some seconds), and go the fastest way
@@ -120,6 +126,7 @@ class Plan(Params):
     workers: int | None = parameter(None, check=_workers)
     storage: str | type[Gram] = parameter("auto", check=_storage)
     device: str = parameter("cpu", check=is_device)
+    precision: str | None = parameter(None, check=is_precision)
     rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))
     features: FeatureRule | None = parameter(
         None,
@@ -169,7 +176,7 @@ class Plan(Params):
             kernel, P = few, few.extend(P)
         gram = chosen(kernel, P, workers=self.workers)
         if chosen is DeviceGram:
-            gram.device = self.device
+            gram.device, gram.precision = self.device, self.precision
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
         gram.limit, gram.workers = self.limit, self.workers
@@ -233,7 +240,8 @@ class Plan(Params):
                 f"as Plan(rank=1000), or features."
             )
         device = self.device_for(kernel, some)
-        gram = ImplicitGram(kernel, chunks, some, workers=self.workers, device=device)
+        where: Any = {"device": device, "precision": self.precision}
+        gram = ImplicitGram(kernel, chunks, some, workers=self.workers, **where)
         gram.limit = self.limit
         return gram
 

@@ -182,13 +182,13 @@ class Pass:
         return F
 
 
-def pass_of(columns: Columns, *arguments: Any, kept: Any = None) -> Pass:
-    """A :class:`Pass` where the columns are computed; what is ``kept`` on a device stays there."""
-    if columns.device == "cpu":
-        return Pass(columns, *arguments)
+def there(job: Pass, kept: Any) -> Pass:
+    """A pass where its columns are computed; what is ``kept`` on a device stays there."""
+    if job.columns.device == "cpu":
+        return job
     from .device.passes import DevicePass
 
-    return DevicePass(columns, *arguments, kept=kept)
+    return DevicePass(**vars(job), kept=kept)
 
 
 def _add(total: np.ndarray, pieces: list[Any], U: np.ndarray) -> None:
@@ -248,8 +248,8 @@ class StreamedGram(Gram):
         that of the samples, or ``dtype``, see :meth:`Columns.blocks`.
         """
         V = None if V is None else np.asarray(V, dtype=np.float64)
-        job = pass_of(self.columns, V, between, outputs, self.workers, dtype, kept=self._kept)
-        product, *sums = self.chunks.reduce(job)
+        job = Pass(self.columns, V, between, outputs, self.workers, dtype)
+        product, *sums = self.chunks.reduce(there(job, self._kept))
         return product, tuple(sums)
 
     @cached_property
@@ -306,7 +306,8 @@ class Scores:
             out[start : start + len(part)] = F
             return F[:, :0], ()
 
-        pass_of(self.columns, self.V, keep, 0, self.workers, kept=self._columns)(chunk)
+        job = Pass(self.columns, self.V, keep, 0, self.workers)
+        there(job, self._columns)(chunk)
         return out
 
     @cached_property

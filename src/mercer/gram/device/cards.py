@@ -29,6 +29,11 @@ class NotFused(Exception):
     """Triton cannot do it."""
 
 
+def turn() -> Any:
+    """A context in which kernels are launched."""
+    return _interpreter if interpreted() else nullcontext()
+
+
 class FusedCard:
     """K' U of slabs, one after the other.
 
@@ -101,7 +106,7 @@ class FusedCard:
 
     def _scores(self, products: Fused) -> Any:
         try:
-            with self._turn():
+            with turn():
                 return products(self.V)
         except self.lane.torch.OutOfMemoryError:
             raise
@@ -119,7 +124,8 @@ class FusedCard:
             for at, part in slab.each()
             for rows in slices(len(part), _STRIP)
         ]
-        staged, sums = self.lane.buffer((len(slab), job.outputs)), [()] * len(jobs)
+        staged = self.lane.buffer((len(slab), job.outputs))
+        sums: list[Sums] = [()] * len(jobs)
         U = staged.numpy()
 
         def strip(number: int) -> None:
@@ -132,11 +138,8 @@ class FusedCard:
             self._add(products, self.lane.sent(staged))
 
     def _add(self, products: Fused, U: Any) -> None:
-        with self._turn():
+        with turn():
             self.total += products.transposed(U)
-
-    def _turn(self) -> Any:
-        return _interpreter if interpreted() else nullcontext()
 
     def sums(self) -> Sums:
         """K' U, and what was added up beside it, when all slabs are done."""

@@ -79,7 +79,7 @@ class DevicePass(Pass):
 
     def _over(self, chunks: Iterable[Chunk], kept: Kept, rows: int) -> Sums:
         names = devices(self.columns.device)
-        work = [partial(self._on, name, len(names), kept) for name in names]
+        work: list[Any] = [partial(self._on, name, len(names), kept) for name in names]
         found = shared(slabs(ahead(iter(chunks)), rows), work)
         sums = [each for each in found if each is not None]
         if not sums:
@@ -93,7 +93,8 @@ class DevicePass(Pass):
             return None
         lane, job = Lane(name), self
         with lane.here():
-            columns = fused_columns(self.columns, first.parts[0].X, self.dtype, lane, kept)
+            centres: Any = self.columns
+            columns = fused_columns(centres, first.parts[0].X, self.dtype, lane, kept)
             if columns is None:
                 parts = (part for slab in chain([first], own) for part in slab.parts)
                 return _added(_plain(job, part, name) for part in parts)

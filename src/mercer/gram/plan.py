@@ -19,6 +19,7 @@ from ..kernels.algebra.nystrom import Nystrom, is_rank
 from ..kernels.approximate.rules import Approximated, FeatureRule, Landmarks
 from ..kernels.base import Kernel
 from ..params import Params, parameter, show
+from ..tensors import on_host
 from .base import Gram
 from .device.gram import DeviceGram
 from .device.precision import is_precision
@@ -165,6 +166,7 @@ class Plan(Params):
 
     def gram(self, kernel: Kernel, X: Data) -> Gram:
         """The Gram operator of a kernel on raw data; nothing large is computed yet."""
+        X = on_host(X)
         if self.streams(kernel, X):
             return self._streamed(kernel, X)
         kernel = kernel.resolve(X)

@@ -77,7 +77,8 @@ def test_models_answer_in_kind(name, torch, X):
             getattr(there, method)(torch.tensor(X)),
             getattr(mixed, method)(X=torch.tensor(X)),
         ):
-            assert torch.is_tensor(found) and found.device.type == "cpu"
+            assert torch.is_tensor(found)
+            assert found.device.type == "cpu"
             np.testing.assert_array_equal(found.numpy(), expected)
         assert isinstance(getattr(there, method)(X), np.ndarray)
     if hasattr(here, "score") and name != "density":
@@ -87,7 +88,8 @@ def test_models_answer_in_kind(name, torch, X):
 def test_several_answers_and_options(torch, X):
     model = GaussianProcessRegressor(K, alpha=0.1, optimizer=None).fit(X, X[:, 0])
     mean, std = model.predict(torch.tensor(X), return_std=True)
-    assert torch.is_tensor(mean) and torch.is_tensor(std)
+    assert torch.is_tensor(mean)
+    assert torch.is_tensor(std)
     weights = np.linspace(0.5, 1, 40)
     weighted = KernelRidge(kernel=K).fit(torch.tensor(X), X[:, 0], torch.tensor(weights))
     np.testing.assert_array_equal(
@@ -128,7 +130,8 @@ def test_kernels_functions_and_tests(torch, X):
     single = K(tensor.float())
     assert single.dtype == torch.float32
     f = KernelRidge(kernel=K).fit(X, X[:, 0]).rkhs_function_
-    assert torch.is_tensor(f(tensor)) and isinstance(f(X), np.ndarray)
+    assert torch.is_tensor(f(tensor))
+    assert isinstance(f(X), np.ndarray)
     np.testing.assert_array_equal(K.gram(tensor) @ np.ones(40), K.gram(X) @ np.ones(40))
     p = two_sample_test(tensor[:20], tensor[20:], rng=0).pvalue
     assert p == two_sample_test(X[:20], X[20:], rng=0).pvalue
@@ -148,7 +151,9 @@ def test_kinds_of_tensors(torch, X):
     assert on_host(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float32
     with pytest.raises(DomainError, match=r"to_dense"):
         K(torch.eye(3).to_sparse())
-    assert not is_tensor(X) and not is_tensor([1.0]) and not is_tensor("text")
+    assert not is_tensor(X)
+    assert not is_tensor([1.0])
+    assert not is_tensor("text")
 
 
 class Foreign:

@@ -21,12 +21,13 @@ from .exceptions import DomainError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-METHODS = """
-    fit partial_fit fit_predict fit_transform score predict predict_proba predict_log_proba
-    predict_interval decision_function transform inverse_transform score_samples denoise project
-    distance posterior_variance leave_one_out leave_one_out_proba leave_one_out_loss sample_y
-    latent_mean_and_variance reconstruction_error weights expect embedding
-""".split()
+METHODS = (
+    *("fit", "partial_fit", "fit_predict", "fit_transform", "score", "score_samples"),
+    *("predict", "predict_proba", "predict_log_proba", "predict_interval", "decision_function"),
+    *("transform", "inverse_transform", "denoise", "project", "distance", "embedding", "weights"),
+    *("posterior_variance", "latent_mean_and_variance", "sample_y", "expect"),
+    *("leave_one_out", "leave_one_out_proba", "leave_one_out_loss", "reconstruction_error"),
+)
 _ON_HOST = (1, 3)  # kinds of devices of DLPack: the processor, and its pinned memory
 
 
@@ -112,11 +113,11 @@ class TakesTensors:
             method = getattr_static(cls, name, None)
             if isfunction(method) and not hasattr(method, "_takes_tensors"):
                 setattr(cls, name, takes_tensors(method))
-            elif isfunction(inner := getattr(method, "fn", None)):  # of scikit-learn's available_if
-                if not hasattr(inner, "_takes_tensors"):
-                    method = copy(method)
-                    method.fn = takes_tensors(inner)
-                    setattr(cls, name, method)
+            inner = getattr(method, "fn", None)  # of scikit-learn's available_if
+            if isfunction(inner) and not hasattr(inner, "_takes_tensors"):
+                method = copy(method)
+                method.fn = takes_tensors(inner)
+                setattr(cls, name, method)
 
 
 def _of_torch(X: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
-from ..data import Data, length, take
+from ..data import Data, in_double, length, take
 from ..engine.durations import parse_duration
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
@@ -170,7 +170,8 @@ class Plan(Params):
         if self.streams(kernel, X):
             return self._streamed(kernel, X)
         kernel = kernel.resolve(X)
-        P = kernel.prepare(X)
+        double = self.precision == "fp64" and self.device != HOST
+        P = kernel.prepare(in_double(X) if double else X)
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
         chosen: Any = self._choose(kernel, P, np.inf if small else self.room)[0]
         if self._approximates(kernel, P):

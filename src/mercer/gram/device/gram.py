@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, Rows
+from ...data import Data, Rows, in_double
 from ...engine.threads import go_on
 from ..base import Gram
 from ..stored import TiledGram
@@ -180,7 +180,7 @@ class DeviceGram(TiledGram):
         return same
 
     def cross(self, X_new: Data) -> Gram:
-        P = self.kernel.prepare(X_new)
+        P = self.kernel.prepare(in_double(X_new) if self.precision == "fp64" else X_new)
         where: Any = {"device": self.device, "precision": self.precision}
         return DeviceGram(self.kernel, P, self.X, workers=self.workers, **where)
 

@@ -103,5 +103,8 @@ class Lane:
 
 @cache
 def _stream_beside(name: str) -> Any:
-    """One for each device: memory that is free again stays with the stream that had it."""
-    return import_torch(name).cuda.Stream(torch_device(name))
+    """One for each device: memory that is free again stays with the stream that had it.
+
+    Its small kernels do not wait until all blocks of a large one are done.
+    """
+    return import_torch(name).cuda.Stream(torch_device(name), priority=-1)

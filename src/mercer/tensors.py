@@ -97,7 +97,7 @@ def takes_tensors(method: Callable[P, T]) -> Callable[P, T]:
         X = X[0] if isinstance(X, list | tuple) and X else X
         hosted = [on_host(value) for value in args]
         named = {name: on_host(value) for name, value in kwargs.items()}
-        found = method(*hosted, **named)  # type: ignore[arg-type]
+        found = method(*hosted, **named)
         return like(found, X) if is_tensor(X) else found
 
     vars(answered)["_takes_tensors"] = True

@@ -239,10 +239,11 @@ class Fused:
         return [y for _, y in self._operands]
 
     def share_columns(self, other: Fused) -> None:
-        """Hold those of another operator with these columns, where it reads the same of them."""
-        if other._kernel is self._kernel:  # so they are prepared alike
-            pairs = zip(self._operands, other._operands, strict=True)
-            self._operands = [(x, y) for (x, _), (_, y) in pairs]
+        """Hold those of another operator with these columns, where they are the same."""
+        equal, theirs = self._torch.equal, other.of_columns()
+        for at, ((x, y), known) in enumerate(zip(self._operands, theirs, strict=False)):
+            if y.shape == known.shape and y.dtype == known.dtype and equal(y, known):
+                self._operands[at] = x, known
 
 
 def _place(atom: Atom, other: Atom) -> Any:

@@ -59,15 +59,14 @@ class Recipe:
         self.formula = formula
 
     def __call__(self, raw: Tensor, keep: bool = False) -> Formula:
-        """The formula of samples on a device, in double precision; ``keep`` a copy on the host."""
+        """The formula of samples on a device, in their precision; ``keep`` a copy on the host."""
         known: dict[Hashable, Points] = {}
-        numbers = raw.double()
 
         def of(atom: Atom) -> Atom:
             scale = np.ones(1) if atom.metric == INNER else np.ravel(np.asarray(atom.scale, float))
             place = atom.path, scale.tobytes()
             if place not in known:
-                points = numbers
+                points = raw
                 for step in atom.path:
                     points = points[:, _columns(step)]
                 if np.any(scale != 1):

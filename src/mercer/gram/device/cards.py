@@ -15,6 +15,7 @@ from ..tiles import slices
 from .columns import FusedColumns
 from .fused import Fused, interpreted
 from .lanes import Lane
+from .operands import of_columns, of_rows
 from .slabs import Kept, OnDevice, Slab
 from .torch_ import get, put
 
@@ -81,7 +82,7 @@ class FusedCard:
     def _keep(self, slab: Slab, raw: Any, products: Fused) -> None:
         """What products are made of, if there is room for that of all samples; else these."""
         lane, kept = self.lane, self.kept
-        nbytes = float(sum(tensor.nbytes for tensor in products.of_rows()))
+        nbytes = float(sum(tensor.nbytes for tensor in of_rows(products)))
         whole = nbytes / len(slab) * (kept.n or 0) / self.many
         if raw is None or whole <= kept.room(lane):
             kept.keep((lane.name, "products"), slab, products, nbytes, lane)
@@ -90,7 +91,7 @@ class FusedCard:
 
     def add(self, slab: Slab, products: Fused, done: Any) -> None:
         """The sums of one more slab; the device works on it when this returns."""
-        self.lane.after(done, products.of_rows() + products.of_columns())
+        self.lane.after(done, of_rows(products) + of_columns(products))
         if self.V is None:
             self._finish(slab, products, lambda: np.zeros((len(slab), 0)))
             return

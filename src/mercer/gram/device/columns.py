@@ -11,6 +11,7 @@ from ...data import Data, as_vectors, join, take
 from ...kernels.formula import Atom, Formula
 from .fused import Fused, why_not
 from .lanes import Lane
+from .operands import share_columns
 from .points import Points, matrix, recipe
 from .precision import is_single, products_in
 from .slabs import Kept, Slab
@@ -74,7 +75,7 @@ class FusedColumns:
         made = Fused(rows, self.formula, self.device, self.precision)
         if self._first is None:
             self._first = made
-        made.share_columns(self._first)
+        share_columns(made, self._first)
         return made
 
     def _prepared(self, slab: Slab) -> Formula:

@@ -229,22 +229,6 @@ class Fused:
         )  # fmt: skip
         return out.sum(0)
 
-    # ---- operators of other rows with the same columns -------------------------------------------
-    def of_rows(self) -> list[Any]:
-        """The tensors that are read of the rows."""
-        return [x for x, _ in self._operands]
-
-    def of_columns(self) -> list[Any]:
-        """The tensors that are read of the columns."""
-        return [y for _, y in self._operands]
-
-    def share_columns(self, other: Fused) -> None:
-        """Hold those of another operator with these columns, where they are the same."""
-        equal, theirs = self._torch.equal, other.of_columns()
-        for at, ((x, y), known) in enumerate(zip(self._operands, theirs, strict=False)):
-            if y.shape == known.shape and y.dtype == known.dtype and equal(y, known):
-                self._operands[at] = x, known
-
 
 def _place(atom: Atom, other: Atom) -> Any:
     return atom.metric, id(atom.points), id(other.points), atom.weight

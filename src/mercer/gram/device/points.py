@@ -71,6 +71,7 @@ class Recipe:
                     points = points[:, _columns(step)]
                 if np.any(scale != 1):
                     points = points / points.new_tensor(scale)
+                points = points.contiguous()  # columns that are picked come by columns
                 known[place] = Points(points, points.cpu().numpy() if keep else None)
             return replace(atom, points=known[place])
 

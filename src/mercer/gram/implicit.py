@@ -38,8 +38,8 @@ class ImplicitGram(Gram):
         Some of them, from which samples are taken that stand for all.
     workers : int, optional
         The number of threads.
-    device : str
-        Where values at landmarks are computed, and multiplied with.
+    device, precision : str
+        Where, and in how many digits, values at landmarks are computed, and multiplied with.
 
     Examples
     --------
@@ -64,9 +64,10 @@ class ImplicitGram(Gram):
         *,
         workers: int | None = None,
         device: str = "cpu",
+        precision: str | None = None,
     ) -> None:
         self.kernel, self.chunks, self.few, self.workers = kernel, chunks, few, workers
-        self.columns, self.factor = columns_of(kernel, few, device)
+        self.columns, self.factor = columns_of(kernel, few, device, precision)
         self.device = self.columns.device
         self.dtype = np.dtype(np.float64)
 
@@ -181,11 +182,14 @@ class FewSpan(SampleSpan):
         return self.whole.moments(sample_weight)
 
 
-def columns_of(kernel: Any, few: Data, device: str = "cpu") -> tuple[Columns, np.ndarray | None]:
+def columns_of(
+    kernel: Any, few: Data, device: str = "cpu", precision: str | None = None
+) -> tuple[Columns, np.ndarray | None]:
     """What samples are compared with, and the factor that makes features of it."""
     if isinstance(kernel, Nystrom):
         basis = kernel._basis()
-        return Centres(kernel.kernel, take(kernel.reference, basis.kept), device), basis.factor
+        Z = take(kernel.reference, basis.kept)
+        return Centres(kernel.kernel, Z, device, precision), basis.factor
     return FeatureColumns(kernel, int(kernel.n_features(kernel.prepare(few)))), None
 
 

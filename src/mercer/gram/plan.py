@@ -21,6 +21,7 @@ from ..kernels.base import Kernel
 from ..params import Params, parameter, show
 from .base import Gram
 from .device.gram import DeviceGram
+from .device.landmarks import by_chance, choose
 from .device.tiles import computes
 from .device.torch_ import HOST, is_device
 from .implicit import ImplicitGram
@@ -222,18 +223,25 @@ class Plan(Params):
         chunks = X if isinstance(X, Chunks) else ArrayChunks(X)
         some = self._some(chunks)
         whole = isinstance(X, Chunks | np.memmap)
-        kernel = kernel.resolve(some if whole else X)
-        P = kernel.prepare(take(some, slice(0, 1)))
-        if self._approximates(kernel, P):
-            kernel = self.through(kernel).resolve(some)
+        kernel, places = kernel.resolve(some if whole else X), None
+        device = self.device_for(kernel, some)
+        if isinstance(kernel, Nystrom):
+            pass  # with landmarks of its own
+        elif self._approximates(kernel, P := kernel.prepare(take(some, slice(0, 1)))):
+            kernel = self.through(kernel)
+            if device == HOST:
+                kernel = kernel.resolve(some)
+            else:
+                kernel, places = choose(kernel, chunks, length(some), device)
         elif not (kernel.n_features(P) or np.inf) <= _MOST_FEATURES:
             raise ValueError(
                 f"samples that come in chunks are seen through a few features, but {kernel!r} has "
                 f"{'very many' if kernel.n_features(P) else 'none'}; give the plan a rank, such "
                 f"as Plan(rank=1000), or features."
             )
-        device = self.device_for(kernel, some)
-        gram = ImplicitGram(kernel, chunks, some, workers=self.workers, device=device)
+        gram: Any = ImplicitGram(
+            kernel, chunks, some, workers=self.workers, device=device, places=places
+        )
         gram.limit = self.limit
         return gram
 
@@ -283,7 +291,9 @@ class Plan(Params):
         size = f"at most {self.rank} features"
         if self.rank < 1:
             size = f"features that keep all but {self.rank:.2g} of its trace"
-        return f"K is approximated by {size}, from landmarks that pivoted Cholesky chooses"
+        drawn = self.device != HOST and by_chance("pivoted", self.rank)
+        how = "drawn at random" if drawn else "that pivoted Cholesky chooses"
+        return f"K is approximated by {size}, from landmarks {how}"
 
     def _choose(self, kernel: Kernel, P: Data, budget: float) -> tuple[type[Gram], str]:
         asked = (

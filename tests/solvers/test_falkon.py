@@ -171,9 +171,7 @@ def test_columns_stop_on_their_own_and_joint_ones_are_one_system():
         def penalty(self, alpha):
             return np.full((12, 1), alpha)
 
-    P = Preconditioner(
-        Plain(), [HostCurvatures(np.diag(np.diagonal(A)))], np.array([0.0, 0.0])
-    )
+    P = Preconditioner(Plain(), [HostCurvatures(np.diag(np.diagonal(A)))], np.array([0.0, 0.0]))
     asked = []
 
     def product(D, at):

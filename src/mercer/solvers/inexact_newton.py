@@ -57,9 +57,7 @@ class Minimiser:
         The best constants, with which what is explained is compared; their objectives.
     """
 
-    def __init__(
-        self, phi: Phi, some: FewPhi, task: Task, alpha: float, start: np.ndarray
-    ) -> None:
+    def __init__(self, phi: Phi, some: FewPhi, task: Task, alpha: float, start: np.ndarray) -> None:
         self.phi, self.some, self.task, self.alpha, self.start = phi, some, task, alpha, start
         self.penalty = phi.penalty(alpha)
         self.dtype: Any = PRECISIONS[0]

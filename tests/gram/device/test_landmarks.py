@@ -111,9 +111,7 @@ def test_systems_of_few_samples(of, intercept, precision):
     taken = few.curvatures(2 * h, 0.1).factor(penalty, 0)
     again = first(V)  # which has lost its place, and is made again
     np.testing.assert_allclose(again, np.linalg.solve(A + np.diag(penalty), V), atol=scale)
-    np.testing.assert_allclose(
-        taken(V), np.linalg.solve(2 * A + np.diag(penalty), V), atol=scale
-    )
+    np.testing.assert_allclose(taken(V), np.linalg.solve(2 * A + np.diag(penalty), V), atol=scale)
 
 
 def test_a_matrix_of_moments_is_factorised_there():

@@ -119,7 +119,10 @@ class DeviceFactor(Factor):
                 f"Nystrom: {self.kernel!r} is zero at all {len(self)} landmarks; give others."
             )
         formula: Any = self.kernel.formula(P)
-        tiles, there = DeviceTiles(formula, formula, self.device, np.float64), put(exact, self.device)
+        tiles, there = (
+            DeviceTiles(formula, formula, self.device, np.float64),
+            put(exact, self.device),
+        )
 
         def tile(rows: slice, cols: slice) -> Any:
             block = tiles(rows, cols)
@@ -181,9 +184,11 @@ def precision(size: int, device: str) -> Any:
     """Of a matrix of this size: double where there is room for it, and where that is quick."""
     place, free = torch_device(device), free_on(device)
     quick = place.type != "cuda" or capability(place) in _QUICK
-    return np.float64 if size <= (_DOUBLE if quick else _SLOW) and _bytes(size, 8) <= (
-        _ROOM[0] * free
-    ) else _single(size, device, free)
+    return (
+        np.float64
+        if size <= (_DOUBLE if quick else _SLOW) and _bytes(size, 8) <= (_ROOM[0] * free)
+        else _single(size, device, free)
+    )
 
 
 def _single(size: int, device: str, free: float) -> Any:

@@ -133,9 +133,7 @@ class LandmarkPhi(DeviceFew):
 class SamplePhi(DeviceFew):
     """Features of samples, stored in the precision of L."""
 
-    def __init__(
-        self, factor: DeviceFactor, columns: Any, chunk: Chunk, intercept: bool
-    ) -> None:
+    def __init__(self, factor: DeviceFactor, columns: Any, chunk: Chunk, intercept: bool) -> None:
         super().__init__(factor, chunk, intercept)
         torch = import_torch(factor.device)
         kind = getattr(torch, factor.products.dtype.name)

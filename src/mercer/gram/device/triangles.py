@@ -1,13 +1,15 @@
 """Two triangular matrices in the memory of one square matrix, on a device.
 
 A matrix of M x M numbers holds a lower triangular matrix below its diagonal, and another one above.
-Both are cut into blocks of 1024 rows; blocks on the diagonal are kept aside, in double precision,
-with their inverses. So M = 150,000 takes 90 GB in single precision, and
+Both are cut into blocks of 1024 rows; blocks on the diagonal of a factor are kept aside, in double
+precision, with their inverses, so that the next matrix can have their place. M = 150,000 takes
+90 GB in single precision, and
 
     K = L L',    A = L' D L + penalty,    A = R R'
 
 are computed one after the other in place: K and then L below the diagonal, A and then R above it.
-What is left to do beyond a block is one product of matrices, where nearly all of the time goes.
+Nearly all of the time goes into products of matrices. Those of the first columns, which hold most
+of a kernel matrix, are in double precision.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from .torch_ import import_torch, torch_device
 
 Tensor = Any
 SIDE = 1024  # rows of a block
+_HEAD = 2  # blocks of columns that are multiplied in double precision in any case
 
 
 class Square:
@@ -74,7 +77,7 @@ class Triangle:
     Attributes
     ----------
     diagonal, inverse : list of tensors
-        The blocks on the diagonal, in double precision; those of a factor, inverted.
+        The blocks on the diagonal of a factor, in double precision, and their inverses.
     """
 
     def __init__(self, array: Tensor, parts: list[slice], products: Products) -> None:
@@ -90,55 +93,62 @@ class Triangle:
         part = self.parts[j]
         return self.array[part.stop :, part]
 
+    def from_diagonal(self, j: int) -> Tensor:
+        """The block j on the diagonal, and what is below."""
+        part = self.parts[j]
+        return self.array[part.start :, part]
+
     def fill(self, tile: Callable[[slice, slice], Tensor]) -> None:
         """A symmetric matrix from its tiles, in double precision."""
-        import torch
-
         self.diagonal, self.inverse, n = [], [], len(self)
         for j, part in enumerate(self.parts):
             go_on()
-            self.diagonal.append(tile(part, part).to(torch.float64, copy=True))
+            self.array[part, part] = tile(part, part)
             for rows in slices(n - part.stop, 16 * SIDE):
                 here = slice(rows.start + part.stop, rows.stop + part.stop)
                 self.beside(j)[rows] = tile(here, part)
 
     def shift(self, values: float) -> None:
         """Add a number to the diagonal of a symmetric matrix."""
-        for block in self.diagonal:
-            block.diagonal().add_(values)
+        self.array.diagonal().add_(values)
 
     @property
     def largest(self) -> float:
         """The largest number on the diagonal."""
-        return max(float(block.diagonal().max()) for block in self.diagonal)
+        return float(self.array.diagonal().max())
 
     def factorise(self) -> int:
         """A = L L' in place; the order of a minor that is not positive definite, or 0."""
         import torch
 
-        self.inverse = []
+        self.diagonal, self.inverse = [], []
         for j, part in enumerate(self.parts):
             go_on()
-            L, info = torch.linalg.cholesky_ex(self.diagonal[j])
+            L, info = torch.linalg.cholesky_ex(self.array[part, part].double())
             if int(info):
                 return part.start + int(info)
-            self.diagonal[j] = L
+            self.diagonal.append(L)
             self.inverse.append(_inverse(L))
             panel, inverse = self.beside(j), self.inverse[j].T
             for rows in slices(len(panel), 16 * SIDE):
                 panel[rows] = (panel[rows].double() @ inverse).to(panel.dtype)
-            self._subtract(self.products.operand(panel), j)
+            self._add(panel, range(j + 1, len(self.parts)), -1.0, exactly=j < _HEAD)
         return 0
 
-    def _subtract(self, panel: Any, j: int) -> None:
-        """panel panel' from the blocks beyond j."""
-        start = self.parts[j].stop
-        for i, part in enumerate(self.parts[j + 1 :], start=j + 1):
+    def _add(self, A: Tensor, columns: range, sign: float, exactly: bool | None = None) -> None:
+        """sign A A' onto blocks of columns, the first of which is that of the first rows of A."""
+        if not len(A):
+            return
+        start, stop = self.parts[columns[0]].start, self.parts[columns[0]].start + len(A)
+        own = self.products.operand(A)
+        for i in columns:
+            part = self.parts[i]
             here = slice(part.start - start, part.stop - start)
-            own = panel[here]
-            _onto(self.diagonal[i], self.products, own, -1.0)
-            rest = slice(here.stop, None)
-            self.products.add(self.beside(i), panel[rest], own, -1.0)
+            rest, target = slice(here.start, None), self.array[part.start : stop, part]
+            if i < _HEAD if exactly is None else exactly:
+                self.products.add_exactly(target, A[rest], A[here], sign)
+            else:
+                self.products.add(target, own[rest], own[here], sign)
 
     def gram(self, onto: Triangle, weights: Tensor) -> None:
         """L' diag(weights) L of this factor, as another symmetric matrix; weights >= 0."""
@@ -152,24 +162,14 @@ class Triangle:
 
     def zero(self) -> None:
         """Make it a matrix of zeros."""
-        import torch
-
         self.diagonal, self.inverse = [], []
-        for j, part in enumerate(self.parts):
-            size = part.stop - part.start
-            self.beside(j).zero_()
-            zeros = torch.zeros((size, size), dtype=torch.float64, device=self.array.device)
-            self.diagonal.append(zeros)
+        for j in range(len(self.parts)):
+            self.from_diagonal(j).zero_()
 
     def add_gram(self, rows: Tensor) -> None:
         """rows' rows onto a symmetric matrix; rows may lack columns that are zero at the end."""
-        own, stop = self.products.operand(rows.T), rows.shape[1]
-        for i, cols in enumerate(self.parts):
-            if cols.start >= stop:
-                break
-            here, target = own[cols], self.array[cols.stop : stop, cols]
-            _onto(self.diagonal[i], self.products, here, 1.0)
-            self.products.add(target, own[slice(cols.stop, None)], here, 1.0)
+        count = sum(part.start < rows.shape[1] for part in self.parts)
+        self._add(rows.T, range(count), 1.0)
 
     def solve(self, B: Tensor, transposed: bool = False) -> Tensor:
         """L^-1 B, or L'^-1 B, in double precision: the numbers in L are taken as they are."""
@@ -217,18 +217,3 @@ def _inverse(L: Tensor) -> Tensor:
 
     one = torch.eye(len(L), dtype=L.dtype, device=L.device)
     return torch.linalg.solve_triangular(L, one, upper=False)
-
-
-def _onto(block: Tensor, products: Products, own: Any, sign: float) -> None:
-    """own own' onto a block in double precision."""
-    import torch
-
-    whole = torch.zeros(block.shape, dtype=_kind(products), device=block.device)
-    products.add(whole, own, own, sign)
-    block += whole
-
-
-def _kind(products: Products) -> Any:
-    import torch
-
-    return getattr(torch, products.dtype.name)

@@ -47,7 +47,7 @@ class Chosen(NamedTuple):
     places: np.ndarray | None
 
 
-def choose(kernel: Nystrom, chunks: Chunks, most: int, device: str) -> Chosen:
+def choose(kernel: Any, chunks: Chunks, most: int, device: str) -> Chosen:
     """Landmarks for a kernel that waits for them, from ``most`` samples drawn at random.
 
     By pivots, as far as that was asked for, for up to 2,000 landmarks or a share of the trace;
@@ -107,6 +107,10 @@ class DeviceFactor(Factor):
         """The memory of L and of another triangle."""
         with room(self.device, len(self)):
             return Square(len(self), self.device, self.products)
+
+    def make(self) -> None:
+        """Make it now."""
+        assert len(self.triangle)
 
     @cached_property
     def triangle(self) -> Triangle:

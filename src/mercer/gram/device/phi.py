@@ -61,7 +61,7 @@ class DevicePhi(StreamedPhi):
     def few(self, rng: np.random.Generator, limit: float = np.inf) -> FewPhi:
         """A sample, or the landmarks, whichever promises less work."""
         factor, m = self.device_factor, len(self.device_factor)
-        factor.triangle  # noqa: B018  it takes its memory first
+        factor.make()  # takes its memory first
         itemsize = factor.products.dtype.itemsize
         fits = int(_SHARE * free_on(factor.device) / (itemsize * m))
         pays = int(_PASSES * _ENTRY[itemsize] * float(self.n) / m)

@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...engine.threads import go_on
 from ..tiles import slices
 from .products import Products

@@ -25,6 +25,7 @@ from ..phi import FewPhi, Moments, Rows, StreamedPhi
 from ..streamed import Between, Centres, StreamedGram, in_double
 from ..tiles import slices
 from .landmarks import DeviceFactor, free_on, room
+from .panels import times
 from .tiles import DeviceTiles
 from .torch_ import entries, get, import_torch, put
 from .triangles import Triangle
@@ -145,12 +146,12 @@ class SamplePhi(DeviceFew):
     def times(self, V: Tensor, transposed: bool = False) -> Tensor:
         size = len(self.factor) if transposed else self.n
         out = V.new_zeros((size, V.shape[1]))
-        for rows in slices(self.n, 4 * _SUMMED):
-            part = self.array[rows].double()
+        for rows in slices(self.n, 16 * _SUMMED):
+            part = self.array[rows]
             if transposed:
-                out += part.T @ V[rows]
+                out += times(part.T, V[rows])
             else:
-                out[rows] = part @ V
+                out[rows] = times(part, V)
         return out
 
     def onto(self, triangle: Triangle, h: Tensor) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from ...engine.threads import go_on
 from ..tiles import slices
+from .panels import times
 from .products import Products
 from .torch_ import import_torch, torch_device
 
@@ -174,13 +175,12 @@ class Triangle:
         X = B.double().clone()
         steps = range(len(self.parts))
         for j in reversed(steps) if transposed else steps:
-            part, rest = self.parts[j], slice(self.parts[j].stop, None)
-            panel = self.beside(j).double()
+            part, rest, panel = self.parts[j], slice(self.parts[j].stop, None), self.beside(j)
             if transposed:
-                X[part] = self.inverse[j].T @ (X[part] - panel.T @ X[rest])
+                X[part] = self.inverse[j].T @ (X[part] - times(panel.T, X[rest]))
             else:
                 X[part] = self.inverse[j] @ X[part]
-                X[rest] -= panel @ X[part]
+                X[rest] -= times(panel, X[part])
         return X
 
     def times(self, B: Tensor, transposed: bool = False) -> Tensor:
@@ -190,12 +190,12 @@ class Triangle:
         B = B.double()
         X = torch.zeros_like(B)
         for j, part in enumerate(self.parts):
-            rest, panel = slice(part.stop, None), self.beside(j).double()
+            rest, panel = slice(part.stop, None), self.beside(j)
             if transposed:
-                X[part] += self.diagonal[j].T @ B[part] + panel.T @ B[rest]
+                X[part] += self.diagonal[j].T @ B[part] + times(panel.T, B[rest])
             else:
                 X[part] += self.diagonal[j] @ B[part]
-                X[rest] += panel @ B[part]
+                X[rest] += times(panel, B[part])
         return X
 
     def rows(self, B: Tensor) -> Tensor:

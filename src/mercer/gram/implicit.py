@@ -152,10 +152,12 @@ class ImplicitGram(Gram):
         return StreamedGram(self.columns, self.chunks).nbytes
 
     def explain(self) -> str:
+        factor: Any = self.factor
+        how = "" if self.device == "cpu" else f"\n  with {factor.words()}"
         return (
             f"{type(self).__name__}: {len(self)} x {len(self)}, as a product of {self.rank} "
             f"features that are computed in each pass, never stored; {memory_words(self.nbytes)}\n"
-            f"  k = {self.kernel!r}"
+            f"  k = {self.kernel!r}{how}"
         )
 
 

@@ -97,7 +97,8 @@ class Plan(Params):
         Where kernel values and products are computed: ``"cpu"``, or a GPU of PyTorch (the extra
         ``gpu``), ``"cuda"`` or ``"cuda:1"``. Kernels that state a formula of distances or inner
         products are computed there tile by tile, and through landmarks if ``rank`` says so; others
-        on the processor, with a warning. ``"torch-cpu"`` is the same code on the processor, to try
+        on the processor, with a warning. The matrices of landmarks stay there; more than 1,000
+        landmarks are drawn at random. ``"torch-cpu"`` is the same code on the processor, to try
         it out.
     budget : float or str, optional
         The time that a fit may take, in seconds or as ``"10 min"``. Models then try themselves out

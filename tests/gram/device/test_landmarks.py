@@ -63,7 +63,9 @@ def gram(Z=SAMPLES["few"], places=None, data=X, kernel=KERNEL):
 @pytest.mark.parametrize("Z", SAMPLES.values(), ids=SAMPLES)
 def test_features_are_those_of_the_kernel(Z, precision):
     K = gram(Z)
+    assert "when it is needed" in K.explain()
     K.factor.solve(np.ones(70))
+    assert "jitter" in K.explain()
     assert 0 < K.factor.jitter < {"double": 1e-11, "split": 1e-4}[precision]
     assert {"double": "double", "split": "single"}[precision] in K.factor.words()
     B = KERNEL(X, Z)

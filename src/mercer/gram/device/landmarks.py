@@ -31,7 +31,7 @@ from .tiles import DeviceTiles
 from .torch_ import get, import_torch, put, torch_device
 from .triangles import SIDE, Square, Triangle
 
-PIVOTED = 2000  # landmarks up to which pivots are looked for, which is n M^2 work on the processor
+PIVOTED = 1000  # landmarks up to which pivots are looked for, n M^2 work on the processor
 _DOUBLE = 60_000  # landmarks up to which the factor is in double precision
 _SLOW = 10_000  # the same where that is slow
 _QUICK = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # GPUs that compute half as fast in double
@@ -50,7 +50,7 @@ class Chosen(NamedTuple):
 def choose(kernel: Any, chunks: Chunks, most: int, device: str) -> Chosen:
     """Landmarks for a kernel that waits for them, from ``most`` samples drawn at random.
 
-    By pivots, as far as that was asked for, for up to 2,000 landmarks or a share of the trace;
+    By pivots, as far as that was asked for, for up to 1,000 landmarks or a share of the trace;
     more of them are drawn at random, as pivots would take far longer than anything else.
     """
     n, rank = chunks.n_samples, kernel.rank
@@ -174,6 +174,8 @@ class DeviceFactor(Factor):
 
     def words(self) -> str:
         """What it is, and how exact."""
+        if "triangle" not in vars(self):
+            return f"a factor on {self.device}, made when it is needed"
         kind = "double" if self.products.dtype == np.float64 else "single"
         return f"a factor in {kind} precision on {self.device}, jitter {self.jitter:.1e}"
 

@@ -6,6 +6,7 @@ import pytest
 from mercer import Gaussian, Nystrom, RandomFourier
 from mercer.chunks import ArrayChunks
 from mercer.exceptions import MemoryPlanError
+from mercer.gram.factors import HostCurvatures
 from mercer.gram.implicit import ImplicitGram
 from mercer.solvers.falkon import direct, solve_falkon
 from mercer.solvers.sampled import Preconditioner, conjugate_gradients
@@ -170,7 +171,7 @@ def test_columns_stop_on_their_own_and_joint_ones_are_one_system():
         def penalty(self, alpha):
             return np.full((12, 1), alpha)
 
-    P = Preconditioner(Plain(), [np.diag(np.diagonal(A))], np.array([0.0, 0.0]))
+    P = Preconditioner(Plain(), [HostCurvatures(np.diag(np.diagonal(A)))], np.array([0.0, 0.0]))
     asked = []
 
     def product(D, at):

@@ -14,6 +14,7 @@ from ..engine.memory import memory_words, require_memory
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from .base import Gram
+from .factors import Factor, HostFactor
 from .phi import Rows as FeatureRows
 from .phi import StreamedPhi, whitened
 from .span import LandmarkSpan, SampleSpan, Span
@@ -39,7 +40,10 @@ class ImplicitGram(Gram):
     workers : int, optional
         The number of threads.
     device, precision : str
-        Where, and in how many digits, values at landmarks are computed, and multiplied with.
+        Where, and in how many digits, values at landmarks are computed, and multiplied with; and
+        where their factor is.
+    places : array of int, optional
+        Where the landmarks are among the samples, if they are some of them drawn at random.
 
     Examples
     --------
@@ -65,7 +69,9 @@ class ImplicitGram(Gram):
         workers: int | None = None,
         device: str = "cpu",
         precision: str | None = None,
+        places: np.ndarray | None = None,
     ) -> None:
+        self.places = places
         self.kernel, self.chunks, self.few, self.workers = kernel, chunks, few, workers
         self.columns, self.factor = columns_of(kernel, few, device, precision)
         self.device = self.columns.device
@@ -92,7 +98,13 @@ class ImplicitGram(Gram):
         self, y: Any = None, weights: np.ndarray | None = None, intercept: bool = False
     ) -> StreamedPhi:
         chunks = self.chunks if y is None else self.chunks.beside(y, weights)
-        return StreamedPhi(StreamedGram(self.columns, chunks, self.workers), self.factor, intercept)
+        gram: Any = StreamedGram(self.columns, chunks, self.workers)
+        if self.device == "cpu":
+            return StreamedPhi(gram, self.factor, intercept)
+        from .device.phi import DevicePhi
+
+        factor: Any = self.factor
+        return DevicePhi(gram, factor, intercept, self.places)
 
     def features_of(self, chunk: Chunk) -> np.ndarray:
         """Phi of some samples, as an array."""
@@ -132,7 +144,7 @@ class ImplicitGram(Gram):
 
     def span(self) -> Span:
         if isinstance(self.kernel, Nystrom):
-            return LandmarkSpan(self)
+            return StreamedLandmarks(self)
         few = LowRankGram(self.kernel, self.kernel.prepare(self.few), workers=self.workers)
         return FewSpan(self, few)
 
@@ -142,10 +154,12 @@ class ImplicitGram(Gram):
         return StreamedGram(self.columns, self.chunks).nbytes
 
     def explain(self) -> str:
+        factor: Any = self.factor
+        how = "" if self.device == "cpu" else f"\n  with {factor.words()}"
         return (
             f"{type(self).__name__}: {len(self)} x {len(self)}, as a product of {self.rank} "
             f"features that are computed in each pass, never stored; {memory_words(self.nbytes)}\n"
-            f"  k = {self.kernel!r}"
+            f"  k = {self.kernel!r}{how}"
         )
 
 
@@ -163,6 +177,16 @@ class CrossGram(Gram):
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         return self.phi @ self.parent.adjoint(V)
+
+
+class StreamedLandmarks(LandmarkSpan):
+    """The landmarks, by the factor that makes features of them."""
+
+    def combine(self, weights: np.ndarray) -> np.ndarray:
+        coef = np.zeros((length(self._kernel.reference), *weights.shape[1:]))
+        kept = slice(None) if self.gram.device != "cpu" else self._kernel._basis().kept
+        coef[kept] = whitened(self.gram.factor, weights, transposed=True)
+        return coef
 
 
 class FewSpan(SampleSpan):
@@ -184,12 +208,16 @@ class FewSpan(SampleSpan):
 
 def columns_of(
     kernel: Any, few: Data, device: str = "cpu", precision: str | None = None
-) -> tuple[Columns, np.ndarray | None]:
+) -> tuple[Columns, Factor | None]:
     """What samples are compared with, and the factor that makes features of it."""
     if isinstance(kernel, Nystrom):
+        if device != "cpu":
+            from .device.landmarks import landmark_columns
+
+            return landmark_columns(kernel, device, precision)
         basis = kernel._basis()
-        Z = take(kernel.reference, basis.kept)
-        return Centres(kernel.kernel, Z, device, precision), basis.factor
+        centres = Centres(kernel.kernel, take(kernel.reference, basis.kept))
+        return centres, HostFactor(basis.factor)
     return FeatureColumns(kernel, int(kernel.n_features(kernel.prepare(few)))), None
 
 

@@ -14,13 +14,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..chunks.base import Chunk, Sums
-from ..engine.lapack import lapack, side
-from ..engine.routines import solve_lower
+from ..engine.memory import require_memory
+from .factors import Curvatures, Factor, HostCurvatures
 from .streamed import Between, Columns, StreamedGram
 from .tiles import run, slices
 
 _ROWS = 1000  # samples whose features are multiplied at a time, in their own precision
 _SIDE = 500  # columns of a product of features that are one job
+_PASS = 100  # operations per entry of Phi, and more, that a pass takes
+_LEAST, _MOST = 2, 6  # samples per feature
+_SHARE = 0.25  # of the memory of a plan
+_SINGLE = 3e-7  # of the trace: an alpha above is not lost in single precision
 
 
 class Phi(ABC):
@@ -52,6 +56,29 @@ class Phi(ABC):
         return each
 
 
+class FewPhi(Phi):
+    """Features of a few samples, which are kept.
+
+    Attributes
+    ----------
+    chunk : Chunk
+        The samples with their targets and weights.
+    dtype : dtype
+        The precision of samples.
+    """
+
+    chunk: Chunk
+    dtype: np.dtype
+
+    @abstractmethod
+    def scores(self, V: np.ndarray) -> np.ndarray:
+        """Phi V, in double precision."""
+
+    @abstractmethod
+    def curvatures(self, h: np.ndarray, alpha: float) -> Curvatures:
+        """Phi' diag(h) Phi, in the precision that alpha allows."""
+
+
 class StreamedPhi(Phi):
     """Features that are computed in each pass, and never stored.
 
@@ -59,7 +86,7 @@ class StreamedPhi(Phi):
     ----------
     gram : StreamedGram
         The columns B, for samples in chunks.
-    factor : array of shape (M, M), optional
+    factor : Factor, optional
         L, lower triangular: the features are B L^-T, those of centres with k(Z, Z) = L L'. By
         default they are the columns themselves.
     intercept : bool
@@ -67,7 +94,7 @@ class StreamedPhi(Phi):
     """
 
     def __init__(
-        self, gram: StreamedGram, factor: np.ndarray | None = None, intercept: bool = False
+        self, gram: StreamedGram, factor: Factor | None = None, intercept: bool = False
     ) -> None:
         self.gram, self.factor, self.intercept = gram, factor, intercept
         self.size = gram.shape[1] + intercept
@@ -91,6 +118,14 @@ class StreamedPhi(Phi):
             product, sums = np.vstack([product, total]), tuple(rest)
         return product, sums
 
+    def few(self, rng: np.random.Generator, limit: float = np.inf) -> FewPhi:
+        """Samples whose matrix is about as costly as a pass; at least twice M, if n is as much."""
+        m, room = self.size, _SHARE * limit / (8.0 * self.size)
+        most = min(np.clip(_PASS * self.n / m, _LEAST * m, _MOST * m), max(room, m), self.n)
+        count = int(most)
+        require_memory(8.0 * (count * m + 2 * m * m), f"a preconditioner of {m} features", limit)
+        return self.sample(max(count, min(self.n, 100)), rng)
+
     def sample(self, count: int, rng: np.random.Generator) -> StoredPhi:
         """The features of some samples, drawn at random; those of all, if these are no more."""
         chunk = self.chunks.sample(min(count, self.n), rng)
@@ -102,8 +137,12 @@ class StreamedPhi(Phi):
         job = Moments(self.gram.columns, self.factor, self.gram.workers)
         return np.asarray(self.chunks.reduce(job)[0])
 
+    def of_moments(self, moments: np.ndarray) -> Curvatures:
+        """What :meth:`moments` returned, to be factorised."""
+        return HostCurvatures(moments)
 
-class StoredPhi(Phi):
+
+class StoredPhi(FewPhi):
     """Features of a few samples, as an array."""
 
     def __init__(
@@ -113,6 +152,7 @@ class StoredPhi(Phi):
             phi = np.column_stack([phi, np.ones(len(phi), phi.dtype)])
         self.array, self.chunk, self.intercept, self.workers = phi, chunk, intercept, workers
         self.n, self.size = phi.shape
+        self.dtype = phi.dtype
 
     def scores(self, V: np.ndarray) -> np.ndarray:
         """Phi V, in double precision."""
@@ -136,6 +176,10 @@ class StoredPhi(Phi):
 
         run(strip, range(len(parts)), self.workers)
         return partial.sum(axis=0), sums
+
+    def curvatures(self, h: np.ndarray, alpha: float) -> Curvatures:
+        sizes = np.einsum("ij,ij->i", self.array, self.array, dtype=np.float64)
+        return HostCurvatures(self.moments(h, single=alpha > _SINGLE * float(h @ sizes)))
 
     def moments(self, weights: np.ndarray, single: bool) -> np.ndarray:
         """Phi' diag(w) Phi; its products in single precision, if that is enough."""
@@ -164,14 +208,18 @@ class Rows:
     """The features of one chunk, as an array in the precision of the samples."""
 
     columns: Columns
-    factor: np.ndarray | None
+    factor: Factor | None
     workers: int | None = None
 
     def __call__(self, chunk: Chunk) -> np.ndarray:
         """One row for each sample."""
+        if self.columns.device != "cpu":
+            from .device.phi import device_rows
+
+            return device_rows(self, chunk)
         block = self.columns.blocks(chunk.X)
         dtype = _side_by_side(block(slice(0, 1))).dtype
-        factor = None if self.factor is None else self.factor.astype(dtype)
+        factor = None if self.factor is None else self.factor.of(dtype)
         out = np.empty((len(chunk), self.columns.size), dtype)
 
         def strip(rows: slice) -> None:
@@ -187,6 +235,10 @@ class Moments(Rows):
 
     def __call__(self, chunk: Chunk) -> Sums:  # type: ignore[override]
         """The only sum."""
+        if self.columns.device != "cpu":
+            from .device.phi import device_moments
+
+            return device_moments(self, chunk)
         total = np.zeros((self.columns.size, self.columns.size))
         for rows in slices(len(chunk), _SIDE * 8):
             part = chunk.rows(rows)
@@ -202,12 +254,9 @@ def _side_by_side(pieces: list[Any]) -> np.ndarray:
     return np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
 
 
-def whitened(factor: np.ndarray | None, B: np.ndarray, transposed: bool = False) -> np.ndarray:
+def whitened(factor: Factor | None, B: np.ndarray, transposed: bool = False) -> np.ndarray:
     """L^-1 B, or L^-T B; B itself if there is no factor."""
-    if factor is None:
-        return B
-    rows = side(len(factor), *B.shape)
-    return lapack(rows, solve_lower, factor, B, transposed=transposed)
+    return B if factor is None else factor.solve(B, transposed)
 
 
 def add_product(total: np.ndarray, phi: np.ndarray, workers: int | None) -> None:

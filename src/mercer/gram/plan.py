@@ -22,6 +22,7 @@ from ..params import Params, parameter, show
 from ..tensors import on_host
 from .base import Gram
 from .device.gram import DeviceGram
+from .device.landmarks import by_chance, choose
 from .device.precision import is_precision
 from .device.tiles import computes
 from .device.torch_ import HOST, is_device
@@ -98,7 +99,8 @@ class Plan(Params):
         Where kernel values and products are computed: ``"cpu"``, or a GPU of PyTorch (the extra
         ``gpu``), ``"cuda"`` or ``"cuda:1"``. Kernels that state a formula of distances or inner
         products are computed there tile by tile, and through landmarks if ``rank`` says so; others
-        on the processor, with a warning. ``"torch-cpu"`` is the same code on the processor, to try
+        on the processor, with a warning. The matrices of landmarks stay there; more than 1,000
+        landmarks are drawn at random. ``"torch-cpu"`` is the same code on the processor, to try
         it out. Rows of products are divided among several: ``"cuda:0,cuda:1"``.
     precision : {None, "fp64", "fp32", "tf32"}
         That of kernel values on a device; sums are in double precision. By default that of the
@@ -232,18 +234,23 @@ class Plan(Params):
         chunks = X if isinstance(X, Chunks) else ArrayChunks(X)
         some = self._some(chunks)
         whole = isinstance(X, Chunks | np.memmap)
-        kernel = kernel.resolve(some if whole else X)
-        P = kernel.prepare(take(some, slice(0, 1)))
-        if self._approximates(kernel, P):
-            kernel = self.through(kernel).resolve(some)
+        kernel, places = kernel.resolve(some if whole else X), None
+        device = self.device_for(kernel, some)
+        if isinstance(kernel, Nystrom):
+            pass  # with landmarks of its own
+        elif self._approximates(kernel, P := kernel.prepare(take(some, slice(0, 1)))):
+            kernel = self.through(kernel)
+            if device == HOST:
+                kernel = kernel.resolve(some)
+            else:
+                kernel, places = choose(kernel, chunks, length(some), device)
         elif not (kernel.n_features(P) or np.inf) <= _MOST_FEATURES:
             raise ValueError(
                 f"samples that come in chunks are seen through a few features, but {kernel!r} has "
                 f"{'very many' if kernel.n_features(P) else 'none'}; give the plan a rank, such "
                 f"as Plan(rank=1000), or features."
             )
-        device = self.device_for(kernel, some)
-        where: Any = {"device": device, "precision": self.precision}
+        where: Any = {"device": device, "precision": self.precision, "places": places}
         gram = ImplicitGram(kernel, chunks, some, workers=self.workers, **where)
         gram.limit = self.limit
         return gram
@@ -294,7 +301,9 @@ class Plan(Params):
         size = f"at most {self.rank} features"
         if self.rank < 1:
             size = f"features that keep all but {self.rank:.2g} of its trace"
-        return f"K is approximated by {size}, from landmarks that pivoted Cholesky chooses"
+        drawn = self.device != HOST and by_chance("pivoted", self.rank)
+        how = "drawn at random" if drawn else "that pivoted Cholesky chooses"
+        return f"K is approximated by {size}, from landmarks {how}"
 
     def _choose(self, kernel: Kernel, P: Data, budget: float) -> tuple[type[Gram], str]:
         asked = (

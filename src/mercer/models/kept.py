@@ -12,6 +12,7 @@ from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunk, Chunks
 from ..data import Data, length
 from ..gram.base import Gram
+from ..gram.device.torch_ import HOST
 from ..gram.plan import Plan
 from ..gram.span import Span
 from ..gram.streamed import Centres, StreamedGram
@@ -30,7 +31,10 @@ _ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:
     """The operator of a few samples that stand for all, as features, as that of all was."""
-    return kernel.gram(X, (plan or Plan()).exact().replace(storage="lowrank"))
+    plan = plan or Plan()
+    if isinstance(kernel, Nystrom) and plan.device_for(kernel, X) != HOST:
+        return plan.exact().gram(kernel.kernel, X)  # k_m(x, z) = k(x, z) at landmarks z
+    return kernel.gram(X, plan.exact().replace(storage="lowrank"))
 
 
 def unseen(kernel: Kernel, X: Data, seen: np.ndarray) -> np.ndarray:

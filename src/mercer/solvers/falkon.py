@@ -21,10 +21,10 @@ import numpy as np
 
 from ..chunks.base import Chunk, Sums
 from ..engine.memory import require_memory
-from ..gram.phi import StreamedPhi
+from ..gram.phi import FewPhi, StreamedPhi
 from ..gram.streamed import as_they_are
 from .base import Solution
-from .sampled import Preconditioner, conjugate_gradients, curvatures_of, sample_of
+from .sampled import Preconditioner, conjugate_gradients
 from .watch import Watch
 
 STEPS = 200  # of conjugate gradients, at most
@@ -143,16 +143,16 @@ def solve_falkon(
     t = len(alphas)
     form = direct(phi, t) if method == "auto" else method == "primal"
     name = "primal" if form else "falkon"
-    some = phi.sample(_KNOWN, rng) if form else sample_of(phi, rng, limit)
-    goal = max(tol, float(np.finfo(np.result_type(some.array, np.float32)).eps))
+    some: FewPhi = phi.sample(_KNOWN, rng) if form else phi.few(rng, limit)
+    goal = max(tol, float(np.finfo(np.result_type(some.dtype, np.float32)).eps))
     if form:
         require_memory(24.0 * phi.size**2, f"the matrix of {phi.size} features", limit)
         moments = phi.moments()
-        matrix = moments
+        matrix = phi.of_moments(moments)
     else:
         scale = phi.n / some.n
         w = np.ones(some.n) if some.chunk.weight is None else some.chunk.weight
-        matrix = curvatures_of(some, scale * w, float(alphas.min()))
+        matrix = some.curvatures(scale * w, float(alphas.min()))
     P = Preconditioner(phi, [matrix], alphas, floor=0.0)
     watch = watch or Watch()
     with watch:

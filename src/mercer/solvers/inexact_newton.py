@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.phi import Phi, StoredPhi
+from ..gram.phi import FewPhi, Phi
 from .falkon import PRECISIONS
-from .sampled import Preconditioner, conjugate_gradients, curvatures_of, inner
+from .sampled import Preconditioner, conjugate_gradients, inner
 from .task import Bend, Slope, Task
 from .watch import Watch
 
@@ -47,7 +47,7 @@ class Minimiser:
     ----------
     phi : Phi
         The features, beside targets and weights.
-    some : StoredPhi
+    some : FewPhi
         Those of a few samples, for preconditioners.
     task : Task
         The losses.
@@ -57,9 +57,7 @@ class Minimiser:
         The best constants, with which what is explained is compared; their objectives.
     """
 
-    def __init__(
-        self, phi: Phi, some: StoredPhi, task: Task, alpha: float, start: np.ndarray
-    ) -> None:
+    def __init__(self, phi: Phi, some: FewPhi, task: Task, alpha: float, start: np.ndarray) -> None:
         self.phi, self.some, self.task, self.alpha, self.start = phi, some, task, alpha, start
         self.penalty = phi.penalty(alpha)
         self.dtype: Any = PRECISIONS[0]
@@ -88,7 +86,7 @@ class Minimiser:
 
     def _factors(self, h: np.ndarray, t: int) -> Preconditioner:
         some = self.some
-        matrices = [curvatures_of(some, column, self.alpha) for column in h.T]
+        matrices = [some.curvatures(column, self.alpha) for column in h.T]
         floor = _FLOOR * max(float(h.sum()) / h.shape[1], self.alpha)
         return Preconditioner(self.phi, matrices, np.full(t, self.alpha), floor)
 

@@ -13,39 +13,17 @@ convergent Newton methods for ill-conditioned generalized self-concordant losses
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 
-from ..engine.lapack import lapack
-from ..engine.memory import require_memory
-from ..engine.routines import solve_cholesky
-from ..gram.phi import Phi, StoredPhi, StreamedPhi
+from ..gram.factors import Curvatures, Solve
+from ..gram.phi import Phi
 
-_PASS = 100  # operations per entry of Phi, and more, that a pass takes
-_LEAST, _MOST = 2, 6  # samples per feature
-_SHARE = 0.25  # of the memory of a plan
-_SINGLE = 3e-7  # of the trace: an alpha above is not lost in single precision
 _LOWEST = 1e-3  # Ritz value: what is smaller is rounding
 _FLAT = 1e-9  # of the curvature that a preconditioner sees
-_JITTER = 1e-14  # of the trace, if there is no factor; a hundred times as much if there is none yet
 
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def sample_of(phi: StreamedPhi, rng: np.random.Generator, limit: float = np.inf) -> StoredPhi:
-    """As many samples as make their matrix about as costly as a pass; at least twice M."""
-    m, room = phi.size, _SHARE * limit / (8.0 * phi.size)
-    count = int(min(np.clip(_PASS * phi.n / m, _LEAST * m, _MOST * m), max(room, m), phi.n))
-    require_memory(8.0 * (count * m + 2 * m * m), f"a preconditioner of {m} features", limit)
-    return phi.sample(max(count, min(phi.n, 100)), rng)
-
-
-def curvatures_of(some: StoredPhi, h: np.ndarray, alpha: float) -> np.ndarray:
-    """Phi' H Phi of the sample, in the precision that alpha allows."""
-    sizes = np.einsum("ij,ij->i", some.array, some.array, dtype=np.float64)
-    return some.moments(h, single=alpha > _SINGLE * float(h @ sizes))
 
 
 class Preconditioner:
@@ -55,7 +33,7 @@ class Preconditioner:
     ----------
     phi : Phi
         The features, which say what alpha applies to.
-    matrices : list of arrays of shape (M, M)
+    matrices : list of Curvatures
         One for each column, or one for all; all are positive semi-definite.
     alphas : array of shape (t,)
         One for each column.
@@ -64,40 +42,27 @@ class Preconditioner:
     """
 
     def __init__(
-        self, phi: Phi, matrices: list[np.ndarray], alphas: np.ndarray, floor: float = 0.0
+        self, phi: Phi, matrices: list[Curvatures], alphas: np.ndarray, floor: float = 0.0
     ) -> None:
         of = np.arange(len(alphas)) if len(matrices) > 1 else np.zeros(len(alphas), int)
-        self.factors: list[tuple[np.ndarray, Any]] = []
+        self.factors: list[tuple[np.ndarray, Solve]] = []
         for j, A in enumerate(matrices):
             for alpha in np.unique(alphas[of == j]):
                 columns = np.flatnonzero((of == j) & (alphas == alpha))
-                self.factors.append((columns, _factor(phi, A, float(alpha), floor)))
+                penalty = phi.penalty(alpha)[:, 0]
+                if phi.intercept:
+                    penalty[-1] = floor
+                self.factors.append((columns, A.factor(penalty, len(self.factors))))
 
     def __call__(self, R: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """The columns of R are those with these numbers, all by default."""
         columns = np.arange(R.shape[1]) if columns is None else columns
         Z = np.empty_like(R)
-        for own, factor in self.factors:
+        for own, solve in self.factors:
             here = np.flatnonzero(np.isin(columns, own))
             if len(here):
-                Z[:, here] = lapack(len(R), solve_cholesky, factor, R[:, here])
+                Z[:, here] = solve(R[:, here])
         return Z
-
-
-def _factor(phi: Phi, A: np.ndarray, alpha: float, floor: float) -> Any:
-    penalty, trace = phi.penalty(alpha)[:, 0], max(float(np.trace(A)), np.finfo(float).tiny)
-    if phi.intercept:
-        penalty[-1] = floor
-    jitter = 0.0
-    while True:
-        B = A.copy()
-        B.flat[:: len(B) + 1] += penalty + jitter
-        try:
-            return lapack(len(B), np.linalg.cholesky, B)
-        except np.linalg.LinAlgError:
-            if jitter > trace:
-                raise
-            jitter = max(100 * jitter, _JITTER * trace)
 
 
 def inner(R: np.ndarray, Z: np.ndarray, joint: bool) -> np.ndarray:

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from ..chunks.base import Chunk, Sums
-from ..gram.phi import StoredPhi, StreamedPhi
+from ..gram.phi import FewPhi, StreamedPhi
 from .falkon import PRECISIONS, ROUNDING
 from .inexact_newton import Minimiser, State
 from .representer import MachineSolution
-from .sampled import inner, sample_of
+from .sampled import inner
 from .task import Task, weight_of
 from .watch import Watch
 
@@ -103,7 +103,7 @@ def solve_streamed(
     (True, (10, 1))
     """
     begin, rng, watch = time.perf_counter(), rng or np.random.default_rng(0), watch or Watch()
-    some = sample_of(phi, rng, limit)
+    some = phi.few(rng, limit)
     task, t = Task(losses, losses[0].targets == "classes"), scores or len(losses)
     constant, spread = _constants(task, some, t)
     constant = constant if phi.intercept else np.zeros(t)
@@ -147,7 +147,7 @@ class Search:
     ----------
     phi : StreamedPhi
         The features of all samples.
-    some : StoredPhi
+    some : FewPhi
         Those of a few.
     alpha : float
         The penalty.
@@ -162,7 +162,7 @@ class Search:
     def __init__(
         self,
         phi: StreamedPhi,
-        some: StoredPhi,
+        some: FewPhi,
         alpha: float,
         constant: np.ndarray,
         most: int,
@@ -229,7 +229,7 @@ class AtConstants:
         return (self.task.values(self.task.targets(chunk), F, weight_of(chunk)),)
 
 
-def _constants(task: Task, some: StoredPhi, t: int) -> tuple[np.ndarray, float]:
+def _constants(task: Task, some: FewPhi, t: int) -> tuple[np.ndarray, float]:
     """The best constants for a few samples, and the spread of their targets."""
     y, w = task.targets(some.chunk), weight_of(some.chunk)
     real = task.losses[0].targets == "real"

@@ -24,6 +24,7 @@ from mercer.exceptions import DeviceError, DeviceWarning, DomainError
 from mercer.gram.device import cards, passes
 from mercer.gram.device.lanes import Lane
 from mercer.gram.device.slabs import slabs
+from mercer.gram.factors import HostFactor
 from mercer.gram.phi import StreamedPhi
 from mercer.gram.streamed import Centres, Pass, StreamedGram, as_they_are, there
 from mercer.solvers.falkon import Errors
@@ -95,7 +96,7 @@ def test_passes_are_those_of_the_matrix(kernel, device, route):
 def test_a_constant_and_a_factor_beside(route):
     A = dense(KERNELS[0])
     L = np.linalg.cholesky(KERNELS[0](Z.astype(float)) + 1e-6 * np.eye(20))
-    phi = StreamedPhi(operator(), L, intercept=True)
+    phi = StreamedPhi(operator(), HostFactor(L), intercept=True)
     B = np.column_stack([np.linalg.solve(L, A.T).T, np.ones(300)])
     C = RNG.standard_normal((21, 2))
     product, _ = phi.through(C, slope, 2)

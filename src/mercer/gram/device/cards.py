@@ -13,11 +13,12 @@ from ...engine.threads import run
 from ...exceptions import not_finite
 from ..tiles import slices
 from .columns import FusedColumns
-from .fused import Fused, interpreted
+from .fused import Fused
 from .lanes import Lane
 from .operands import of_columns, of_rows
 from .slabs import Kept, OnDevice, Slab
 from .torch_ import get, put
+from .triton_ import interpreted
 
 if TYPE_CHECKING:
     from ..streamed import Pass

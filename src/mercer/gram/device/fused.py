@@ -159,12 +159,12 @@ class Fused:
         self._operands += factors
         self._unit = 2.0 ** np.floor(np.log2(_FULL / largest)) if 0 < largest < np.inf else 0.0
         self._numbers = self._put(np.array([*numbers, self._unit, *self._weights]), np.float32)
+        self._width = sum(sum(metric.pieces) for metric in seen)
         powers: list[Powers | None] = [None, None]
         if self.place.type == "cuda" and not interpreted():
-            powers = [Powers(*mix, not self._largest < _LOWEST) for mix in (_mix(terms), (0, 1))]
+            powers = [Powers(*mix, not self._largest < _LOWEST) for mix in (_mix(terms, self._width), (0, 1))]
         made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources = [written(*made, each) for each in powers]
-        self._width = sum(sum(metric.pieces) for metric in seen)
         self._sorted = near(tuple(seen))
 
     def _put(self, array: Any, dtype: Any = None) -> Any:
@@ -200,10 +200,11 @@ class Fused:
             farthest = np.inf if any(_mixed(user) for user in users) else 2.5 * farthest**0.5
         self._largest = max(self._largest, farthest)
         half = self.precision == "fp32" and _HALF[0] <= max(most) <= _HALF[1]
-        limits = [self._limit(norm, d, kinked, unit, half) for norm in norms]
+        errors = [self._error(norm, d, half) for norm in norms]
+        limits = [self._limit(error, kinked, unit) for error in errors]
         doubt = kinked or bool(sum(float(x.max()) if len(x) else -unit for x in limits) > 0)
         if sign > 0:  # so that by rounding no distance is below zero
-            norms = [norm * (1 + _ERROR[self.precision]) for norm in norms]
+            norms = [norm + error for norm, error in zip(norms, errors, strict=True)]
         parts = halves if half else singles if self.precision == "fp32" else short
         pairs, width = parts(torch, X, Y, *norms, float(sign))
         widths = pieces(width, 16 if half else 8)
@@ -225,12 +226,14 @@ class Fused:
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         return Seen(INNER, widths, dot, 0, False, 1), [operands]
 
-    def _limit(self, norms: Any, d: int, kinked: bool, unit: float, half: bool) -> Any:
-        """What samples with these norms add to the limit below which a distance is in doubt."""
-        torch = self._torch
-        error = 2 * _ERROR[self.precision] * norms
-        if half:
-            error = error + _FLOOR * (d * norms).sqrt()
+    def _error(self, norms: Any, d: int, half: bool) -> Any:
+        """What samples with these norms add to the error of a distance."""
+        error = _ERROR[self.precision] * norms
+        return error + _FLOOR * (1 + (d * norms).sqrt()) if half else error
+
+    def _limit(self, error: Any, kinked: bool, unit: float) -> Any:
+        """What samples with these errors add to the limit below which a distance is in doubt."""
+        torch, error = self._torch, 2 * error  # where distances were made longer by as much
         doubt = error / _SMOOTH[self.precision] - unit / 2
         if kinked:
             root = (error / _KINKED[self.precision]).square() / 2
@@ -336,12 +339,15 @@ def _mixed(user: Atom) -> bool:
     return user.profile.name not in ("laplacian", "matern")
 
 
-def _mix(terms: list[Tile]) -> tuple[int, int]:
-    """How many powers are polynomials, of how many: more where roots or logarithms come before."""
-    slow = any(
-        "root(" in each or "logarithm(" in each for _, atoms, _ in terms for _, each in atoms
-    )
-    return (3, 8) if slow else (1, 8)
+def _mix(terms: list[Tile], width: int) -> tuple[int, int]:
+    """How many powers are polynomials, of how many.
+
+    More where roots or logarithms come before; none where tensor cores are the limit.
+    """
+    values = [each for _, atoms, _ in terms for _, each in atoms]
+    if any("root(" in each or "logarithm(" in each for each in values):
+        return 3, 8
+    return (1, 8) if width <= 64 else (0, 1)
 
 
 def _place(atom: Atom, other: Atom) -> Any:

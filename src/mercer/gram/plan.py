@@ -100,7 +100,8 @@ class Plan(Params):
         ``gpu``), ``"cuda"`` or ``"cuda:1"``. Kernels that state a formula of distances or inner
         products are computed there tile by tile, and through landmarks if ``rank`` says so, some on
         series pair by pair, and others on the processor, with a warning. ``"torch-cpu"`` is the
-        same code on the processor, to try it out. Rows of products are divided among several: ``"cuda:0,cuda:1"``.
+        same code on the processor, to try it out. Rows of products are divided among several:
+        ``"cuda:0,cuda:1"``.
     precision : {None, "fp64", "fp32", "tf32"}
         That of kernel values on a device; sums are in double precision. By default that of the
         samples, or the one that a solver asks for: single precision, and double where it corrects

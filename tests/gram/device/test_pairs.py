@@ -78,11 +78,12 @@ def test_points_far_from_their_centre_are_compared_in_double_precision(rng, inte
 @pytest.mark.parametrize(("order", "channels"), [(1, 2), (2, 1), (3, 2), (4, 4)])
 def test_signatures_are_those_of_the_processor(order, channels, rng, interpreter):
     X, Y = series(rng, 3, channels, 12), [*series(rng, 1, channels, 6), np.ones((1, channels))]
-    kernel = Signature(order=order, lengthscale=2.0)
-    values = kernel.on_device(DEVICE)
-    P, Q = kernel.prepare(X), kernel.prepare(Y)
-    np.testing.assert_allclose(values(P, Q), kernel(X, Y), rtol=1e-12)
-    np.testing.assert_allclose(values(P, P), kernel(X), rtol=1e-12)
+    plain = Signature(order=order, lengthscale=2.0)
+    for kernel in (plain, plain.normalize()):
+        values = kernel.on_device(DEVICE)
+        P, Q = kernel.prepare(X), kernel.prepare(Y)
+        np.testing.assert_allclose(values(P, Q), kernel(X, Y), rtol=1e-12)
+        np.testing.assert_allclose(values(P, P), kernel(X), rtol=1e-12)
 
 
 def test_signatures_that_are_left_to_the_processor(interpreter):

@@ -81,6 +81,18 @@ def test_several_problems_at_once(make, dtype, rng):
         assert abs(solution.beta @ solution.gradient - other.beta @ other.gradient) < 0.2
 
 
+def test_samples_that_occur_twice_and_problems_in_several_lots(rng, monkeypatch):
+    X, y = task(rng, 60)
+    twice, kernel = np.tile(np.arange(60), 2), Gaussian(1.0)
+    monkeypatch.setattr(module, "_AT_ONCE", 2)
+    monkeypatch.setattr(module, "_finished", None)  # not handed over
+    parts = [twice, twice[30:90], twice[:70]]
+    problems = [regression(np.sin(np.arange(len(part)))) for part in parts]
+    found = solve_boxes(rows_of(kernel, X), problems, parts)
+    for part, each, solution in zip(parts, problems, found, strict=True):
+        check(kernel(X[part]), each, solution)
+
+
 def test_working_sets_smaller_than_the_problem_and_no_room_for_k(rng, monkeypatch):
     X, y = task(rng, 300)
     K, kernel = rows_of(Gaussian(1.0), X), Gaussian(1.0)

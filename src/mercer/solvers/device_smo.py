@@ -25,6 +25,7 @@ from ..engine.threads import go_on
 from ..gram.device.rows import DeviceMatrix
 from ..gram.device.torch_ import get, import_torch, put
 from ..gram.rows import RowGram
+from ..gram.tiles import slices
 from .box import BIG, BoxProblem, BoxSolution
 from .device_steps import add_rows_there, take_all_steps
 from .smo import solve_box
@@ -35,6 +36,7 @@ Tensor = Any
 SMALLEST = 2000  # samples below which the processor is done before a device has begun
 _LARGEST, _SHARED = 2048, 1024  # variables of a working set, and of one among many problems
 _MANY = 8
+_AT_ONCE = 512  # problems
 _RENEWED = 4  # one variable in so many is replaced in a round
 _GOAL, _INNER = 0.1, 100  # as in :mod:`.smo`
 _MARGIN = 0.95  # of tol, to which steps go: the gradient is rounded
@@ -75,7 +77,9 @@ def solve_boxes(
         raise ValueError(NOT_FINITE)
     matrices = [K] * len(problems) if parts is None else [K.subset(part) for part in parts]
     members = [matrix.index for matrix in matrices]  # type: ignore[attr-defined]
-    found = _Boxes(K.card, problems, members, tol).run(max_iter, watch)
+    found: list[BoxSolution] = []
+    for some in slices(len(problems), _AT_ONCE):
+        found += _Boxes(K.card, problems[some], members[some], tol).run(max_iter, watch)
     for p, solution in enumerate(found):
         if not solution.converged and solution.n_iter < _most(problems[p], max_iter):
             found[p] = _finished(matrices[p], problems[p], solution, tol, max_iter)
@@ -251,17 +255,13 @@ class _Boxes:
     def _gradient(self) -> Tensor:
         """K beta - target of all problems in double precision, by the values of one product."""
         torch, n = self.torch, len(self.card)
+        place = torch.arange(self.count, device=self.card.place)[:, None].expand_as(self.at)
         beta = torch.zeros((n, self.count), dtype=torch.float64, device=self.card.place)
-        for p, size in enumerate(self.sizes):
-            beta[self.at[p, :size], p] = self.beta[p, :size]
-        support = (beta != 0).any(1).nonzero()[:, 0]
-        rows = torch.unique(torch.cat([self.at[p, :s] for p, s in enumerate(self.sizes)]))
+        beta.index_put_((self.at, place), self.beta, accumulate=True)  # samples may occur twice
+        support, rows = (beta != 0).any(1).nonzero()[:, 0], self.at.unique()
         found = torch.zeros_like(beta)
         found[rows] = self.card.product(rows, support, beta[support])
-        g = -self.target
-        for p, size in enumerate(self.sizes):
-            g[p, :size] += found[self.at[p, :size], p]
-        return g
+        return found[self.at, place] - self.target
 
     def _solutions(self, steps: Tensor, violation: Tensor, seconds: float) -> list[BoxSolution]:
         out = []

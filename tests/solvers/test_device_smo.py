@@ -82,7 +82,7 @@ def test_several_problems_at_once(make, dtype, rng):
 
 
 def test_samples_that_occur_twice_and_problems_in_several_lots(rng, monkeypatch):
-    X, y = task(rng, 60)
+    X = task(rng, 60)[0]
     twice, kernel = np.tile(np.arange(60), 2), Gaussian(1.0)
     monkeypatch.setattr(module, "_AT_ONCE", 2)
     monkeypatch.setattr(module, "_finished", None)  # not handed over

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.device.fused import interpreted
-from ..gram.device.source import compiled
 from ..gram.device.torch_ import get
+from ..gram.device.triton_ import compiled, interpreted
 from .smo_loops import FAR, take_steps
 
 Tensor = Any
@@ -24,10 +23,6 @@ _TINY = {"float32": 2.0**-23, "float64": 1e-12}  # curvatures are not below it
 _ROWS, _COLUMNS = 16, 128  # of a tile of kernel rows that are added up
 
 _STEPS = f'''
-import triton
-
-
-@triton.jit
 def lowest(slope, at, room, other, slope_, at_, room_, other_):
     """The lowest slope, where it is, and the room there; and the highest of others."""
     first = (slope < slope_) | ((slope == slope_) & (at < at_))
@@ -37,7 +32,6 @@ def lowest(slope, at, room, other, slope_, at_, room_, other_):
     )
 
 
-@triton.jit
 def largest(gain, at, room, excess, gain_, at_, room_, excess_):
     """The largest gain, where it is, and the room and the excess there."""
     first = (gain > gain_) | ((gain == gain_) & (at < at_))

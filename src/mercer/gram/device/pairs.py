@@ -15,8 +15,8 @@ from ...kernels.base import Kernel
 from ..base import Gram
 from ..stored import DenseGram, TiledGram
 from ..tiles import slices
-from .fused import interpreted
 from .torch_ import torch_device
+from .triton_ import interpreted
 
 _PAIRS = 2**25  # of samples, that a device compares at a time
 

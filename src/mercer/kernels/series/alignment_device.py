@@ -56,8 +56,8 @@ class DeviceAlignments(AllPairs):
 
     def _sorted(self, X: Ragged, Y: Ragged, symmetric: bool) -> Any:
         from ...engine.threads import go_on
-        from ...gram.device.source import compiled
         from ...gram.device.torch_ import import_torch, put
+        from ...gram.device.triton_ import compiled
 
         torch, n, m = import_torch(self.device), len(X), len(Y)
         origin = Y.values[segments(Y.start, Y.size)].mean(axis=0)

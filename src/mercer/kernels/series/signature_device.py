@@ -35,8 +35,8 @@ class DeviceSignatures(AllPairs):
 
     def _sorted(self, X: Ragged, Y: Ragged, symmetric: bool) -> Any:
         from ...engine.threads import go_on
-        from ...gram.device.source import compiled
         from ...gram.device.torch_ import import_torch, put
+        from ...gram.device.triton_ import compiled
 
         torch, n, m, kept = import_torch(self.device), len(X), len(Y), self.order + 1
         strip = _STRIPS.get(X.channels, 4)

@@ -36,7 +36,7 @@ from mercer.exceptions import (
     NumericalWarning,
 )
 from mercer.gram.stored import LowRankGram
-from mercer.models import svm_base
+from mercer.models import svm_base, svm_sums
 from mercer.models.svm_pairs import count_votes
 
 NU = "nu is infeasible with these class weights, as it is in scikit-learn"
@@ -180,8 +180,8 @@ class TestScores:
 
     @pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear(), Linear() + Gaussian()], ids=repr)
     def test_every_pair_is_a_machine_of_two_classes(self, monkeypatch, letters, kernel):
-        monkeypatch.setattr(svm_base, "_ROWS", 50)
-        monkeypatch.setattr(svm_base, "_COLS", 7)
+        monkeypatch.setattr(svm_sums, "_ROWS", 50)
+        monkeypatch.setattr(svm_sums, "_COLS", 7)
         X, y = letters
         model = SVC(kernel=kernel, tol=1e-9, decision_function_shape="ovo").fit(X, y)
         pairs = list(combinations(range(6), 2))

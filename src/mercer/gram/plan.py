@@ -23,6 +23,7 @@ from ..tensors import on_host
 from .base import Gram
 from .device.gram import DeviceGram
 from .device.landmarks import by_chance, choose
+from .device.pairs import PairTiles, StoredPairs, why_not_pairs
 from .device.precision import is_precision
 from .device.tiles import computes
 from .device.torch_ import HOST, is_device
@@ -98,10 +99,11 @@ class Plan(Params):
     device : str
         Where kernel values and products are computed: ``"cpu"``, or a GPU of PyTorch (the extra
         ``gpu``), ``"cuda"`` or ``"cuda:1"``. Kernels that state a formula of distances or inner
-        products are computed there tile by tile, and through landmarks if ``rank`` says so; others
-        on the processor, with a warning. The matrices of landmarks stay there; more than 1,000
-        landmarks are drawn at random. ``"torch-cpu"`` is the same code on the processor, to try
-        it out. Rows of products are divided among several: ``"cuda:0,cuda:1"``.
+        products are computed there tile by tile, and through landmarks if ``rank`` says so, some on
+        series pair by pair, and others on the processor, with a warning. The matrices of landmarks
+        stay there; more than 1,000 landmarks are drawn at random. ``"torch-cpu"`` is the same code
+        on the processor, to try it out. Rows of products are divided among several:
+        ``"cuda:0,cuda:1"``.
     precision : {None, "fp64", "fp32", "tf32"}
         That of kernel values on a device; sums are in double precision. By default that of the
         samples, or the one that a solver asks for: single precision, and double where it corrects
@@ -180,8 +182,10 @@ class Plan(Params):
             few: Any = self.through(kernel).resolve(X)
             kernel, P = few, few.extend(P)
         gram = chosen(kernel, P, workers=self.workers)
+        if chosen in (DeviceGram, PairTiles, StoredPairs):
+            gram.device = self.device
         if chosen is DeviceGram:
-            gram.device, gram.precision = self.device, self.precision
+            gram.precision = self.precision
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
         gram.limit, gram.workers = self.limit, self.workers
@@ -318,8 +322,12 @@ class Plan(Params):
             return LowRankGram, f"LowRankGram: asked for by {asked}: {self._through()}."
         count = kernel.n_features(P)
         here = self.device == HOST or self.storage != "auto" or kernel.features_pay(P)
-        if not here and computes(self.device, kernel, take(P, slice(0, 1))):
-            return DeviceGram, f"DeviceGram: K is computed on {self.device} tile by tile."
+        if not here:
+            why = why_not_pairs(kernel, self.device)
+            if why is None:
+                return self._choose_pairs(length(P), budget)
+            if computes(self.device, kernel, take(P, slice(0, 1)), why):
+                return DeviceGram, f"DeviceGram: K is computed on {self.device} tile by tile."
         if self.storage == "lowrank" and count is None:
             raise ValueError(
                 f'storage="lowrank", but {kernel!r} has no finite feature map; give the plan a '
@@ -357,6 +365,16 @@ class Plan(Params):
         return TiledGram, (
             f"TiledGram: {size} would take {taken}, over the budget of {memory_words(budget)}, "
             f"so K is computed tile by tile whenever it is used."
+        )
+
+    def _choose_pairs(self, n: int, budget: float) -> tuple[type[Gram], str]:
+        """For a kernel whose values a device computes pair by pair."""
+        takes = f"{n} x {n} takes {memory_words(8 * n * n)} stored"
+        if max(1, self._doubles) * 8 * n * n <= budget:
+            return StoredPairs, f"StoredPairs: K is computed on {self.device}; {takes}."
+        return PairTiles, (
+            f"PairTiles: {takes}, over the budget of {memory_words(budget)}, so K is computed on "
+            f"{self.device} whenever it is used."
         )
 
 

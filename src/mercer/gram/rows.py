@@ -53,9 +53,13 @@ class RowGram(Gram):
 
     Attributes
     ----------
+    card : DeviceMatrix or None
+        All of the matrix that this is a part of, on a device (:mod:`.device.rows`).
     runs : array of shape (r, 2)
         This is the part of the matrix of ``factors`` with these runs of consecutive samples.
     """
+
+    card: Any = None
 
     def __init__(
         self,

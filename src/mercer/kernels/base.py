@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .formula import Formula
 
 Tile = Callable[[slice, slice], np.ndarray]
+Values = Callable[[Any, Any], np.ndarray]  # of prepared samples; symmetric where both are the same
 
 
 @dataclass(eq=False, repr=False)
@@ -100,6 +101,14 @@ class Kernel(Operators, Params, Shown, ABC):
 
         A statement about ``prepare``, ``pairwise``, ``tiles`` and ``diag``: a subclass that has one
         of these of its own has no formula, unless it states one as well.
+        """
+        return None
+
+    def on_device(self, device: str) -> Values | None:
+        """A function of *prepared* X and Y that has a device compute ``pairwise(X, Y)``.
+
+        For kernels that state no formula, such as those of pairs of series; by default None.
+        It may count on kernels of Triton there.
         """
         return None
 

@@ -11,7 +11,9 @@ import numpy as np
 from ..data import length
 
 _VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statement about
-_OF_VALUES = ("grad_input", "grad_theta", "grad_theta_diag", "log_tiles", "log_diag")
+_OF_VALUES = (
+    "grad_input", "grad_theta", "grad_theta_diag", "log_tiles", "log_diag", "on_device",
+)  # fmt: skip
 _REAL = (np.float32, np.float64)
 
 

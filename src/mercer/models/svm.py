@@ -147,14 +147,25 @@ class SVC(StreamedMachine, VectorClassifier):
         self.__dict__.pop("_calibration", None)
         return self
 
-    def _solve_pair(
-        self, K: RowGram, y: np.ndarray, weights: np.ndarray, start: np.ndarray
-    ) -> Solved:
+    def _problem(self, y: np.ndarray, weights: np.ndarray, start: np.ndarray) -> BoxProblem | None:
         if np.isinf(self.C):
-            return self._hard_margin(K, y)
+            return None
         C = self.C * weights
-        problem = BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
-        solution = self._solve(K, problem, **self._beside(self._in_pairs, Hinge()))
+        return BoxProblem(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0), start)
+
+    def _solve_pair(
+        self,
+        K: RowGram,
+        y: np.ndarray,
+        weights: np.ndarray,
+        start: np.ndarray,
+        found: BoxSolution | None = None,
+    ) -> Solved:
+        problem = self._problem(y, weights, start)
+        if problem is None:
+            return self._hard_margin(K, y)
+        beside = self._beside(self._in_pairs, Hinge())
+        solution = found or self._solve(K, problem, **beside)
         b = -multiplier(problem, solution)
         return solution, report_of(problem, solution, [-b], b)
 

@@ -13,16 +13,19 @@ from ..chunks.base import Chunks
 from ..data import Data, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
 from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
+from ..gram.device.torch_ import HOST
 from ..gram.given import GivenColumns
 from ..gram.plan import Plan
 from ..gram.rows import RowGram
-from ..gram.tiles import on_pool, run, slices
+from ..gram.tiles import on_pool
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import has_negative
 from ..ownership import owned
+from ..progress import ticker
 from ..rkhs.function import RKHSFunction
 from ..solvers.box import BoxProblem, BoxSolution
+from ..solvers.device_smo import solve_boxes
 from ..solvers.dual import ON_FEATURES, SOLVERS, solve_dual
 from ..solvers.working_set import SMALLEST
 from .common import (
@@ -37,12 +40,12 @@ from .common import (
 from .kept import few_gram
 from .svm_report import DualReport
 from .svm_rows import training_rows
+from .svm_sums import groups, products_of_groups, sum_groups
 
 _EIGENVALUES = 100  # support vectors of which they are looked at
 _TILED = Plan(storage="tiled")  # what machines do unless they are told otherwise: they ask for rows
 _BESIDE = 1.5  # what a solver takes in all, in units of the rows that it keeps
 _LEAST = 1e7  # bytes that are needed in any case
-_ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
 
 
 @dataclass(eq=False, repr=False)
@@ -176,6 +179,20 @@ class SupportVectorMachine(KernelEstimator):
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
 
+    def _solve_together(
+        self, K: RowGram, problems: list[BoxProblem], parts: list[np.ndarray]
+    ) -> list[BoxSolution]:
+        """Solve problems for parts of a K that is on a device, all at once there."""
+        most = None if self.max_iter == -1 else self.max_iter
+        with ticker(self.verbose and not on_pool(), "rounds") as tick:
+            found = solve_boxes(
+                K, problems, parts, tol=self.tol, max_iter=most,
+                watch=lambda v: tick(f"violation {v:.1e}, goal {self.tol:.0e}"),
+            )  # fmt: skip
+        for part, solution in zip(parts, found, strict=True):
+            solution.stats["indefinite"] = self._indefinite(K.subset(part), solution.beta)
+        return found
+
     def _indefinite(self, K: RowGram, beta: np.ndarray) -> bool:
         """Is the kernel not known to be positive definite, and K indefinite on support vectors?
 
@@ -290,6 +307,8 @@ class SupportVectorMachine(KernelEstimator):
         double = self.kernel != "precomputed" and self._double
         K: Any = self.gram_.cross(X.astype(np.float64, copy=False) if double else X)
         workers = None if self.plan is None else self.plan.workers
+        if K.device != HOST:
+            return products_of_groups(K.__matmul__, coef, self.n_support_)
         if not K.of_kernel:
             return sum_groups(K.block, m, coef, self.n_support_, workers)
         if K.features is not None:
@@ -340,33 +359,6 @@ class SupportVectorMachine(KernelEstimator):
             raise AttributeError("coef_ is only available when using a linear kernel")
         weights: Any = self._functions() @ self.support_vectors_
         return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
-
-
-def groups(sizes: np.ndarray) -> list[slice]:
-    """The places of consecutive groups of these sizes."""
-    ends = np.cumsum(sizes).tolist()
-    return [slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True)]
-
-
-def sum_groups(
-    block: Any, m: int, coef: np.ndarray, sizes: np.ndarray, workers: int | None = None
-) -> np.ndarray:
-    """K[:, group] @ coef[group] for each group of columns: shape (m, groups, t).
-
-    With one group per class, a support vector is multiplied with a coefficient for each of the
-    other classes, instead of one for each pair of classes, of which most are zero.
-    """
-    coef = np.ascontiguousarray(coef)
-    out = np.zeros((m, len(sizes), coef.shape[1]))
-
-    def strip(rows: slice) -> None:
-        for g, of in enumerate(groups(sizes)):
-            for start in range(of.start, of.stop, _COLS):
-                cols = slice(start, min(start + _COLS, of.stop))
-                out[rows, g] += block(rows, cols) @ coef[cols]
-
-    run(strip, slices(m, _ROWS), workers)
-    return out
 
 
 def fill_up(limits: np.ndarray, total: float) -> np.ndarray:

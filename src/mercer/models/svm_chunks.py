@@ -18,6 +18,7 @@ from sklearn.utils.validation import column_or_1d
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Change, Chunk, Chunks, Sums
 from ..data import Data, as_vectors
+from ..gram.device.torch_ import HOST
 from ..gram.phi import whitened
 from ..gram.plan import Plan
 from ..gram.streamed import Scores
@@ -88,7 +89,11 @@ class StreamedMachine(Watched):
                     "samples in chunks bring their targets and weights with them; y and "
                     "sample_weight have to be None."
                 )
-        elif plan.few is None or model.solver != "auto" or not plan.streams(model.kernel, X):
+        elif (
+            plan.few is None
+            or model.solver != "auto"
+            or not plan.streams(model.kernel if plan.device == HOST else model._as_kernel(X), X)
+        ):
             return None
         if model.solver != "auto":
             raise ValueError(

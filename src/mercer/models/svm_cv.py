@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -22,8 +23,8 @@ from ..gram.tiles import cores, run
 from .common import all_or_nothing
 from .grid import CHOSEN, GridSearch, Setting
 from .svm import SVC
-from .svm_base import sum_groups
 from .svm_pairs import PairFit
+from .svm_sums import products_of_groups, sum_groups
 
 _SHARED = 0.8  # of the free memory may hold the kernel matrix and what folds copy of it
 _SETTINGS = ("kernel", "gamma", "degree", "coef0")
@@ -297,7 +298,11 @@ def _predict(
         return blocks.block(test[rows], support[cols])
 
     coef = machine.dual_coef_.T
-    sums = sum_groups(block, len(test), coef, machine.n_support_, blocks.workers)
+    if blocks.card is not None:
+        there = partial(blocks.rough_product, test, support)
+        sums = products_of_groups(there, coef, machine.n_support_)
+    else:
+        sums = sum_groups(block, len(test), coef, machine.n_support_, blocks.workers)
     return machine._winners(machine._combine(sums))
 
 

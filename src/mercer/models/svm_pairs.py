@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -18,7 +19,7 @@ from ..data import Data, take
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, on_pool, run
 from ..progress import counted
-from ..solvers.box import BoxSolution
+from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.dual import ON_FEATURES
 from .calibration import Calibration
 from .common import (
@@ -144,13 +145,16 @@ class VectorClassifier(Classifier, SupportVectorMachine):
             i, j = pairs[p]
             return members if i < 0 else [members[i], members[j]]
 
+        def task(p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            index = np.sort(np.concatenate(sides(p)))
+            y = np.where(codes[index] == pairs[p][1], 1.0, -1.0)
+            return index, y, np.zeros(len(y)) if starts is None else starts[p]
+
         def one(p: int) -> None:
             if errors and p > min(list(errors)):  # the first pair that fails is named, on any cores
                 return
             i, j = pairs[p]
-            index = np.sort(np.concatenate(sides(p)))
-            y = np.where(codes[index] == j, 1.0, -1.0)
-            start = np.zeros(len(y)) if starts is None else starts[p]
+            index, y, start = task(p)
             K = kept[p] if kept and p in kept else blocks.subset(index)
             if kept is not None:
                 kept[p] = K
@@ -158,7 +162,7 @@ class VectorClassifier(Classifier, SupportVectorMachine):
             labels = self.classes_.tolist()
             classes = (REST if i < 0 else labels[i], labels[j])
             try:
-                solution, report = self._solve_pair(K, y, weights[index], start)
+                solution, report = self._solve_pair(K, y, weights[index], start, **ahead[p])
             except ValueError as error:
                 if len(pairs) == 1:
                     raise
@@ -170,6 +174,10 @@ class VectorClassifier(Classifier, SupportVectorMachine):
             report = replace(report, classes=classes)
             fits[p] = PairFit(index, solution.beta, report, solution.trouble)
 
+        ahead: list[dict[str, BoxSolution]] = [{} for _ in pairs]
+        if blocks.card is not None:
+            tasks = [task(p) for p in range(len(pairs))]
+            ahead = self._ahead(blocks, tasks, weights)
         sizes = np.array([sum(map(len, sides(p))) for p in range(len(pairs))])
         each = counted(one, len(pairs), self.verbose and len(pairs) > 1, self._problems)
         share = 1  # of the memory: so many are solved at the same time
@@ -182,6 +190,21 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         if errors:
             raise errors[min(errors)]
         return fits
+
+    def _ahead(
+        self, blocks: RowGram, tasks: Sequence[tuple[np.ndarray, ...]], weights: np.ndarray
+    ) -> list[dict[str, BoxSolution]]:
+        """What :meth:`_solve_pair` is told of solutions that a device has found, all at once."""
+        problems = [self._problem(y, weights[index], start) for index, y, start in tasks]
+        if any(problem is None for problem in problems):
+            return [{} for _ in tasks]
+        known: Any = problems
+        found = self._solve_together(blocks, known, [index for index, _, _ in tasks])
+        return [{"found": solution} for solution in found]
+
+    def _problem(self, y: np.ndarray, weights: np.ndarray, start: np.ndarray) -> BoxProblem | None:
+        """The programme of a pair, if it takes only one to solve it."""
+        return None
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
         """Scores of each sample by machines that have not seen it, turned into probabilities."""

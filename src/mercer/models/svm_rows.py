@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..features.sparse import compress, occurring
+from ..gram.device.rows import DeviceMatrix, DeviceRowGram
+from ..gram.device.torch_ import HOST
 from ..gram.exponential import Factors
 from ..gram.rows import FeatureRowGram, RowGram
 from ..gram.tiles import evaluate, multiply, one_blas_thread, run, slices
@@ -20,6 +22,7 @@ from ..kernels.evaluator import exponents
 from ..kernels.given.precomputed import Precomputed
 from ..kernels.vectors.bits import two_values
 from ..kernels.vectors.distances import centre
+from ..solvers.device_smo import SMALLEST
 from ..solvers.smo_dense import LARGEST
 from .common import on_vectors
 
@@ -47,6 +50,11 @@ def training_rows(
     samples, rows are computed and kept in it, and products, by which the solver checks its
     results, in double.
     """
+    if gram.of_kernel and gram.device != HOST:
+        if gram.kernel.on_device(gram.device) is not None:  # values of pairs, computed there
+            return RowGram.of(gram, order)
+        if len(gram) >= SMALLEST:
+            return _on_device(gram, tol, order)
     if not gram.of_kernel or storage in ("dense", "lowrank"):
         if storage == "dense":  # K, and parts of it for pairs of classes
             what = f"K of {len(gram)} samples, and of pairs of classes,"
@@ -104,6 +112,17 @@ def training_rows(
     if few and storage == "auto" and 8.0 * n * n <= gram.limit:
         return RowGram.stored(evaluate(kernel, P, P, workers=workers), workers)
     return RowGram(kernel.tiles(P, P), diagonal, workers=workers)
+
+
+def _on_device(gram: Any, tol: float, order: np.ndarray | None) -> RowGram:
+    """K on the device of the operator, in single precision where that is good enough."""
+    kernel, there = gram.kernel, (gram.X, order, gram.device)
+    if tol >= _FINE:
+        K = DeviceRowGram(DeviceMatrix(kernel, *there, np.float32), workers=gram.workers)
+        height = float(np.abs(K.diagonal).max(initial=0))
+        if height <= _SINGLE_LIMIT and K.error <= _BLURRED * height:
+            return K
+    return DeviceRowGram(DeviceMatrix(kernel, *there, np.float64), workers=gram.workers)
 
 
 def _shifted(X: np.ndarray, order: np.ndarray, origin: Any, workers: int | None) -> np.ndarray:

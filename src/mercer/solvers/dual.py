@@ -12,6 +12,7 @@ from ..gram.rows import RowGram
 from ..progress import ticker
 from .box import BoxProblem, BoxSolution
 from .coordinate import solve_coordinate
+from .device_smo import solve_boxes
 from .smo import solve_box
 from .snacks import solve_snacks
 from .watch import State, Watch
@@ -101,6 +102,9 @@ def solve_dual(
             )
         problem = replace(problem, start=found.beta)
     with ticker(verbose, "rounds") as tick:
+        told = (lambda v: tick(f"violation {v:.1e}, goal {tol:.0e}")) if verbose else None
+        if K.card is not None:
+            return solve_boxes(K, [problem], tol=tol, max_iter=max_iter, watch=told)[0]
         return solve_box(
             K,
             problem,
@@ -109,7 +113,7 @@ def solve_dual(
             workers=workers,
             max_iter=max_iter,
             shrinking=shrinking,
-            watch=(lambda v: tick(f"violation {v:.1e}, goal {tol:.0e}")) if verbose else None,
+            watch=told,
         )
 
 

@@ -162,7 +162,8 @@ class Fused:
         self._width = sum(sum(metric.pieces) for metric in seen)
         powers: list[Powers | None] = [None, None]
         if self.place.type == "cuda" and not interpreted():
-            powers = [Powers(*mix, not self._largest < _LOWEST) for mix in (_mix(terms, self._width), (0, 1))]
+            clamped = not self._largest < _LOWEST
+            powers = [Powers(*mix, clamped) for mix in (_mix(terms, self._width), (0, 1))]
         made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources = [written(*made, each) for each in powers]
         self._sorted = near(tuple(seen))
@@ -205,7 +206,7 @@ class Fused:
         doubt = kinked or bool(sum(float(x.max()) if len(x) else -unit for x in limits) > 0)
         if sign > 0:  # so that by rounding no distance is below zero
             norms = [norm + error for norm, error in zip(norms, errors, strict=True)]
-        parts = halves if half else singles if self.precision == "fp32" else short
+        parts: Any = halves if half else singles if self.precision == "fp32" else short
         pairs, width = parts(torch, X, Y, *norms, float(sign))
         widths = pieces(width, 16 if half else 8)
         for part, limit in zip(pairs, limits, strict=True):

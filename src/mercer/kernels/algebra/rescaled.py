@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ...data import Data, Zipped, length
 from ...params import parameter
-from ..base import Tile
+from ..base import Tile, Values
 from ..calculus import properties as prop
 from ..calculus.transformed import of_modulated, of_normalized
 from ..formula import Formula
@@ -30,6 +30,19 @@ class Rescaled(Transform):
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         inner, fx, fy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
         return lambda rows, cols: _scale_block(inner(rows, cols), fx[rows], fy[cols])
+
+    def on_device(self, device: str) -> Values | None:
+        inner = self.kernel.on_device(device)
+        if inner is None:
+            return None
+
+        def values(X: Zipped, Y: Zipped) -> np.ndarray:
+            (P, f), (Q, g) = X.parts, Y.parts
+            if self.kernel.log_tiles(P, P) is not None:  # f is a logarithm
+                f, g = np.exp(f), np.exp(g)
+            return _scale_block(inner(P, Q), f, g)
+
+        return values
 
     def formula(self, X: Zipped) -> Formula | None:
         P, f = X.parts
@@ -68,6 +81,7 @@ class Normalized(Rescaled):
     """
 
     because = "f(x) k(x, y) f(y) with f(x) = 1/sqrt(k(x, x)) is a kernel"
+    on_device = Rescaled.on_device
 
     def prepare(self, X: Data) -> Zipped:
         """Samples with f, or with log f where the kernel has logarithms: see :meth:`log_tiles`."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...data import Data, length, take
 from ...params import positive
-from ..base import Kernel
+from ..base import Kernel, Values
 from ..calculus import properties as prop
 from ..pairs.base import all_pairs, on_all_cores
 from .base import LogKernel, SeriesKernel, arrays, cells, optional_count
@@ -132,6 +132,11 @@ class GlobalAlignment(LogKernel):
     ) -> np.ndarray:
         return _aligned(P, Q, i, j, self.band, False, slopes)
 
+    def on_device(self, device: str) -> Values | None:
+        from .alignment_device import kernel_values
+
+        return kernel_values(self.band, device)
+
     def log_values(self, X: Data, Y: Data | None = None) -> np.ndarray:
         """log K(x, y), not normalised; -inf only where no alignment fits the band.
 
@@ -230,6 +235,11 @@ class DynamicTimeWarping(SeriesKernel):
     def slopes(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         costs = self._number("gamma") * _aligned(X, Y, i, j, self.band, True)
         return np.asarray(-np.exp(-costs) * np.where(np.isfinite(costs), costs, 0.0))
+
+    def on_device(self, device: str) -> Values | None:
+        from .alignment_device import warping_values
+
+        return warping_values(self._number("gamma"), self.band, device)
 
     def distances(self, X: Data, Y: Data | None = None) -> np.ndarray:
         """dtw(x, y) of all pairs; infinite where no alignment fits the band.

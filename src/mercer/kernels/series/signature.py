@@ -11,7 +11,7 @@ import numpy as np
 from ...data import Data, length, take
 from ...exceptions import DomainError
 from ...params import Hyperparameter, integer, one_of, parameter, positive
-from ..base import Kernel
+from ..base import Kernel, Values
 from ..calculus import properties as prop
 from ..pairs.base import on_all_cores, pieces, weighted_pairs
 from .base import SeriesKernel, arrays, cells, optional_count
@@ -199,7 +199,19 @@ class Signature(SeriesKernel):
         return passed / np.repeat(whole, X.size)
 
     def pairs(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        values = (self._linear if self.kernel is None else self._lifted)(X, Y, i, j)
+        return self._finite((self._linear if self.kernel is None else self._lifted)(X, Y, i, j))
+
+    def on_device(self, device: str) -> Values | None:
+        """Of paths that stay where they are, with all levels and an order of four at most."""
+        from .signature_device import LARGEST, DeviceSignatures
+
+        if self.kernel is not None or self.depth is not None or self.order > LARGEST:
+            return None
+        signatures = DeviceSignatures(self.order, device)
+        return lambda X, Y: self._finite(signatures(X, Y).cpu().numpy())
+
+    @staticmethod
+    def _finite(values: np.ndarray) -> np.ndarray:
         if not np.isfinite(values).all():
             raise ValueError(
                 'Signature: values exceed what can be represented; set lengthscale="median", or a '

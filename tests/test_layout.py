@@ -10,7 +10,7 @@ import mercer
 LIBRARY = Path(mercer.__file__).parent
 FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"_lazy", "exceptions", "kinds", "progress", "shown"},
-    {"_compiled"},
+    {"_compiled", "tensors"},
     {"frames", "params"},
     {"data"},
     {"ownership", "engine"},

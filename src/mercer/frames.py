@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .exceptions import DomainError
+from .tensors import on_host
 
 Frame = Any  # a pandas.DataFrame or a polars.DataFrame
 
@@ -26,8 +27,10 @@ def opened(X: Any) -> Any:
     """X in a container that the rest of the library takes.
 
     What pyarrow holds becomes a table or Series of pandas, a Series of polars an array of numbers
-    or a list of anything else; lazy tables are refused, and all else stays as it is.
+    or a list of anything else, and a tensor an array of NumPy; lazy tables are refused, and all
+    else stays as it is.
     """
+    X = on_host(X)
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
         raise DomainError("a lazy table of polars holds no samples yet; pass its .collect().")
     if type(X).__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):

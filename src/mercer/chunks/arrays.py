@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ..data import Data, length, take
 from ..exceptions import FileFormatError
+from ..tensors import on_host
 from .base import Chunk, joined
 from .source import Source, existing, rows_of_chunk
 
@@ -47,6 +48,7 @@ class ArrayChunks(Source):
 
     def __init__(self, X: Data, y: Any = None, weight: Any = None, rows: int | None = None) -> None:
         super().__init__("X")
+        X, y, weight = map(on_host, (X, y, weight))
         self.X = X.tocsr() if sp.issparse(X) else X
         self.y, self.weight = _vector(y), _vector(weight)
         self.rows = rows or _rows(self.X)

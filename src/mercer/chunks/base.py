@@ -92,7 +92,14 @@ class Chunks(ABC):
 
     # ---- passes --------------------------------------------------------------------------------
     def reduce(self, job: Callable[[Chunk], Sums]) -> Sums:
-        """The sums over all chunks of the arrays that ``job`` returns, added in order."""
+        """The sums over all chunks of the arrays that ``job`` returns, added in order.
+
+        A job with a method ``over`` is given all chunks at once: its sums stay elsewhere, such as
+        on a GPU, until the pass is over.
+        """
+        over = getattr(job, "over", None)
+        if over is not None:
+            return over(self)
         total: list[np.ndarray] | None = None
         for found in self.map(job):
             if total is None:

@@ -39,8 +39,9 @@ class ImplicitGram(Gram):
         Some of them, from which samples are taken that stand for all.
     workers : int, optional
         The number of threads.
-    device : str
-        Where values at landmarks are computed, and multiplied with, and where their factor is.
+    device, precision : str
+        Where, and in how many digits, values at landmarks are computed, and multiplied with; and
+        where their factor is.
     places : array of int, optional
         Where the landmarks are among the samples, if they are some of them drawn at random.
 
@@ -67,11 +68,12 @@ class ImplicitGram(Gram):
         *,
         workers: int | None = None,
         device: str = "cpu",
+        precision: str | None = None,
         places: np.ndarray | None = None,
     ) -> None:
         self.places = places
         self.kernel, self.chunks, self.few, self.workers = kernel, chunks, few, workers
-        self.columns, self.factor = columns_of(kernel, few, device)
+        self.columns, self.factor = columns_of(kernel, few, device, precision)
         self.device = self.columns.device
         self.dtype = np.dtype(np.float64)
 
@@ -204,13 +206,15 @@ class FewSpan(SampleSpan):
         return self.whole.moments(sample_weight)
 
 
-def columns_of(kernel: Any, few: Data, device: str = "cpu") -> tuple[Columns, Factor | None]:
+def columns_of(
+    kernel: Any, few: Data, device: str = "cpu", precision: str | None = None
+) -> tuple[Columns, Factor | None]:
     """What samples are compared with, and the factor that makes features of it."""
     if isinstance(kernel, Nystrom):
         if device != "cpu":
             from .device.landmarks import landmark_columns
 
-            return landmark_columns(kernel, device)
+            return landmark_columns(kernel, device, precision)
         basis = kernel._basis()
         centres = Centres(kernel.kernel, take(kernel.reference, basis.kept))
         return centres, HostFactor(basis.factor)

@@ -12,16 +12,18 @@ import numpy as np
 
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
-from ..data import Data, length, take
+from ..data import Data, in_double, length, take
 from ..engine.durations import parse_duration
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
 from ..kernels.approximate.rules import Approximated, FeatureRule, Landmarks
 from ..kernels.base import Kernel
 from ..params import Params, parameter, show
+from ..tensors import on_host
 from .base import Gram
 from .device.gram import DeviceGram
 from .device.landmarks import by_chance, choose
+from .device.precision import is_precision
 from .device.tiles import computes
 from .device.torch_ import HOST, is_device
 from .implicit import ImplicitGram
@@ -99,7 +101,12 @@ class Plan(Params):
         products are computed there tile by tile, and through landmarks if ``rank`` says so; others
         on the processor, with a warning. The matrices of landmarks stay there; more than 1,000
         landmarks are drawn at random. ``"torch-cpu"`` is the same code on the processor, to try
-        it out.
+        it out. Rows of products are divided among several: ``"cuda:0,cuda:1"``.
+    precision : {None, "fp64", "fp32", "tf32"}
+        That of kernel values on a device; sums are in double precision. By default that of the
+        samples, or the one that a solver asks for: single precision, and double where it corrects
+        what is left. ``"fp32"`` is single precision throughout, whatever they ask for; ``"tf32"``
+        has distances of coordinates with 11 bits, which is quicker where there are many.
     budget : float or str, optional
         The time that a fit may take, in seconds or as ``"10 min"``. Models then try themselves out
         on a few samples (:func:`mercer.models.forecast`, some seconds), and go the fastest way
@@ -122,6 +129,7 @@ class Plan(Params):
     workers: int | None = parameter(None, check=_workers)
     storage: str | type[Gram] = parameter("auto", check=_storage)
     device: str = parameter("cpu", check=is_device)
+    precision: str | None = parameter(None, check=is_precision)
     rank: Any = parameter(None, check=lambda r: None if r is None else is_rank(r))
     features: FeatureRule | None = parameter(
         None,
@@ -160,10 +168,12 @@ class Plan(Params):
 
     def gram(self, kernel: Kernel, X: Data) -> Gram:
         """The Gram operator of a kernel on raw data; nothing large is computed yet."""
+        X = on_host(X)
         if self.streams(kernel, X):
             return self._streamed(kernel, X)
         kernel = kernel.resolve(X)
-        P = kernel.prepare(X)
+        double = self.precision == "fp64" and self.device != HOST
+        P = kernel.prepare(in_double(X) if double else X)
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
         chosen: Any = self._choose(kernel, P, np.inf if small else self.room)[0]
         if self._approximates(kernel, P):
@@ -171,7 +181,7 @@ class Plan(Params):
             kernel, P = few, few.extend(P)
         gram = chosen(kernel, P, workers=self.workers)
         if chosen is DeviceGram:
-            gram.device = self.device
+            gram.device, gram.precision = self.device, self.precision
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
         gram.limit, gram.workers = self.limit, self.workers
@@ -240,9 +250,8 @@ class Plan(Params):
                 f"{'very many' if kernel.n_features(P) else 'none'}; give the plan a rank, such "
                 f"as Plan(rank=1000), or features."
             )
-        gram: Any = ImplicitGram(
-            kernel, chunks, some, workers=self.workers, device=device, places=places
-        )
+        where: Any = {"device": device, "precision": self.precision, "places": places}
+        gram = ImplicitGram(kernel, chunks, some, workers=self.workers, **where)
         gram.limit = self.limit
         return gram
 

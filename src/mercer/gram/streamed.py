@@ -6,6 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,12 @@ class Columns(ABC):
 
 @dataclass
 class Centres(Columns):
-    """The values k(x, z) at M centres z, computed on a device."""
+    """The values k(x, z) at M centres z, computed on a device, in a precision of the plan."""
 
     kernel: Kernel
     Z: Data  # as they were given
     device: str = "cpu"
+    precision: str | None = None
 
     def __post_init__(self) -> None:
         self.size = length(self.Z)
@@ -144,10 +146,6 @@ class Pass:
 
     def __call__(self, chunk: Chunk) -> Sums:
         """K' U, then the other sums."""
-        if self.columns.device != "cpu":
-            from .device.passes import device_pass
-
-            return device_pass(self, chunk)
         n, m = len(chunk), self.columns.size
         block = self.columns.blocks(chunk.X, self.dtype)
         itemsize = 8 if self.dtype == np.float64 else 4
@@ -182,6 +180,15 @@ class Pass:
         if not np.all(np.isfinite(F)):
             raise not_finite(self.columns.kernel)
         return F
+
+
+def there(job: Pass, kept: Any) -> Pass:
+    """A pass where its columns are computed; what is ``kept`` on a device stays there."""
+    if job.columns.device == "cpu":
+        return job
+    from .device.passes import DevicePass
+
+    return DevicePass(**vars(job), kept=kept)
 
 
 def _add(total: np.ndarray, pieces: list[Any], U: np.ndarray) -> None:
@@ -242,8 +249,17 @@ class StreamedGram(Gram):
         """
         V = None if V is None else np.asarray(V, dtype=np.float64)
         job = Pass(self.columns, V, between, outputs, self.workers, dtype)
-        product, *sums = self.chunks.reduce(job)
+        product, *sums = self.chunks.reduce(there(job, self._kept))
         return product, tuple(sums)
+
+    @cached_property
+    def _kept(self) -> Any:
+        """What stays on a device between passes, as long as this operator is there."""
+        if self.columns.device == "cpu":
+            return None
+        from .device.slabs import Kept
+
+        return Kept(self.chunks.n_samples)
 
     def normal(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V, dtype=np.float64)
@@ -290,10 +306,30 @@ class Scores:
             out[start : start + len(part)] = F
             return F[:, :0], ()
 
-        Pass(self.columns, self.V, keep, 0, self.workers)(chunk)
+        job = Pass(self.columns, self.V, keep, 0, self.workers)
+        there(job, self._columns)(chunk)
         return out
 
+    @cached_property
+    def _columns(self) -> Any:
+        """What is prepared of the columns for all chunks."""
+        if self.columns.device == "cpu":
+            return None
+        from .device.slabs import Kept
 
-def as_they_are(F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
-    """U = F, or with weights U = w F."""
-    return (F if chunk.weight is None else chunk.weight[:, None] * F), ()
+        return Kept()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_columns"}
+
+
+class AsTheyAre:
+    """U = F, or with weights U = w F; of arrays, or of tensors where they are."""
+
+    def __call__(self, F: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, Sums]:
+        return (F if chunk.weight is None else chunk.weight[:, None] * F), ()
+
+    on_device = __call__
+
+
+as_they_are = AsTheyAre()

@@ -32,6 +32,7 @@ from ..exceptions import UnresolvedError
 from ..frames import align
 from ..params import Params
 from ..shown import Shown
+from ..tensors import takes_tensors
 from .calculus.domains import ANY, Domain
 from .calculus.properties import Fact, Properties
 from .operators import Operators
@@ -197,6 +198,7 @@ class Kernel(Operators, Params, Shown, ABC):
         return Properties(self.domain, psd=Fact(True, self.because))
 
     # ---- use -----------------------------------------------------------------------------
+    @takes_tensors
     def __call__(self, X: Data, Y: Data | None = None) -> np.ndarray:
         """The Gram matrix of X, or the block of kernel values between X and Y, as an array.
 
@@ -234,6 +236,7 @@ class Kernel(Operators, Params, Shown, ABC):
 
         return (plan or Plan()).gram(self, X)
 
+    @takes_tensors
     def distance(self, X: Data, Y: Data | None = None) -> np.ndarray:
         """The kernel metric d(x, y) = ||phi(x) - phi(y)||, with d^2 = k(x,x) + k(y,y) - 2k(x,y)."""
         kernel = self.resolve(X) if self.unresolved and Y is None else self

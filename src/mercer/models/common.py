@@ -25,6 +25,7 @@ from ..kernels.indefinite import warn_if_indefinite
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
+from ..tensors import TakesTensors
 
 SEEN = ("n_features_in_", "feature_names_in_")  # what scikit-learn remembers of X
 
@@ -45,7 +46,7 @@ def without_masks(method: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-class Drawn:
+class Drawn(TakesTensors):
     """What estimators have for the eye: pictures, and their kernel in scikit-learn's diagram."""
 
     def plot(self, X: Data, y: Any = None, ax: Any = None, **options: Any) -> Any:

@@ -18,6 +18,7 @@ from ..exceptions import ConvergenceWarning, warn
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
 from ..solvers.contrasts import CONTRASTS, Features, contrast
+from ..tensors import TakesTensors
 from .common import SEEN, all_or_nothing, check_number, check_weights
 
 _ANGLES = 12  # of a pair of components that are tried, within a quarter turn
@@ -30,7 +31,7 @@ _READ: dict[str, Any] = {"dtype": np.float64, "accept_sparse": "csr"}
 
 
 @dataclass(eq=False, repr=False)
-class KernelICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Independent component analysis with a kernel measure of dependence.
 
     X = S A' + mean, where the columns of S are as independent as can be: a rotation of the whitened

@@ -125,8 +125,9 @@ class KeepsSamples:
             chunks = ArrayChunks(X)
         f = self._function(self.dual_coef_)
         if isinstance(self.kernel_, Nystrom) and not self._has_all:
-            device = (self.plan or Plan()).device_for(f.kernel, f.points)
-            centres = Centres(f.kernel, f.points, device)
+            plan = self.plan or Plan()
+            device = plan.device_for(f.kernel, f.points)
+            centres = Centres(f.kernel, f.points, device, plan.precision)
             return StreamedGram(centres, chunks, self.gram_.workers) @ f.coef
         return np.concatenate(list(chunks.map(Crossed(self.gram_, self.dual_coef_))))
 

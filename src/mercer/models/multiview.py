@@ -22,6 +22,7 @@ from ..exceptions import DomainError, NumericalWarning
 from ..frames import all_numbers
 from ..kernels.vectors.dot import Linear
 from ..solvers.views import FORMS
+from ..tensors import TakesTensors
 from .common import check_data, without_masks
 
 
@@ -182,7 +183,9 @@ class ViewMethods(ABC):
         return np.broadcast_to(r, (M,))
 
 
-class MultiViewModel(ViewMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MultiViewModel(
+    TakesTensors, ViewMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """A model with the same number of scores in every view of paired samples."""
 
     def __sklearn_tags__(self) -> Any:

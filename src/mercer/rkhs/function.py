@@ -20,6 +20,7 @@ from ..kernels.base import Kernel
 from ..ownership import owned
 from ..params import same
 from ..shown import Shown
+from ..tensors import takes_tensors
 
 _BLOCK = 2**22  # entries of k(X, points) held at once by a gradient
 _MOST_WEIGHTS = 10**7  # longest weight vector written out
@@ -107,6 +108,7 @@ class RKHSFunction(Shown):
         return self.kernel.gram(self.points, LEAN)
 
     # ---- a function ----------------------------------------------------------------------
+    @takes_tensors
     def __call__(self, X: Data) -> np.ndarray:
         """f at each sample of X: shape (m,), or (m, T) for T functions.
 

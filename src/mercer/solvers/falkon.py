@@ -62,6 +62,17 @@ class Errors:
         U = np.hstack([w * E, w * Y]) if self.targets else w * E
         return U, ((w * E * E).sum(axis=0), (w * Y * Y).sum(axis=0))
 
+    def on_device(self, F: Any, chunk: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The same of tensors."""
+        Y = chunk.y.reshape(len(F), -1)
+        w = 1.0 if chunk.weight is None else chunk.weight[:, None]
+        E = Y - F
+        U = F.new_empty((len(F), (1 + self.targets) * F.shape[1]))
+        U[:, : F.shape[1]] = w * E
+        if self.targets:
+            U[:, F.shape[1] :] = w * Y
+        return U, ((w * E * E).sum(0), (w * Y * Y).sum(0))
+
 
 def targets(chunk: Chunk) -> np.ndarray:
     """Numbers y, one column for each target."""

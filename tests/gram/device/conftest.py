@@ -18,7 +18,7 @@ def interpreter():
     pytest.importorskip("torch")
     if find_spec("triton") is None:
         pytest.skip("Triton is not installed")
-    from mercer.gram.device.source import compiled
+    from mercer.gram.device.triton_ import compiled
 
     with pytest.MonkeyPatch.context() as patch:
         for name in _of_triton():

@@ -2,47 +2,51 @@ r"""Products with K in one kernel of Triton each: values of K never leave the re
 
 Squared distances are one product on tensor cores. In ``"fp32"`` every coordinate is split into two
 halves of 11 bits, h + l, and the product keeps h h' + h l' + l h'; squared norms are columns of it,
-in three parts. So its error is about that of single precision,
+in two parts. So its error is about that of single precision,
 
 .. math:: |\delta| \le 2^{-20} |w| (\|x\|^2 + \|y\|^2),
 
-and an entry for which that is too much (near duplicates far from the centre, outliers, kernels with
-a kink at 0) has its tile computed again from differences, in double precision. Coordinates whose
-squares do not fit half precision, and inner products, are split by the hardware instead (3 x TF32).
-In ``"tf32"`` coordinates have 11 bits. Products in double precision are left to PyTorch.
-Sums over columns are added up in double precision and a fixed order.
+and tiles with an entry for which that is too much (near duplicates far from the centre, outliers,
+kernels with a kink at 0) are marked, and mended by a second kernel, from differences. Coordinates
+whose squares do not fit half precision, and inner products, are split by the hardware instead
+(3 x TF32). In ``"tf32"`` coordinates have 11 bits. Products in double precision are left to
+PyTorch. Sums over columns are in single precision for a few thousand of them, then in double, in a
+fixed order. With several right-hand sides the values of bounded kernels are split as coordinates
+are.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...engine.threads import go_on
-from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula
+from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula, Profile
 from ...kernels.vectors.distances import centre
-from .source import LOG2E, Seen, Tile, compiled, value, written
+from .functions import Powers, unit_of, value
+from .halves import halves, longer, padded, pieces, short, singles, split
+from .source import Seen, Tile, near, written
 from .torch_ import import_torch, put, torch_device
+from .triton_ import compiled, interpreted
 
 _ERROR = {"fp32": 2.0**-20, "tf32": 2.0**-10}  # of squared norms, by the product
 _FLOOR = 2.0**-23  # what half precision does not resolve, of a coordinate of any size
-_SMOOTH = {"fp32": 2.0**-16, "tf32": 2.0**-8}  # error of a distance, beside 1 + D, that is allowed
+_SMOOTH = {"fp32": 2.0**-14, "tf32": 2.0**-8}  # error of a distance, beside 1 + D, that is allowed
 _KINKED = {"fp32": 2.0**-13, "tf32": 2.0**-6}  # and of its root
 _RELATIVE = 256
 _HALF = 2.0**-4, 3e4  # the largest coordinates and norms that half precision is used for
-_ROWS, _COLUMNS = 64, 128  # of a tile
 _PROGRAMS = 4096  # at a time, at least: sums over columns are split where there are fewer rows
+_SPAN = 4096, 64  # columns that are added up in single precision: at most, and tiles at least
 _MOST_ROWS = 2**19  # of a launch
 _SIDES = 64  # right-hand sides of a launch
+_PARTIAL = 2**28  # sums of a launch
+_LOWEST = 70.0  # of an exponent, in absolute size, that no power has to be protected from
+_TILE = 256  # columns, of which those of all tiles are divisors
+_FULL = 2.0**14  # the largest entry of K, and of a right-hand side, in half precision
 _MOST_ATOMS = 16
-
-
-def interpreted() -> bool:
-    """Does Triton run its kernels in Python, on the processor?"""
-    return os.environ.get("TRITON_INTERPRET") == "1"
+_DECREASING = ("laplacian", "matern", "rational quadratic")  # from 1 to 0, as distances grow
 
 
 def why_not(formula: Formula | None, device: str, dtype: Any) -> str | None:
@@ -61,11 +65,31 @@ def why_not(formula: Formula | None, device: str, dtype: Any) -> str | None:
     if sum(len(term.atoms) for term in terms) > _MOST_ATOMS:
         return f"the formula has more than {_MOST_ATOMS} factors"
     for atom in formula.atoms():
-        if value(atom.profile, "t", False) is None:
+        if value(atom.profile, "t", 1.0, False, repr) is None:
             return f"{atom.profile.name} has no fused form"
         if atom.points.shape[1] == 0:
             return "samples have no columns"
     return None
+
+
+class Shape(NamedTuple):
+    """Of a tile, and how a program works on it."""
+
+    rows: int
+    columns: int
+    warps: int
+    stages: int
+
+
+def shape_of(width: int, sides: int) -> Shape:
+    """What is fastest on a card of the Hopper generation, for so many columns of operands."""
+    if sides > 1:
+        return Shape(64, 64, 4, 2) if width <= 64 else Shape(128, 64, 4, 2)
+    if width <= 32:
+        return Shape(64, 128, 4, 3)
+    if width <= 96:
+        return Shape(128, 64, 4, 3 if width <= 64 else 2)
+    return Shape(128, 64, 8, 3) if width <= 256 else Shape(128, 256, 8, 3)
 
 
 class Fused:
@@ -86,94 +110,130 @@ class Fused:
         self.place, self._torch = torch_device(device), import_torch(device)
         left, right = rows.terms(), cols.terms()
         self.shape = _size(rows), _size(cols)
-        atoms = [
-            pair
-            for a, b in zip(left, right, strict=True)
-            for pair in zip(a.atoms, b.atoms, strict=True)
-        ]
         users: dict[Any, list[Atom]] = {}
-        for atom, other in atoms:
-            users.setdefault(_place(atom, other), []).append(atom)
-        folds = {at: all(a.profile.name == "exp" for a in of) for at, of in users.items()}
-        kinks = {at: any(a.profile.kinked for a in of) for at, of in users.items()}
+        for a, b in zip(left, right, strict=True):
+            for atom, other in zip(a.atoms, b.atoms, strict=True):
+                users.setdefault(_place(atom, other), []).append(atom)
+        units = {at: unit_of([atom.profile for atom in of]) for at, of in users.items()}
         index: dict[Any, int] = {}
         seen: list[Seen] = []
         self._operands: list[tuple[Any, Any]] = []
-        for atom, other in atoms:
-            at = _place(atom, other)
-            if at not in index:
-                index[at] = len(seen)
-                metric, operands = self._metric(atom, other, folds[at], kinks[at])
-                seen.append(metric)
-                self._operands += operands
+        self._limits: list[int] = []  # which of them say where distances are in doubt
+        self._weights: list[float] = []  # of metrics, without their signs
+        self._largest = 0.0  # exponent, with both signs
+        for a, b in zip(left, right, strict=True):
+            for atom, other in zip(a.atoms, b.atoms, strict=True):
+                at = _place(atom, other)
+                if at not in index:
+                    index[at] = len(seen)
+                    metric, operands = self._metric(atom, other, users[at], units[at])
+                    seen.append(metric)
+                    self._operands += operands
+                    if metric.checked:
+                        self._limits.append(len(self._operands) - 1)
+        numbers: list[float] = []
+
+        def number(x: float) -> str:
+            numbers.append(x)
+            return f"n{len(numbers) - 1}"
+
         factors: list[tuple[Any, Any]] = []
         terms: list[Tile] = []
+        largest = 0.0
         for a, b in zip(left, right, strict=True):
-            several = []
+            several, size = [], abs(a.weight)
             for atom, other in zip(a.atoms, b.atoms, strict=True):
-                q = index[_place(atom, other)]
-                profile = value(atom.profile, f"t{q}", folds[_place(atom, other)])
+                at = _place(atom, other)
+                q = index[at]
+                profile = value(atom.profile, f"t{q}", units[at], seen[q].bounded, number)
                 assert profile is not None  # see why_not
                 several.append((q, profile))
+                size *= 1.0 if _at_most_one(atom.profile, seen[q]) else np.inf
             bits = 0
             for f, g in zip(a.factors, b.factors, strict=True):
                 bits |= 1 << len(factors)
-                factors.append((self._put(f), self._put(g)))
-            terms.append((a.weight, tuple(several), bits))
+                factors.append((self._put(f, np.float32), self._put(g, np.float32)))
+                size *= float(np.abs(f).max(initial=0.0)) * float(np.abs(g).max(initial=0.0))
+            terms.append((None if a.weight == 1 else number(a.weight), tuple(several), bits))
+            largest += size
         self._operands += factors
-        self._kernel = compiled(written(tuple(seen), tuple(terms), len(factors)))
+        self._unit = 2.0 ** np.floor(np.log2(_FULL / largest)) if 0 < largest < np.inf else 0.0
+        self._numbers = self._put(np.array([*numbers, self._unit, *self._weights]), np.float32)
+        self._width = sum(sum(metric.pieces) for metric in seen)
+        powers: list[Powers | None] = [None, None]
+        if self.place.type == "cuda" and not interpreted():
+            powers = [Powers(*mix, not self._largest < _LOWEST) for mix in (_mix(terms, self._width), (0, 1))]
+        made = tuple(seen), tuple(terms), len(factors), len(numbers)
+        self._sources = [written(*made, each) for each in powers]
+        self._sorted = near(tuple(seen))
 
-    def _put(self, array: Any, dtype: Any = np.float32) -> Any:
+    def _put(self, array: Any, dtype: Any = None) -> Any:
         return put(array, self.device, dtype)
 
     def _metric(
-        self, atom: Atom, other: Atom, folded: bool, kinked: bool
+        self, atom: Atom, other: Atom, users: list[Atom], unit: float
     ) -> tuple[Seen, list[tuple[Any, Any]]]:
         """How a metric is computed, and the tensors that are read for it."""
         torch, sign = self._torch, -1 if atom.weight < 0 else 1
-        weight = abs(atom.weight) * (LOG2E if folded else 1.0)
+        kinked = any(user.profile.kinked for user in users)
+        weight = abs(atom.weight) * unit
         same = other.points is atom.points
-        X = self._put(atom.points, np.float64)
-        Y = X if same else self._put(other.points, np.float64)
+        raw = self._put(atom.points)
+        points = raw, (raw if same else self._put(other.points))
+        X, Y = (part.double() for part in points)
         d = X.shape[1]
+        self._weights.append(weight)
         if atom.metric == INNER:
             return self._inner(X, Y, sign * weight)
         if len(other.points):
             origin = self._put(centre(np.asarray(other.points, np.float64)), np.float64)
-            X = X - origin
-            Y = X if same else Y - origin
+            X, Y = X - origin, Y - origin
         if atom.metric == TAXICAB:
+            self._weights[-1], self._largest = 1.0, np.inf
             X, Y = (weight * X).float(), (weight * Y).float()
             return Seen(TAXICAB, (), "ieee", d, False, sign), [(X, Y)]
         X, Y = weight**0.5 * X, weight**0.5 * Y
-        norms = X.square().sum(1), Y.square().sum(1)
-        largest = max(float(norm.max()) if len(norm) else 0.0 for norm in norms)
-        half = self.precision == "fp32" and _HALF[0] <= largest <= _HALF[1]
-        unit = LOG2E if folded else 1.0
-        limits = [self._limit(norm, d, kinked, unit, half) for norm in norms]
+        norms = [part.square().sum(1) for part in (X, Y)]
+        most = [float(norm.max()) if len(norm) else 0.0 for norm in norms]
+        farthest = 2 * sum(most) if np.isfinite(sum(most)) else np.inf
+        if sign > 0:  # then roots and logarithms of it become exponents
+            farthest = np.inf if any(_mixed(user) for user in users) else 2.5 * farthest**0.5
+        self._largest = max(self._largest, farthest)
+        half = self.precision == "fp32" and _HALF[0] <= max(most) <= _HALF[1]
+        errors = [self._error(norm, d, half) for norm in norms]
+        limits = [self._limit(error, kinked, unit) for error in errors]
         doubt = kinked or bool(sum(float(x.max()) if len(x) else -unit for x in limits) > 0)
-        parts = _halves if half else _singles if self.precision == "fp32" else _short
+        if sign > 0:  # so that by rounding no distance is below zero
+            norms = [norm + error for norm, error in zip(norms, errors, strict=True)]
+        parts = halves if half else singles if self.precision == "fp32" else short
         pairs, width = parts(torch, X, Y, *norms, float(sign))
-        pieces = _pieces(width, 16 if half else 8)
-        operands = [tuple(_padded(torch, part, sum(pieces)) for part in pairs)]
+        widths = pieces(width, 16 if half else 8)
+        for part, limit in zip(pairs, limits, strict=True):
+            part[limit == torch.inf] = 0  # all of these are mended, and have to be finite before
+        operands = [tuple(padded(torch, part, sum(widths)) for part in pairs)]
+        double = any(part.dtype == torch.float64 for part in points)
         if doubt:
-            operands += [(X, Y), tuple(limit.float() for limit in limits)]
+            operands += [tuple(part.double() if double else part for part in points)]
+            operands += [tuple(limit.float() for limit in limits)]
         dot = "tf32x3" if self.precision == "fp32" and not half else "tf32"
-        return Seen(SQUARED, pieces, dot, d if doubt else 0, True, sign), operands
+        seen = Seen(SQUARED, widths, dot, d if doubt else 0, double and doubt, sign, not kinked)
+        return seen, operands
 
     def _inner(self, X: Any, Y: Any, weight: float) -> tuple[Seen, list[tuple[Any, Any]]]:
-        pieces = _pieces(X.shape[1], 8)
+        widths = pieces(X.shape[1], 8)
         left, right = ((weight * X).float(), Y.float())
-        operands = tuple(_padded(self._torch, part, sum(pieces)) for part in (left, right))
+        operands = tuple(padded(self._torch, part, sum(widths)) for part in (left, right))
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
-        return Seen(INNER, pieces, dot, 0, False, 1), [operands]
+        return Seen(INNER, widths, dot, 0, False, 1), [operands]
 
-    def _limit(self, norms: Any, d: int, kinked: bool, unit: float, half: bool) -> Any:
-        """What samples with these norms add to the limit below which a distance is in doubt."""
-        torch = self._torch
+    def _error(self, norms: Any, d: int, half: bool) -> Any:
+        """What samples with these norms add to the error of a distance."""
         error = _ERROR[self.precision] * norms
-        if half:
-            error = error + _FLOOR * (d * norms).sqrt()
+        return error + _FLOOR * (1 + (d * norms).sqrt()) if half else error
+
+    def _limit(self, error: Any, kinked: bool, unit: float) -> Any:
+        """What samples with these errors add to the limit below which a distance is in doubt."""
+        torch, error = self._torch, 2 * error  # where distances were made longer by as much
         doubt = error / _SMOOTH[self.precision] - unit / 2
         if kinked:
             root = (error / _KINKED[self.precision]).square() / 2
@@ -196,38 +256,98 @@ class Fused:
 
     def _product(self, V: Any, operands: list[tuple[Any, Any]], rows: slice, m: int) -> Any:
         """In double precision; columns are scaled by powers of two, which rounds nothing."""
-        torch, n = self._torch, rows.stop - rows.start
-        out = torch.zeros((n, V.shape[1]), dtype=torch.float64, device=self.place)
+        torch, n, sides = self._torch, rows.stop - rows.start, V.shape[1]
+        out = torch.zeros((n, sides), dtype=torch.float64, device=self.place)
         if not (n and m):
             return out
-        largest = V.double().abs().amax(0)
+        missing = -m % _TILE
+        if missing:  # columns of zeros, beside which V is zero
+            fill = [0.0] * len(operands)
+            for at in self._limits:
+                fill[at] = float("-inf")
+            operands = [
+                (x, longer(torch, y, missing, value))
+                for (x, y), value in zip(operands, fill, strict=True)
+            ]
+            V, m = longer(torch, V, missing, 0.0), m + missing
+        if self._sorted:  # those in doubt side by side: few tiles have any
+            order = torch.argsort(operands[self._limits[0]][1])
+            operands, V = [(x, y[order]) for x, y in operands], V[order]
+        both = bool(sides > 1 and self.precision == "fp32" and self._unit > 0)
+        largest = V.abs().amax(0).double()
         unit = torch.exp2(torch.floor(torch.log2(torch.where(largest > 0, largest, 1.0))))
-        scaled = (V.double() / unit).float()
-        for first in range(0, V.shape[1], _SIDES):
-            side = scaled[:, first : first + _SIDES].contiguous()
-            for start in range(0, n, _MOST_ROWS):
+        unit = unit / _FULL if both else unit
+        for first in range(0, sides, _SIDES):
+            some = slice(first, min(first + _SIDES, sides))
+            side = (V[:, some].double() / unit[some]).float()
+            width = side.shape[1]
+            if width > 1:
+                side = padded(torch, side, max(16, 1 << (width - 1).bit_length()))
+            if both:
+                side = torch.cat(split(torch, side, torch.half, 2), 1)
+            room = _PARTIAL // (side.shape[1] * -(-m // _SPAN[0]))
+            most = max(min(_MOST_ROWS, room) // _TILE, 1) * _TILE
+            for start in range(0, n, most):
                 go_on()
-                stop = min(start + _MOST_ROWS, n)
-                some = slice(rows.start + start, rows.start + stop)
-                part = [(x[some], y) for x, y in operands]
-                out[start:stop, first : first + _SIDES] = self._launch(part, side, stop - start, m)
-        return out * unit
+                stop = min(start + most, n)
+                part = [(x[rows.start + start : rows.start + stop], y) for x, y in operands]
+                to: Any = slice(start, stop)
+                if self._sorted:
+                    order = torch.argsort(part[self._limits[0]][0])
+                    part, to = [(x[order], y) for x, y in part], start + order
+                out[to, some] = self._launch(part, side, stop - start, m, width, both)
+        return out * (unit / self._unit if both else unit)
 
-    def _launch(self, operands: list[tuple[Any, Any]], V: Any, n: int, m: int) -> Any:
-        torch, width = self._torch, V.shape[1]
-        blocks = -(-n // _ROWS)
-        splits = max(1, min(-(-_PROGRAMS // blocks), m // (16 * _COLUMNS)))
-        span = -(-m // (splits * _COLUMNS)) * _COLUMNS
+    def _launch(
+        self, operands: list[tuple[Any, Any]], V: Any, n: int, m: int, width: int, both: bool
+    ) -> Any:
+        torch, tile = self._torch, shape_of(self._width, width)
+        blocks, tiles = -(-n // tile.rows), m // tile.columns
+        splits = max(1, min(-(-_PROGRAMS // blocks), tiles // _SPAN[1]), -(-m // _SPAN[0]))
+        span = -(-tiles // splits) * tile.columns
         splits = -(-m // span)
-        out = torch.empty((splits, n, width), dtype=torch.float64, device=self.place)
-        sides = 1 if width == 1 else max(16, 1 << (width - 1).bit_length())
+        out = torch.empty((splits, n, V.shape[1]), dtype=torch.float32, device=self.place)
+        marks = torch.zeros(
+            (tiles, blocks) if self._limits else 1, dtype=torch.int8, device=self.place
+        )
+        tensors: list[Any] = []
+        for at, (x, y) in enumerate(operands):
+            tensors += [x, y.view(-1, tile.columns).amax(1) if at in self._limits else y]
+        safes = marks
+        if self._sorted:  # so many tiles before the first that may be in doubt
+            x, _ = operands[self._limits[0]]
+            x = longer(torch, x, -n % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
+            safes = torch.searchsorted(tensors[2 * self._limits[0] + 1], -x, right=True)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
-        tensors = [tensor for pair in operands for tensor in pair]
-        self._kernel[(blocks, splits)](
-            *tensors, V, out, n, m, width, span,
-            R=sides, DOT=dot, BM=_ROWS, BN=_COLUMNS, num_warps=4, num_stages=3,
-        )  # fmt: skip
-        return out.sum(0)
+        for kernel in ("fused", "mended") if self._limits else ("fused",):
+            compiled(self._sources[width > 1], kernel)[(blocks, splits)](
+                *tensors, self._numbers, V, marks, safes, out, n, m, span,
+                R=V.shape[1], SPLIT=both, DOT=dot, BM=tile.rows, BN=tile.columns,
+                num_warps=tile.warps, num_stages=tile.stages if kernel == "fused" else 1,
+            )  # fmt: skip
+        total = out.sum(0, dtype=torch.float64)
+        return (total.view(n, 2, -1).sum(1) if both else total)[:, :width]
+
+
+def _at_most_one(profile: Profile, metric: Seen) -> bool:
+    """Is a function of a metric between 0 and 1?"""
+    return metric.bounded if profile.name == "exp" else profile.name in _DECREASING
+
+
+def _mixed(user: Atom) -> bool:
+    """Is the exponent of a function of a distance more than its root, times sqrt(3)?"""
+    return user.profile.name not in ("laplacian", "matern")
+
+
+def _mix(terms: list[Tile], width: int) -> tuple[int, int]:
+    """How many powers are polynomials, of how many.
+
+    More where roots or logarithms come before; none where tensor cores are the limit.
+    """
+    values = [each for _, atoms, _ in terms for _, each in atoms]
+    if any("root(" in each or "logarithm(" in each for each in values):
+        return 3, 8
+    return (1, 8) if width <= 64 else (0, 1)
 
 
 def _place(atom: Atom, other: Atom) -> Any:
@@ -240,55 +360,3 @@ def _size(formula: Formula) -> int:
         if held is not None:
             return len(held)
     raise ValueError("a formula without samples has no size.")
-
-
-def _pieces(width: int, unit: int) -> tuple[int, ...]:
-    """Powers of two, at least 16, into which operands of this width are cut."""
-    unit = max(unit, 16)
-    width = -(-max(width, 1) // unit) * unit
-    if width > 256:
-        return (64,) * -(-width // 64)
-    return tuple(1 << b for b in reversed(range(9)) if width >> b & 1)
-
-
-def _padded(torch: Any, part: Any, width: int) -> Any:
-    return torch.nn.functional.pad(part, (0, width - part.shape[1])).contiguous()
-
-
-def _split(torch: Any, x: Any, kind: Any, parts: int) -> list[Any]:
-    """Numbers as sums of shorter ones."""
-    out = []
-    for _ in range(parts):
-        out.append(x.to(kind))
-        x = x - out[-1].to(x.dtype)
-    return out
-
-
-def _halves(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """[h, h, l] and [h', l', h'] in half precision, with norms in three parts beside them."""
-    (xh, xl), (yh, yl) = (_split(torch, Z, torch.half, 2) for Z in (-2 * sign * X, Y))
-    left, right = torch.cat([xh, xh, xl], 1), torch.cat([yh, yl, yh], 1)
-    return _beside(torch, left, right, *(_split(torch, sign * n, torch.half, 3) for n in (nx, ny)))
-
-
-def _singles(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """In single precision; the hardware splits."""
-    left, right = (-2 * sign * X).float(), Y.float()
-    return _beside(
-        torch, left, right, *(_split(torch, sign * n, torch.float32, 1) for n in (nx, ny))
-    )
-
-
-def _short(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """Coordinates of 11 bits; norms, in three parts, have more."""
-    left, right = (-2 * sign * X).float(), Y.float()
-    norms = ([h.float() for h in _split(torch, sign * n, torch.bfloat16, 3)] for n in (nx, ny))
-    return _beside(torch, left, right, *norms)
-
-
-def _beside(torch: Any, left: Any, right: Any, nx: list[Any], ny: list[Any]) -> tuple[Any, int]:
-    kind, k = left.dtype, len(nx)
-    ones = [torch.ones((len(Z), k), dtype=kind, device=Z.device) for Z in (left, right)]
-    left = torch.cat([left, torch.stack(nx, 1).to(kind), ones[0]], 1)
-    right = torch.cat([right, ones[1], torch.stack(ny, 1).to(kind)], 1)
-    return (left, right), left.shape[1]

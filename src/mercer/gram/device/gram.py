@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, Rows
+from ...data import Data, Rows, in_double
 from ...engine.threads import go_on
 from ..base import Gram
 from ..stored import TiledGram
 from ..tiles import diagonal, slices
-from .fused import Fused, why_not
+from .fused import why_not
+from .parted import Parted
+from .precision import products_in
 from .tiles import DeviceTiles
-from .torch_ import get, import_torch, put, within_memory
+from .torch_ import devices, get, import_torch, put, within_memory
 
 _SIDE = 16384  # columns of a tile, at most
 
@@ -23,8 +25,8 @@ class DeviceGram(TiledGram):
     """A kernel matrix whose tiles and products are computed on a device of PyTorch.
 
     Vectors go there and come back as arrays, so that solvers need not know. Tiles are in the
-    precision of the samples, or the one that a solver asks for (:meth:`products`); their products
-    are added up in double precision.
+    precision of a plan, or else in that of the samples, or the one that a solver asks for
+    (:meth:`products`); their products are added up in double precision.
 
     Parameters
     ----------
@@ -33,7 +35,10 @@ class DeviceGram(TiledGram):
     X, Y : prepared samples
         Of the rows, and of the columns.
     device : str
-        The name of the device: "cuda", "cuda:1", or "torch-cpu" for PyTorch on the processor.
+        The name of the device: "cuda", "cuda:1", or "torch-cpu" for PyTorch on the processor. With
+        several, "cuda:0,cuda:1", rows of fused products are divided among them.
+    precision : {None, "fp64", "fp32", "tf32"}
+        That of a plan.
 
     Examples
     --------
@@ -53,21 +58,25 @@ class DeviceGram(TiledGram):
         *,
         workers: int | None = None,
         device: str = "cuda",
-        precision: Any = None,
+        precision: str | None = None,
     ) -> None:
         super().__init__(kernel, X, Y, workers=workers)
         self.device, self.precision = device, precision
+        self._asked: np.dtype | None = None
 
     @property
     def storage(self) -> str:  # type: ignore[override]
         """Where K is, in words."""
-        why = why_not(self.kernel.formula(self.X), self.device, self.dtype)
+        why = why_not(self.kernel.formula(self.X), devices(self.device)[0], self.dtype)
         how = "in fused products" if why is None else f"tile by tile ({why})"
         return f"computed on {self.device} {how}, never stored"
 
     @cached_property
     def dtype(self) -> np.dtype:  # type: ignore[override]
-        return np.dtype(self.precision or super().dtype)
+        samples = super().dtype
+        if self.precision is not None:
+            return np.dtype(np.float64 if self.precision == "fp64" else np.float32)
+        return np.dtype(self._asked or samples)
 
     @cached_property
     def _tiles(self) -> DeviceTiles:
@@ -76,13 +85,13 @@ class DeviceGram(TiledGram):
         return DeviceTiles(rows, cols, self.device, self.dtype)
 
     @cached_property
-    def _fused(self) -> Fused | None:
+    def _fused(self) -> Parted | None:
         """Products in one kernel each, where there is one for the formula and the device."""
         rows: Any = self.kernel.formula(self.X)
-        if why_not(rows, self.device, self.dtype) is not None:
+        if why_not(rows, devices(self.device)[0], self.dtype) is not None:
             return None
         cols: Any = rows if self.symmetric else self.kernel.formula(self.Y)
-        return Fused(rows, cols, self.device)
+        return Parted(rows, cols, devices(self.device), products_in(self.precision))
 
     @cached_property
     def _exact(self) -> np.ndarray:
@@ -91,7 +100,7 @@ class DeviceGram(TiledGram):
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V, dtype=np.float64)
         if self._fused is not None:
-            return get(self._fused(put(V, self.device)))
+            return self._fused(V)
         largest = np.abs(V).max(axis=0, initial=0.0)
         unit = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))  # rounds nothing
         scaled = put(V / unit, self.device, self.dtype)
@@ -150,7 +159,7 @@ class DeviceGram(TiledGram):
     def normal(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V, dtype=np.float64)
         if self._fused is not None:
-            product = get(self._fused.normal(put(V[:, None] if V.ndim == 1 else V, self.device)))
+            product = self._fused.normal(V[:, None] if V.ndim == 1 else V)
             return product[:, 0] if V.ndim == 1 else product
         W = put(V[:, None] if V.ndim == 1 else V, self.device, self.dtype)
 
@@ -167,16 +176,17 @@ class DeviceGram(TiledGram):
 
     def products(self, dtype: Any, room: float = 0.0) -> Gram:
         same = self._as(DeviceGram)
-        same.precision = np.dtype(dtype)
+        same._asked = np.dtype(dtype)
         return same
 
     def cross(self, X_new: Data) -> Gram:
-        P = self.kernel.prepare(X_new)
-        return DeviceGram(self.kernel, P, self.X, workers=self.workers, device=self.device)
+        P = self.kernel.prepare(in_double(X_new) if self.precision == "fp64" else X_new)
+        where: Any = {"device": self.device, "precision": self.precision}
+        return DeviceGram(self.kernel, P, self.X, workers=self.workers, **where)
 
     def _as(self, form: Any, X: Data | None = None) -> Any:
         same = super()._as(form, X)
-        same.device = self.device
+        same.device, same.precision, same._asked = self.device, self.precision, None
         return same
 
     def to_dense(self) -> np.ndarray:

@@ -181,10 +181,12 @@ class DeviceFactor(Factor):
         return f"a factor in {kind} precision on {self.device}, jitter {self.jitter:.1e}"
 
 
-def landmark_columns(kernel: Nystrom, device: str) -> tuple[Centres, DeviceFactor]:
+def landmark_columns(
+    kernel: Nystrom, device: str, precision: str | None
+) -> tuple[Centres, DeviceFactor]:
     """What samples are compared with, and the factor that makes features of it."""
     Z = kernel.reference
-    return Centres(kernel.kernel, Z, device), DeviceFactor(kernel.kernel, Z, device)
+    return Centres(kernel.kernel, Z, device, precision), DeviceFactor(kernel.kernel, Z, device)
 
 
 def precision(size: int, device: str) -> Any:

@@ -10,8 +10,7 @@ import importlib.util
 from contextlib import nullcontext
 from typing import Any
 
-from .fused import interpreted
-from .source import compiled
+from .triton_ import compiled, interpreted
 
 Tensor = Any
 _SIDES = 8  # columns up to which reading the matrix once for each is quicker than a copy

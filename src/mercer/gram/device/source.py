@@ -2,23 +2,24 @@
 
 A program computes a tile of K in registers, multiplies it with a block of right-hand sides, and
 goes on to the next columns; no entry of K is ever written to memory. Exponentials are powers of two
-whose factor log2(e) is part of the coordinates already where that is possible.
+whose factor log2(e) is part of the coordinates already where that is possible; some of them are
+polynomials, since the unit for functions is what limits the others. Tiles in which a distance may
+have cancelled are marked, and a second function adds what is missing.
+
+Numbers such as amplitudes are read from an array: other hyper-parameters need no other function.
 """
 
 from __future__ import annotations
 
-import linecache
-from collections.abc import Callable
-from functools import cache
-from hashlib import sha256
-from math import log2, sqrt
 from typing import Any, NamedTuple
 
-from ...kernels.formula import SQUARED, Profile
+from ...kernels.formula import INNER, SQUARED
+from .functions import Powers, functions
 
-LOG2E = log2(2.718281828459045)
 _LARGE = "1e30"  # a distance that every profile still takes, times itself or not
+_NEVER = "-1e30"  # a limit below which no distance is
 _HELD = 256  # columns of the left operand that stay in registers and shared memory
+_TILES = 64  # of a program, at most
 
 
 class Seen(NamedTuple):
@@ -38,6 +39,8 @@ class Seen(NamedTuple):
         Are these in double precision?
     sign : int
         That of the metric times its weight.
+    near : bool
+        Is it in doubt only where limits are above zero: of near samples far from the centre?
     """
 
     kind: str
@@ -46,6 +49,7 @@ class Seen(NamedTuple):
     coordinates: int
     double: bool
     sign: int
+    near: bool = True
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -61,132 +65,193 @@ class Seen(NamedTuple):
         """Is the product compared with the limit below which it may have cancelled?"""
         return bool(self.pieces and self.coordinates)
 
+    @property
+    def bounded(self) -> bool:
+        """Is it at most zero?"""
+        return self.kind != INNER and self.sign < 0
 
-def value(profile: Profile, t: str, folded: bool) -> str | None:
-    """The profile of a weighted metric, as an expression; None if it is not known here.
 
-    ``folded``: log2(e) is part of the weight.
+# weight as an expression or None for 1, (metric, profile of it), bits of factors
+Tile = tuple[str | None, tuple[tuple[int, str], ...], int]
+
+
+def written(
+    metrics: tuple[Seen, ...],
+    terms: tuple[Tile, ...],
+    factors: int,
+    numbers: int,
+    powers: Powers | None,
+) -> str:
+    """The source of the functions ``fused``, ``mended`` if distances may cancel, and ``power``.
+
+    Parameters
+    ----------
+    metrics, terms
+        What a tile is made of.
+    factors, numbers : int
+        How many functions f(x) there are, and how many numbers.
+    powers : Powers or None
+        How powers are computed; None where there is no assembler.
     """
-    parameters = dict(profile.parameters)
-    made = PROFILES.get(profile.name)
-    try:
-        return None if made is None else made(t if folded else f"({t} * {LOG2E})", t, **parameters)
-    except TypeError:  # other parameters than those that are known here
-        return None
-
-
-def _matern(_: str, t: str, nu: float) -> str | None:
-    if nu == 0.5:
-        return _power(f"-{LOG2E} * tl.sqrt({t})")
-    if nu == 1.5:
-        return f"(1.0 + tl.sqrt({t})) * {_power(f'-{LOG2E} * tl.sqrt({t})')}"
-    if nu == 2.5:
-        r = f"{sqrt(3)} * tl.sqrt({t})"
-        return f"(1.0 + {r} + {t}) * {_power(f'-{LOG2E * sqrt(3)} * tl.sqrt({t})')}"
-    return None
-
-
-def _power(exponent: str) -> str:
-    return f"tl.exp2({exponent})"
-
-
-def _raised(base: str, degree: float) -> str:
-    """An integer power, by multiplications."""
-    return "(" + " * ".join([base] * int(degree)) + ")" if degree >= 1 else "1.0"
-
-
-# Of the metric times log2(e), of the metric, and of parameters.
-PROFILES: dict[str, Callable[..., str | None]] = {
-    "exp": lambda e, t: _power(e),
-    "laplacian": lambda e, t, **_: _power(f"-{LOG2E} * tl.sqrt({t})"),
-    "matern": _matern,
-    "rational quadratic": lambda e, t, alpha: _power(f"{-float(alpha)} * tl.log2(1.0 + {t})"),
-    "linear": lambda e, t: t,
-    "polynomial": lambda e, t, degree, offset, scale: _raised(
-        f"({t} * {float(scale)} + {float(offset)})", degree
-    ),
-    "exponential": lambda e, t, scale: _power(f"{float(scale) * LOG2E} * {t}"),
-    "binomial": lambda e, t, alpha: _power(f"{-float(alpha)} * tl.log2(1.0 - {t})"),
-}
-
-Tile = tuple[float, tuple[tuple[int, str], ...], int]  # weight, (metric, profile of it), factors
-
-
-def written(metrics: tuple[Seen, ...], terms: tuple[Tile, ...], factors: int) -> str:
-    """The source of the function ``fused``."""
     names = [f"{o}{q}" for q, m in enumerate(metrics) for o in m.operands]
     names += [f"f{q}" for q in range(factors)]
     arguments = "".join(f"{name}x, {name}y, " for name in names)
-    lines = [
-        f"def fused({arguments}V, out, n, m, width, span,",
-        "          R: tl.constexpr, DOT: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):",
-        "    i = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)",
-        "    first = tl.program_id(1).to(tl.int64) * span",
-        "    last = tl.minimum(first + span, m)",
-        "    r = tl.arange(0, R)",
-        "    acc = tl.zeros((BM, R), tl.float64)",
-    ]
-    for q, metric in enumerate(metrics):
-        lines += ["    " + line for line in _before(q, metric)]
-    for q in range(factors):
-        lines += [f"    f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)"]
-    lines += [
-        "    for start in range(first, last, BN):",
-        "        j = start + tl.arange(0, BN)",
-        "        v = tl.load(V + j[:, None] * width + r[None, :],",
-        "                    mask=(j[:, None] < last) & (r[None, :] < width), other=0.0)",
-    ]
-    for q, metric in enumerate(metrics):
-        lines += ["        " + line for line in _during(q, metric)]
-    for q in range(factors):
-        lines += [f"        f{q}j = tl.load(f{q}y + j, mask=j < last, other=0.0)"]
-    lines += ["        k = tl.zeros((BM, BN), tl.float32)"]
-    lines += [f"        k += {_term(*term)}" for term in terms]
-    lines += [
-        "        if R == 1:",
-        "            acc += tl.sum(k * tl.trans(v), axis=1, keep_dims=True).to(tl.float64)",
-        "        else:",
-        "            acc += tl.dot(k, v, input_precision=DOT).to(tl.float64)",
-        "    row = tl.program_id(1).to(tl.int64) * n + i",
-        "    to = out + row[:, None] * width + r[None, :]",
-        "    tl.store(to, acc, mask=(i[:, None] < n) & (r[None, :] < width))",
-    ]
+    arguments = f"{arguments}N, V, flags, safes, out, n, m, span,"
+    options = "R: tl.constexpr, SPLIT: tl.constexpr, DOT: tl.constexpr, BM: tl.constexpr, "
+    options += "BN: tl.constexpr"
+    start = _start(metrics, factors, numbers)
+    tile = _columns(factors) + [line for q, m in enumerate(metrics) for line in _metric(q, m)]
+    total = [f"k = {_values(terms)}", *_summed(numbers)]
+    marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q)]
+    lines = [*functions(powers), "", f"def fused({arguments}", f"          {options}):"]
+    lines += _indented([*_place(), *start])
+    if near(metrics):
+        lines += _indented(["for start in range(0, safe, BN):", *_indented(tile + total)])
+    first = "safe" if near(metrics) else "0"
+    lines += _indented(
+        [f"for start in range({first}, size, BN):", *_indented(tile + marks + total), *_stored()]
+    )
+    if marks:
+        exact = [line for q, m in enumerate(metrics) if m.checked for line in _differences(q, m)]
+        change = [f"before = {_values(terms)}", *exact, f"k = {_values(terms)} - before"]
+        marked = "tl.load(flags + (first // BN + {}) * tl.num_programs(0) + tl.program_id(0){})"
+        every = marked.format("every", ", mask=every * BN < size, other=0")
+        here = marked.format("start // BN", "")
+        lines += ["", f"def mended({arguments}", f"           {options}):"]
+        lines += _indented(
+            [
+                *_place(),
+                f"every = tl.arange(0, {_TILES})",
+                f"if tl.max({every}.to(tl.int32), axis=0) > 0:",
+                *_indented(start),
+                "    for start in range(0, size, BN):",
+                f"        if {here} > 0:",
+                *_indented(_indented(_indented([*tile, *change, *_summed(numbers)]))),
+                *_indented(_stored(add=True)),
+            ]
+        )
     return "\n".join(lines) + "\n"
 
 
-def _term(weight: float, atoms: tuple[tuple[int, str], ...], factors: int) -> str:
-    """A product; the bits of ``factors`` say which functions f(x) f(y) are part of it."""
-    each = [repr(float(weight))] + [profile for _, profile in atoms]
-    several = [q for q in range(factors.bit_length()) if factors >> q & 1]
-    each += [f"f{q}i[:, None] * f{q}j[None, :]" for q in several]
-    return " * ".join(each)
+def near(metrics: tuple[Seen, ...]) -> bool:
+    """Are tiles only in doubt behind those that are safe, where limits are above zero?"""
+    checked = [metric for metric in metrics if metric.checked]
+    return len(checked) == 1 and checked[0].near
 
 
-def _before(q: int, metric: Seen) -> list[str]:
-    """What is read of the rows once."""
-    lines, start = [], 0
-    if sum(metric.pieces) <= _HELD:
-        for piece, width in enumerate(metric.pieces):
-            lines += [_load(f"a{q}_{piece}", f"p{q}x", "i", "n", start, width, metric)]
-            start += width
-    if metric.checked:
-        lines += [f"l{q}i = tl.load(l{q}x + i, mask=i < n, other=-1.0)"]
-    return lines
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
 
 
-def _load(to: str, of: str, index: str, end: str, start: Any, width: int, metric: Seen) -> str:
+def _place() -> list[str]:
+    """The columns of a program."""
+    return [
+        "first = tl.program_id(1).to(tl.int64) * span",
+        "size = tl.minimum(m - first, span).to(tl.int32)",
+    ]
+
+
+def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
+    """What a program reads of the rows once."""
+    lines = [
+        "i = tl.program_id(0) * BM + tl.arange(0, BM)",
+        "r = tl.arange(0, R)",
+        "V += first * R",
+    ]
+    lines += [f"n{q} = tl.load(N + {q})" for q in range(numbers)]
+    for q, metric in enumerate(metrics):
+        start = 0
+        if metric.coordinates:
+            lines += [f"w{q} = tl.load(N + {numbers + 1 + q})"]
+        if metric.pieces:
+            lines += [f"p{q}y += first * {sum(metric.pieces)}"]
+        if metric.coordinates:
+            lines += [f"c{q}y += first * {metric.coordinates}"]
+        if sum(metric.pieces) <= _HELD:
+            for piece, width in enumerate(metric.pieces):
+                lines += [_load(f"a{q}_{piece}", f"p{q}x", "i", start, width, metric)]
+                start += width
+        if metric.checked:
+            lines += [f"l{q}i = tl.load(l{q}x + i, mask=i < n, other={_NEVER})"]
+    if near(metrics):
+        lines += [
+            "safe = tl.load(safes + tl.program_id(0)) * BN - first",
+            "safe = tl.minimum(tl.maximum(safe, 0), size).to(tl.int32)",
+        ]
+    for q in range(factors):
+        lines += [f"f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)", f"f{q}y += first"]
+    return [
+        *lines,
+        "acc = tl.zeros((BM, R), tl.float32)",
+    ]
+
+
+def _columns(factors: int) -> list[str]:
+    """What is read of the columns of a tile, but for metrics."""
+    lines = ["j = start + tl.arange(0, BN)"]
+    return lines + [f"f{q}j = tl.load(f{q}y + j)" for q in range(factors)]
+
+
+def _summed(numbers: int) -> list[str]:
+    """acc += k V.
+
+    In half precision, k = h + l in units of the number behind the others is multiplied with both
+    halves of V, side by side. Sums on tensor cores are rounded toward zero: they are kept short.
+    """
+    return [
+        "if R == 1:",
+        "    v = tl.load(V + j)",
+        "    acc += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
+        "else:",
+        "    v = tl.load(V + j[:, None] * R + r[None, :])",
+        "    if SPLIT:",
+        f"        k = k * tl.load(N + {numbers})",
+        "        h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
+        "        part = tl.dot((k - h).to(tl.float16), v)",
+        "        acc += tl.dot(h.to(tl.float16), v, part)",
+        "    else:",
+        "        acc += tl.dot(k, v, input_precision=DOT)",
+    ]
+
+
+def _stored(add: bool = False) -> list[str]:
+    lines = [
+        "row = tl.program_id(1).to(tl.int64) * n + i",
+        "to = out + row[:, None] * R + r[None, :]",
+        "inside = i[:, None] < n",
+    ]
+    more = ["acc += tl.load(to, mask=inside, other=0.0)"] if add else []
+    return [*lines, *more, "tl.store(to, acc, mask=inside)"]
+
+
+def _values(terms: tuple[Tile, ...]) -> str:
+    """The tile as a sum of products; the bits of ``factors`` say which f(x) f(y) are part of it."""
+    found = []
+    for weight, atoms, factors in terms:
+        each = [] if weight is None else [weight]
+        each += [profile for _, profile in atoms]
+        several = [q for q in range(factors.bit_length()) if factors >> q & 1]
+        each += [f"f{q}i[:, None] * f{q}j[None, :]" for q in several]
+        found.append(" * ".join(each or ["1.0"]))
+    some = any(atoms or factors for _, atoms, factors in terms)
+    return " + ".join(found) if some else f"tl.zeros((BM, BN), tl.float32) + {' + '.join(found)}"
+
+
+def _load(to: str, of: str, index: str, start: Any, width: int, metric: Seen) -> str:
+    """Operands of rows, which may be no more, or of columns, which are whole tiles."""
     where = f"{index}[:, None] * {sum(metric.pieces)} + ({start} + tl.arange(0, {width}))[None, :]"
-    return f"{to} = tl.load({of} + {where}, mask={index}[:, None] < {end}, other=0.0)"
+    mask = ", mask=i[:, None] < n, other=0.0" if index == "i" else ""
+    return f"{to} = tl.load({of} + {where}{mask})"
 
 
-def _during(q: int, metric: Seen) -> list[str]:
+def _metric(q: int, metric: Seen) -> list[str]:
     """The metric of a tile, ``t``."""
     lines, start, t = [], 0, f"t{q}"
     if not metric.pieces:
         return _differences(q, metric)
     if sum(metric.pieces) <= _HELD:
         for piece, width in enumerate(metric.pieces):
-            lines += [_load("b", f"p{q}y", "j", "last", start, width, metric)]
+            lines += [_load("b", f"p{q}y", "j", start, width, metric)]
             more = f", {t}" if piece else ""
             product = f"tl.dot(a{q}_{piece}, tl.trans(b){more}, input_precision='{metric.dot}')"
             lines += [f"{t} = {product}"]
@@ -196,22 +261,22 @@ def _during(q: int, metric: Seen) -> list[str]:
         lines += [
             f"{t} = tl.zeros((BM, BN), tl.float32)",
             f"for at in range(0, {sum(metric.pieces)}, {width}):",
-            "    " + _load("a", f"p{q}x", "i", "n", "at", width, metric),
-            "    " + _load("b", f"p{q}y", "j", "last", "at", width, metric),
+            "    " + _load("a", f"p{q}x", "i", "at", width, metric),
+            "    " + _load("b", f"p{q}y", "j", "at", width, metric),
             f"    {t} = tl.dot(a, tl.trans(b), {t}, input_precision='{metric.dot}')",
         ]
-    if metric.checked:
-        sure = f"{'-' if metric.sign < 0 else ''}{t} >= l{q}i[:, None] + l{q}j[None, :]"
-        lines += [
-            f"l{q}j = tl.load(l{q}y + j, mask=j < last, other=-1.0)",
-            "inside = (i[:, None] < n) & (j[None, :] < last)",
-            f"doubtful = tl.where(inside & ~({sure}), 1, 0)",
-            "if tl.max(tl.max(doubtful, axis=1), axis=0) > 0:",
-            *("    " + line for line in _differences(q, metric)),
-        ]
-    if metric.kind == SQUARED:  # by rounding, distances may be below zero
-        lines += [f"{t} = tl.{'maximum' if metric.sign > 0 else 'minimum'}({t}, 0.0)"]
     return lines
+
+
+def _mark(q: int) -> list[str]:
+    """Mark the tile if a distance in it may have cancelled; ``l`` of columns is one for all."""
+    return [
+        "here = (first + start) // BN",
+        f"low = tl.min(tl.abs(t{q}), axis=1)",
+        "mark = flags + here * tl.num_programs(0) + tl.program_id(0) + tl.zeros((BM,), tl.int64)",
+        f"doubt = low < l{q}i + tl.load(l{q}y + here)",
+        "tl.store(mark, tl.full((BM,), 1, tl.int8), mask=doubt)",
+    ]
 
 
 def _differences(q: int, metric: Seen) -> list[str]:
@@ -221,21 +286,8 @@ def _differences(q: int, metric: Seen) -> list[str]:
         f"s = tl.zeros((BM, BN), {kind})",
         f"for at in range({metric.coordinates}):",
         f"    x = tl.load(c{q}x + i * {metric.coordinates} + at, mask=i < n, other=0.0)",
-        f"    y = tl.load(c{q}y + j * {metric.coordinates} + at, mask=j < last, other=0.0)",
+        f"    y = tl.load(c{q}y + j * {metric.coordinates} + at)",
         "    u = x[:, None] - y[None, :]",
         f"    s += {change}",
-        f"t{q} = (tl.minimum(s, {_LARGE}) * {metric.sign}.0).to(tl.float32)",
+        f"t{q} = tl.minimum(s * w{q}, {_LARGE}).to(tl.float32) * {metric.sign}.0",
     ]
-
-
-@cache
-def compiled(source: str) -> Any:
-    """The function with this source, for Triton to compile or to interpret."""
-    import triton
-    import triton.language as tl
-
-    name = f"<mercer {sha256(source.encode()).hexdigest()[:16]}>"
-    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    scope: dict[str, Any] = {"tl": tl, "__name__": __name__}
-    exec(compile(source, name, "exec"), scope)  # written above, of numbers and names
-    return triton.jit(scope["fused"])

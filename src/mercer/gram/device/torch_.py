@@ -21,14 +21,26 @@ Result = TypeVar("Result")
 
 
 def is_device(name: Any) -> str | None:
-    """None for the name of a device; what a name should be otherwise."""
-    known = isinstance(name, str) and (name == HOST or _NAMES.fullmatch(name))
-    return None if known else 'one of "cpu", "cuda", "cuda:1", ... or "torch-cpu"'
+    """None for the name of a device, or of several; what a name should be otherwise."""
+    known = isinstance(name, str) and (name == HOST or all(map(_NAMES.fullmatch, devices(name))))
+    words = 'one of "cpu", "cuda", "cuda:1", ... or "torch-cpu", or several: "cuda:0,cuda:1"'
+    return None if known else words
+
+
+def devices(name: str) -> list[str]:
+    """The names of several devices, which are written with commas between them."""
+    return [each.strip() for each in name.split(",")]
 
 
 @cache
 def torch_device(name: str) -> Any:
-    """The device of torch with this name; an error with the remedy if there is none."""
+    """The device of torch with this name, the first of several; an error with the remedy if none.
+
+    All of them have to be there.
+    """
+    name, *others = devices(name)
+    for other in others:
+        torch_device(other)
     torch = import_torch(name)
     if name == "torch-cpu":
         return torch.device("cpu")
@@ -64,11 +76,19 @@ def entries(name: str, itemsize: int) -> int:
 
 
 def put(array: Any, name: str, dtype: Any = None) -> Any:
-    """An array as a tensor on the device, in a precision."""
-    array = np.ascontiguousarray(array, dtype=dtype)
-    if not array.flags.writeable:  # of which torch would warn
-        array = array.copy()
-    return import_torch(name).from_numpy(array).to(torch_device(name))
+    """An array, or :class:`Points`, as a tensor on the device, in a precision.
+
+    Whichever of the two precisions takes less room is sent.
+    """
+    torch, device = import_torch(name), torch_device(name)
+    tensor = getattr(array, "tensor", None)
+    if tensor is None:
+        less = dtype if dtype is not None and np.dtype(dtype).itemsize < array.itemsize else None
+        array = np.ascontiguousarray(array, less)
+        # torch would warn of an array that nobody may write into
+        tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
+    kind = None if dtype is None else getattr(torch, np.dtype(dtype).name)
+    return tensor.to(device).to(kind or tensor.dtype)
 
 
 def get(tensor: Any, dtype: Any = None) -> np.ndarray:

@@ -73,7 +73,7 @@ class HostCurvatures(Curvatures):
             try:
                 L = lapack(len(B), np.linalg.cholesky, B)
             except np.linalg.LinAlgError:
-                if jitter > trace:
+                if not jitter <= trace:
                     raise
                 jitter = max(100 * jitter, _JITTER * trace)
             else:

@@ -31,10 +31,7 @@ _ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:
     """The operator of a few samples that stand for all, as features, as that of all was."""
-    plan = plan or Plan()
-    if isinstance(kernel, Nystrom) and plan.device_for(kernel, X) != HOST:
-        return plan.exact().gram(kernel.kernel, X)  # k_m(x, z) = k(x, z) at landmarks z
-    return kernel.gram(X, plan.exact().replace(storage="lowrank"))
+    return kernel.gram(X, (plan or Plan()).exact().replace(storage="lowrank"))
 
 
 def unseen(kernel: Kernel, X: Data, seen: np.ndarray) -> np.ndarray:
@@ -99,6 +96,10 @@ class KeepsSamples:
             )
 
     def _few(self) -> Gram:
+        plan = (self.plan or Plan()).exact()
+        if isinstance(self.kernel_, Nystrom) and plan.device_for(self.kernel_, self.X_fit_) != HOST:
+            plan = plan.replace(storage="streamed")  # whose factor is made if it is needed
+            return plan.gram(self.kernel_, self.X_fit_)
         return few_gram(self.kernel_, self.X_fit_, self.plan)
 
     def _restore(self) -> None:
@@ -117,7 +118,9 @@ class KeepsSamples:
         chunks = X if isinstance(X, Chunks) else None
         if chunks is None:
             X = check_data(self, X, self.kernel, reset=False)
-            if self._has_all or length(X) * length(self.X_fit_) <= _AT_ONCE:
+            there = isinstance(self.kernel_, Nystrom) and self.gram_.device != HOST
+            few = length(X) * length(self.X_fit_) <= _AT_ONCE and not there
+            if self._has_all or few:
                 return self.gram_.cross(X) @ self.dual_coef_
             chunks = ArrayChunks(X)
         f = self._function(self.dual_coef_)

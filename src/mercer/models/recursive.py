@@ -154,6 +154,8 @@ class RecursiveRidge(StreamedFeatures):
             )
         landmarks = isinstance(self.kernel_, Nystrom)
         span = LandmarkSpan(self.gram_) if landmarks else SampleSpan(self.gram_)
+        if stream is None and self.gram_.streamed:  # with features of its own
+            span = self.gram_.span()
         self._spectrum, self._axes = span.axes(moments)
         self._moments = None
 

@@ -11,8 +11,10 @@ from mercer import (
     Gaussian,
     KernelLogisticRegression,
     KernelMachine,
+    KernelPCA,
     KernelQuantileRegressor,
     KernelRidge,
+    KernelRidgeCV,
     Linear,
     Matern,
     Nystrom,
@@ -158,6 +160,21 @@ def test_models_are_those_of_the_processor(case, dtype, precision, preconditione
     np.testing.assert_allclose(there, expected, atol=atol)
 
 
+def test_variances_and_components_are_those_of_the_processor():
+    kernel = Nystrom(KERNEL, SAMPLES["few"])
+    for make in (
+        lambda plan: (
+            KernelRidge(0.1, kernel=kernel, solver="primal", plan=plan)
+            .fit(X, Y[:, 0])
+            .posterior_variance(X[:40])
+        ),
+        lambda plan: KernelRidgeCV(kernel=kernel, plan=plan).fit(X, Y).predict(X[:40]),
+        lambda plan: np.abs(KernelPCA(3, kernel=kernel, plan=plan).fit(X).transform(X[:40])),
+    ):
+        there, here = (make(Plan(storage="streamed", device=at)) for at in (DEVICE, "cpu"))
+        np.testing.assert_allclose(there, here, atol=1e-4 * np.abs(here).max())
+
+
 def test_a_fitted_model_leaves_nothing_on_the_device():
     kept = []
     init = triangles.Square.__init__
@@ -168,11 +185,17 @@ def test_a_fitted_model_leaves_nothing_on_the_device():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(triangles.Square, "__init__", watched)
-        model = KernelRidge(0.1, kernel=KERNEL, solver="falkon", plan=Plan(rank=50, device=DEVICE))
-        model.fit(X, Y[:, 0])
-    gc.collect()
-    assert kept
-    assert all(ref() is None for ref in kept)
+        plan = Plan(rank=50, device=DEVICE)
+        logistic = KernelLogisticRegression(kernel=KERNEL, plan=plan)
+        model = KernelRidge(0.1, kernel=KERNEL, solver="falkon", plan=plan)
+        gc.disable()
+        try:
+            logistic.fit(X, Y[:, 0] > 0)
+            model.fit(X, Y[:, 0])
+            assert len(kept) == 2
+            assert all(ref() is None for ref in kept)  # without waiting for a collection
+        finally:
+            gc.enable()
     assert model.gram_.device == DEVICE
     np.testing.assert_allclose(
         model.predict(X[:30]), KERNEL(X[:30], model.X_fit_) @ model.dual_coef_, atol=1e-6

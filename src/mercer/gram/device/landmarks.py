@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -92,7 +93,7 @@ class DeviceFactor(Factor):
         self.kernel, self.Z, self.device = kernel, Z, device
         self.jitter = 0.0
         self._places: list[Triangle] = []
-        self.owners: dict[int, Any] = {}
+        self.owners: WeakValueDictionary[int, Any] = WeakValueDictionary()  # they know this one
 
     def __len__(self) -> int:
         return length(self.Z)

@@ -225,7 +225,7 @@ class DeviceSolve:
             triangle.shift(float(self.penalty[0]) + jitter)
             if not triangle.factorise():
                 break
-            if jitter > largest:
+            if not jitter <= largest:
                 raise np.linalg.LinAlgError("curvatures of features have no Cholesky factor.")
             jitter = max(10 * jitter, triangle.products.rounding * largest)
         self.triangle = triangle

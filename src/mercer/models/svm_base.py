@@ -131,8 +131,6 @@ class SupportVectorMachine(KernelEstimator):
         storage = storage if plan.few is None else "lowrank"
         K = training_rows(gram, X, self._precision(), order, storage)
         K.limit = plan.limit
-        if self.kernel == "precomputed":
-            K.how = "as it was given"
         # what was done with K in training, in words
         self._how = f"trained on {len(K)} samples: K of {K.dtype}, {K.how}"
         if K.matrix is None:

@@ -16,7 +16,7 @@ from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
 from ..gram.given import GivenColumns
 from ..gram.plan import Plan
 from ..gram.rows import RowGram
-from ..gram.tiles import on_pool, run, slices
+from ..gram.tiles import Exponential, compiled, on_pool, run, slices
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import has_negative
@@ -43,6 +43,7 @@ _TILED = Plan(storage="tiled")  # what machines do unless they are told otherwis
 _BESIDE = 1.5  # what a solver takes in all, in units of the rows that it keeps
 _LEAST = 1e7  # bytes that are needed in any case
 _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
+_FEW = 8  # coefficients of a support vector, up to which sums are compiled with the kernel
 
 
 @dataclass(eq=False, repr=False)
@@ -295,10 +296,12 @@ class SupportVectorMachine(KernelEstimator):
             weights = [phi[of].T @ coef[of] for of in groups(self.n_support_)]
             return np.asarray(K.features @ np.hstack(weights)).reshape(m, len(weights), -1)
         distances = exponents(self.kernel_.formula(K.X), self.kernel_.formula(K.Y))
+        if (found := compiled(distances)) is not None and coef.shape[1] <= _FEW:
+            return _compiled_sums(found, m, coef, self.n_support_, workers)
         if distances is None or distances.in_doubt:
             block: Any = self.kernel_.tiles(K.X, K.Y)
         else:
-            block = distances.exp
+            block = found or distances.exp
         return sum_groups(block, m, coef, self.n_support_, workers)
 
     def _functions(self) -> np.ndarray:
@@ -365,6 +368,21 @@ def sum_groups(
 
     run(strip, slices(m, _ROWS), workers)
     return out
+
+
+def _compiled_sums(
+    found: Exponential, m: int, coef: np.ndarray, sizes: np.ndarray, workers: int | None
+) -> np.ndarray:
+    """The same where K is the exponential of inner products."""
+    out = np.zeros((len(sizes), m, coef.shape[1]))
+    adders = [found.adder(of, coef[of]) for of in groups(sizes)]
+
+    def strip(rows: slice) -> None:
+        for g, add in enumerate(adders):
+            add(rows, out[g, rows])
+
+    run(strip, slices(m, _ROWS), workers)
+    return out.transpose(1, 0, 2)
 
 
 def fill_up(limits: np.ndarray, total: float) -> np.ndarray:

@@ -38,9 +38,7 @@ def power(d):
     return SCALE * (SCALE if d > 1 else 1.0) if d > 0 else (1 / SCALE if d == -1 else SCALE**-2)
 
 
-def room(
-    n_most: int, m_most: int, width: int, every: int, sloped: bool
-) -> tuple[np.ndarray, ...]:
+def room(n_most: int, m_most: int, width: int, every: int, sloped: bool) -> tuple[np.ndarray, ...]:
     """Arrays for sixteen tables: symbols, a strip, its left edge with its powers, sums."""
     s, t = np.empty(n_most * WIDTH, np.int64), np.empty(m_most * WIDTH, np.int64)
     kinds = 6 if sloped else 3  # M, X and Z, and their derivatives

@@ -43,6 +43,7 @@ _TILED = Plan(storage="tiled")  # what machines do unless they are told otherwis
 _BESIDE = 1.5  # what a solver takes in all, in units of the rows that it keeps
 _LEAST = 1e7  # bytes that are needed in any case
 _ROWS, _COLS = 250, 500  # of a tile in prediction: larger ones, memory is asked for each time anew
+_MOST_ROWS, _STRIPS = 2000, 128  # of compiled sums, whose threads need the interpreter seldom
 _FEW = 8  # coefficients of a support vector, up to which sums are compiled with the kernel
 
 
@@ -381,7 +382,7 @@ def _compiled_sums(
         for g, add in enumerate(adders):
             add(rows, out[g, rows])
 
-    run(strip, slices(m, _ROWS), workers)
+    run(strip, slices(m, min(_MOST_ROWS, max(_ROWS, -(-m // _STRIPS)))), workers)
     return out.transpose(1, 0, 2)
 
 

@@ -118,3 +118,26 @@ def test_what_is_no_exponential_or_cancels_takes_the_other_way(rng, compiled):
     assert tiles.exponential(k, k.prepare(far), k.prepare(X)) is None
     expected = np.exp(-((far[:, None] - X[None]) ** 2).sum(axis=2) / 2)
     np.testing.assert_allclose(k(far, X), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "m", "t"), [(1, 1, 1), (7, 64, 2), (250, 700, 3), (13, 65, 8)])
+def test_products_without_tiles(rng, dtype, n, m, t):
+    """Sums of exponentials in one call; exp itself is rounded by a sum, which has its order."""
+    left, right = -rng.random((n, 5)).astype(dtype), rng.random((m + 9, 5)).astype(dtype)
+    weights, out = rng.normal(size=(m, t)), np.ones((n + 2, t))
+    tiles.Exponential(left, right).adder(slice(9, m + 9), weights)(slice(0, n), out[2:])
+    exact = 1 + np.exp(left.astype(float) @ right[9:].T.astype(float)) @ weights
+    np.testing.assert_allclose(out[2:], exact, atol=(1e-4 if dtype == np.float32 else 1e-12))
+    assert np.all(out[:2] == 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 12, 40])
+def test_tiles_of_a_triangle_are_dealt_evenly(n):
+    """A job for each row of tiles would leave one of 12 with 12 tiles, another with one."""
+    hands = tiles.dealt(n)
+    dealt = sorted(pair for hand in hands for pair in hand)
+    assert dealt == [(i, j) for i in range(n) for j in range(i, n)]
+    sizes = [len(hand) for hand in hands]
+    assert max(sizes) - min(sizes) <= 1
+    assert len(hands) == min(16, len(dealt))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 import scipy.sparse as sp
+from scipy.integrate import trapezoid
 from scipy.interpolate import CubicSpline
 
 from mercer import CCA, FunctionalCCA, load, save
@@ -136,7 +137,7 @@ def test_scores_are_integrals_and_have_the_correlations(curves):
     t, u, X, Y = curves
     model = FunctionalCCA(2, points=[t, u], regularization=1e-3).fit(X, Y)
     a, b = model.transform(X, Y)
-    expected = np.trapezoid((X - X.mean(axis=0))[:, :, None] * model.weights_[0], t, axis=1)
+    expected = trapezoid((X - X.mean(axis=0))[:, :, None] * model.weights_[0], t, axis=1)
     np.testing.assert_allclose(a, expected, atol=1e-10 * np.abs(a).max())
     variance = np.diag(a.T @ a / 60 + 1e-3 * model.weights_[0].T @ roughness(t) @ model.weights_[0])
     np.testing.assert_allclose(variance, 1, atol=1e-8)

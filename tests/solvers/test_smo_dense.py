@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import Gaussian
+from mercer import Gaussian, NuSVC
 from mercer.gram.rows import RowGram
 from mercer.solvers import smo_dense
 from mercer.solvers.smo import BoxProblem, solve_box
@@ -35,7 +35,8 @@ def test_same_bits_in_numpy_and_compiled(rng, name):
     found = []
     for steps, more in ((smo_dense.plain_steps, ()), (steps_guided_by, (np.arange(len(K)),))):
         beta, g = task.start.copy(), K @ task.start - task.target
-        count = steps(g, K, *more, np.diag(K).copy(), beta, *bounds, 1e-6, 10_000)
+        last = (None,) * len(more)
+        count = steps(g, K, *more, np.diag(K).copy(), beta, *bounds, 1e-6, 10_000, *last)
         found.append((count, beta, g))
     (count, beta, g), (again, *others) = found
     assert count == again > 50
@@ -84,3 +85,51 @@ def test_what_takes_long_is_left_to_the_other_solver(rng, monkeypatch):
     cut = solve_box(RowGram.stored(K), task, tol=1e-6, max_iter=0)
     assert not cut.converged
     assert cut.n_iter == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", [1.0, 1e-7])
+def test_newton_steps_end_where_all_between_their_bounds_have_one_slope(
+    rng, monkeypatch, name, scale
+):
+    monkeypatch.setattr(smo_dense, "_NEWTON", 500)  # no bound is the last
+    _, task = problem(name, rng)
+    X = rng.normal(size=(len(task), 2))
+    K = np.exp(-scale * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    start = smo_dense.solve(K, task, tol=0.05 * scale).beta  # some at bounds, some between
+
+    def objective(beta):
+        return beta @ K @ beta / 2 - task.target @ beta + task.epsilon * np.abs(beta).sum()
+
+    beta, g = start.copy(), K @ start - task.target
+    smo_dense._newton_steps(K, g, beta, task)
+    assert objective(beta) <= objective(start)
+    assert np.all((task.lower <= beta) & (beta <= task.upper))
+    np.testing.assert_allclose(g, K @ beta - task.target, atol=1e-12 * np.abs(beta).sum())
+    groups = task.grouping()[0]
+    free = (task.lower < beta) & (beta < task.upper) & (beta != (0 if task.epsilon else np.inf))
+    for t in range(groups.max() + 1):
+        assert abs((groups == t) @ (beta - start)) < 1e-12 * np.abs(beta).sum()
+        slopes = (g + task.epsilon * np.sign(beta))[free & (groups == t)]
+        assert not len(slopes) or np.ptp(slopes) < 1e-6 * scale + 1e-13 * np.abs(beta).sum()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hulls_that_all_but_meet(seed):
+    """One outlier makes all other samples alike: 20 million steps, and no proof in the end."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=60) > 0
+    X[7, -1] = 1e4
+    machine, refusal = NuSVC(nu=0.2, gamma="scale", max_iter=200_000), ""
+    try:
+        machine.fit(X, y)
+    except ValueError as error:
+        refusal = str(error)
+    if refusal:  # they meet
+        assert "leaves no margin" in refusal
+        return
+    report = machine.reports_[0]
+    assert report.n_iter < 100_000
+    assert report.gap < report.rho * len(X)
+    assert machine.fit_status_ == 0

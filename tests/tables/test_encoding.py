@@ -45,6 +45,21 @@ def test_sentinels(sentinel, rng):
     assert learn_parts(pd.DataFrame({"x": once}), {"x": "number"})[0]["sentinels"] == []
 
 
+@pytest.mark.parametrize("sentinel", [-99.0, -999.0, -99999.0])
+def test_the_only_value_below_zero_in_a_skewed_column(sentinel, rng):
+    """Others reach so far that it does not lie beyond their range."""
+    x = rng.lognormal(8, 2, 500).round(2)
+    assert np.ptp(x) > 2 * abs(sentinel)
+    x[:20] = sentinel
+    part = learn_parts(pd.DataFrame({"x": x}), {"x": "number"})[0]
+    assert part["sentinels"] == [sentinel]
+    assert part["low"] > -6
+    assert learn_parts(pd.DataFrame({"x": -x}), {"x": "number"})[0]["sentinels"] == [-sentinel]
+    x[20] = -3.5  # so it may be a number like others
+    part = learn_parts(pd.DataFrame({"x": x}), {"x": "number"})[0]
+    assert part["sentinels"] == []
+
+
 def test_two_sentinels(rng):
     x = rng.uniform(10, 20, 300)
     x[:5], x[5:12] = -9999, 9999

@@ -52,6 +52,26 @@ def exp_panels(left, array, out):
 
 
 @njit(cache=True, nogil=True)
+def add_exp_product(left, array, weights, out):
+    """out += exp(left @ right') @ weights', for the panels of ``right``, and as wide weights."""
+    values = np.empty((left.shape[0], _PANEL), left.dtype)
+    for p in range(array.shape[0]):
+        _tiles(left, array, p, values, 0)
+        _add_weighed(values, weights, p * _PANEL, out)
+
+
+# on its own: sums in any order are not for exp, which rounds by a sum
+@njit(cache=True, nogil=True, fastmath={"nsz", "reassoc", "contract"})
+def _add_weighed(values, weights, start, out):
+    for r in range(values.shape[0]):
+        for t in range(weights.shape[0]):
+            total = 0.0
+            for c in range(_PANEL):
+                total += values[r, c] * weights[t, start + c]
+            out[r, t] += total
+
+
+@njit(cache=True, nogil=True)
 def _tiles(left, array, panel, out, place):
     """The columns of one panel, written to the columns of that place."""
     whole = left.shape[0] - left.shape[0] % _ROWS

@@ -8,10 +8,9 @@ import numpy as np
 
 from ..engine.memory import require_memory
 from .stored import KernelGram
-from .tiles import run, slices
+from .tiles import dealt, run, slices
 
 _TILE = 500
-_GROUPS = 16  # independent accumulators of a product
 _SMALL = 1e6  # multiplications up to which BLAS does not first copy its operands
 
 
@@ -42,16 +41,24 @@ class PackedGram(KernelGram):
         require_memory(self.nbytes, f"half of a {self.shape[0]} x {self.shape[0]} kernel matrix")
         block, exact = self.kernel.tiles(self.X, self.X), self.kernel.diag(self.X)
         parts = slices(self.shape[0], _TILE)
-        strips: list[list[np.ndarray]] = [
-            [np.empty(0)] * (len(parts) - i) for i in range(len(parts))
-        ]
+        # in one piece, for which a system has larger pages than for many small ones
+        memory = np.empty(self._entries, block(slice(0, 1), slice(0, 1)).dtype)
+        strips: list[list[np.ndarray]] = []
+        start = 0
+        for i, rows in enumerate(parts):
+            strips.append([])
+            for cols in parts[i:]:
+                shape = rows.stop - rows.start, cols.stop - cols.start
+                end = start + shape[0] * shape[1]
+                strips[i].append(memory[start:end].reshape(shape))
+                start = end
 
         def fill(at: tuple[int, int]) -> None:
             i, j = at
-            T = block(parts[i], parts[j])
+            T = strips[i][j - i]
+            T[:] = block(parts[i], parts[j])
             if i == j:
                 np.fill_diagonal(T, exact[parts[i]])
-            strips[i][j - i] = np.ascontiguousarray(T)
 
         run(fill, [(i, j) for i in range(len(parts)) for j in range(i, len(parts))], self.workers)
         return strips
@@ -59,25 +66,28 @@ class PackedGram(KernelGram):
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         V = np.ascontiguousarray(V, dtype=self.dtype)
         n, columns = V.shape
-        strips, groups = self.strips, min(_GROUPS, len(self.strips))
+        strips, hands = self.strips, dealt(len(self.strips))
         pieces = -(-_TILE // max(1, int(np.sqrt(_SMALL / columns))))
         size = -(-_TILE // pieces)
-        partial = np.zeros((groups, n, columns))
+        partial = np.zeros((len(hands), n, columns))
 
         def group(g: int) -> None:
-            for i in range(g, len(strips), groups):
-                for j, T in enumerate(strips[i]):
-                    _add(T, V, partial[g], i * _TILE, (i + j) * _TILE, size)
+            for i, j in hands[g]:
+                _add(strips[i][j - i], V, partial[g], i * _TILE, j * _TILE, size)
 
-        run(group, range(groups), self.workers)
+        run(group, range(len(hands)), self.workers)
         return partial.sum(axis=0)
 
     @property
     def nbytes(self) -> int:
         """The memory of the tiles."""
+        return self._entries * self.dtype.itemsize
+
+    @property
+    def _entries(self) -> int:
         n = self.shape[0]
         squares = sum((part.stop - part.start) ** 2 for part in slices(n, _TILE))
-        return (n * n + squares) // 2 * self.dtype.itemsize
+        return (n * n + squares) // 2
 
 
 def _add(T: np.ndarray, V: np.ndarray, out: np.ndarray, top: int, left: int, size: int) -> None:

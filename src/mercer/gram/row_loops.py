@@ -18,6 +18,15 @@ def scatter(block, cache, slots, start):
             row[start + c] = block[r, c]
 
 
+@njit(cache=True, nogil=True)
+def gather(values, rows, cols, cache, slots, start):
+    """cache[slots, start : start + len(cols)] = values[rows][:, cols]."""
+    for r in range(slots.size):
+        row, out = values[rows[r]], cache[slots[r]]
+        for c in range(cols.size):
+            out[start + c] = row[cols[c]]
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def add_rows(g, cache, slots, weights, start, stop):
     """g[start:stop] += weights @ cache[slots, start:stop], a few rows at a time."""

@@ -10,13 +10,14 @@ import scipy.sparse as sp
 
 from .base import Gram
 from .exponential import Factors, exp_product, exp_scatter
-from .row_loops import add_rows, scatter
+from .row_loops import add_rows, gather, scatter
 from .tiles import run, slices
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread, or
 _NARROW = 250  # at least, where a plan allows little memory:
 _PER_COLUMN = 16 * 8.0 * 500  # bytes of a column of 500 rows, on several threads in several copies
 _OFF_CENTRE = 10.0  # squared distance of features from 0, in units of their spread, to be centred
+_COPIED = 200  # samples of a matrix that was given, up to which a part of it is copied
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
 
 Block = Callable[[Any, Any], np.ndarray]
@@ -180,6 +181,11 @@ class RowGram(Gram):
 
         return block
 
+    @property
+    def source(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The matrix that a user gave, and which of its samples these are, if there is one."""
+        return None
+
     def write(
         self, rows: np.ndarray, cols: Any, cache: np.ndarray, slots: np.ndarray, start: int
     ) -> None:
@@ -308,3 +314,48 @@ class FeatureRowGram(RowGram):
         return np.asarray(self.phi[rows] @ (self.phi[cols].T @ weights)).ravel()
 
     rough_product = product
+
+
+class GivenRowGram(RowGram):
+    """A matrix that a user gave, at some of its samples: entries are read where they are used.
+
+    Parameters
+    ----------
+    values : array of shape (n, n)
+        The matrix, which is not copied.
+    index : array of int
+        Which samples.
+    dtype : numpy dtype
+        The precision in which rows are kept.
+    workers : int, optional
+        Threads.
+    """
+
+    def __init__(
+        self, values: np.ndarray, index: np.ndarray, dtype: Any, workers: int | None
+    ) -> None:
+        diagonal = values[index, index].astype(np.float64)
+        error = float(np.finfo(dtype).eps * diagonal.max(initial=0.0))
+        super().__init__(
+            self._read, diagonal, dtype=dtype, error=error, workers=workers, how="as it was given"
+        )
+        self.matrix_free, self.values, self.index = False, values, index
+        if len(index) <= _COPIED:
+            self.matrix = values.take(index, axis=0).take(index, axis=1).astype(np.float64)
+
+    def _read(self, rows: Any, cols: Any) -> np.ndarray:
+        return self.values[np.ix_(self.index[rows], self.index[cols])]
+
+    @property
+    def source(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.values, self.index
+
+    def write(
+        self, rows: np.ndarray, cols: Any, cache: np.ndarray, slots: np.ndarray, start: int
+    ) -> None:
+        gather(self.values, self.index[rows], self.index[cols], cache, slots, start)
+
+    def subset(self, index: np.ndarray) -> GivenRowGram:
+        part = GivenRowGram(self.values, self.index[index], self.dtype, self.workers)
+        part.limit = self.limit
+        return part

@@ -28,6 +28,7 @@ __all__ = [
     "contract",
     "contract_cross",
     "cores",
+    "dealt",
     "evaluate",
     "exponential",
     "go_on",
@@ -96,19 +97,36 @@ class Exponential:
     """K = exp(exponents), compiled; exponents are inner products of rows."""
 
     def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
+        from .microkernel import exp_panels, panels
+
+        self._exp, self._panels = exp_panels, panels
         self.left, self.right, self.dtype = left, right, left.dtype
         self._packed: dict[tuple[int, int], np.ndarray] = {}
         self._own = threading.local()  # fresh memory takes longer than what is written into it
 
     def write(self, rows: slice, out: np.ndarray, cols: slice = slice(None)) -> None:
         """out = K[rows, cols]; columns are rearranged once for each slice of them."""
-        from .microkernel import exp_panels, panels
-
         place = cols.start, cols.stop
         packed = self._packed.get(place)
         if packed is None:
-            packed = self._packed[place] = panels(self.right[cols])
-        exp_panels(self.left[rows], packed, out)
+            packed = self._packed[place] = self._panels(self.right[cols])
+        self._exp(self.left[rows], packed, out)
+
+    def adder(self, cols: slice, weights: np.ndarray) -> Callable[[slice, np.ndarray], None]:
+        """(rows, out) -> out += K[rows, cols] @ weights, for a few columns of weights.
+
+        One compiled call for all columns: threads need the interpreter once for many rows.
+        """
+        from .microkernel import add_exp_product, panels
+
+        packed = panels(self.right[cols])
+        padded = np.zeros((weights.shape[1], packed.shape[0] * packed.shape[2]))
+        padded[:, : len(weights)] = weights.T
+
+        def add(rows: slice, out: np.ndarray) -> None:
+            add_exp_product(self.left[rows], packed, padded, out)
+
+        return add
 
     def __call__(self, rows: slice, cols: slice) -> np.ndarray:
         """A tile of K, good until this thread asks for the next one."""
@@ -255,7 +273,7 @@ def symmetric_product(
 ) -> np.ndarray:
     """K @ V from the upper triangle of tiles, each used twice; added up in float64.
 
-    The order of additions is the same for any number of threads. Strips of rows are dealt to a
+    The order of additions is the same for any number of threads. Tiles are dealt to a
     fixed number of groups with an accumulator each; or, where V is so wide that these would be
     large, tiles come in rounds of which no two meet in a row or column of K.
 
@@ -287,16 +305,32 @@ def symmetric_product(
         for pairs in _rounds(len(strips)):
             run(lambda at: add(strips[at[0]], strips[at[1]], out), pairs, workers)
         return out
-    groups = min(_GROUPS, len(strips))
-    partial = np.zeros((groups, *V.shape))
+    hands = dealt(len(strips))
+    partial = np.zeros((len(hands), *V.shape))
 
     def group(g: int) -> None:
-        for i in range(g, len(strips), groups):
-            for cols in strips[i:]:
-                add(strips[i], cols, partial[g])
+        for i, j in hands[g]:
+            add(strips[i], strips[j], partial[g])
 
-    run(group, range(groups), workers)
+    run(group, range(len(hands)), workers)
     return partial.sum(axis=0)
+
+
+def dealt(n: int) -> list[list[tuple[int, int]]]:
+    """All pairs i <= j below n, dealt evenly to 16 jobs at most.
+
+    Whole rows of the triangle are not alike: the job with the first of twelve rows would work
+    twelve times as long as that with the last.
+
+    Examples
+    --------
+    >>> from mercer.gram.tiles import dealt
+    >>> {len(hand) for hand in dealt(12)}
+    {4, 5}
+    """
+    pairs = [(i, j) for i in range(n) for j in range(i, n)]
+    groups = min(_GROUPS, len(pairs))
+    return [pairs[g::groups] for g in range(groups)]
 
 
 def _rounds(n: int) -> list[list[tuple[int, int]]]:

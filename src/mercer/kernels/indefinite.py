@@ -97,7 +97,8 @@ def has_negative(K: np.ndarray) -> bool:
     """
     K = (K + K.T) / 2
     with suppress(np.linalg.LinAlgError):
-        raised = K + ROUNDING * K.diagonal().max() * np.eye(len(K))
+        raised = K.copy()
+        np.fill_diagonal(raised, K.diagonal() + ROUNDING * K.diagonal().max())
         lapack(len(K), np.linalg.cholesky, raised)
         return False
     values = lapack(len(K), np.linalg.eigvalsh, K)

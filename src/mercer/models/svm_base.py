@@ -17,7 +17,7 @@ from ..gram.device.torch_ import HOST
 from ..gram.given import GivenColumns
 from ..gram.plan import Plan
 from ..gram.rows import RowGram
-from ..gram.tiles import on_pool
+from ..gram.tiles import compiled, on_pool
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.evaluator import exponents
 from ..kernels.indefinite import has_negative
@@ -40,12 +40,13 @@ from .common import (
 from .kept import few_gram
 from .svm_report import DualReport
 from .svm_rows import training_rows
-from .svm_sums import groups, products_of_groups, sum_groups
+from .svm_sums import compiled_sums, groups, products_of_groups, sum_groups
 
 _EIGENVALUES = 100  # support vectors of which they are looked at
 _TILED = Plan(storage="tiled")  # what machines do unless they are told otherwise: they ask for rows
 _BESIDE = 1.5  # what a solver takes in all, in units of the rows that it keeps
 _LEAST = 1e7  # bytes that are needed in any case
+_FEW = 8  # coefficients of a support vector, up to which sums are compiled with the kernel
 
 
 @dataclass(eq=False, repr=False)
@@ -134,8 +135,6 @@ class SupportVectorMachine(KernelEstimator):
         storage = storage if plan.few is None else "lowrank"
         K = training_rows(gram, X, self._precision(), order, storage)
         K.limit = plan.limit
-        if self.kernel == "precomputed":
-            K.how = "as it was given"
         # what was done with K in training, in words
         self._how = f"trained on {len(K)} samples: K of {K.dtype}, {K.how}"
         if K.matrix is None:
@@ -316,10 +315,12 @@ class SupportVectorMachine(KernelEstimator):
             weights = [phi[of].T @ coef[of] for of in groups(self.n_support_)]
             return np.asarray(K.features @ np.hstack(weights)).reshape(m, len(weights), -1)
         distances = exponents(self.kernel_.formula(K.X), self.kernel_.formula(K.Y))
+        if (found := compiled(distances)) is not None and coef.shape[1] <= _FEW:
+            return compiled_sums(found, m, coef, self.n_support_, workers)
         if distances is None or distances.in_doubt:
             block: Any = self.kernel_.tiles(K.X, K.Y)
         else:
-            block = distances.exp
+            block = found or distances.exp
         return sum_groups(block, m, coef, self.n_support_, workers)
 
     def _functions(self) -> np.ndarray:

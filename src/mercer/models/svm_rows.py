@@ -15,11 +15,11 @@ from ..features.sparse import compress, occurring
 from ..gram.device.rows import DeviceMatrix, DeviceRowGram
 from ..gram.device.torch_ import HOST
 from ..gram.exponential import Factors
-from ..gram.rows import FeatureRowGram, RowGram
+from ..gram.rows import FeatureRowGram, GivenRowGram, RowGram
 from ..gram.tiles import evaluate, multiply, one_blas_thread, run, slices
 from ..kernels.base import Kernel
 from ..kernels.evaluator import exponents
-from ..kernels.given.precomputed import Precomputed
+from ..kernels.given.precomputed import MatrixRows, Precomputed
 from ..kernels.vectors.bits import two_values
 from ..kernels.vectors.distances import centre
 from ..solvers.device_smo import SMALLEST
@@ -61,6 +61,8 @@ def training_rows(
             require_memory(16.0 * len(gram) ** 2, what, gram.limit)
         return RowGram.of(gram, order)
     kernel, workers, given = gram.kernel, gram.workers, order
+    if isinstance(kernel, Precomputed):
+        return _given_rows(gram.X if order is None else take(gram.X, order), tol, workers)
     order = np.arange(length(X)) if order is None else order
     n = len(order)
     single = n > _FEW and tol >= _FINE
@@ -108,8 +110,7 @@ def training_rows(
         K = _in_single(kernel, rounded, partial(take, P), diagonal, workers)
         if K.error <= _BLURRED * height:
             return K
-    few = n <= (_FEW if isinstance(kernel, Precomputed) else LARGEST)
-    if few and storage == "auto" and 8.0 * n * n <= gram.limit:
+    if n <= LARGEST and storage == "auto" and 8.0 * n * n <= gram.limit:
         return RowGram.stored(evaluate(kernel, P, P, workers=workers), workers)
     return RowGram(kernel.tiles(P, P), diagonal, workers=workers)
 
@@ -123,6 +124,14 @@ def _on_device(gram: Any, tol: float, order: np.ndarray | None) -> RowGram:
         if height <= _SINGLE_LIMIT and K.error <= _BLURRED * height:
             return K
     return DeviceRowGram(DeviceMatrix(kernel, *there, np.float64), workers=gram.workers)
+
+
+def _given_rows(P: MatrixRows, tol: float, workers: int | None) -> RowGram:
+    """Rows of a matrix that was given, kept in single precision where that does."""
+    values = P.matrix.square
+    height = values[P.rows, P.rows].max(initial=0)
+    single = len(P) > _FEW and tol >= _FINE and height <= _SINGLE_LIMIT
+    return GivenRowGram(values, P.rows, np.float32 if single else np.float64, workers)
 
 
 def _shifted(X: np.ndarray, order: np.ndarray, origin: Any, workers: int | None) -> np.ndarray:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.tiles import run, slices
+from ..gram.tiles import Exponential, run, slices
 
 _ROWS, _COLS = 250, 500  # of a tile: larger ones, memory is asked for each time anew
+_MOST_ROWS, _STRIPS = 2000, 128  # of compiled sums, whose threads need the interpreter seldom
 
 
 def groups(sizes: np.ndarray) -> list[slice]:
@@ -37,6 +38,21 @@ def sum_groups(
 
     run(strip, slices(m, _ROWS), workers)
     return out
+
+
+def compiled_sums(
+    found: Exponential, m: int, coef: np.ndarray, sizes: np.ndarray, workers: int | None
+) -> np.ndarray:
+    """The same where K is the exponential of inner products."""
+    out = np.zeros((len(sizes), m, coef.shape[1]))
+    adders = [found.adder(of, coef[of]) for of in groups(sizes)]
+
+    def strip(rows: slice) -> None:
+        for g, add in enumerate(adders):
+            add(rows, out[g, rows])
+
+    run(strip, slices(m, min(_MOST_ROWS, max(_ROWS, -(-m // _STRIPS)))), workers)
+    return out.transpose(1, 0, 2)
 
 
 def products_of_groups(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,7 @@ def bounds_of_optimum(
     if np.isinf(problem.lower).any() or np.isinf(problem.upper).any():
         margin = float(np.min(problem.target * (g + problem.target - m)))
         return (squared / margin**2 / 2 if margin > 0 else np.inf), dual
-    ends = (problem.lower, problem.upper, np.clip(0.0, problem.lower, problem.upper))
-    loss = np.max([(m - g) * b - problem.epsilon * np.abs(b) for b in ends], axis=0)
+    nearest = np.minimum(np.maximum(0.0, problem.lower), problem.upper)  # to 0
+    ends = (problem.lower, problem.upper, nearest)
+    loss = reduce(np.maximum, [(m - g) * b - problem.epsilon * np.abs(b) for b in ends])
     return squared / 2 + float(loss.sum()) - float(beta @ m), dual

@@ -24,7 +24,7 @@ from ..engine.routines import eigh
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, slices
 from .base import Solution
-from .krylov import block_krylov
+from .krylov import block_krylov, tall_inner, tall_product
 from .moments import Moments
 
 METHODS = ("auto", "dense", "features", "krylov", "arpack", "randomized")
@@ -283,14 +283,13 @@ def _start(scatter: Scatter, k: int, size: int, rng: np.random.Generator) -> np.
     columns = scatter.gram.block(np.arange(n), chosen).astype(np.float64)
     s, E = sla.eigh(columns[chosen], check_finite=False)
     kept = s > 1e-10 * max(s[-1], 0.0)
-    F = scatter.scaled(columns @ (E[:, kept] / np.sqrt(s[kept])))
+    F = scatter.scaled(tall_product(columns, E[:, kept] / np.sqrt(s[kept])))
     del columns
     F -= np.outer(scatter.axis, scatter.axis @ F)
     lead = min(F.shape[1], max(k + 10, size))
     Q = F[:, :0]
     if lead:
-        _, V = sla.eigh(F.T @ F, check_finite=False)
-        Q = F @ V[:, F.shape[1] - lead :]
-    if lead > size:
-        Q = Q @ rng.standard_normal((lead, size))
+        _, V = sla.eigh(tall_inner(F, F), check_finite=False)
+        V = V[:, F.shape[1] - lead :]
+        Q = tall_product(F, V @ rng.standard_normal((lead, size)) if lead > size else V)
     return np.column_stack([Q, rng.standard_normal((n, size - Q.shape[1]))])

@@ -10,7 +10,7 @@ import scipy.linalg as sla
 
 from ..gram.tiles import run, slices
 
-_STRIP = 4000  # rows of the basis that one thread works on
+_STRIP, _LEAST = 4000, 400  # rows of tall matrices that one thread works on, at most and at least
 _ROOM = 320  # dimensions that are added to the space before it is reduced to what matters
 
 
@@ -103,20 +103,40 @@ def block_krylov(
 
 def _remove(B: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Make W orthogonal to the orthonormal B, in place, on all cores; returns B' W."""
-    strips = slices(len(W), _STRIP)
+    C = tall_inner(B, W)
+
+    def subtract(rows: slice) -> None:
+        W[rows] -= B[rows] @ C
+
+    run(subtract, _strips(len(W)))
+    return C
+
+
+def tall_inner(B: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """B' W of tall matrices, on all cores; the order of additions does not depend on these."""
+    strips = _strips(len(W))
     parts = np.empty((len(strips), B.shape[1], W.shape[1]))
 
     def along(i: int) -> None:
         parts[i] = B[strips[i]].T @ W[strips[i]]
 
     run(along, range(len(strips)))
-    C = parts.sum(axis=0)
+    return parts.sum(axis=0)
 
-    def subtract(rows: slice) -> None:
-        W[rows] -= B[rows] @ C
 
-    run(subtract, strips)
-    return C
+def tall_product(B: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """B C of a tall matrix and a small one, on all cores."""
+    out = np.empty((len(B), C.shape[1]))
+
+    def strip(rows: slice) -> None:
+        np.matmul(B[rows], C, out=out[rows])
+
+    run(strip, _strips(len(B)))
+    return out
+
+
+def _strips(n: int) -> list[slice]:
+    return slices(n, min(_STRIP, max(_LEAST, -(-n // 16))))
 
 
 def _largest(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

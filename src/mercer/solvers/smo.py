@@ -215,8 +215,11 @@ class _Decomposition(State):
 
     def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> int:
         """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
-        if self.K.factors is not None and self.rows.capacity == len(self.active) == len(self.beta):
-            return self._solve_small(limit)
+        if self.rows.capacity == len(self.active) == len(self.beta):  # of all there is room
+            if self.K.factors is not None:
+                return self._solve_small(limit)
+            if self.K.source is not None and self.K.matrix is None:
+                return self._solve_given(*self.K.source, limit)
         missing = self.rows.slot[self.active] < 0
         new = self._select(extremes, self.working.size, missing)
         self._fetch(self.active[new])
@@ -243,6 +246,22 @@ class _Decomposition(State):
         rows.used = used
         self.beta[:] = self.b
         return int(steps)
+
+    def _solve_given(self, values: np.ndarray, index: np.ndarray, limit: int) -> int:
+        """The same for a matrix that was given, whose rows are read where a step needs them."""
+        rows, used = self.rows, np.array([self.rows.used])
+        if not rows.used:
+            rows.rows[0] = 0  # the first step is one of length 0 along it
+        steps = take_steps(
+            rows.rows, rows.slot, self.diagonal, self.g, self.b, self.lower, self.upper,
+            self.epsilon, self.group, self.n_groups, self.tol, limit, (values, index, used),
+        )  # fmt: skip
+        known = np.flatnonzero(rows.slot >= 0)
+        rows.owner[rows.slot[known]] = known
+        rows.computed += int(used[0]) - rows.used
+        rows.used = int(used[0])
+        self.beta[:] = self.b
+        return steps
 
     def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> int:
         """Steps within a working set, for which its block of K is put together."""

@@ -79,6 +79,7 @@ def take_steps(
     n_groups: int,
     goal: float,
     limit: int,
+    source: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
 ) -> int:
     """Two-variable steps of second order among the variables whose kernel rows are at hand.
 
@@ -87,8 +88,9 @@ def take_steps(
     """
     with guiding(g, rows, slot, beta, goal) as guide:
         steps = steps_guided_by(
-            guide, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
-        )
+            guide, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal,
+            limit, source,
+        )  # fmt: skip
     return int(steps)
 
 
@@ -113,9 +115,13 @@ def guiding(
 # no error where values are not finite: that is found by whoever called
 @njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
 def steps_guided_by(
-    g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit
+    g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit, source
 ):
     """Steps for a gradient in either precision, which is kept up.
+
+    Rows that are missing are read from ``source``, the matrix of a user with the places of the
+    variables in it, and the number of rows so far; where that is None, variables without a row do
+    not move.
 
     What is not a number may have any curvature, 0 too: division raises nothing, and the caller
     finds what is not finite in the gradient.
@@ -132,7 +138,7 @@ def steps_guided_by(
     for k in range(n):
         for t in range(n_groups):
             up[t, k], down[t, k] = FAR, -FAR
-        if slot[k] >= 0:
+        if slot[k] >= 0 or source is not None:
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
     Ki = Kj = rows[0]
     step, steps = 0.0, 0
@@ -151,6 +157,8 @@ def steps_guided_by(
         i = _place(lows[of], low) * _CHUNK
         while i < n - 1 and g[i] + up[of, i] != low:  # what is not a number is found nowhere
             i += 1
+        if source is not None:
+            _read(source, i, rows, slot)
         Ki = rows[slot[i]]
         _gains(g, down[of], Ki, diagonal, diagonal[i], low, tiny, gains, best)
         most = best[0]
@@ -159,6 +167,8 @@ def steps_guided_by(
         j = _place(best, most) * _CHUNK
         while j < n - 1 and gains[j] != most:
             j += 1
+        if source is not None:
+            _read(source, j, rows, slot)
         Kj = rows[slot[j]]
         # of the rows, by which the gradient is kept up: a diagonal they contradict would have the
         # same two variables go back and forth
@@ -174,6 +184,18 @@ def steps_guided_by(
         for k in (i, j):
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
         steps += 1
+
+
+@njit(cache=True, nogil=True)
+def _read(source, k, rows, slot):
+    """Read the row of variable k, unless it is there."""
+    if slot[k] < 0:
+        values, index, used = source
+        row, out = values[index[k]], rows[used[0]]
+        for c in range(index.size):
+            out[c] = row[index[c]]
+        slot[k] = used[0]
+        used[0] += 1
 
 
 @njit(cache=True, nogil=True, inline="always")

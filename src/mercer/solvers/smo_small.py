@@ -115,7 +115,7 @@ def _solve(
         goal = max(tol, _SHARE * violation) if count else tol
         taken = steps_guided_by(
             g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal,
-            limit - steps,
+            limit - steps, None,
         )  # fmt: skip
         steps += taken
         if taken == 0 and count == 0:

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from ..data import Data, length, take
 from ..features.sparse import compress
 from ..gram.plan import Plan
-from ..gram.tiles import TILE, run, slices
+from ..gram.tiles import TILE, dealt, run, slices
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..progress import counted
@@ -28,7 +28,6 @@ from .landmarks import amplified, landmark_groups, landmark_sums
 from .permutations import Units
 from .planned import bank_of
 
-_GROUPS = 16  # independent accumulators: the order of additions does not depend on threads
 _HELD = 2**22  # entries of features, or of (features x permutations), held at once
 _SAMPLES = 4  # samples of a unit, from which on kernel values with landmarks are added up
 _EPS = np.finfo(np.float64).eps
@@ -138,14 +137,12 @@ def tile_sums(
     tiles = bank.tiles()
     unit = np.repeat(np.arange(s), units.size)
     strips = slices(n, max(32, min(TILE, n // 8)))
-    groups = min(_GROUPS, len(strips))
-    quadratic, rows, squares = (np.zeros((groups, k, m)) for m in (weights.shape[1], s, 1))
+    hands = dealt(len(strips))
+    quadratic, rows, squares = (np.zeros((len(hands), k, m)) for m in (weights.shape[1], s, 1))
 
     def group(g: int) -> None:
-        for at in strips[g::groups]:
-            for to in strips:
-                if to.start >= at.start:
-                    meet(g, at, to)
+        for i, j in hands[g]:
+            meet(g, strips[i], strips[j])
 
     def meet(g: int, at: slice, to: slice) -> None:
         a, b = (slice(unit[part.start], unit[part.stop - 1] + 1) for part in (at, to))
@@ -161,7 +158,7 @@ def tile_sums(
             if not same:
                 rows[g, place, b] += np.ones(len(T), T.dtype) @ T
 
-    run(counted(group, groups, verbose, "kernel values"), range(groups), workers)
+    run(counted(group, len(hands), verbose, "kernel values"), range(len(hands)), workers)
     own, total, scale = bank.diag(), squares.sum(axis=0), bank.scale[:, None]
     diag = np.add.reduceat(own, np.cumsum(units.size) - units.size, axis=1)
     norm = np.sqrt((n * np.sum(own**2, axis=1) + own.sum(axis=1) ** 2) / 2)  # of (d_i + d_j) / 2

@@ -6,7 +6,8 @@ Every rule is fitted to the rows of training alone, and kept as plain values:
   them is bent first, asinh((x - median) / spread), which is linear near the middle and logarithmic
   far out; new values count at most one unit beyond what was seen;
 * *sentinels*: a value such as -999 or 99999 that repeats, is an end of the column and lies further
-  out than twice the range of all others, is a missing value;
+  out than twice the range of all others, is a missing value; so is one from -99 down among numbers
+  that are all >= 0, however far these reach, and one from 99 up among numbers <= 0;
 * *missing* numbers and dates become the median, with a column beside that says so; missing labels
   are a label of their own;
 * *labels* have a coordinate for each of the 40 most frequent levels that occur twice; if there are
@@ -35,6 +36,7 @@ _STEP = 1.4  # how far apart two labels are, as the typical difference of two nu
 _SENTINELS = {s * (10.0**k - 1) for k in range(1, 7) for s in (1, -1)}
 _SENTINELS |= {s * x for x in (88.0, 888.0, 8888.0) for s in (1, -1)}
 _SENTINELS |= {-1.0, 32767.0, -32768.0, 2147483647.0, -2147483648.0}
+_ODD = 99.0  # from here on, the only value of its sign is a sentinel
 _HASHES = 4096  # places for combinations of letters
 _TEXT, _NAMES = 32, 8  # combinations of them that are kept: of text, of labels
 
@@ -167,11 +169,17 @@ def _sentinels(values: np.ndarray) -> list[float]:
         if len(np.unique(rest)) < 5:
             return []
         low, high = rest.min(), rest.max()
-        far = [e for e in found if min(abs(e - low), abs(e - high)) > 2 * (high - low)]
+        far = [e for e in found if _is_apart(e, low, high)]
         if far == found:
             break
         found = far  # the others are numbers, which those that are left lie far from, or not
     return found
+
+
+def _is_apart(end: float, low: float, high: float) -> bool:
+    """Is it far from all other values, or the only one of its sign?"""
+    alone = (end <= -_ODD and low >= 0) or (end >= _ODD and high <= 0)
+    return bool(alone or min(abs(end - low), abs(end - high)) > 2 * (high - low))
 
 
 def without_sentinels(part: dict[str, Any], values: np.ndarray) -> np.ndarray:

@@ -9,12 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data, Rows, as_samples
+from ...engine.threads import run
 from ...exceptions import DomainError
 from ..base import Kernel
 from ..calculus.properties import Fact, Properties
 
 _ASYMMETRY = 1e-5  # relative: what a matrix computed in float32 may show
-_STRIP = 256
+_TILE = 256
 
 
 class KernelMatrix:
@@ -33,9 +34,19 @@ class KernelMatrix:
                 f"shape {(m, n)}; of a subset of the samples pass K[np.ix_(subset, subset)], and "
                 f"new samples have to come first: kernel(K_new, K_train)."
             )
-        strips = (slice(i, i + _STRIP) for i in range(0, n, _STRIP))
-        worst = max(np.abs(self.values[s] - self.values[:, s].T).max() for s in strips)
-        if worst > _ASYMMETRY * np.abs(self.values).max():
+        K, parts = self.values, [slice(i, i + _TILE) for i in range(0, n, _TILE)]
+        differences, heights = [0.0], [0.0]
+
+        def compare(i: int) -> None:
+            for cols in parts[i:]:  # in tiles, of which the transposed one is in the cache, too
+                left, right = K[parts[i], cols], K[cols, parts[i]].T
+                difference = left - right
+                differences.extend([difference.max(), -difference.min()])
+                heights.extend([left.max(), -left.min()])
+
+        run(compare, range(len(parts)))
+        worst = max(differences)
+        if worst > _ASYMMETRY * max(heights):
             raise DomainError(
                 f"Precomputed: the training matrix is not symmetric, K and K.T differ by "
                 f"{worst:.3g}; if that is meant as noise, pass (K + K.T) / 2."

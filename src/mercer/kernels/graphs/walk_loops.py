@@ -13,7 +13,6 @@ from ..._compiled import njit
 
 P, Q, TURN, ROOT, U = range(5)  # rows of what is known of nodes
 START, SIZE, ONE_WAY = range(3)  # and of graphs
-_LAG = 32  # steps after which the growth of walks is looked at
 _SUMS = {"reassoc", "nsz", "contract"}  # sums may be added up in any order
 _FEW = 1e-16  # of a sum: what is left out of it
 
@@ -40,72 +39,6 @@ def _inner(x, y, n):
     for k in range(n):
         total += x[k] * y[k]
     return total
-
-
-@njit(cache=True, nogil=True)
-def _growth(x, base, a, b):
-    found = 0.0
-    for v in range(a, b):
-        found = max(found, x[v] / base[v])
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _resolvent(G, a, b, scale, most, u, x, y):
-    """u = x_0 + ... + x_(k-1) with x_k = (scale B)^k base, and r with B u <= r u; -1 for r if none.
-
-    Once x_k < base, B u = (u - base + x_k) / scale < u / scale. If scale B x >= x, rho(B) is at
-    least 1 / scale, and it never comes to that.
-    """
-    for v in range(a, b):
-        u[v], x[v] = 0.0, G.base[v]
-    for k in range(most):
-        for v in range(a, b):
-            u[v] += x[v]
-        _step(G, a, b, scale, x, y)
-        low, high, growing = np.inf, 0.0, True
-        for v in range(a, b):
-            low = min(low, (G.base[v] - y[v]) / u[v])
-            high = max(high, y[v] / G.base[v])
-            growing &= y[v] >= x[v]
-            x[v] = y[v]
-        if high <= 0.5 or (k == most - 1 and high < 1.0):
-            return (1.0 - low) / scale
-        if growing or not high < 1e200:
-            break
-    return -1.0
-
-
-@njit(cache=True, nogil=True)
-def radii(G, start, size, scale, most, u, room, out):
-    """For each graph a vector u > 0 and a number r with B u <= r u, so that rho(B) <= r.
-
-    By the largest degree, or by walks of 32 steps, whichever is better. Where 1 / scale has to be
-    larger than r, and is not, a longer sum is tried; r is infinite if that does not help, either.
-    """
-    x, y, w = room
-    for g in range(start.size):
-        a, b = start[g], start[g] + size[g]
-        _copy(G.base, u, a, b)
-        _step(G, a, b, 1.0, u, y)
-        out[g] = _growth(y, G.base, a, b)
-        if out[g] == 0.0:
-            continue
-        _copy(u, x, a, b)
-        for _ in range(_LAG):
-            _step(G, a, b, 1.0 / out[g], x, y)
-            _copy(y, x, a, b)
-        c, steps = 1.05 * out[g] * _growth(x, G.base, a, b) ** (1.0 / _LAG), _LAG + 1
-        for trial in range(2):
-            if trial == 1:
-                if out[g] * scale < 0.999:
-                    break
-                c, steps = 1.0 / scale, most[g]
-            if c > 0.0:
-                r = _resolvent(G, a, b, 1.0 / c, steps, w, x, y)
-                if 0.0 <= r < out[g]:
-                    out[g] = r
-                    _copy(w, u, a, b)
 
 
 @njit(cache=True, nogil=True)

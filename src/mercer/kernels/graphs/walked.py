@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 
 from ...data import Data, Rows, take
 from ...exceptions import DomainError
@@ -12,10 +16,11 @@ from ..base import Kernel
 from .container import Graphs, pack
 from .graph import Graph
 from .reading import read
-from .walk_loops import SIZE, START, radii
+from .walk_loops import SIZE, START
 
-_LONGEST = 2**17  # steps after which nobody waits for walks to fade any more
-_WORK = 1e9  # arcs along which walks go in one compiled call
+_LAG = 32  # steps after which the growth of walks is looked at
+_NEAR = 0.999  # of the largest radius that walks may have, from where on it is found more exactly
+_DENSE = 2000  # nodes up to which a graph has its matrix written out for that
 
 
 class Walked(NamedTuple):
@@ -169,13 +174,74 @@ def walked(
     bounds = Bounds(
         indptr, target, weights * tops[arcs] * roots[source] * roots[target], steps.base[order]
     )
-    u, radius = np.empty(n), np.empty(len(packed))
-    most = np.clip(_WORK / np.maximum(packed.arcs, 1), 64, _LONGEST).astype(np.int64)
-    radii(bounds, packed.start, packed.size, scale, most, u, np.empty((3, n)), radius)
+    u, radius = radii(bounds, packed.start, packed.size, scale)
     nodes = np.stack([*(part[order] for part in (steps.p, steps.q, steps.turns)), roots, u])
     graphs = np.stack([packed.start, packed.size, packed.directed])
     arrays = Walked(indptr, target, weights, marks[arcs], labels[order], nodes, graphs, radius)
     return Walks(arrays, bounds, points, ends)
+
+
+def radii(
+    bounds: Bounds, start: np.ndarray, size: np.ndarray, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each graph a vector u > 0 and a number r with B u <= r u, so that rho(B) <= r.
+
+    By the largest degree, or by walks of 32 steps, whichever is better. Where 1 / scale has to be
+    larger than r, and is not, u = (I - scale B)^-1 base is tried: it is positive if and only if
+    rho(B) < 1 / scale.
+    """
+    n, some = len(bounds.base), np.flatnonzero(size)
+    B = sp.csr_array((bounds.bounds, bounds.indices, bounds.indptr), shape=(n, n))
+    graph = np.repeat(np.arange(len(size)), size)
+
+    def growth(y: np.ndarray, x: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(size))
+        if n:
+            found[some] = np.maximum.reduceat(y / x, start[some])
+        return found
+
+    def better(v: np.ndarray, of: Any) -> None:
+        r = growth(B @ v, v)
+        found = np.zeros(len(size), bool)
+        found[of] = (r < radius)[of]
+        radius[found] = r[found]
+        u[found[graph]] = v[found[graph]]
+
+    u = bounds.base.copy()
+    radius = growth(B @ u, u)
+    with np.errstate(all="ignore"):  # what is not finite is no better
+        x, pace = u, np.where(radius > 0, radius, 1.0)
+        for _ in range(_LAG):
+            x = B @ x / pace[graph]
+        c = 1.05 * radius * growth(x, bounds.base) ** (1 / _LAG)
+        pace = np.where(c > 0, c, 1.0)
+        x = total = bounds.base
+        for _ in range(_LAG):
+            x = B @ x / pace[graph]
+            total = total + x
+        better(total, c > 0)
+        v = np.ones(n)
+        near = np.flatnonzero(radius * scale >= _NEAR)
+        for g in near:
+            at = slice(start[g], start[g] + size[g])
+            v[at] = _resolvent(B[at, at], bounds.base[at], scale)
+        if len(near):
+            better(v, near)
+    return u, radius
+
+
+def _resolvent(B: sp.csr_array, base: np.ndarray, scale: float) -> np.ndarray:
+    """(I - scale B)^-1 base if that is positive, else NaN."""
+    A = sp.eye_array(len(base), format="csc") - scale * B
+    with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", spla.MatrixRankWarning)
+        if len(base) <= _DENSE:
+            found = np.linalg.solve(A.toarray(), base)
+        else:
+            found = spla.spsolve(A.tocsc(), base)
+        if found.min() > 0:
+            return np.asarray(found)
+    return np.full(len(base), np.nan)
 
 
 # ---- what kernels on nodes and edges compare -----------------------------------------------------

@@ -316,20 +316,23 @@ def log_sums(
     data = x, X.ends, y, Y.ends
     unknown = -1 if table is None else len(table) - 1
 
+    def rooms(rows: np.ndarray, cols: np.ndarray) -> tuple[Any, Any]:
+        n, m = int(X.lengths[rows].max()), int(Y.lengths[cols].max())
+        sizes = whole_room(max(n, m), scores[1], scores[3]) if whole else None
+        return sizes, room(n, m, *shape, slopes_of is not None)
+
     def many(part: slice) -> None:
-        sizes = whole_room() if whole else None
-        into = out[part], slopes[part]
-        alignments(*data, i[part], j[part], unknown, *shape, *scores, sizes, *into)
+        rows, cols = i[part], j[part]
+        alignments(
+            *data, rows, cols, unknown, *shape, *scores, *rooms(rows, cols), out[part], slopes[part]
+        )
 
     def long(part: slice, step: int) -> None:
-        rows, cols, sizes = i[part], j[part], whole_room() if whole else None
-        arrays = room(
-            int(X.lengths[rows].max()), int(Y.lengths[cols].max()), *shape, slopes_of is not None
-        )
+        rows, cols = i[part], j[part]
+        sizes, arrays = rooms(rows, cols)
         n, m = begin(*data, rows, cols, 0, unknown, arrays)
         if whole:
-            ends = X.ends, Y.ends, rows, cols, 0, n, shape[1], arrays
-            begin_whole(*ends, scores[1], scores[3], sizes)
+            begin_whole(X.ends, Y.ends, rows, cols, 0, n, shape[1], arrays, sizes)
         columns = max(1, step // shape[0]) * shape[0]  # whole strips
         in_steps(lambda a, b: fill(arrays, n, a, b, *shape, *scores, sizes), m, columns)
         finish(arrays, 0, out[part], slopes[part], sizes)

@@ -18,10 +18,11 @@ import numpy as np
 
 from ..._compiled import njit
 from ..pairs.lanes import WIDTH, by_sameness, equal, load, look_up, plus, store, times, times_plus
-from .table_loops import NO_COLUMN, NO_ROW, longest, most, spread
+from .table_loops import NO_COLUMN, NO_ROW, longest, spread
 
 BITS = 400
 SCALE = 2.0**BITS
+LOG_SCALE = BITS * log(2.0)
 REACH = 300 * log(2.0)  # log of the factor by which numbers may change before they are looked at
 SPAN = 450.0  # log of the largest factor between numbers that have to be kept in a strip
 WIDEST = 32  # columns of a strip
@@ -37,8 +38,7 @@ def power(d):
     return SCALE * (SCALE if d > 1 else 1.0) if d > 0 else (1 / SCALE if d == -1 else SCALE**-2)
 
 
-@njit(cache=True, nogil=True)
-def room(n_most, m_most, width, every, sloped):
+def room(n_most: int, m_most: int, width: int, every: int, sloped: bool) -> tuple[np.ndarray, ...]:
     """Arrays for sixteen tables: symbols, a strip, its left edge with its powers, sums."""
     s, t = np.empty(n_most * WIDTH, np.int64), np.empty(m_most * WIDTH, np.int64)
     kinds = 6 if sloped else 3  # M, X and Z, and their derivatives
@@ -46,6 +46,18 @@ def room(n_most, m_most, width, every, sloped):
     edge = np.empty((kinds, n_most * WIDTH))  # Z, M + X and Y of the column before, likewise
     powers = np.empty((n_most // every + 1, WIDTH), np.int64)
     return s, t, strip, edge, powers, np.empty((2, WIDTH)), np.empty(WIDTH, np.int64)
+
+
+def whole_room(
+    longest: int, weights: tuple[float, ...], D_weights: tuple[float, ...] | None
+) -> tuple[np.ndarray, ...]:
+    """Room for the lengths of sixteen pairs of strings; log of the weights of gaps, and dlog."""
+    _, _, opening, extension = weights
+    _, _, D_opening, D_extension = D_weights or np.zeros(4)
+    more = np.arange(longest)
+    gaps = np.append(0.0, log(opening) + more * log(extension))
+    D_gaps = np.append(0.0, D_opening / opening + more * (D_extension / extension))
+    return np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64), gaps, D_gaps
 
 
 @njit(cache=True, nogil=True)
@@ -66,81 +78,57 @@ def begin(x, x_ends, y, y_ends, rows, cols, first, unknown, arrays):
 
 
 @njit(cache=True, nogil=True)
-def _gap(size, held, weights):
-    """The weight of a gap of some symbols, over SCALE^held."""
-    _, _, opening, extension = weights
-    if size == 0:
-        return exp(-held * log(SCALE))
-    return exp(log(opening) + (size - 1) * log(extension) - held * log(SCALE))
+def _power_of(gap):
+    """The power of SCALE just below the weight of a gap."""
+    return floor(gap / LOG_SCALE)
 
 
 @njit(cache=True, nogil=True)
-def _gap_power(size, weights):
-    """The power of SCALE just below the weight of a gap of some symbols."""
-    _, _, opening, extension = weights
-    if size == 0:
-        return 0
-    return floor((log(opening) + (size - 1) * log(extension)) / log(SCALE))
+def _over(gap, held):
+    """The weight of a gap, over SCALE^held."""
+    return exp(gap - held * LOG_SCALE)
 
 
 @njit(cache=True, nogil=True)
-def _D_gap(size, weights, D_weights):
-    """dlog of that weight."""
-    if size == 0:
-        return 0.0
-    _, _, opening, extension = weights
-    _, _, D_opening, D_extension = D_weights
-    return D_opening / opening + (size - 1) * D_extension / extension
-
-
-@njit(cache=True, nogil=True)
-def whole_room():
-    """Arrays for the lengths of sixteen pairs of strings."""
-    return np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64)
-
-
-@njit(cache=True, nogil=True)
-def begin_whole(x_ends, y_ends, rows, cols, first, n, every, arrays, weights, D_weights, whole):
+def begin_whole(x_ends, y_ends, rows, cols, first, n, every, arrays, whole):
     """After ``begin``, the first column of tables of whole strings, and results of empty ones."""
     _, _, _, edge, powers, sums, held = arrays
+    n_of, m_of, gaps, D_gaps = whole
     for lane in range(WIDTH):
-        whole[0][lane] = whole[1][lane] = -1
+        n_of[lane] = m_of[lane] = -1
         if first + lane < rows.size:
-            whole[0][lane] = x_ends[rows[first + lane] + 1] - x_ends[rows[first + lane]]
-            whole[1][lane] = y_ends[cols[first + lane] + 1] - y_ends[cols[first + lane]]
-            size = max(whole[0][lane], whole[1][lane])  # the other is empty, or this overwritten
-            held[lane] = _gap_power(size, weights)
-            sums[0, lane] = _gap(size, held[lane], weights)
-            if D_weights is not None:
-                sums[1, lane] = sums[0, lane] * _D_gap(size, weights, D_weights)
+            n_of[lane] = x_ends[rows[first + lane] + 1] - x_ends[rows[first + lane]]
+            m_of[lane] = y_ends[cols[first + lane] + 1] - y_ends[cols[first + lane]]
+            size = max(n_of[lane], m_of[lane])  # the other is empty, or this overwritten
+            held[lane] = _power_of(gaps[size])
+            sums[0, lane] = _over(gaps[size], held[lane])
+            sums[1, lane] = sums[0, lane] * D_gaps[size]
     for i in range(n):
-        power_of = _gap_power(i // every * every + 1, weights)
-        value, D_value = _gap(i + 1, power_of, weights), 0.0
-        if D_weights is not None:
-            D_value = value * _D_gap(i + 1, weights, D_weights)
+        power_of = _power_of(gaps[i // every * every + 1])
+        value = _over(gaps[i + 1], power_of)
         for lane in range(WIDTH):
             powers[i // every, lane] = power_of
-            for kind in range(edge.shape[0]):
-                left_out = kind % 3 != 2  # in Z and M + X, not in Y
-                edge[kind, i * WIDTH + lane] = left_out * (value if kind < 3 else D_value)
+            for kind in range(edge.shape[0]):  # in Z and M + X, not in Y
+                left_out = value if kind < 3 else value * D_gaps[i + 1]
+                edge[kind, i * WIDTH + lane] = 0.0 if kind % 3 == 2 else left_out
 
 
 @njit(cache=True, nogil=True)
-def _begin_strip(strip, left, own, weights, D_weights):
+def _begin_strip(strip, left, own, whole):
     """The row above the first one of a strip of tables of whole strings, and what precedes it."""
-    power_of = _gap_power(left, weights)
-    Z = strip[2]
-    for c in range(Z.size):
-        size = left + c // WIDTH + 1
-        Z[c] = _gap(size, power_of, weights)
-        if D_weights is not None:
-            strip[5, c] = Z[c] * _D_gap(size, weights, D_weights)
+    _, _, gaps, D_gaps = whole
+    power_of = _power_of(gaps[left])
+    for c in range(strip.shape[1] // WIDTH):
+        size = min(left + c + 1, gaps.size - 1)  # no string is longer
+        value = _over(gaps[size], power_of)
+        for lane in range(WIDTH):
+            strip[2, c * WIDTH + lane] = value
+            if strip.shape[0] > 3:
+                strip[5, c * WIDTH + lane] = value * D_gaps[size]
     for lane in range(WIDTH):
         own[lane] = power_of
-    before, D_before = _gap(left, power_of, weights), 0.0
-    if D_weights is not None:
-        D_before = before * _D_gap(left, weights, D_weights)
-    return before, D_before
+    before = _over(gaps[left], power_of)
+    return before, before * D_gaps[left]
 
 
 @njit(cache=True, nogil=True)
@@ -252,7 +240,7 @@ def fill(arrays, n, first, last, width, every, table, weights, D_table, D_weight
             own[lane] = 0
         corner, D_corner = equal(1.0), equal(0.0)  # Z of the row above, before the strip
         if whole is not None:
-            start, D_start = _begin_strip(strip, left, own, weights, D_weights)
+            start, D_start = _begin_strip(strip, left, own, whole)
             corner, D_corner = equal(start), equal(D_start)
         for block in range(0, n, every):
             end = min(block + every, n) * WIDTH
@@ -326,7 +314,7 @@ def finish(arrays, first, out, slopes, whole):
     sums, held = arrays[-2], arrays[-1]
     for lane in range(min(WIDTH, out.size - first)):
         total = sums[0, lane] + (power(-held[lane]) if whole is None else 0.0)
-        out[first + lane] = log(total) + held[lane] * log(SCALE)
+        out[first + lane] = log(total) + held[lane] * LOG_SCALE
         if slopes.size:
             slopes[first + lane] = sums[1, lane] / total
 
@@ -334,20 +322,16 @@ def finish(arrays, first, out, slopes, whole):
 @njit(cache=True, nogil=True)
 def alignments(
     x, x_ends, y, y_ends, rows, cols, unknown, width, every, table, weights, D_table, D_weights,
-    whole, out, slopes,
+    whole, arrays, out, slopes,
 ):  # fmt: skip
     """log k of pairs of strings into ``out``, and its derivatives, if there are, into ``slopes``.
 
     ``unknown`` is what a symbol is that the table does not hold, or -1 without a table; ``whole``
-    is None, or room for the lengths of sixteen pairs of whole strings.
+    is None, or what :func:`whole_room` makes; ``arrays`` are those of :func:`room`.
     """
-    longest_x, longest_y = most(x_ends, rows), most(y_ends, cols)
-    arrays = room(longest_x, longest_y, width, every, slopes.size > 0)
     for first in range(0, rows.size, WIDTH):
         n, m = begin(x, x_ends, y, y_ends, rows, cols, first, unknown, arrays)
         if whole is not None:
-            begin_whole(
-                x_ends, y_ends, rows, cols, first, n, every, arrays, weights, D_weights, whole
-            )
+            begin_whole(x_ends, y_ends, rows, cols, first, n, every, arrays, whole)
         fill(arrays, n, 0, m, width, every, table, weights, D_table, D_weights, whole)
         finish(arrays, first, out, slopes, whole)

@@ -310,7 +310,7 @@ def test_duplicates_constants_and_one_sample():
     ("options", "message"),
     [
         ({"alpha": 0}, "alpha must be > 0"),
-        ({"eta": -1}, "eta must be \"auto\", or > 0"),
+        ({"eta": -1}, 'eta must be "auto", or > 0'),
         ({"schedule": "fast"}, "schedule must be one of"),
         ({"update": "lazy"}, "update must be one of"),
         ({"removal": "random"}, "removal must be one of"),

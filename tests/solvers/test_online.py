@@ -228,7 +228,9 @@ def test_the_implicit_step_is_a_minimum(rng):
 def test_slopes_where_a_step_ends(reach, v):
     for y in (-1.0, 1.0):
         p = brentq(lambda p, y=y: p - expit(-(y * v + reach * p)), 0, 1, xtol=1e-300, rtol=1e-14)
-        assert online_slopes.logistic_slope(y, v, reach) == pytest.approx(-y * p, rel=1e-9, abs=1e-300)
+        assert online_slopes.logistic_slope(y, v, reach) == pytest.approx(
+            -y * p, rel=1e-9, abs=1e-300
+        )
     for y in (0.0, 3.0, 1e5):
         end = v - reach * online_slopes.poisson_slope(y, v, reach)
         expected = as_loss("poisson").prox(np.array([y]), np.array([v]), reach)[0]

@@ -23,7 +23,12 @@ from .online_samples import KeptSamples
 
 _BLOCK = 256  # samples whose kernel values are computed at once, at most
 _LEAST = 32  # and at least, where the budget is smaller
-_ETAS = (15.0, 60.0, 3.75, 240.0)  # lengths of steps that are tried side by side; the first if all are equal
+_ETAS = (
+    15.0,
+    60.0,
+    3.75,
+    240.0,
+)  # lengths of steps that are tried side by side; the first if all are equal
 _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
 

@@ -86,13 +86,17 @@ def walk(rule, targets, values, weights, state):
                 foretell(rule, values, state, i, scores, means)
                 part = judged(rule, weights[i], state.clock[0])
                 for c in range(count):
-                    now = loss_value(targets, told(rule, state, c), i, means[c * each : (c + 1) * each])
+                    now = loss_value(
+                        targets, told(rule, state, c), i, means[c * each : (c + 1) * each]
+                    )
                     now += max(rule.outside, 0.0) * told(rule, state, c)
                     state.losses[c] += part * (now - state.losses[c])
             for c in range(count):
                 own = slice(c * each, (c + 1) * each)
                 eta, shrink, reach = begin(rule, values, weights[i], state, i, c)
-                find_slopes(rule, targets, state, i, c, shrink, reach, eta, scores[own], slopes[own])
+                find_slopes(
+                    rule, targets, state, i, c, shrink, reach, eta, scores[own], slopes[own]
+                )
                 move(rule, values, state, i, c, eta, shrink, slopes)
             alive = finish(rule, values, weights[i], state, i, alive)
 

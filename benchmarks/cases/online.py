@@ -2,8 +2,9 @@
 
 All see each sample once. The loop is NORMA with the hinge loss as one would write it down: a ring
 of samples, one row of kernel values for each new one; the first case takes the very same steps.
-The second one has the defaults, which merge samples, average, and try four lengths of steps. river has no kernels: its nearest
-is a linear model on as many random Fourier features, fed sample by sample.
+The second one has the defaults, which merge samples, average, and try four lengths of steps. river
+has no kernels: its nearest is a linear model on as many random Fourier features, fed sample by
+sample.
 """
 
 from __future__ import annotations

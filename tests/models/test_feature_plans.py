@@ -58,12 +58,16 @@ def projecting(s, kernel, plan):
 
 
 def correlating(s, kernel, plan):
-    model = mercer.KernelCCA(kernels=[kernel, kernel], plan=plan, n_components=1, regularization=0.1)
+    model = mercer.KernelCCA(
+        kernels=[kernel, kernel], plan=plan, n_components=1, regularization=0.1
+    )
     return model.fit([s.X, s.X[:, ::-1]]).correlations_
 
 
 def choosing_correlations(s, kernel, plan):
-    model = mercer.KernelCCACV(kernels=[kernel, kernel], plan=plan, regularizations=[0.1, 1.0], cv=2)
+    model = mercer.KernelCCACV(
+        kernels=[kernel, kernel], plan=plan, regularizations=[0.1, 1.0], cv=2
+    )
     return model.fit([s.X, s.X**2 + 0.1 * s.X]).regularization_
 
 

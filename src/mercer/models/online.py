@@ -62,8 +62,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         1 / (alpha eta) others.
     eta : "auto" or float
         Size of the steps, > 0; of no meaning for ``schedule="inverse"``. By default four sizes,
-        3.75 to 240, are tried side by side, each a quarter of the next. They share kernel values and the
-        samples that are kept, so this takes little time. Each sample is predicted before it is
+        3.75 to 240, are tried side by side, each a quarter of the next. They share kernel values
+        and the samples that are kept, so this takes little time. Each sample is predicted before it is
         learned, and the size with the least loss so far is that of the model; samples count as
         iterates do for ``average``. With explicit steps, 15.
     schedule : {"sqrt", "constant", "inverse"}

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -116,11 +117,11 @@ class Expansion:
         if count == len(self.losses):
             return self
         own, best = self.own, slice(self.best, self.best + 1)
-        rows = {
+        rows: dict[str, Any] = {
             name: np.concatenate([getattr(self, name)[own]] * count)
             for name in ("coef", "mean", "intercept", "mean_intercept")
         }
-        each = {
+        each: dict[str, Any] = {
             name: np.repeat(getattr(self, name)[best], count)
             for name in ("tube", "mean_tube", "losses")
         }

@@ -63,9 +63,9 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     eta : "auto" or float
         Size of the steps, > 0; of no meaning for ``schedule="inverse"``. By default four sizes,
         3.75 to 240, are tried side by side, each a quarter of the next. They share kernel values
-        and the samples that are kept, so this takes little time. Each sample is predicted before it is
-        learned, and the size with the least loss so far is that of the model; samples count as
-        iterates do for ``average``. With explicit steps, 15.
+        and the samples that are kept, so this takes little time. Each sample is predicted before
+        it is learned, and the size with the least loss so far is that of the model; samples count
+        as iterates do for ``average``. With explicit steps, 15.
     schedule : {"sqrt", "constant", "inverse"}
         eta / sqrt(t), for data that stay alike; eta, for those that drift; 1 / (alpha t), which
         makes alpha the only parameter. t is the sum of the weights so far.

@@ -164,7 +164,9 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     @property
     def epsilon_(self) -> float:
         """The half width of the tube."""
-        return float(self._iterate[6 if self.average else 5][self._state.best])
+        check_is_fitted(self)
+        state = self._state
+        return float((state.mean_tube if self.average else state.tube)[state.best])
 
     @property
     def eta_(self) -> float:

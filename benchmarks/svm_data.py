@@ -100,6 +100,7 @@ class _File:
 _READ = {
     "a9a": _File("vectors/a9a.npz", (0.0, 1.0)),  # zeros and ones
     "ijcnn1": _File("vectors/ijcnn1.npz"),
+    "connect4": _File("vectors/connect4.npz", (0.0, 1.0), shuffle=True),
     "letter": _File("vectors/letter.npz"),
     "usps": _File("vectors/usps.npz", (1.0, 0.5)),
     "mnist": _File("vectors/mnist.npz", (0.0, 1 / 255)),

@@ -2,8 +2,9 @@
 
 All see each sample once. The loop is NORMA with the hinge loss as one would write it down: a ring
 of samples, one row of kernel values for each new one; the first case takes the very same steps.
-The second one has the defaults, which merge samples and average. river has no kernels: its nearest
-is a linear model on as many random Fourier features, fed sample by sample.
+The second one has the defaults, which merge samples, average, and try four lengths of steps. river
+has no kernels: its nearest is a linear model on as many random Fourier features, fed sample by
+sample.
 """
 
 from __future__ import annotations
@@ -129,8 +130,8 @@ CASES = [
             f"online.batch.{data.split(':')[0]}",
             "hinge loss, one pass over {data}, {budget} samples kept, beside an SVC of all",
             batch,
-            {"data": data, "budget": 500},
-            {"data": quick, "budget": 500},
+            {"data": data, "budget": 1000},
+            {"data": quick, "budget": 1000},
             {"data": "mc:300:4", "budget": 50},
             accuracy=Accuracy("error rate above that of the exact machine", 0.03),
             rounds=1,
@@ -140,6 +141,8 @@ CASES = [
             ("a9a:32561", "a9a:5000"),
             ("covertype:50000", "covertype:5000"),
             ("skin:50000", "skin:5000"),
+            ("letter:15000", "letter:3000"),
+            ("connect4:10000", "connect4:3000"),
             ("phoneme:4300", "phoneme:1000"),
             ("spambase:3600", "spambase:1000"),
             ("mc:20000:20", "mc:5000:20"),

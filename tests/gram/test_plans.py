@@ -257,3 +257,14 @@ def test_threads_do_not_change_a_bit_of_functions(name):
     if hasattr(one, "explain"):
         assert one.explain().endswith("; 1 thread")
         assert two.explain().endswith("; 2 threads")
+
+
+def test_samples_for_landmarks_go_by_the_memory_of_a_plan():
+    from mercer.chunks.arrays import ArrayChunks
+
+    chunks = ArrayChunks(np.zeros((60_000, 1)))
+    counts = [
+        len(Plan(rank=1000, storage="streamed", memory=m)._some(chunks))
+        for m in ("20 MB", "160 MB", "10 GB")
+    ]
+    assert counts == [2000, 5000, 50_000]

@@ -310,7 +310,7 @@ def test_duplicates_constants_and_one_sample():
     ("options", "message"),
     [
         ({"alpha": 0}, "alpha must be > 0"),
-        ({"eta": -1}, "eta must be > 0"),
+        ({"eta": -1}, 'eta must be "auto", or > 0'),
         ({"schedule": "fast"}, "schedule must be one of"),
         ({"update": "lazy"}, "update must be one of"),
         ({"removal": "random"}, "removal must be one of"),
@@ -410,3 +410,21 @@ def test_within_three_points_of_batch_on_real_data(shared_data):
     order = np.random.default_rng(0).permutation(n)[:20_000]
     model = OnlineKernelMachine(Gaussian.from_gamma(0.05), "hinge").fit(X[order], y[order])
     assert model.score(X[n : n + 5000], y[n : n + 5000]) > 0.835
+
+
+def test_lengths_of_steps_go_on_after_a_file_and_may_change(data, tmp_path):
+    X, _, y = data
+    model = OnlineKernelMachine(Gaussian(0.5), "hinge", budget=50).fit(X[:300], y[:300])
+    assert model.eta_ in (3.75, 15.0, 60.0, 240.0)
+    assert len(model._state.coef) == 4
+    mercer.save(model, tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    assert again.eta_ == model.eta_
+    for each in (model, again):
+        each.partial_fit(X[300:600], y[300:600])
+    np.testing.assert_allclose(again.dual_coef_, model.dual_coef_, atol=1e-12)
+    before, f = model.eta_, model.decision_function(X)
+    model.set_params(eta=before).partial_fit(X[:1], y[:1], sample_weight=[1e-9])
+    np.testing.assert_allclose(model.decision_function(X), f, atol=1e-5)
+    assert len(model._state.coef) == 1
+    assert model.score(X, y) > 0.85

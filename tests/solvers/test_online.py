@@ -7,7 +7,9 @@ from scipy.special import expit, softmax
 
 from mercer.losses import Loss, as_loss
 from mercer.solvers import online_loops as loops
+from mercer.solvers import online_slopes
 from mercer.solvers.online import REMOVALS, Expansion, schedule, take_in
+from mercer.solvers.online import _targets as take_targets
 from mercer.solvers.online_loops import Rule
 
 SIGNS = ("hinge", "squared_hinge", "smoothed_hinge", "logistic")
@@ -49,7 +51,7 @@ class Slow:
     def step(self, x, y, w=1.0):
         rule, y = self.rule, np.array([y])
         self.time += w
-        eta = w * rule.scale / self.time**rule.power
+        eta = w * rule.scale[0] / self.time**rule.power
         self.b -= eta * rule.lean
         if rule.implicit:
             shrink = 1 / (1 + eta * rule.alpha)
@@ -112,16 +114,16 @@ def linear(x, z):
 def rule_of(budget=10**6, removal="oldest", update="implicit", name="sqrt", eta=0.7, alpha=0.05,
             window=0.0, intercept=True, lean=0.0, outside=-1.0):  # fmt: skip
     scale, power = schedule(name, eta, alpha)
-    return Rule(scale, power, alpha, update == "implicit", intercept, lean, outside, window,
-                budget, REMOVALS[removal])  # fmt: skip
+    return Rule(np.array([scale]), power, alpha, update == "implicit", intercept, lean, outside,
+                window, budget, REMOVALS[removal])  # fmt: skip
 
 
-def fast(kernel, loss, rule, X, y, weights, step=7, outputs=1, tube=None):
+def fast(kernel, loss, rule, X, y, weights, step=7, outputs=1, tube=None, lengths=1):
     """The library's function of the same stream, in blocks of some length."""
     if tube is None:
         dual = loss.dual(np.zeros((1, 1)))
         tube = 0.0 if dual is None else dual.epsilon
-    state, kept = Expansion.empty(outputs, tube), X[:0]
+    state, kept = Expansion.empty(outputs, tube, lengths), X[:0]
     if rule.removal == loops.MERGE:
         state = state.known(np.zeros((0, 0)), rule.budget)
     K = np.array([[kernel(a, b) for b in X] for a in X])
@@ -226,9 +228,11 @@ def test_the_implicit_step_is_a_minimum(rng):
 def test_slopes_where_a_step_ends(reach, v):
     for y in (-1.0, 1.0):
         p = brentq(lambda p, y=y: p - expit(-(y * v + reach * p)), 0, 1, xtol=1e-300, rtol=1e-14)
-        assert loops.logistic_slope(y, v, reach) == pytest.approx(-y * p, rel=1e-9, abs=1e-300)
+        assert online_slopes.logistic_slope(y, v, reach) == pytest.approx(
+            -y * p, rel=1e-9, abs=1e-300
+        )
     for y in (0.0, 3.0, 1e5):
-        end = v - reach * loops.poisson_slope(y, v, reach)
+        end = v - reach * online_slopes.poisson_slope(y, v, reach)
         expected = as_loss("poisson").prox(np.array([y]), np.array([v]), reach)[0]
         assert end == pytest.approx(expected, rel=1e-9, abs=1e-13 * (1 + abs(v) + reach * y))
 
@@ -237,7 +241,7 @@ def test_slopes_where_a_step_ends(reach, v):
 def test_joint_slopes_where_a_step_ends(rng, reach):
     for scale in (0.1, 3.0, 100.0):
         v, u = scale * rng.standard_normal(5), np.empty(5)
-        loops.joint_slopes(v, 2, reach, u)
+        online_slopes.joint_slopes(v, 2, reach, u)
         p = softmax(v - reach * u)
         p[2] -= 1
         np.testing.assert_allclose(u, p, atol=1e-8)
@@ -261,3 +265,73 @@ def test_what_diverges_is_refused(stream):
     rule = rule_of(update="explicit", name="constant", eta=1e5, alpha=1e-9)
     with pytest.raises(FloatingPointError, match="update='implicit'"):
         fast(gaussian, as_loss("squared"), rule, X, y, np.ones(300), 300)
+
+
+LENGTHS = (0.1, 0.7, 3.0)
+
+
+@pytest.mark.parametrize("window", [0.0, 20.0, np.inf])
+@pytest.mark.parametrize("name", ["hinge", "squared", "logistic", "own"])
+def test_lengths_of_steps_are_streams_of_their_own(stream, name, window):
+    X, f, weights = stream
+    loss = LogCosh() if name == "own" else as_loss(name)
+    y = targets_for(name, f)
+    rule = rule_of(window=window)._replace(scale=np.array(LENGTHS))
+    state, kept = fast(gaussian, loss, rule, X, y[:, None], weights, lengths=3)
+    told = []
+    for j, eta in enumerate(LENGTHS):
+        slow, average = Slow(gaussian, loss, rule_of(window=window, eta=eta)), 0.0
+        for x, target, w in zip(X, y, weights, strict=True):
+            if w > 0:
+                before = float(loss.value(np.array([target]), np.array([slow(x, window > 0)]))[0])
+                slow.step(x, target, w)
+                share = max(2 * w / (slow.time + w), w / window if window else 0.0)
+                average += min(share, 1.0) * (before - average)
+        at = [int(np.flatnonzero((kept == term[0]).all(axis=1))[0]) for term in slow.terms]
+        np.testing.assert_allclose(state.coef[j, at], [t[1] for t in slow.terms], atol=1e-5)
+        assert np.abs(state.coef[j]).sum() == pytest.approx(np.abs(state.coef[j, at]).sum())
+        told.append(average)
+    np.testing.assert_allclose(state.losses, told, atol=1e-5)
+    assert state.best == int(np.argmin(told))
+
+
+@pytest.mark.parametrize("removal", ["oldest", "smallest", "merge"])
+def test_lengths_within_a_budget(stream, removal):
+    X, y, weights = stream
+    rule = rule_of(8, removal, window=np.inf)._replace(scale=np.array(LENGTHS))
+    found = [
+        fast(gaussian, as_loss("huber"), rule, X, y[:, None], weights, n, lengths=3)
+        for n in (1, 13, 60)
+    ]
+    for state, kept in found:
+        assert state.coef.shape == state.mean.shape == (3, 8) == (3, len(kept))
+        np.testing.assert_array_equal(kept, found[0][1])
+        np.testing.assert_allclose(state.mean, found[0][0].mean, atol=1e-12)
+        np.testing.assert_allclose(state.losses, found[0][0].losses, atol=1e-12)
+    state = found[0][0]
+    alone = state.of_lengths(1)
+    assert np.array_equal(alone.mean[0], state.mean[state.best])
+    assert np.array_equal(alone.of_lengths(2).coef, np.repeat(alone.coef, 2, axis=0))
+    assert state.of_lengths(3) is state
+
+
+@pytest.mark.parametrize("name", [*SIGNS, *NUMBERS])
+def test_values_of_losses(rng, name):
+    loss, f = as_loss(name), 3 * rng.standard_normal(50)
+    y = targets_for(name, rng.standard_normal(50))
+    dual = loss.dual(y[:, None])
+    targets = take_targets(loss, y[:, None])
+    tube = 0.0 if dual is None else float(dual.epsilon)
+    values = [online_slopes.loss_value(targets, tube, i, f[i : i + 1]) for i in range(50)]
+    constant = np.asarray(values) - loss.value(y, f)
+    if name == "poisson":  # what depends on y only may differ
+        constant = [online_slopes.loss_value(targets, tube, i, f[i : i + 1] + 1) for i in range(50)]
+        constant = np.array(constant) - np.array(values) - loss.value(y, f + 1) + loss.value(y, f)
+    np.testing.assert_allclose(constant, 0, atol=1e-12 * np.exp(np.abs(f)).max())
+
+
+def test_values_of_joint_losses(rng):
+    loss, F, y = as_loss("multinomial"), 5 * rng.standard_normal((20, 4)), rng.integers(0, 4, 20)
+    targets = take_targets(loss, y[:, None].astype(float))
+    values = [online_slopes.loss_value(targets, 0.0, i, F[i]) for i in range(20)]
+    np.testing.assert_allclose(values, loss.value(y, F), atol=1e-12)

@@ -19,7 +19,7 @@ from .source import Source, existing, rows_of_chunk
 _MISSING = ("error", "drop", "keep")
 _WIDE = 40  # bytes that a value takes that is no number
 _SEPARATORS = ",;\t|"
-_BLOCK = 1 << 22  # bytes of text that are read at a time
+_BLOCK = 1 << 20  # bytes of text that are read at a time: some dozens are there at once
 _PAGE = 1 << 20  # bytes of a column that are read at a time
 
 
@@ -250,6 +250,7 @@ class CsvChunks(TableChunks):
             read_options=csv.ReadOptions(block_size=_BLOCK),
             parse_options=csv.ParseOptions(delimiter=self._separator),
             convert_options=csv.ConvertOptions(strings_can_be_null=True, **convert),
+            memory_pool=_arrow().system_memory_pool(),  # others keep what they have been given
         )
 
     @cached_property

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..chunks.front import stream
+from ..engine.memory import parse_memory
 from ..tables.classifier import TableClassifier
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table
@@ -17,6 +18,9 @@ from .classify import Classification, class_scores
 from .fit import Fit, number_scores, selection_options, task_of
 
 _CHECKED = 20_000  # rows held out that are predicted
+_FIRST = 20_000  # rows from which roles and the task are read
+_CHUNKS = 50  # chunks would fill the memory asked for: readers hold some, and copies of them
+_LEAST = 1000  # rows of a chunk
 
 
 def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any]:
@@ -24,10 +28,14 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
     check_share(args.test_size)
     chosen = selection_options(args)
     columns = chosen["features"] and [n for n in chosen["features"] if n != args.target]
-    head = next(iter(stream(args.table, missing="keep"))).X
+    head = next(iter(stream(args.table, missing="keep", rows=_FIRST))).X
     task = task_of(args, head)
-    chunks = stream(args.table, target=args.target, columns=columns, missing="keep")
-    rows, held = chunks.n_samples, None
+    rows = None
+    if args.memory is not None:
+        most = parse_memory(args.memory) / (_CHUNKS * 8 * head.shape[1])
+        rows = int(np.clip(most, _LEAST, _FIRST))
+    chunks = stream(args.table, target=args.target, columns=columns, missing="keep", rows=rows)
+    count, held = chunks.n_samples, None
     most = chunks
     if args.test_size:
         most, held = chunks.split(args.test_size, rng=args.seed)
@@ -39,12 +47,12 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
     if held is not None:
         check = held.sample(_CHECKED, args.seed)
         scores, shown, confusion = _judged(model, check.X, np.asarray(check.y), task)
-    checked = min(_CHECKED, rows - most.n_samples)
+    checked = min(_CHECKED, count - most.n_samples)
     if task == "regression":
-        found: Any = Fit(model, model, model.columns_, 0, rows, scores, shown)
+        found: Any = Fit(model, model, model.columns_, 0, count, scores, shown)
     else:
         found = Classification(
-            model, model, model.columns_, 0, rows, checked, scores, confusion
+            model, model, model.columns_, 0, count, checked, scores, confusion
         )  # fmt: skip
     return head, task, found
 

@@ -37,6 +37,7 @@ _STREAMED = "streamed"
 _MOST_FEATURES = 1e5  # of a kernel's own, that are streamed as they are
 _LANDMARKS = 1e8  # entries of the columns from which landmarks are chosen, or
 _PER_FEATURE = 2, 50  # samples for each of them, at least and at most
+_SHARE = 0.25  # of the memory of a plan, for these columns
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
 
 
@@ -263,7 +264,8 @@ class Plan(Params):
         """Samples from which landmarks are chosen: neither all nor n x M numbers are needed."""
         m = max(int(self.few or 1), 1)
         least, most = (count * m for count in _PER_FEATURE)
-        count = int(max(min(most, _LANDMARKS / m), least, 1000))
+        room = _SHARE * self.limit / (8.0 * m)  # for columns of K at these samples
+        count = int(max(min(most, _LANDMARKS / m, room), least, 1000))
         return chunks.sample(count, np.random.default_rng(0)).X
 
     def _why_streamed(self, kernel: Kernel, X: Data) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data import Data
 from ..losses.classification import Logistic, Multinomial
@@ -60,8 +60,12 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     alpha : float
         Strength of the penalty, > 0. With constant steps, a sample is forgotten after about
         1 / (alpha eta) others.
-    eta : float
-        Size of the steps, > 0; of no meaning for ``schedule="inverse"``.
+    eta : "auto" or float
+        Size of the steps, > 0; of no meaning for ``schedule="inverse"``. By default four sizes,
+        3.75 to 240, are tried side by side, each a quarter of the next. They share kernel values
+        and the samples that are kept, so this takes little time. Each sample is predicted before
+        it is learned, and the size with the least loss so far is that of the model; samples count
+        as iterates do for ``average``. With explicit steps, 15.
     schedule : {"sqrt", "constant", "inverse"}
         eta / sqrt(t), for data that stay alike; eta, for those that drift; 1 / (alpha t), which
         makes alpha the only parameter. t is the sum of the weights so far.
@@ -94,6 +98,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         The length of the stream so far.
     epsilon_ : float
         The half width of the tube, with ``nu``.
+    eta_ : float
+        The size of steps that predicts best so far.
     kernel_, loss_ : Kernel, Loss
         The kernel and the loss with every parameter a number.
     rkhs_function_ : RKHSFunction
@@ -115,17 +121,18 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     ----------
     Kivinen, Smola & Williamson, *Online learning with kernels*, 2004. Kulis & Bartlett, *Implicit
     online learning*, ICML 2010. Wang, Crammer & Vucetic, *Breaking the curse of kernelization:
-    budgeted stochastic gradient descent*, 2012.
+    budgeted stochastic gradient descent*, 2012. Cesa-Bianchi & Lugosi, *Prediction, learning, and
+    games*, 2006 (the best of several predictors).
     """
 
     kernel: Any = "rbf"
     loss: Any = "squared"
     alpha: float = 1e-5
     _: KW_ONLY
-    eta: float = 15.0
+    eta: Any = "auto"
     schedule: str = "sqrt"
     update: str = "implicit"
-    budget: int | str = 500
+    budget: int | str = 1000
     removal: str = "merge"
     average: bool | float = True
     nu: float | None = None
@@ -157,7 +164,15 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     @property
     def epsilon_(self) -> float:
         """The half width of the tube."""
-        return float(self._iterate[6 if self.average else 5])
+        check_is_fitted(self)
+        state = self._state
+        return float((state.mean_tube if self.average else state.tube)[state.best])
+
+    @property
+    def eta_(self) -> float:
+        """The size of steps that predicts best so far."""
+        check_is_fitted(self)
+        return self._lengths()[self._state.best]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data) -> np.ndarray:

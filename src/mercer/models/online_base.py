@@ -23,6 +23,13 @@ from .online_samples import KeptSamples
 
 _BLOCK = 256  # samples whose kernel values are computed at once, at most
 _LEAST = 32  # and at least, where the budget is smaller
+_ETAS = (
+    15.0,
+    60.0,
+    3.75,
+    240.0,
+)  # lengths of steps that are tried side by side; the first if all are equal
+_EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
 
 class OnlineModel(KernelEstimator):
@@ -35,7 +42,7 @@ class OnlineModel(KernelEstimator):
     # set by the constructors of subclasses
     kernel: Any
     alpha: float
-    eta: float
+    eta: Any
     schedule: str
     update: str
     budget: Any
@@ -69,15 +76,17 @@ class OnlineModel(KernelEstimator):
     def _check_parameters(self) -> None:
         """Before any work."""
         check_number("alpha", self.alpha, "> 0 and finite", lambda v: 0 < v < np.inf)
-        check_number("eta", self.eta, "> 0 and finite", lambda v: 0 < v < np.inf)
+        if not (isinstance(self.eta, str) and self.eta == "auto"):
+            check_number("eta", self.eta, '"auto", or > 0 and finite', lambda v: 0 < v < np.inf)
         for name, allowed in (
             ("schedule", SCHEDULES), ("update", UPDATES), ("removal", tuple(REMOVALS))
         ):  # fmt: skip
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
-        if self.update == "explicit" and self.schedule != "inverse" and self.eta * self.alpha >= 1:
+        most = max(self._lengths()) * self.alpha
+        if self.update == "explicit" and self.schedule != "inverse" and most >= 1:
             raise ValueError(
-                f"eta * alpha must be < 1 for update='explicit', got {self.eta * self.alpha:.3g}: "
+                f"eta * alpha must be < 1 for update='explicit', got {most:.3g}: "
                 f"each step multiplies f by 1 - eta alpha."
             )
         if not self._averages_all_or_nothing:
@@ -87,6 +96,12 @@ class OnlineModel(KernelEstimator):
                 "an online model needs the kernel itself: a precomputed matrix cannot tell what "
                 "samples that come later have in common with those that are kept."
             )
+
+    def _lengths(self) -> tuple[float, ...]:
+        """The steps that are tried."""
+        if self.eta != "auto":
+            return (float(self.eta),)
+        return _ETAS if self.update == "implicit" and self.schedule != "inverse" else (_EXPLICIT,)
 
     @property
     def _averages_all_or_nothing(self) -> bool:
@@ -101,7 +116,7 @@ class OnlineModel(KernelEstimator):
         """f = 0, with a kernel whose parameters are numbers."""
         self.kernel_ = self._as_kernel(X).resolve(X)
         self._kept = KeptSamples(self.kernel_)
-        self._state = Expansion.empty(outputs, tube)
+        self._state = Expansion.empty(outputs, tube, len(self._lengths()))
         self.n_samples_seen_ = 0
 
     def _learn(
@@ -109,7 +124,8 @@ class OnlineModel(KernelEstimator):
         intercept: bool = True, lean: float = 0.0, outside: float = -1.0,
     ) -> None:  # fmt: skip
         """Take in a part of the stream, block by block."""
-        kept, state = self._kept, replace(self._state)
+        lengths = self._lengths()
+        kept, state = self._kept, replace(self._state.of_lengths(len(lengths)))
         rule = self._rule(X, len(state.intercept), intercept, lean, outside)
         if len(kept) > rule.budget:
             raise ValueError(
@@ -120,7 +136,7 @@ class OnlineModel(KernelEstimator):
             state.mean = state.mean[:, :0]
         elif not state.mean.shape[1]:  # the average begins now
             state.mean, state.mean_intercept = state.coef, state.intercept
-            state.mean_tube = state.tube
+            state.mean_tube = state.tube.copy()
         if self.removal == "merge" and len(state.gram) != rule.budget:
             require_memory(8.0 * rule.budget**2, "removal='merge' with this budget")
             state = state.known(kept.gram(), rule.budget)
@@ -142,17 +158,18 @@ class OnlineModel(KernelEstimator):
         self.n_samples_seen_ += length(X)
         self._publish()
 
-    def _rule(self, X: Data, outputs: int, intercept: bool, lean: float, outside: float) -> Rule:
-        scale, power = schedule(self.schedule, float(self.eta), float(self.alpha))
+    def _rule(self, X: Data, rows: int, intercept: bool, lean: float, outside: float) -> Rule:
+        every = [schedule(self.schedule, eta, float(self.alpha)) for eta in self._lengths()]
+        scale, power = np.array([scale for scale, _ in every]), every[0][1]
         window = float(self.average)
         if self._averages_all_or_nothing:
             window = np.inf if self.average else 0.0
         return Rule(
             scale, power, float(self.alpha), self.update == "implicit", bool(intercept),
-            float(lean), float(outside), window, self._count(X, outputs), REMOVALS[self.removal],
+            float(lean), float(outside), window, self._count(X, rows), REMOVALS[self.removal],
         )  # fmt: skip
 
-    def _count(self, X: Data, outputs: int) -> int:
+    def _count(self, X: Data, rows: int) -> int:
         """The budget as a number of samples."""
         if isinstance(self.budget, Integral) and not isinstance(self.budget, bool):
             if self.budget < 1:
@@ -169,7 +186,7 @@ class OnlineModel(KernelEstimator):
             )
         memory = parse_memory(self.budget)
         # twice the sample, coefficients and averages, a column of kernel values of a block; K
-        each = 2 * X[:1].nbytes + 8 * (4 * outputs + _BLOCK + 4)
+        each = 2 * X[:1].nbytes + 8 * (4 * rows + _BLOCK + 4)
         most = memory / each
         if self.removal == "merge":
             most = 2 * memory / (each + np.sqrt(each**2 + 32 * memory))
@@ -184,28 +201,31 @@ class OnlineModel(KernelEstimator):
         """Attributes that tell what has been learned, and what files hold of where it stands."""
         state = self._state
         averaged = bool(self.average)
-        coef = (state.mean if averaged else state.coef).T
-        intercept: Any = state.mean_intercept if averaged else state.intercept
+        coef = (state.mean if averaged else state.coef)[state.own].T
+        intercept: Any = (state.mean_intercept if averaged else state.intercept)[state.own]
         if coef.shape[1] == 1:
             coef, intercept = coef[:, 0], float(intercept[0])
         self.X_fit_, self.dual_coef_, self.intercept_ = self._kept.X, coef.copy(), intercept
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         self._iterate = (
             state.coef, state.mean, state.intercept, state.mean_intercept,
-            state.time, state.tube, state.mean_tube,
+            state.time, state.tube, state.mean_tube, state.losses,
         )  # fmt: skip
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
-        *arrays, time, tube, mean_tube = self._iterate
-        coef, mean, intercept, mean_intercept = (np.array(a, dtype=np.float64) for a in arrays)
-        m, outputs = length(self.X_fit_), len(intercept)
-        whole, none = (outputs, m), (outputs, 0)
+        time = float(self._iterate[4])
+        coef, mean, intercept, mean_intercept, _, tube, mean_tube, losses = (
+            np.array(part, dtype=np.float64) for part in self._iterate
+        )
+        m, rows, lengths = length(self.X_fit_), len(intercept), len(np.atleast_1d(losses))
+        whole, none = (rows, m), (rows, 0)
         if not (
             coef.shape == whole
             and mean.shape in (whole, none)
-            and intercept.shape == mean_intercept.shape == (outputs,)
-            and np.size(self.dual_coef_) == coef.size
+            and intercept.shape == mean_intercept.shape == (rows,)
+            and tube.shape == mean_tube.shape == losses.shape == (lengths,)
+            and np.size(self.dual_coef_) * lengths == coef.size
             and all(np.all(np.isfinite(part)) for part in self._iterate)
         ):
             raise ValueError("the state of an online model does not fit together.")
@@ -213,6 +233,6 @@ class OnlineModel(KernelEstimator):
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         diag = self.kernel_.diag(self.kernel_.prepare(self.X_fit_)).astype(np.float64)
         self._state = Expansion(
-            coef, mean, intercept, mean_intercept, float(time), float(tube), float(mean_tube),
+            coef, mean, intercept, mean_intercept, time, tube, mean_tube, losses,
             diag, np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
         )  # fmt: skip

@@ -17,6 +17,7 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..rkhs.function import RKHSFunction
 from ..solvers.semiparametric import SemiparametricProblem
+from ..solvers.semiparametric_features import problem_of
 from .common import (
     SEEN,
     KernelByName,
@@ -65,9 +66,9 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
         unit: float = 1.0,
     ) -> None:
         """Choose alpha and solve; alpha is ``unit`` times the penalty of the problem itself."""
-        problem = SemiparametricProblem(gram, basis, Y.reshape(len(Y), -1), weights, rows)
+        problem = problem_of(gram, basis, Y.reshape(len(Y), -1), weights, rows)
         if isinstance(self.alpha, str):
-            if not len(problem.M):
+            if not problem.freedom:
                 raise ValueError(
                     f"alpha={self.alpha!r} needs more than {basis.shape[1]} distinct points, the "
                     f"number of free functions, but n_samples = {len(problem.used)}; add samples "

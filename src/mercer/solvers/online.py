@@ -8,6 +8,9 @@ With the step eta_t and the weight w_t of a sample, the implicit step is
 and the explicit one of NORMA takes the slopes where it begins. Both multiply f and add a term
 k(x_t, .), so all they need of samples is their kernel values.
 
+How long steps should be is not known before. Several lengths are tried side by side on the same
+kernel values, and each sample, before it is learned, tells which of them predicts best.
+
 References
 ----------
 Kivinen, Smola & Williamson, *Online learning with kernels*, 2004. Kulis & Bartlett, *Implicit
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,15 +29,17 @@ from ..losses.base import Loss
 from ..losses.classification import Logistic, Multinomial
 from ..losses.regression import Poisson
 from . import online_loops as loops
-from .online_loops import Iterate, Rule, Targets, Values
+from . import online_slopes
+from .online_loops import Iterate, Rule, Values
+from .online_slopes import Targets
 
 SCHEDULES = ("sqrt", "constant", "inverse")
 UPDATES = ("implicit", "explicit")
 REMOVALS = {"merge": loops.MERGE, "oldest": loops.OLDEST, "smallest": loops.SMALLEST}
 _CODES: dict[type[Loss], int] = {
-    Logistic: loops.LOGISTIC,
-    Poisson: loops.POISSON,
-    Multinomial: loops.MULTINOMIAL,
+    Logistic: online_slopes.LOGISTIC,
+    Poisson: online_slopes.POISSON,
+    Multinomial: online_slopes.MULTINOMIAL,
 }
 
 
@@ -52,12 +58,17 @@ class Expansion:
 
     Attributes
     ----------
-    coef, mean : ndarray of shape (outputs, m)
-        The coefficients of the last iterate, and of the average; (outputs, 0) if there is none.
-    intercept, mean_intercept : ndarray of shape (outputs,)
+    coef, mean : ndarray of shape (lengths * outputs, m)
+        The coefficients of the last iterate, and of the average, of which there may be none; for
+        all outputs by the first length of steps, then by the next one.
+    intercept, mean_intercept : ndarray of shape (lengths * outputs,)
         b, likewise.
-    time, tube, mean_tube : float
-        The sum of all weights so far; the half width of the tube of the loss, and its average.
+    time : float
+        The sum of all weights so far.
+    tube, mean_tube : ndarray of shape (lengths,)
+        The half width of the tube of the loss, and its average.
+    losses : ndarray of shape (lengths,)
+        The average loss of samples before they were learned; later ones count more.
     diag : ndarray of shape (m,)
         k(x_i, x_i).
     gram, slots : ndarray
@@ -70,23 +81,51 @@ class Expansion:
     intercept: np.ndarray
     mean_intercept: np.ndarray
     time: float
-    tube: float
-    mean_tube: float
+    tube: np.ndarray
+    mean_tube: np.ndarray
+    losses: np.ndarray
     diag: np.ndarray
     gram: np.ndarray
     slots: np.ndarray
 
     @classmethod
-    def empty(cls, outputs: int, tube: float = 0.0) -> Expansion:
+    def empty(cls, outputs: int, tube: float = 0.0, lengths: int = 1) -> Expansion:
         """That of f = 0."""
-        none, zero = np.zeros((outputs, 0)), np.zeros(outputs)
+        none, zero = np.zeros((lengths * outputs, 0)), np.zeros(lengths * outputs)
+        tubes = np.full(lengths, tube)
         return cls(
-            none, none, zero, zero.copy(), 0.0, tube, tube,
+            none, none, zero, zero.copy(), 0.0, tubes, tubes.copy(), np.zeros(lengths),
             np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
         )  # fmt: skip
 
     def __len__(self) -> int:
         return self.coef.shape[1]
+
+    @property
+    def best(self) -> int:
+        """The length of steps that has predicted best."""
+        return int(np.argmin(self.losses))
+
+    @property
+    def own(self) -> slice:
+        """The rows of that length."""
+        each = len(self.intercept) // len(self.losses)
+        return slice(self.best * each, (self.best + 1) * each)
+
+    def of_lengths(self, count: int) -> Expansion:
+        """The same function for other lengths of steps: that of the best one goes on with all."""
+        if count == len(self.losses):
+            return self
+        own, best = self.own, slice(self.best, self.best + 1)
+        rows: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name)[own]] * count)
+            for name in ("coef", "mean", "intercept", "mean_intercept")
+        }
+        each: dict[str, Any] = {
+            name: np.repeat(getattr(self, name)[best], count)
+            for name in ("tube", "mean_tube", "losses")
+        }
+        return replace(self, **rows, **each)
 
     def known(self, gram: np.ndarray, budget: int) -> Expansion:
         """With kernel values of the samples that are kept, and room for as many as may be."""
@@ -145,7 +184,10 @@ def take_in(
         np.hstack([state.mean, np.zeros((outputs, n))]) if averaged else state.mean,
         state.intercept.copy(),
         state.mean_intercept.copy(),
-        np.array([state.time, state.tube, state.mean_tube]),
+        np.array([state.time]),
+        state.tube.copy(),
+        state.mean_tube.copy(),
+        state.losses.copy(),
         np.concatenate([np.ones(m, dtype=bool), np.zeros(n, dtype=bool)]),
         np.empty(m + n),
         np.empty(m + n),
@@ -174,8 +216,9 @@ def take_in(
             now.intercept,
             now.mean_intercept,
             float(now.clock[0]),
-            float(now.clock[1]),
-            float(now.clock[2]),
+            now.tube,
+            now.mean_tube,
+            now.losses,
             values.diag[places],
             gram,
             slots,
@@ -194,7 +237,7 @@ def _targets(loss: Loss, y: np.ndarray) -> Targets | None:
     if dual is None:
         return None
     target, lower, upper = (np.broadcast_to(v, y.shape).astype(np.float64) for v in dual[:3])
-    return Targets(loops.PIECEWISE, target, lower, upper, *map(float, dual.soft))
+    return Targets(online_slopes.PIECEWISE, target, lower, upper, *map(float, dual.soft))
 
 
 def _walk_slowly(
@@ -207,13 +250,31 @@ def _walk_slowly(
 ) -> None:
     """As :func:`~mercer.solvers.online_loops.walk`, for a loss that is a class of the user."""
     slope = _slope_of(rule, loss)
-    scores, alive = np.empty(len(state.intercept)), int(state.alive.sum())
+    rows, count = len(state.intercept), len(rule.scale)
+    each = rows // count
+    scores, means, slopes = np.empty(rows), np.empty(rows), np.empty(rows)
+    alive = int(state.alive.sum())
     for i in np.flatnonzero(weights):
-        eta, shrink, reach = loops.begin(rule, values, weights[i], state, i)
-        loops.score(values, state, i, scores)
-        f = scores * (shrink if rule.implicit else 1.0) + state.intercept
-        slopes = np.ascontiguousarray(slope(y[i], f, reach), dtype=np.float64)
-        alive = loops.finish(rule, values, weights[i], state, i, eta, shrink, slopes, alive)
+        w = weights[i]
+        state.clock[0] += w
+        loops.score(values, state.coef, i, scores)
+        if count > 1:
+            loops.foretell(rule, values, state, i, scores, means)
+            told = np.array([_loss_of(loss, y[i], f) for f in means.reshape(count, each)])
+            state.losses[:] += loops.judged(rule, w, state.clock[0]) * (told - state.losses)
+        for c in range(count):
+            own = slice(c * each, (c + 1) * each)
+            eta, shrink, reach = loops.begin(rule, values, w, state, i, c)
+            f = scores[own] * (shrink if rule.implicit else 1.0) + state.intercept[own]
+            slopes[own] = slope(y[i], f, reach)
+            loops.move(rule, values, state, i, c, eta, shrink, slopes)
+        alive = loops.finish(rule, values, w, state, i, alive)
+
+
+def _loss_of(loss: Loss, y: np.ndarray, f: np.ndarray) -> float:
+    if loss.targets == "classes":
+        return float(loss.value(y.astype(int), f[None])[0])
+    return float(np.sum(loss.value(y, f)))
 
 
 def _slope_of(rule: Rule, loss: Loss) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:

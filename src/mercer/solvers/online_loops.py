@@ -1,7 +1,10 @@
-"""Compiled steps of online learning: scores, slopes, one step, and keeping to a budget.
+"""Compiled steps of online learning: scores, one step, and keeping to a budget.
 
 Places 0..m-1 are the samples that are kept, places m.. those of a block that follows them. What
 has been removed has coefficients of zero, so scores are plain sums over all places before a sample.
+
+Several lengths of steps may be tried side by side. They share kernel values and the samples that
+are kept; rows of coefficients belong to the first length, one for each output, then to the second.
 """
 
 from __future__ import annotations
@@ -12,18 +15,25 @@ from typing import NamedTuple
 import numpy as np
 
 from .._compiled import njit
+from .online_slopes import (
+    LOGISTIC,
+    MULTINOMIAL,
+    POISSON,
+    joint_slopes,
+    logistic_slope,
+    loss_value,
+    piecewise_slope,
+    poisson_slope,
+)
 
 _FAST = {"nsz", "reassoc", "contract"}
-_TINY = 1e-300
-_STEPS = 60  # of Newton's method for one sample, at most
-PIECEWISE, LOGISTIC, POISSON, MULTINOMIAL = range(4)
 OLDEST, SMALLEST, MERGE = range(3)
 
 
 class Rule(NamedTuple):
-    """What does not change along a stream: eta_t = scale t^-power, ..."""
+    """What does not change along a stream: eta_t = scale t^-power, for each scale, ..."""
 
-    scale: float
+    scale: np.ndarray
     power: float
     alpha: float
     implicit: bool
@@ -33,17 +43,6 @@ class Rule(NamedTuple):
     window: float  # time over which iterates are averaged; 0 if they are not
     budget: int
     removal: int
-
-
-class Targets(NamedTuple):
-    """The loss of each sample of a block, by the numbers of its conjugate (losses.base.Dual)."""
-
-    code: int
-    target: np.ndarray  # (n, outputs): of losses that are not piecewise, y itself
-    lower: np.ndarray
-    upper: np.ndarray
-    soft_low: float
-    soft_high: float
 
 
 class Values(NamedTuple):
@@ -59,11 +58,14 @@ class Values(NamedTuple):
 class Iterate(NamedTuple):
     """What changes: coefficients and their average, one row per output, intercepts, the clock."""
 
-    coef: np.ndarray  # (outputs, m + n)
-    mean: np.ndarray  # the same, or (outputs, 0)
+    coef: np.ndarray  # (scales * outputs, m + n)
+    mean: np.ndarray  # the same, or (scales * outputs, 0)
     intercept: np.ndarray
     mean_intercept: np.ndarray
-    clock: np.ndarray  # the sum of weights so far, the half width of the tube, and its average
+    clock: np.ndarray  # the sum of weights so far
+    tube: np.ndarray  # (scales,): half widths, and their average
+    mean_tube: np.ndarray
+    losses: np.ndarray  # (scales,): average losses of samples before they were seen
     alive: np.ndarray  # (m + n,)
     energy: np.ndarray  # room for numbers of all places
     row: np.ndarray
@@ -72,49 +74,90 @@ class Iterate(NamedTuple):
 @njit(cache=True, nogil=True)
 def walk(rule, targets, values, weights, state):
     """Take in all samples of a block, one after the other."""
-    outputs = state.coef.shape[0]
-    scores, slopes = np.empty(outputs), np.empty(outputs)
+    rows, count = state.coef.shape[0], rule.scale.size
+    each = rows // count
+    scores, means, slopes = np.empty(rows), np.empty(rows), np.empty(rows)
     alive = int(state.alive.sum())
     for i in range(len(weights)):
         if weights[i] > 0:
-            eta, shrink, reach = begin(rule, values, weights[i], state, i)
-            score(values, state, i, scores)
-            find_slopes(rule, targets, state, i, shrink, reach, eta, scores, slopes)
-            alive = finish(rule, values, weights[i], state, i, eta, shrink, slopes, alive)
+            state.clock[0] += weights[i]
+            score(values, state.coef, i, scores)
+            if count > 1:
+                foretell(rule, values, state, i, scores, means)
+                part = judged(rule, weights[i], state.clock[0])
+                for c in range(count):
+                    now = loss_value(
+                        targets, told(rule, state, c), i, means[c * each : (c + 1) * each]
+                    )
+                    now += max(rule.outside, 0.0) * told(rule, state, c)
+                    state.losses[c] += part * (now - state.losses[c])
+            for c in range(count):
+                own = slice(c * each, (c + 1) * each)
+                eta, shrink, reach = begin(rule, values, weights[i], state, i, c)
+                find_slopes(
+                    rule, targets, state, i, c, shrink, reach, eta, scores[own], slopes[own]
+                )
+                move(rule, values, state, i, c, eta, shrink, slopes)
+            alive = finish(rule, values, weights[i], state, i, alive)
 
 
 @njit(cache=True, nogil=True)
-def begin(rule, values, weight, state, i):
+def foretell(rule, values, state, i, scores, out):
+    """What each length of steps predicts of a sample that it has not seen."""
+    if rule.window > 0:
+        score(values, state.mean, i, out)
+        out += state.mean_intercept
+    else:
+        out[:] = scores + state.intercept
+
+
+@njit(cache=True, nogil=True)
+def told(rule, state, c):
+    """The half width of the tube that predictions have."""
+    return state.mean_tube[c] if rule.window > 0 else state.tube[c]
+
+
+@njit(cache=True, nogil=True)
+def judged(rule, weight, time):
+    """The share of a sample in an average: later ones count more, in proportion to t."""
+    share = 2 * weight / (time + weight)
+    if rule.window > 0:
+        share = max(share, weight / rule.window)
+    return min(share, 1.0)
+
+
+@njit(cache=True, nogil=True)
+def begin(rule, values, weight, state, i, c):
     """The step of a sample, by what f is multiplied, and how far a slope of one moves f(x) + b."""
-    state.clock[0] += weight
-    eta = weight * rule.scale * state.clock[0] ** -rule.power
+    eta = weight * rule.scale[c] * state.clock[0] ** -rule.power
     shrink = 1 / (1 + eta * rule.alpha) if rule.implicit else 1 - eta * rule.alpha
     reach = eta * shrink * values.diag[values.cross.shape[1] + i]
     if rule.intercept:
         reach += eta
-        state.intercept[:] -= eta * rule.lean
+        each = state.intercept.size // rule.scale.size
+        state.intercept[c * each : (c + 1) * each] -= eta * rule.lean
     return eta, shrink, reach
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def score(values, state, i, out):
-    """f(x_i), without the intercept, before the sample itself."""
+def score(values, coefs, i, out):
+    """Sums over all terms at x_i, before the sample itself."""
     m = values.cross.shape[1]
     for j in range(out.size):
-        total = 0.0
+        total, coef = 0.0, coefs[j]
         for a in range(m):
-            total += values.cross[i, a] * state.coef[j, a]
+            total += values.cross[i, a] * coef[a]
         for a in range(i):
-            total += values.within[i, a] * state.coef[j, m + a]
+            total += values.within[i, a] * coef[m + a]
         out[j] = total
 
 
 @njit(cache=True, nogil=True)
-def find_slopes(rule, targets, state, i, shrink, reach, eta, scores, out):
+def find_slopes(rule, targets, state, i, c, shrink, reach, eta, scores, out):
     """The slopes u of the loss, at f(x) + b before the step, or where an implicit step ends."""
     if rule.implicit:
         scores *= shrink
-    scores += state.intercept
+    scores += state.intercept[c * out.size : (c + 1) * out.size]
     if targets.code == MULTINOMIAL:
         joint_slopes(scores, int(targets.target[i, 0]), reach if rule.implicit else 0.0, out)
         return
@@ -125,123 +168,14 @@ def find_slopes(rule, targets, state, i, shrink, reach, eta, scores, out):
         elif targets.code == POISSON:
             out[j] = poisson_slope(y, v, reach) if rule.implicit else math.exp(v) - y
         else:
-            out[j] = piecewise_slope(rule, targets, state, i, j, v, reach, eta)
-
-
-@njit(cache=True, nogil=True)
-def piecewise_slope(rule, targets, state, i, j, v, reach, eta):
-    """Slope of a loss of straight and parabolic pieces; its tube, if there is one, adapts."""
-    low, high = targets.lower[i, j], targets.upper[i, j]
-    tube, d = state.clock[1], v - targets.target[i, j]
-    adapts = rule.outside >= 0
-    if adapts and rule.implicit:
-        tube = max(tube - eta * rule.outside, 0.0)
-        reach += eta
-    excess = math.copysign(max(abs(d) - tube, 0.0), d)
-    soft = targets.soft_low if excess < 0 else targets.soft_high
-    if rule.implicit:
-        u = min(max(excess / max(soft + reach, _TINY), low), high)
-    elif soft > 0:
-        u = min(max(excess / soft, low), high)
-    else:  # the middle of all slopes where there is a kink
-        left = high if d > tube else (0.0 if d > -tube else low)
-        right = high if d >= tube else (0.0 if d >= -tube else low)
-        u = (left + right) / 2
-    if adapts:
-        lean = 0.0 if rule.implicit else eta * rule.outside
-        state.clock[1] = max(tube + eta * abs(u) - lean, 0.0)
-    return u
-
-
-@njit(cache=True, nogil=True)
-def logistic_slope(y, v, reach):
-    """-y p with p = 1 / (1 + exp(y v + reach p)): Newton's method, inside of a bracket."""
-    z, low, high = y * v, 0.0, 1.0
-    p = 1 / (1 + math.exp(min(z, 700.0)))
-    for _ in range(_STEPS):
-        q = 1 / (1 + math.exp(min(z + reach * p, 700.0)))
-        gap = p - q
-        if abs(gap) <= 1e-15 * p:
-            break
-        if gap > 0:
-            high = p
-        else:
-            low = p
-        new = p - gap / (1 + reach * q * (1 - q))
-        if not low < new < high:
-            new = (low + high) / 2
-        p = new
-    return -y * p
-
-
-@njit(cache=True, nogil=True)
-def poisson_slope(y, v, reach):
-    """exp(v') - y at v' = v - reach (exp(v') - y), by w + log w = z with w = reach exp(v')."""
-    if reach <= _TINY:
-        return math.exp(v) - y
-    z = v + reach * y + math.log(reach)
-    w = math.exp(z) if z < 0 else (1.0 if z < 1 else z - math.log(z))
-    for _ in range(_STEPS):
-        if w <= _TINY:
-            break
-        step = (z - w - math.log(w)) / (1 + 1 / w)
-        w = w + step if w + step > 0 else w / 2
-        if abs(step) <= 1e-15 * w:
-            break
-    return w / reach - y
-
-
-@njit(cache=True, nogil=True)
-def joint_slopes(v, code, reach, u):
-    """softmax(v') - e_y at v' = v - reach u: damped Newton steps; reach = 0 is the slope at v."""
-    k = v.size
-    p, gap, trial = np.empty(k), np.empty(k), np.zeros(k)
-    softmax_slopes(v, code, p, u)
-    if reach <= 0:
-        return
-    u[:] = 0.0  # the slopes at v are too steep to begin with where reach is large
-    softmax_slopes(v, code, p, gap)
-    size = math.sqrt((gap**2).sum())
-    for _ in range(_STEPS):
-        if size <= 1e-14:
-            break
-        # gap + (I + reach (diag p - p p')) step = 0, by Sherman and Morrison
-        weights = 1 / (1 + reach * p)
-        pull = (p * weights * gap).sum() / max(1 - reach * (p * p * weights).sum(), _TINY)
-        length, better = 1.0, False
-        for _ in range(30):
-            trial[:] = u + length * weights * (gap + reach * p * pull)
-            softmax_slopes(v - reach * trial, code, p, gap)
-            gap -= trial
-            now = math.sqrt((gap**2).sum())
-            if now < size:
-                better = True
-                break
-            length /= 2
-            softmax_slopes(v - reach * u, code, p, gap)
-            gap -= u
-        if not better:
-            break
-        u[:] = trial
-        size = now
-
-
-@njit(cache=True, nogil=True)
-def softmax_slopes(v, code, p, u):
-    """Probabilities, and by how much they differ from the label."""
-    p[:] = np.exp(v - v.max())
-    p /= p.sum()
-    u[:] = p
-    u[code] = 0.0
-    u[code] = -u.sum()
+            out[j] = piecewise_slope(rule, targets, state.tube, c, i, j, v, reach, eta)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def finish(rule, values, weight, state, i, eta, shrink, slopes, alive):
-    """Move f and b, average, and keep to the budget; returns how many samples are kept."""
-    m, new = values.cross.shape[1], values.cross.shape[1] + i
-    moved = alive == 0
-    for j in range(slopes.size):
+def move(rule, values, state, i, c, eta, shrink, slopes):
+    """Move f and b of one length of steps."""
+    new, each = values.cross.shape[1] + i, slopes.size // rule.scale.size
+    for j in range(c * each, (c + 1) * each):
         coef = state.coef[j]
         for a in range(new):
             coef[a] *= shrink
@@ -249,7 +183,15 @@ def finish(rule, values, weight, state, i, eta, shrink, slopes, alive):
         if rule.intercept:
             state.intercept[j] += change
         coef[new] = change * shrink if rule.implicit else change
-        moved = moved or change != 0
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def finish(rule, values, weight, state, i, alive):
+    """Average, and keep to the budget; returns how many samples are kept."""
+    m, new = values.cross.shape[1], values.cross.shape[1] + i
+    moved = alive == 0
+    for j in range(state.coef.shape[0]):
+        moved = moved or state.coef[j, new] != 0
     if rule.window > 0:
         average(rule, weight, state, new)
     if not moved:
@@ -260,7 +202,7 @@ def finish(rule, values, weight, state, i, eta, shrink, slopes, alive):
     if rule.removal == OLDEST:
         forget(state, first(state))
     else:
-        measure(values, state, new)
+        measure(rule, values, state, new)
         other = lowest(state.energy, new)
         if rule.removal == MERGE:
             merge(values, state, m, new, other)
@@ -271,15 +213,15 @@ def finish(rule, values, weight, state, i, eta, shrink, slopes, alive):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def average(rule, weight, state, new):
-    """Later iterates count more, in proportion to t; of all time, or within a window."""
-    time = state.clock[0]
-    share = min(max(2 * weight / (time + weight), weight / rule.window), 1.0)
+    """Iterates of all time, or within a window."""
+    share = judged(rule, weight, state.clock[0])
     for j in range(state.coef.shape[0]):
         coef, mean = state.coef[j], state.mean[j]
         for a in range(new + 1):
             mean[a] += share * (coef[a] - mean[a])
         state.mean_intercept[j] += share * (state.intercept[j] - state.mean_intercept[j])
-    state.clock[2] += share * (state.clock[1] - state.clock[2])
+    for c in range(state.tube.size):
+        state.mean_tube[c] += share * (state.tube[c] - state.mean_tube[c])
 
 
 @njit(cache=True, nogil=True)
@@ -292,20 +234,42 @@ def first(state):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def measure(values, state, new):
-    """||a k(x, .)||^2 of each term, over outputs, of the iterate and its average."""
-    energy = state.energy
+def measure(rule, values, state, new):
+    """||a k(x, .)||^2 of each term, over outputs, of the iterate and its average.
+
+    Those of several lengths of steps are parts of the sum of each.
+    """
+    energy, count = state.energy, rule.scale.size
+    each = state.coef.shape[0] // count
     energy[: new + 1] = 0.0
-    for j in range(state.coef.shape[0]):
-        coef = state.coef[j]
-        for a in range(new + 1):
-            energy[a] += coef[a] * coef[a]
-        if state.mean.shape[1]:
-            mean = state.mean[j]
-            for a in range(new + 1):
-                energy[a] += mean[a] * mean[a]
+    for c in range(count):
+        total = 0.0
+        if count > 1:
+            for j in range(c * each, (c + 1) * each):
+                total += squares(state.coef[j], new)
+        unit = 1 / total if total > 0 else 1.0
+        for j in range(c * each, (c + 1) * each):
+            add_squares(state.coef[j], unit, energy, new)
+            if state.mean.shape[1]:
+                add_squares(state.mean[j], unit, energy, new)
     for a in range(new + 1):
         energy[a] = energy[a] * values.diag[a] if state.alive[a] else np.inf
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def squares(coef, new):
+    """Their sum."""
+    total = 0.0
+    for a in range(new + 1):
+        total += coef[a] * coef[a]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def add_squares(coef, unit, out, new):
+    """Add them to what is there."""
+    for a in range(new + 1):
+        out[a] += unit * coef[a] * coef[a]
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})

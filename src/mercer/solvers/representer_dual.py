@@ -20,6 +20,7 @@ from .logistic_coordinate import solve_logistic_coordinate
 if TYPE_CHECKING:
     from .representer import Problem
 
+_FEW = 2000  # samples whose K is stored, however few its features are
 _CACHE = 200e6  # bytes for kernel rows of the dual solver, or
 _SHARE = 1 / 3  # of what the plan allows, if that is less: the rest is for blocks and products
 
@@ -129,7 +130,8 @@ def _blocks(gram: Gram, ridge: np.ndarray, spare: int) -> RowGram:
         else:
             phi = np.vstack([phi, np.zeros(more)])
         return FeatureRowGram(phi, workers=gram.workers)
-    if not gram.matrix_free:
+    few = phi is not None and n > _FEW and 2 * phi.shape[1] < n  # K is not worth its memory
+    if not gram.matrix_free and not few:
         changed = bool(spare or ridge.any())
         require_memory(8.0 * (1 + changed) * n * n, f"K of {n} samples, in double", gram.limit)
         K = np.ascontiguousarray(gram.to_dense(), dtype=np.float64)

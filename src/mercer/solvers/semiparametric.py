@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,13 @@ class SemiparametricProblem:
         self._merge()
         self.elimination = Elimination(self.root * self.P[self.used])
         self.limit = gram.limit
-        self.K = gram.dense(f"a problem of {len(self.P)} points", 5 * 8.0 * len(self.P) ** 2)
+        self._reduce(gram)
+        self.target = self.elimination.rotate(np.array(self.root * self.means, order="F"))
+        self.target = self.target[self.elimination.m :]
+
+    def _reduce(self, gram: Gram) -> None:
+        """K, what is left of it beside the free functions, and how well that is known."""
+        self.K: Any = gram.dense(f"a problem of {len(self.P)} points", 5 * 8.0 * len(self.P) ** 2)
         A = np.asarray(self.K[np.ix_(self.used, self.used)].T, dtype=float, order="F")
         A *= self.root
         A *= self.root.T
@@ -105,7 +112,11 @@ class SemiparametricProblem:
         m = self.elimination.m
         A = self.elimination.rotate(self.elimination.rotate(A), right=True)
         self.M = A[m:, m:]
-        self.target = self.elimination.rotate(np.array(self.root * self.means, order="F"))[m:]
+
+    @property
+    def freedom(self) -> int:
+        """Directions that free functions leave: the size of M."""
+        return len(self.used) - self.elimination.m
 
     def _merge(self) -> None:
         """Points of positive weight, the roots of their weights, and the mean targets there."""
@@ -131,12 +142,16 @@ class SemiparametricProblem:
         try:
             return Factored(self, alpha, A)
         except NotPositiveDefiniteError:
-            smoother = self.at(alpha)
-        warn(
-            f"the kernel matrix is singular to working precision (alpha={alpha:g}); the "
-            f"least-squares solution of smallest norm is used. Raise alpha.",
-            NumericalWarning,
-        )
+            return self._warned(self.at(alpha), always=True)
+
+    def _warned(self, smoother: Smoother, always: bool = False) -> Smoother:
+        """A solution that is not unique is told."""
+        if always or smoother.dropped:
+            warn(
+                f"the kernel matrix is singular to working precision (alpha={smoother.alpha:g}); "
+                f"the least-squares solution of smallest norm is used. Raise alpha.",
+                NumericalWarning,
+            )
         return smoother
 
     def at(self, alpha: float) -> Smoother:
@@ -159,11 +174,17 @@ class SemiparametricProblem:
             )
         return np.maximum(s, 0), self.elimination.orthogonal(U), U.T @ self.target
 
+    @property
+    def lowest(self) -> float:
+        """A penalty below which there is next to none."""
+        s = self.spectrum[0]
+        return max(float(s.min(initial=float(s.max(initial=0)))) / 10, self.noise) or 1e-3
+
     def penalties(self) -> np.ndarray:
         """Alphas from interpolation to free functions alone, evenly spaced on the log scale."""
         s = self.spectrum[0]
         top = max(float(s.max(initial=0)), self.noise) or 1.0
-        low = max(float(s.min(initial=top)) / 10, self.noise) or 1e-3
+        low = min(self.lowest, top)
         return np.geomspace(low, 1e4 * top, 1 + int(4 * np.log10(1e4 * top / low)))
 
 
@@ -191,6 +212,8 @@ def solve_semiparametric(
     (True, True)
     """
     start = time.perf_counter()
-    solution = SemiparametricProblem(gram, basis, Y, weights).factor(alpha).solve()
+    from .semiparametric_features import problem_of  # which needs this module
+
+    solution = problem_of(gram, basis, Y, weights).factor(alpha).solve()
     solution.stats["seconds"] = time.perf_counter() - start
     return solution

@@ -65,6 +65,11 @@ class Smoother(ABC):
         """The diagonal of G."""
 
     @property
+    def squares(self) -> float:
+        """|b|^2, summed over targets."""
+        return float(np.sum(self.g**2))
+
+    @property
     def trace(self) -> float:
         """The trace of G."""
         return float(self.diagonal.sum())
@@ -99,7 +104,7 @@ class Smoother(ABC):
         if K is singular or nothing is left to penalise.
         """
         p = self.problem
-        squares, trace = float(np.sum(self.g**2)), self.trace
+        squares, trace = self.squares, self.trace
         if self.dropped or not (trace > 0 or p.n > len(p.used)):
             return float("nan")
         if p.n == len(p.used):

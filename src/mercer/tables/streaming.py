@@ -25,8 +25,9 @@ from .roles import tidy
 
 SAMPLE = 100_000  # rows that are held in memory, at most
 _VALUES = 2e7  # values in them, at most
-_BYTES = 100  # that a value takes, with what is computed of it
+_BYTES = 300  # that a value takes, with what is computed of it
 _LANDMARKS = 2000
+_PER_PAIR = 100  # bytes that the fit takes for each pair of them
 _HELD, _MOST_HELD = 0.05, 5000  # rows that decide how both models are blended
 
 
@@ -81,7 +82,7 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
 def _streamed(model: Any, like: Member, chunks: Chunks) -> Member:
     """A member whose one machine saw all rows, through landmarks."""
     memory = model._memory()
-    rank = _LANDMARKS if memory is None else int(min(_LANDMARKS, np.sqrt(memory / 40)))
+    rank = _LANDMARKS if memory is None else int(min(_LANDMARKS, np.sqrt(memory / _PER_PAIR)))
     plan = replace(model.plan or Plan(), rank=rank, storage="streamed", budget=None)
     machine = KernelRidge(
         like.alpha, kernel=like.profile.kernel, plan=plan, tol=1e-4, random_state=0

@@ -1,0 +1,159 @@
+"""Compiled losses of online learning: their values, and slopes before a step or where one ends."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._compiled import njit
+
+_TINY = 1e-300
+_STEPS = 60  # of Newton's method for one sample, at most
+PIECEWISE, LOGISTIC, POISSON, MULTINOMIAL = range(4)
+
+
+class Targets(NamedTuple):
+    """The loss of each sample of a block, by the numbers of its conjugate (losses.base.Dual)."""
+
+    code: int
+    target: np.ndarray  # (n, outputs): of losses that are not piecewise, y itself
+    lower: np.ndarray
+    upper: np.ndarray
+    soft_low: float
+    soft_high: float
+
+
+@njit(cache=True, nogil=True)
+def loss_value(targets, tube, i, scores):
+    """The loss of sample i at these scores, summed over outputs."""
+    if targets.code == MULTINOMIAL:
+        top = scores.max()
+        return top + math.log(np.exp(scores - top).sum()) - scores[int(targets.target[i, 0])]
+    total = 0.0
+    for j in range(scores.size):
+        y, v = targets.target[i, j], scores[j]
+        if targets.code == LOGISTIC:
+            total += max(-y * v, 0.0) + math.log1p(math.exp(-abs(v)))
+        elif targets.code == POISSON:
+            total += math.exp(min(v, 700.0)) - y * v
+        else:  # the largest u d - soft u^2 / 2 with u between the bounds
+            d = v - y
+            excess = math.copysign(max(abs(d) - tube, 0.0), d)
+            soft = targets.soft_low if excess < 0 else targets.soft_high
+            end = targets.lower[i, j] if excess < 0 else targets.upper[i, j]
+            u = end
+            if soft > 0 and abs(excess) < soft * abs(end):
+                u = excess / soft
+            if excess != 0:
+                total += u * excess - soft * u * u / 2
+    return total
+
+
+@njit(cache=True, nogil=True)
+def piecewise_slope(rule, targets, tubes, c, i, j, v, reach, eta):
+    """Slope of a loss of straight and parabolic pieces; its tube, if there is one, adapts."""
+    low, high = targets.lower[i, j], targets.upper[i, j]
+    tube, d = tubes[c], v - targets.target[i, j]
+    adapts = rule.outside >= 0
+    if adapts and rule.implicit:
+        tube = max(tube - eta * rule.outside, 0.0)
+        reach += eta
+    excess = math.copysign(max(abs(d) - tube, 0.0), d)
+    soft = targets.soft_low if excess < 0 else targets.soft_high
+    if rule.implicit:
+        u = min(max(excess / max(soft + reach, _TINY), low), high)
+    elif soft > 0:
+        u = min(max(excess / soft, low), high)
+    else:  # the middle of all slopes where there is a kink
+        left = high if d > tube else (0.0 if d > -tube else low)
+        right = high if d >= tube else (0.0 if d >= -tube else low)
+        u = (left + right) / 2
+    if adapts:
+        lean = 0.0 if rule.implicit else eta * rule.outside
+        tubes[c] = max(tube + eta * abs(u) - lean, 0.0)
+    return u
+
+
+@njit(cache=True, nogil=True)
+def logistic_slope(y, v, reach):
+    """-y p with p = 1 / (1 + exp(y v + reach p)): Newton's method, inside of a bracket."""
+    z, low, high = y * v, 0.0, 1.0
+    p = 1 / (1 + math.exp(min(z, 700.0)))
+    for _ in range(_STEPS):
+        q = 1 / (1 + math.exp(min(z + reach * p, 700.0)))
+        gap = p - q
+        if abs(gap) <= 1e-15 * p:
+            break
+        if gap > 0:
+            high = p
+        else:
+            low = p
+        new = p - gap / (1 + reach * q * (1 - q))
+        if not low < new < high:
+            new = (low + high) / 2
+        p = new
+    return -y * p
+
+
+@njit(cache=True, nogil=True)
+def poisson_slope(y, v, reach):
+    """exp(v') - y at v' = v - reach (exp(v') - y), by w + log w = z with w = reach exp(v')."""
+    if reach <= _TINY:
+        return math.exp(v) - y
+    z = v + reach * y + math.log(reach)
+    w = math.exp(z) if z < 0 else (1.0 if z < 1 else z - math.log(z))
+    for _ in range(_STEPS):
+        if w <= _TINY:
+            break
+        step = (z - w - math.log(w)) / (1 + 1 / w)
+        w = w + step if w + step > 0 else w / 2
+        if abs(step) <= 1e-15 * w:
+            break
+    return w / reach - y
+
+
+@njit(cache=True, nogil=True)
+def joint_slopes(v, code, reach, u):
+    """softmax(v') - e_y at v' = v - reach u: damped Newton steps; reach = 0 is the slope at v."""
+    k = v.size
+    p, gap, trial = np.empty(k), np.empty(k), np.zeros(k)
+    softmax_slopes(v, code, p, u)
+    if reach <= 0:
+        return
+    u[:] = 0.0  # the slopes at v are too steep to begin with where reach is large
+    softmax_slopes(v, code, p, gap)
+    size = math.sqrt((gap**2).sum())
+    for _ in range(_STEPS):
+        if size <= 1e-14:
+            break
+        # gap + (I + reach (diag p - p p')) step = 0, by Sherman and Morrison
+        weights = 1 / (1 + reach * p)
+        pull = (p * weights * gap).sum() / max(1 - reach * (p * p * weights).sum(), _TINY)
+        length, better = 1.0, False
+        for _ in range(30):
+            trial[:] = u + length * weights * (gap + reach * p * pull)
+            softmax_slopes(v - reach * trial, code, p, gap)
+            gap -= trial
+            now = math.sqrt((gap**2).sum())
+            if now < size:
+                better = True
+                break
+            length /= 2
+            softmax_slopes(v - reach * u, code, p, gap)
+            gap -= u
+        if not better:
+            break
+        u[:] = trial
+        size = now
+
+
+@njit(cache=True, nogil=True)
+def softmax_slopes(v, code, p, u):
+    """Probabilities, and by how much they differ from the label."""
+    p[:] = np.exp(v - v.max())
+    p /= p.sum()
+    u[:] = p
+    u[code] = 0.0
+    u[code] = -u.sum()

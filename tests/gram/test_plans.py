@@ -53,6 +53,7 @@ MODELS = {
     "NuSVR": ({"kernel": K}, y),
     "OneClassSVM": ({"kernel": K}, None),
     "SVC": ({"kernel": K}, y > 0),
+    "SequenceLabeller": ({"kernel": K}, y > 0),
     "SVDD": ({"kernel": K}, None),
     "SparseKernelMachine": ({"kernel": K}, y),
     "SpectralClustering": ({"n_clusters": 2, "random_state": 0}, None),

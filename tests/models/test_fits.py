@@ -36,6 +36,7 @@ CLASSIFIERS = [
     mercer.SVC(),
     mercer.NuSVC(nu=0.3),
     mercer.SVCCV(cv=2),
+    mercer.SequenceLabeller(),
 ]
 OTHERS = [
     mercer.OneClassSVM(),

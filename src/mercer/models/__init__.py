@@ -17,6 +17,7 @@ FLAT = {
     "gp": "GaussianProcessRegressor",
     "gp_classifier": "GaussianProcessClassifier",
     "ica": "KernelICA",
+    "labelling": "SequenceLabeller",
     "linear_cca": "CCA",
     "logistic": "KernelLogisticRegression",
     "lssvm": "LSSVC LSSVR",

@@ -18,6 +18,7 @@ WITHOUT = {  # no kernel matrix of their own
     "FunctionalCCA",  # curves of few points
     "ConformalRegressor",  # that of the regressor inside, which has a plan
     "KernelICA",  # a grid of numbers
+    "SemiSupervised",  # that of the model inside
     "OnlineKernelMachine",  # a few samples at a time
     "OnlineOneClassSVM",
 }

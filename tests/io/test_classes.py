@@ -47,6 +47,7 @@ CLASSIFICATION = {
     "LSSVC": mercer.LSSVC(),
     "NuSVC": mercer.NuSVC(nu=0.3),
     "SVC": mercer.SVC(probability=True),
+    "SemiSupervised": mercer.SemiSupervised(mercer.SVC(kernel=Gaussian())),
     "SequenceLabeller": mercer.SequenceLabeller(kernel=Gaussian()),
     "SVCCV": mercer.SVCCV([1.0, 10.0]),
 }

@@ -25,6 +25,7 @@ REGRESSORS = [
     mercer.MultiOutputKernelRidge(kernel="rbf"),
     mercer.ConditionalEmbedding(),
     mercer.ConformalRegressor(mercer.KernelRidge(kernel="rbf")),
+    mercer.SemiSupervised(mercer.KernelRidge(kernel="rbf")),
     mercer.LSSVR(),
     mercer.SVR(),
     mercer.NuSVR(),

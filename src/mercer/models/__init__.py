@@ -34,6 +34,7 @@ FLAT = {
     "ridge": "KernelRidge",
     "ridge_cv": "KernelRidgeCV",
     "semiparametric": "SemiparametricRidge",
+    "semisupervised": "SemiSupervised",
     "sparse": "SparseKernelMachine",
     "spectral_clustering": "SpectralClustering",
     "smoothing": "SmoothingSpline ThinPlateSpline",

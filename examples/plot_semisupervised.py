@@ -16,7 +16,7 @@ rng = np.random.default_rng(2)
 angle = rng.uniform(0, np.pi, 300)
 truth = np.repeat([0, 1], 150)
 X = np.column_stack([np.cos(angle), np.sin(angle)]) * (1 - 2 * truth)[:, None]
-X += truth[:, None] * [1.0, 0.5] + 0.1 * rng.normal(size=X.shape)
+X += truth[:, None] * [1.0, 0.5] + 0.08 * rng.normal(size=X.shape)
 y = np.full(300, -1)
 some = np.concatenate([rng.choice(np.flatnonzero(truth == c), 3, replace=False) for c in (0, 1)])
 y[some] = truth[some]
@@ -29,8 +29,8 @@ machine = SVC(C=10.0, kernel=Gaussian(0.4))
 side_x, side_y = np.linspace(-1.6, 2.6, 90), np.linspace(-1.1, 1.6, 70)
 grid = np.stack(np.meshgrid(side_x, side_y), axis=-1).reshape(-1, 2)
 fig, panels = plt.subplots(1, 3, figsize=(11, 3.2), sharex=True, sharey=True, layout="constrained")
-for ax, strength in zip(panels, (0.0, 1000.0, 1e5), strict=True):
-    model = SemiSupervised(machine, strength=strength).fit(X, y)
+for ax, strength in zip(panels, (0.0, 1e4, 1e8), strict=True):
+    model = SemiSupervised(machine, strength=strength, neighbors=6).fit(X, y)
     f = model.decision_function(grid).reshape(70, 90)
     top = np.abs(f).max()
     ax.contourf(side_x, side_y, f, np.linspace(-top, top, 21), cmap="RdBu_r", alpha=0.6)

@@ -30,11 +30,11 @@ def _is_strength(value: Any) -> str | None:
 def _is_graph(value: Any) -> str | None:
     if value is None:
         return None
-    square = np.ndim(value) == 2 or sp.issparse(value)
-    square = square and value.shape[0] == value.shape[1]
-    W = sp.csr_array(value) if square else None
-    fine = W is not None and W.dtype.kind in "biuf" and bool(np.all(np.isfinite(W.data)))
-    fine = fine and bool(np.all(W.data >= 0)) and abs(W - W.T).sum() <= 1e-9 * W.sum()
+    fine = (np.ndim(value) == 2 or sp.issparse(value)) and value.shape[0] == value.shape[1]
+    if fine:
+        W: Any = sp.csr_array(value)
+        fine = W.dtype.kind in "biuf" and bool(np.all(np.isfinite(W.data) & (W.data >= 0)))
+        fine = fine and bool(abs(W - W.T).sum() <= 1e-9 * W.sum())
     return None if fine else "a symmetric matrix of weights >= 0, one row for each sample"
 
 

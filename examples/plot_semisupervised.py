@@ -21,7 +21,7 @@ y = np.full(300, -1)
 some = np.concatenate([rng.choice(np.flatnonzero(truth == c), 3, replace=False) for c in (0, 1)])
 y[some] = truth[some]
 
-machine = SVC(C=10.0, kernel=Gaussian(0.4))
+machine = SVC(C=1e6, kernel=Gaussian(0.4))
 
 # %%
 # From the left: no weight of the graph, some, much.
@@ -32,8 +32,8 @@ fig, panels = plt.subplots(1, 3, figsize=(11, 3.2), sharex=True, sharey=True, la
 for ax, strength in zip(panels, (0.0, 1e4, 1e8), strict=True):
     model = SemiSupervised(machine, strength=strength, neighbors=6).fit(X, y)
     f = model.decision_function(grid).reshape(70, 90)
-    top = np.abs(f).max()
-    ax.contourf(side_x, side_y, f, np.linspace(-top, top, 21), cmap="RdBu_r", alpha=0.6)
+    levels = np.linspace(-1.5, 1.5, 16)
+    ax.contourf(side_x, side_y, f, levels, cmap="RdBu_r", alpha=0.6, extend="both")
     ax.contour(side_x, side_y, f, [0], colors="black")
     ax.scatter(*X.T, c="#555555", s=7, linewidth=0)
     for c, colour in enumerate(("#2166AC", "#B2182B")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def prepared(seed: int) -> tuple[np.ndarray, np.ndarray, list[Kernel], np.ndarra
     X = np.hstack(scaled)
     ends = np.cumsum([0, *(block.shape[1] for block in scaled)])
     kernels: list[Kernel] = [
-        Gaussian("median").on(slice(int(a), int(b))) for a, b in zip(ends, ends[1:], strict=False)
+        Gaussian("median").on(slice(int(a), int(b))) for a, b in pairwise(ends)
     ]
     return X, y, kernels, train, test
 

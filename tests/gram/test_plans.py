@@ -45,6 +45,7 @@ MODELS = {
     "KernelRanker": ({"kernel": K}, y),
     "KernelRidge": ({"kernel": K}, y),
     "KernelRidgeCV": ({"kernel": K}, y),
+    "LevelSetTree": ({"kernel": K}, None),
     "LSSVC": ({"kernel": K}, y > 0),
     "LSSVR": ({"kernel": K}, y),
     "LearnedPreImage": ({"kernel": K}, X),

@@ -61,6 +61,7 @@ OTHERS = {
     "KernelICA": lambda: mercer.KernelICA(random_state=0).fit(X),
     "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),
     "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
+    "LevelSetTree": lambda: mercer.LevelSetTree(Gaussian()).fit(X),
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
     "SVDD": lambda: mercer.SVDD().fit(X),
     "SpectralClustering": lambda: mercer.SpectralClustering(2, random_state=0).fit(X),

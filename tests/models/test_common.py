@@ -50,7 +50,11 @@ def estimators():
             made.append(SemiSupervised(KernelRidge(kernel=Linear())))
         elif name == "CCA":
             made.append(CCA(1))
-        elif name in ("KernelDensity", "SpectralClustering"):  # values must not be negative
+        elif name in (
+            "KernelDensity",
+            "LevelSetTree",
+            "SpectralClustering",
+        ):  # values must not be negative
             made.append(found(kernel=Linear() + 100))
         elif name == "MultipleKernelMachine":
             made.append(found(kernels=[Linear(), Gaussian()]))

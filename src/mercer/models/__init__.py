@@ -18,6 +18,7 @@ FLAT = {
     "gp_classifier": "GaussianProcessClassifier",
     "ica": "KernelICA",
     "labelling": "SequenceLabeller",
+    "level_sets": "LevelSetTree",
     "linear_cca": "CCA",
     "logistic": "KernelLogisticRegression",
     "lssvm": "LSSVC LSSVR",

@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy(
         "functions": "plot_function plot_kernel",
         "grams": "plot_gram",
         "graphs": "plot_graph",
+        "levels": "plot_levels",
         "models": "plot_components plot_confusion plot_model plot_predictions",
         "regression": "plot_fit plot_process",
         "screening": "plot_screening",

@@ -300,6 +300,8 @@ MODELS = [
     mercer.MultiOutputKernelRidge(kernel=Gaussian("median")),
     mercer.ConditionalEmbedding(),
     mercer.ConformalRegressor(mercer.KernelRidge(kernel="rbf")),
+    mercer.SemiSupervised(mercer.KernelRidge(kernel="rbf")),
+    mercer.SequenceLabeller(),
     mercer.NuSVR(),
     mercer.SVR(plan=LANDMARKS),
     mercer.SVC(plan=LANDMARKS),

@@ -10,7 +10,7 @@ from importlib import import_module
 from .frame import Row, Study, Unavailable, draw, run, write
 
 NAMES = (
-    "promoters", "splice", "dna", "scop", "trec", "series", "musk", "graphs", "molecules",
+    "promoters", "splice", "dna", "scop", "trec", "series", "musk", "graphs", "molecules", "views",
 )  # fmt: skip
 
 

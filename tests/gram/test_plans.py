@@ -18,6 +18,7 @@ WITHOUT = {  # no kernel matrix of their own
     "FunctionalCCA",  # curves of few points
     "ConformalRegressor",  # that of the regressor inside, which has a plan
     "KernelICA",  # a grid of numbers
+    "SemiSupervised",  # that of the model inside
     "OnlineKernelMachine",  # a few samples at a time
     "OnlineOneClassSVM",
 }
@@ -44,6 +45,7 @@ MODELS = {
     "KernelRanker": ({"kernel": K}, y),
     "KernelRidge": ({"kernel": K}, y),
     "KernelRidgeCV": ({"kernel": K}, y),
+    "LevelSetTree": ({"kernel": K}, None),
     "LSSVC": ({"kernel": K}, y > 0),
     "LSSVR": ({"kernel": K}, y),
     "LearnedPreImage": ({"kernel": K}, X),
@@ -53,6 +55,7 @@ MODELS = {
     "NuSVR": ({"kernel": K}, y),
     "OneClassSVM": ({"kernel": K}, None),
     "SVC": ({"kernel": K}, y > 0),
+    "SequenceLabeller": ({"kernel": K}, y > 0),
     "SVDD": ({"kernel": K}, None),
     "SparseKernelMachine": ({"kernel": K}, y),
     "SpectralClustering": ({"n_clusters": 2, "random_state": 0}, None),

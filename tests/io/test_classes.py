@@ -47,6 +47,8 @@ CLASSIFICATION = {
     "LSSVC": mercer.LSSVC(),
     "NuSVC": mercer.NuSVC(nu=0.3),
     "SVC": mercer.SVC(probability=True),
+    "SemiSupervised": mercer.SemiSupervised(mercer.SVC(kernel=Gaussian())),
+    "SequenceLabeller": mercer.SequenceLabeller(kernel=Gaussian()),
     "SVCCV": mercer.SVCCV([1.0, 10.0]),
 }
 OTHERS = {
@@ -59,6 +61,7 @@ OTHERS = {
     "KernelICA": lambda: mercer.KernelICA(random_state=0).fit(X),
     "KernelPCA": lambda: mercer.KernelPCA(2, kernel=Gaussian()).fit(X),
     "LearnedPreImage": lambda: mercer.LearnedPreImage().fit(X, X[:, :1]),
+    "LevelSetTree": lambda: mercer.LevelSetTree(Gaussian()).fit(X),
     "OneClassSVM": lambda: mercer.OneClassSVM().fit(X),
     "SVDD": lambda: mercer.SVDD().fit(X),
     "SpectralClustering": lambda: mercer.SpectralClustering(2, random_state=0).fit(X),

@@ -25,6 +25,7 @@ REGRESSORS = [
     mercer.MultiOutputKernelRidge(kernel="rbf"),
     mercer.ConditionalEmbedding(),
     mercer.ConformalRegressor(mercer.KernelRidge(kernel="rbf")),
+    mercer.SemiSupervised(mercer.KernelRidge(kernel="rbf")),
     mercer.LSSVR(),
     mercer.SVR(),
     mercer.NuSVR(),
@@ -36,6 +37,7 @@ CLASSIFIERS = [
     mercer.SVC(),
     mercer.NuSVC(nu=0.3),
     mercer.SVCCV(cv=2),
+    mercer.SequenceLabeller(),
 ]
 OTHERS = [
     mercer.OneClassSVM(),

@@ -66,7 +66,7 @@ def test_products_against_explicit_features(rng):
     x, y, z = wave_and_square(30, rng, common=0.1)
     given = Condition(z)
     left, right = Left(x, given), Left(y, given)
-    views = [part.views()["Gaussian"] for part in (left, right)]
+    views = [part.views["Gaussian"] for part in (left, right)]
 
     def features(K):
         s, U = np.linalg.eigh((K + K.T) / 2)

@@ -34,7 +34,7 @@ def test_views_of_features_against_an_explicit_regression(rng):
     z, x = rng.standard_normal((2, 40))
     given = Condition(z)
     left = Left(x[:, None], given, Gaussian(1.0))
-    [view] = left.views().values()
+    [view] = left.views.values()
     R = given.residuals(left.choices[0]).maker
     H = np.eye(40) - 1 / 40
     assert view.gram == pytest.approx(R @ H @ Gaussian(1.0)(x[:, None]) @ H @ R.T)

@@ -23,7 +23,9 @@ from mercer import (
     paired_test,
     relative_fit_test,
     relative_test,
+    sensitivity_indices,
 )
+from mercer.tables import compare_tables, screen_columns
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +105,47 @@ def test_streams_under_optional_stopping(name, record_property):
     check(*STREAMS[name], record_property, conservative=True)
 
 
+def tables(rng):
+    """Two tables with dependent columns of numbers and one of labels."""
+    pd = pytest.importorskip("pandas")
+
+    def one(n):
+        a = rng.normal(size=n)
+        columns = {"a": a, "b": a + rng.normal(size=n), "c": rng.choice(list("xyz"), n)}
+        return pd.DataFrame(columns)
+
+    return one(20), one(15)
+
+
+def target(rng):
+    table, _ = tables(rng)
+    return (table.assign(y=rng.normal(size=20)),)
+
+
+def any_column(test, *data, rng=None, **options):
+    """The smallest of the corrected p-values: is any column found?"""
+    return test(*data, rng=rng, **options).adjusted.min()
+
+
+def interacting(rng):
+    """Three inputs, of which the third does nothing."""
+    X = rng.uniform(size=(25, 3))
+    return X, X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=25)
+
+
+def third(kind, *data, rng=None):
+    found = sensitivity_indices(*data, n_permutations=19, n_bootstrap=0, rng=rng)
+    return getattr(found, f"{kind}_pvalues")[2]
+
+
 EXACT = {
+    "columns of two tables": (tables, partial(any_column, compare_tables, n_permutations=99)),
+    "columns and a target": (
+        target,
+        partial(any_column, screen_columns, target="y", n_permutations=99),
+    ),
+    "sensitivity, first order": (interacting, partial(third, "first")),
+    "sensitivity, total": (interacting, partial(third, "total")),
     "paired": (partial(pairs, 20), partial(pvalue, paired_test, n_permutations=199)),
     "paired, one kernel": (
         partial(pairs, 12),

@@ -75,6 +75,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         job(machine.fit, X, y)
     for machine in (m.KernelRanker(), m.SparseKernelMachine()):
         job(machine.fit, X, y)
+    job(lambda: m.SequenceLabeller().fit(X, two).predict(X))
     large = rng.standard_normal((3000, 3))  # beyond what is solved in double precision, or at once
     noisy = large[:, 0] + rng.standard_normal(3000)
     job(m.SVC().fit, large, noisy > 0)

@@ -29,6 +29,14 @@ _SHAPES: dict[str, dict[str, str]] = {
         "classes_": "k",
     },
     "KernelICA": {"components_": "q d", "mixing_": "d q", "mean_": "d"},
+    "LevelSetTree": {"labels_": "n", "_branches": "four b", "_node": "n"},
+    "SequenceLabeller": {
+        "X_fit_": "n",
+        "dual_coef_": "n k",
+        "classes_": "k",
+        "transitions_": "k k",
+        "first_": "k",
+    },
     "KernelRanker": {"X_fit_": "n", "dual_coef_": "n"},
     "LearnedPreImage": {"X_fit_": "n", "dual_coef_": "n t", "mean_": "t"},
     "GaussianProcessRegressor": {

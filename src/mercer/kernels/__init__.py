@@ -11,6 +11,7 @@ FLAT = {
     "base": "Kernel",
     "algebra.anchored": "Centered Through",
     "algebra.conditioned": "Conditioned",
+    "algebra.deformed": "Deformed",
     "algebra.constant": "Constant",
     "algebra.negative": "EuclideanPower NegativeDefinite SquaredMetric",
     "algebra.negative_check": "is_negative_definite",

@@ -96,6 +96,18 @@ class Operators:
 
         return Conditioned(self, reference, noise)
 
+    def along(
+        self: Any,
+        reference: Data | None = None,
+        strength: float = 1.0,
+        neighbors: int = 10,
+        graph: Any = None,
+    ) -> Kernel:
+        """k for functions that should vary little between neighbours in a sample."""
+        from .algebra.deformed import Deformed
+
+        return Deformed(self, reference, strength, neighbors, graph)
+
     def pullback(self: Any, map: Callable[[Data], Data]) -> Kernel:
         """k(A(x), A(y)) for a map A, given as a function of a whole data set."""
         from .algebra.transforms import Pullback

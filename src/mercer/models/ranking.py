@@ -137,7 +137,9 @@ class KernelRanker(KeepsSamples, KernelByName):
             gram, y, codes, float(self.alpha), weights, tol=self.tol, max_iter=self.max_iter
         ).warn()
         span = self._keep_samples(gram, X)
-        coef = found.coef if span is None else span.express(found.coef)
+        coef = found.coef
+        if span is not None:
+            coef = span.express(coef) if found.weights is None else span.combine(found.weights)
         self.dual_coef_, self.n_iter_, self.solution_ = coef[:, 0], max(1, found.n_iter), found
         self.gram_ = self.gram_.detached()
         return self

@@ -10,11 +10,15 @@ __getattr__, __dir__, __all__ = lazy(
         "calibration": "plot_coverage plot_reliability",
         "causal": "plot_causal",
         "dependence": "plot_coco",
-        "displays": "CoverageDisplay DecisionDisplay FitDisplay GramDisplay GridDisplay"
-        " KernelDisplay NullDisplay PredictionDisplay ReliabilityDisplay WitnessDisplay",
+        "displays": "CorrelationDisplay CoverageDisplay CurveDisplay DecisionDisplay FitDisplay"
+        " GramDisplay GridDisplay"
+        " ImportanceDisplay KernelDisplay NullDisplay PartialDisplay PredictionDisplay"
+        " ReliabilityDisplay WitnessDisplay",
         "functions": "plot_function plot_kernel",
         "grams": "plot_gram",
         "graphs": "plot_graph",
+        "inspection": "plot_correlations plot_curve plot_importance plot_partial",
+        "levels": "plot_levels",
         "models": "plot_components plot_confusion plot_model plot_predictions",
         "regression": "plot_fit plot_process",
         "screening": "plot_screening",

@@ -9,6 +9,7 @@ from ..data import Data
 from .calibration import plot_coverage, plot_reliability
 from .functions import plot_kernel
 from .grams import plot_gram
+from .inspection import plot_correlations, plot_curve, plot_importance, plot_partial
 from .models import plot_predictions
 from .regression import plot_fit
 from .selection import plot_grid
@@ -94,6 +95,37 @@ class PredictionDisplay(_OfEstimator):
     """What was observed against what is predicted (:func:`plot_predictions`)."""
 
     draws = staticmethod(plot_predictions)
+
+
+class CurveDisplay(_OfEstimator):
+    """What a classifier finds, at every threshold (:func:`plot_curve`)."""
+
+    draws = staticmethod(plot_curve)
+
+
+class ImportanceDisplay(_OfEstimator):
+    """What the score falls by when columns are shuffled (:func:`plot_importance`)."""
+
+    draws = staticmethod(plot_importance)
+
+
+class CorrelationDisplay(_OfEstimator):
+    """Scores of two views (:func:`plot_correlations`)."""
+
+    draws = staticmethod(plot_correlations)
+
+
+class PartialDisplay(Display):
+    """How predictions depend on a column (:func:`plot_partial`)."""
+
+    draws = staticmethod(plot_partial)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Data, column: Any, *, ax: Axes | None = None, **options: Any
+    ) -> Self:
+        """The picture of a fitted estimator on samples X, for one of their columns."""
+        return cls(estimator, X, column, **options).plot(ax)
 
 
 class GridDisplay(Display):

@@ -180,8 +180,8 @@ def plot_components(model: Any, X: Data, y: Any = None, ax: Axes | None = None) 
     matplotlib Axes
     """
     clusters = np.asarray(model.predict(X)) if hasattr(model, "predict") else None
-    if clusters is not None and _width(X) == 2:
-        points, names = np.asarray(X, dtype=float), ("$x_1$", "$x_2$")
+    if clusters is not None and _width(X) in (1, 2):
+        points, names = np.asarray(X, dtype=float).reshape(len(X), -1), ("$x_1$", "$x_2$")
     else:
         points, names = np.asarray(model.transform(X)), ("component 1", "component 2")
     if points.ndim != 2:

@@ -22,13 +22,13 @@ from .primal import solve_primal
 from .watch import Watch
 
 Solver = Callable[..., Solution]
-_PRIMAL_LIMIT = 8000  # more features than this are not factorised
+PRIMAL_LIMIT = 8000  # more features than this are not factorised
 
 
 def choose(gram: Gram, alpha: float) -> str:
     """The solver for K + alpha I: "primal", "cholesky" or "cg"."""
     if gram.rank is not None and not gram.streamed:
-        small = gram.rank <= min(len(gram), _PRIMAL_LIMIT)
+        small = gram.rank <= min(len(gram), PRIMAL_LIMIT)
         # c = (y - Phi w) / alpha loses digits when alpha is tiny next to K
         resolved = alpha > 1e-8 * max(float(np.mean(gram.diag())), 1e-300)
         if small and resolved:

@@ -24,13 +24,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from ..engine.lapack import lapack
+from ..engine.routines import solve_cholesky
 from ..gram.base import Gram
+from .auto import PRIMAL_LIMIT
 from .base import Solution
 from .newton import FLAT, minimise, system_of
 from .ranking_loops import pair_sums
 
 _NEWTON_STEPS = 100
+_INNER, _ACCURATE = 200, 1e-16  # steps of conjugate gradients; their goal, of the first residual
+_SHORTEST = 1e-6  # of a Newton step
+_RIDGE = 1e-14  # of the mean diagonal of a system, for features that depend on each other
+_REFINED = 3
 
 
 def solve_ranking(
@@ -73,12 +81,22 @@ def solve_ranking(
     """
     begin = time.perf_counter()
     problem: Any = Pairs(y, groups, alpha, weights)
-    C, _, n_iter = minimise(problem, system_of(gram, alpha), tol, max_iter or _NEWTON_STEPS)
-    KC = gram @ C
-    violation = problem.violation(C, KC, 0.0)
-    objective = problem.loss_at(KC) + alpha * float(np.sum(C * KC)) / 2
-    dual_point = -problem.slopes(KC) / alpha
-    dual = problem.dual_value(KC) - alpha * float(np.sum(dual_point * (gram @ dual_point))) / 2
+    most, phi, w = max_iter or _NEWTON_STEPS, gram.features, None
+    if phi is not None and phi.shape[1] <= min(len(gram), PRIMAL_LIMIT):
+        w, violation, n_iter = _by_weights(problem, phi, tol, most)
+        F = _product(phi, w)
+        C = -problem.slopes(F) / alpha
+        objective = problem.loss_at(F) + alpha * float(np.sum(w**2)) / 2
+        gap = alpha * float(np.sum((w - _product(phi.T, C)) ** 2)) / 2
+        C = _with_weights(phi, C, w)
+    else:
+        C, _, n_iter = minimise(problem, system_of(gram, alpha), tol, most)
+        KC = gram @ C
+        violation = problem.violation(C, KC, 0.0)
+        objective = problem.loss_at(KC) + alpha * float(np.sum(C * KC)) / 2
+        point = -problem.slopes(KC) / alpha
+        gap = objective - problem.dual_value(KC)
+        gap += alpha * float(np.sum(point * (gram @ point))) / 2
     converged = bool(violation <= 1.01 * tol)
     message = (
         "optimal"
@@ -87,10 +105,100 @@ def solve_ranking(
         f"tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
-        "violation": violation, "objective": objective, "gap": objective - dual,
+        "violation": violation, "objective": objective, "gap": gap,
         "pairs": problem.pairs, "seconds": time.perf_counter() - begin,
     }  # fmt: skip
-    return Solution(C, converged, n_iter, message, stats)
+    return Solution(C, converged, n_iter, message, stats, weights=w)
+
+
+def _product(phi: Any, V: np.ndarray) -> np.ndarray:
+    return np.asarray(phi @ V, dtype=np.float64)
+
+
+def _by_weights(problem: Any, phi: Any, tol: float, most: int) -> tuple[np.ndarray, float, int]:
+    """Newton's method for the weights w of features, f = <w, phi>, on any scales of these.
+
+    Scores of coefficients c are sums of large terms that cancel where features are large; those of
+    weights are not. Systems are solved by conjugate gradients, with the diagonal of the second
+    derivative in the place of the Laplacian for a preconditioner. The violation is what the step
+    that is left would change the slopes by; once it is small, the gap is made small, too, unless
+    that is beyond rounding.
+    """
+    alpha, m = problem.alpha, phi.shape[1]
+    sizes = _sizes(phi)
+    w, before = np.zeros((m, 1)), np.inf
+    for n_iter in range(most + 1):
+        F = _product(phi, w)
+        G = problem.slopes(F)
+        g = _product(phi.T, G) + alpha * w
+        degree, curve = problem.curvature(F, np.zeros(len(F)))
+
+        def bend(v: np.ndarray, curve: Any = curve) -> np.ndarray:
+            return _product(phi.T, curve(_product(phi, v))) + alpha * v
+
+        solve = _inverse(phi, degree, alpha, sizes)
+        d = _conjugate(bend, solve, -g)
+        change = _product(phi, d)
+        violation = float(np.abs(curve(change)).max()) / problem.largest
+        value = problem.loss_at(F) + alpha * float(np.sum(w**2)) / 2
+        certain = float(np.sum(g**2)) <= 2 * alpha * tol * value or violation >= before
+        if (violation <= tol and certain) or n_iter == most:
+            return w, violation, n_iter
+        slope, t, before = float(np.sum(g * d)), 1.0, violation
+        while t > _SHORTEST:
+            new = w + t * d
+            if problem.loss_at(F + t * change) + alpha * float(np.sum(new**2)) / 2 <= (
+                value + 1e-4 * t * slope + 1e-14 * abs(value)
+            ):
+                break
+            t /= 2
+        w = w + t * d
+    raise AssertionError
+
+
+def _sizes(phi: Any) -> np.ndarray:
+    """Norms of features over the samples."""
+    squares = phi.multiply(phi) if sp.issparse(phi) else np.square(phi, dtype=np.float64)
+    sizes = np.sqrt(np.asarray(squares.sum(axis=0))).reshape(phi.shape[1], 1)
+    return np.maximum(sizes, np.sqrt(np.finfo(float).tiny))
+
+
+def _inverse(phi: Any, h: np.ndarray, alpha: float, sizes: np.ndarray) -> Any:
+    """R -> (Phi' H Phi + alpha I)^-1 R, on a scale on which all features are of one size."""
+    m = phi.shape[1]
+    A = phi.T @ (sp.diags_array(h) @ phi if sp.issparse(phi) else h[:, None] * phi)
+    A = A.toarray() if sp.issparse(A) else np.asarray(A, dtype=np.float64)
+    A /= sizes
+    A /= sizes.T
+    A.flat[:: m + 1] += alpha / sizes[:, 0] ** 2
+    A.flat[:: m + 1] += _RIDGE * float(np.trace(A)) / m
+    L = lapack(m, np.linalg.cholesky, A)
+    return lambda R: solve_cholesky(L, R / sizes) / sizes
+
+
+def _with_weights(phi: Any, C: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Coefficients near C with the weights w, which are those of C but for rounding and the gap."""
+    solve = _inverse(phi, np.ones(len(C)), 0.0, _sizes(phi))
+    for _ in range(_REFINED):
+        C = C + _product(phi, solve(w - _product(phi.T, C)))
+    return C
+
+
+def _conjugate(bend: Any, precondition: Any, r: np.ndarray) -> np.ndarray:
+    """Conjugate gradients for a system of positive definite products."""
+    d, p, old = np.zeros_like(r), np.zeros_like(r), np.inf
+    first = None
+    for _ in range(_INNER):
+        z = precondition(r)
+        gamma = float(np.sum(r * z))
+        first = gamma if first is None else first
+        if not gamma > _ACCURATE * first:
+            break
+        p = z + (gamma / old) * p
+        q = bend(p)
+        step = gamma / float(np.sum(p * q))
+        d, r, old = d + step * p, r - step * q, gamma
+    return d
 
 
 class Pairs:

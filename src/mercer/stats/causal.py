@@ -15,7 +15,7 @@ from ..frames import names as names_of
 from ..gram.plan import Plan
 from ..progress import progress
 from .causal_result import CausalGraph, complete
-from .conditional import conditional_independence_test
+from .conditional_shared import kernel_tests
 from .independence import independence_test
 from .planned import planned
 
@@ -105,31 +105,21 @@ def causal_graph(
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
     if most is not None and (isinstance(most, bool) or int(most) != most or most < 0):
         raise ValueError(f"most must be an integer >= 0 or None, got {most!r}.")
-    ask = _test(test, n_permutations, np.random.default_rng(rng), plan)
+    ask = _test(test, variables, n_permutations, np.random.default_rng(rng), plan)
     near = ~np.eye(d, dtype=bool)
     pvalues, apart = np.full((d, d), np.nan), {}
     count, size = 0, 0
     while size <= (d - 2 if most is None else most) and np.any(near.sum(axis=1) > size):
-        before = near.copy()
-        pairs = [(i, j) for i, j in combinations(range(d), 2) if near[i, j]]
-        for i, j in progress(pairs, verbose, f"given {size}"):
-            found, tried = 0.0, set()
-            for one, other in ((i, j), (j, i)):
-                around = [v for v in np.flatnonzero(before[one]).tolist() if v != other]
-                for given in combinations(around, size):
-                    if given in tried or not near[i, j]:
-                        continue
-                    tried.add(given)
-                    Z = np.column_stack([variables[v] for v in given]) if given else None
-                    p = ask(variables[i], variables[j], Z)
-                    count += 1
-                    found = max(found, p)
-                    if p > alpha:
-                        near[i, j] = near[j, i] = False
-                        apart[(i, j)] = given
-            if tried:
-                known = pvalues[i, j]
-                pvalues[i, j] = pvalues[j, i] = found if np.isnan(known) else max(known, found)
+        for given, pairs in progress(_round(near, size), verbose, f"given {size}"):
+            for i, j in pairs:
+                if not near[i, j]:  # another set of this round has made them independent
+                    continue
+                p = ask(i, j, given)
+                count += 1
+                pvalues[i, j] = pvalues[j, i] = np.fmax(pvalues[i, j], p)
+                if p > alpha:
+                    near[i, j] = near[j, i] = False
+                    apart[(i, j)] = given
         size += 1
     graph = near.copy()
     colliders = [
@@ -193,22 +183,51 @@ def _numbers(column: np.ndarray, name: str) -> np.ndarray:
     return np.equal.outer(codes, np.arange(len(labels))).astype(np.float64)
 
 
-def _test(test: str | Test, count: int, rng: np.random.Generator, plan: Plan | None) -> Test:
-    if callable(test):
-        return test
-    if test not in TESTS:
+def _round(near: np.ndarray, size: int) -> list[tuple[tuple[int, ...], list[tuple[int, int]]]]:
+    """All sets of this size that a round conditions on, each with the pairs that it is tried on.
+
+    What a set leaves of variables is learned once for all of its pairs.
+    """
+    found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for i, j in combinations(range(len(near)), 2):
+        if near[i, j]:
+            for one, other in ((i, j), (j, i)):
+                around = [v for v in np.flatnonzero(near[one]).tolist() if v != other]
+                for given in combinations(around, size):
+                    pairs = found.setdefault(given, [])
+                    if not pairs or pairs[-1] != (i, j):
+                        pairs.append((i, j))
+    return list(found.items())
+
+
+def _test(
+    test: str | Test,
+    variables: list[np.ndarray],
+    count: int,
+    rng: np.random.Generator,
+    plan: Plan | None,
+) -> Callable[[int, int, tuple[int, ...]], float]:
+    """The p-value of two variables given others, all by their numbers."""
+    if not callable(test) and test not in TESTS:
         listed = ", ".join(map(repr, TESTS))
         raise ValueError(f"test must be one of {listed} or a function, got {test!r}.")
-    if test == "linear":
-        return partial_correlation
+    if test == "kernel":
+        conditional = kernel_tests(variables, count, rng, plan)
 
-    def ask(x: np.ndarray, y: np.ndarray, z: np.ndarray | None) -> float:
-        options: dict[str, Any] = {"n_permutations": count, "rng": rng, "plan": plan}
-        if z is None:
-            return independence_test(x, y, **options).pvalue
-        return conditional_independence_test(x, y, z, **options).pvalue
+        def ask(i: int, j: int, given: tuple[int, ...]) -> float:
+            if given:
+                return float(conditional(i, j, given))
+            x, y = variables[i], variables[j]
+            return independence_test(x, y, n_permutations=count, rng=rng, plan=plan).pvalue
 
-    return ask
+        return ask
+    function: Any = partial_correlation if test == "linear" else test
+
+    def called(i: int, j: int, given: tuple[int, ...]) -> float:
+        Z = np.column_stack([variables[v] for v in given]) if given else None
+        return float(function(variables[i], variables[j], Z))
+
+    return called
 
 
 def partial_correlation(x: np.ndarray, y: np.ndarray, z: np.ndarray | None) -> float:

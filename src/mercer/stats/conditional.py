@@ -151,19 +151,38 @@ def conditional_independence_test(
         )
     if labels is not None and (null == "permutation" or is_discrete(labels)):
         return _permuted(joint, kernel, labels, n_permutations, rng, plan)
+    require_matrices(plan, joint.n)
+    among = joint.each(kernels)[2]
+    if among is not None:
+        among = [joint.kernel(2, k) for k in as_kernels(among) or [among]]
+    given = Condition(Z, among, PENALTIES if regularization is None else regularization)
+    left = [Left(V, given, k) for V, k in zip((X, Y), kernel, strict=True)]
+    return of_residuals(joint, kernel, given, left, null, n_permutations, rng, plan)
+
+
+def require_matrices(plan: Plan | None, n: int) -> None:
+    """Refuse plans that residuals cannot keep to."""
     what = "a test of conditional independence by residuals"
     if plan is not None and (plan.few is not None or plan.storage == "lowrank"):
         raise ValueError(
             f"{what} stores whole matrices, and knows how many features its regressions need; "
             f"give the plan no rank or features."
         )
-    require_stored(plan, what, joint.n)
-    require_memory(_MATRICES * 8 * joint.n**2, what)
-    among = joint.each(kernels)[2]
-    if among is not None:
-        among = [joint.kernel(2, k) for k in as_kernels(among) or [among]]
-    given = Condition(Z, among, PENALTIES if regularization is None else regularization)
-    left = [Left(V, given, k) for V, k in zip((X, Y), kernel, strict=True)]
+    require_stored(plan, what, n)
+    require_memory(_MATRICES * 8 * n**2, what)
+
+
+def of_residuals(
+    joint: Variables,
+    kernel: list[Any],
+    given: Condition,
+    left: list[Left],
+    null: str,
+    n_permutations: int,
+    rng: np.random.Generator,
+    plan: Plan | None,
+) -> TestResult:
+    """The test, once it is known what Z leaves of X and Y."""
     notes = blind_spots([[Gaussian(1.0) if k is None else k] for k in kernel])
     for name, part in zip("XY", left, strict=True):
         if part.nothing:
@@ -257,7 +276,7 @@ def products(given: Condition, left: Left, right: Left) -> dict[str, tuple[np.nd
     The inflation is what the sum is expected to be if all that is left is noise, and signs have
     the expectation 1.
     """
-    views = [list(part.views().items()) for part in (left, right)]
+    views = [list(part.views.items()) for part in (left, right)]
     size = max(map(len, views))
     first, second = (v * (size // len(v)) for v in views)
     out = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,6 +133,7 @@ class Left:
     def regressions(self) -> list[tuple[Kernel, float]]:
         return [(self.given.kernels[choice.kernel], choice.penalty) for choice in self.choices]
 
+    @cached_property
     def views(self) -> dict[str, View]:
         """Kernel matrices of what is left, by name."""
         if self.columns is None:

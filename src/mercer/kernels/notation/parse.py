@@ -24,7 +24,7 @@ from ..base import Kernel
 _LONGEST = 300_000  # characters: some thousand lengthscales
 _DEEPEST = 100  # brackets within brackets
 _MOST_TERMS = 200  # in one sum or product: the kernel nests as deeply
-_METHODS = ("approximate", "normalize", "center", "given", "on", "through")
+_METHODS = ("along", "approximate", "normalize", "center", "given", "on", "through")
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

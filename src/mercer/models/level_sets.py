@@ -1,0 +1,181 @@
+"""The tree of nested level sets of a density, and clusters as its branches."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..data import Data
+from ..gram.plan import Plan
+from ..solvers.level_tree import LevelTree, labels_of, level_tree
+from .common import all_or_nothing, check_data, check_number
+from .density import DensityEstimate, level_of, log_strips
+from .kept import KEPT
+
+_LOWEST = float(np.finfo(float).min)
+
+
+@dataclass(eq=False, repr=False)
+class LevelSetTree(ClusterMixin, DensityEstimate):
+    r"""The cluster tree of a density: connected components of all its level sets.
+
+    .. math:: \{x : f(x) \ge \lambda\} = \bigcup_j C_j(\lambda), \qquad
+              f(x) = \frac{1}{Z} \sum_i w_i\, k(x_i, x)
+
+    As the level falls, components appear, grow and join each other. Each branch of the tree is one
+    component, from the level at which it appears to the one at which it joins another; leaves are
+    the clusters, as many as the density has peaks of some mass. Components are those of a graph
+    that joins samples with their nearest neighbours in the metric of the normalised kernel, so
+    samples may be of any kind.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A kernel with values >= 0; a name known to scikit-learn; or a function of two samples.
+    gamma, degree, coef0, kernel_params
+        Parameters of kernels given by name, as in scikit-learn.
+    neighbors : int
+        Samples are joined with so many of the nearest.
+    min_mass : float
+        In (0, 1): the share of the data that a component has to hold to be a branch of its own.
+    plan : Plan, optional
+        Memory and threads to use, and how K is stored.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The leaf of each sample, 0 for the heaviest: where the way uphill, from neighbour to
+        neighbour, ends. -1 in parts of the graph that are too small.
+    n_clusters_ : int
+        The number of leaves.
+    tree_ : LevelTree
+        The branches: parents, the log densities from which and down to which they exist, masses.
+    leave_one_out_ : ndarray of shape (n,)
+        log densities of training samples, each by all the others, which the tree goes by.
+    is_density_, log_integral_, X_fit_, n_samples_seen_, kernel_, gram_
+        As for :class:`KernelDensity`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, LevelSetTree
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(m, 0.5, 200) for m in (-3, 0, 3)])[:, None]
+    >>> tree = LevelSetTree(Gaussian(0.3)).fit(X)
+    >>> tree.n_clusters_
+    3
+    >>> [len(set(tree.components(mass)) - {-1}) for mass in (0.5, 0.8, 0.999)]
+    [3, 3, 1]
+
+    References
+    ----------
+    Hartigan, *Clustering Algorithms*, 1975; Chaudhuri, Dasgupta, Kpotufe & von Luxburg,
+    *Consistent procedures for cluster tree estimation and pruning*, 2014.
+    """
+
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    neighbors: int = 10
+    min_mass: float = 0.05
+    plan: Plan | None = None
+
+    factorises: ClassVar[bool] = False
+    saved_state: ClassVar[tuple[str, ...]] = (
+        *KEPT, "labels_", "leave_one_out_", "is_density_", "log_integral_", "_branches", "_node",
+    )  # fmt: skip
+
+    @all_or_nothing
+    def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the tree of samples X, with weights; y is ignored."""
+        check_number("min_mass", self.min_mass, "in (0, 1)", lambda mass: 0 < mass < 1)
+        check_number("neighbors", self.neighbors, "an integer >= 1", _is_count)
+        gram, weights = self._estimate(X, sample_weight)
+        values, near = [], []
+        squares = self._log_squares(self.X_fit_)
+        for rows, logs in log_strips(gram, self.kernel_, self.X_fit_):
+            near.append(_nearest(logs - squares / 2, self.neighbors, rows))
+            values.append(self._held_out(weights, rows, logs))
+        self.leave_one_out_ = np.concatenate(values)
+        n, found = len(weights), np.concatenate(near)
+        ones = np.ones(found.size)
+        A = sp.csr_array((ones, (np.repeat(np.arange(n), found.shape[1]), found.ravel())), (n, n))
+        graph = A.maximum(A.T).tocsr()
+        tree = level_tree(self.leave_one_out_, self.dual_coef_, graph, float(self.min_mass))
+        numbers = np.stack([tree.parent, tree.top, tree.base, tree.mass])
+        self._branches = np.maximum(numbers, _LOWEST)  # files hold finite numbers
+        self._node = tree.node
+        self.labels_ = labels_of(tree, self.leave_one_out_, graph)
+        return self
+
+    @property
+    def tree_(self) -> LevelTree:
+        """The branches."""
+        check_is_fitted(self)
+        parent, top, base, mass = np.where(self._branches > _LOWEST, self._branches, -np.inf)
+        return LevelTree(parent.astype(int), top, base, mass, self._node)
+
+    @property
+    def n_clusters_(self) -> int:
+        """The number of leaves."""
+        return len(self.tree_.leaves)
+
+    def level(self, mass: float) -> float:
+        """The logarithm of the highest level whose set holds this share of the data."""
+        check_is_fitted(self)
+        check_number("mass", mass, "in (0, 1]", lambda mass: 0 < mass <= 1)
+        return level_of(self.leave_one_out_, self.dual_coef_, mass)
+
+    def components(self, mass: float) -> np.ndarray:
+        """For each training sample, its component of the level set of a given mass; -1 outside.
+
+        Components are numbered by their masses, the heaviest first.
+        """
+        level = self.level(mass)
+        branch = np.append(self.tree_.at(level), -1)[self._node]
+        branch[self.leave_one_out_ < level] = -1
+        found, codes = np.unique(branch[branch >= 0], return_inverse=True)
+        sizes = np.bincount(codes, self.dual_coef_[branch >= 0], minlength=len(found))
+        place = np.empty(len(found), int)
+        place[np.argsort(-sizes, kind="stable")] = np.arange(len(found))
+        branch[branch >= 0] = place[codes]
+        return branch
+
+    def predict(self, X: Data) -> np.ndarray:
+        """The cluster of the nearest training sample, for every sample of X."""
+        check_is_fitted(self)
+        X = check_data(self, X, self.kernel, reset=False)
+        squares = self._log_squares(self.X_fit_)
+        strips = log_strips(self.gram_, self.kernel_, self.X_fit_, X)
+        return np.concatenate([self.labels_[np.argmax(L - squares / 2, axis=1)] for _, L in strips])
+
+    def plot(self, X: Data | None = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
+        """The tree; or, of samples X, the picture of their clusters."""
+        if X is not None:
+            return super().plot(X, y, ax, **options)
+        from ..plots.levels import plot_levels
+
+        return plot_levels(self, ax, **options)
+
+    def _log_squares(self, X: Data) -> np.ndarray:
+        """log k(x, x), by which values are normalised."""
+        with np.errstate(divide="ignore"):
+            found = np.log(self.kernel_.diag(self.kernel_.prepare(X)).astype(np.float64))
+        return np.where(np.isfinite(found), found, 0.0)
+
+
+def _is_count(value: Any) -> bool:
+    return not isinstance(value, bool) and value >= 1 and value == int(value)
+
+
+def _nearest(similar: np.ndarray, count: int, rows: slice) -> np.ndarray:
+    """The columns of the largest values in each row, but that of the row itself."""
+    similar[np.arange(len(similar)), np.arange(rows.start, rows.stop)] = -np.inf
+    count = min(int(count), similar.shape[1] - 1)
+    if count == 0:
+        return np.empty((len(similar), 0), int)
+    return np.argpartition(-similar, count - 1, axis=1)[:, :count]

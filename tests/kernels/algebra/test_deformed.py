@@ -1,0 +1,119 @@
+"""Kernels along a graph of samples."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mercer import Gaussian, Linear, Spectrum, parse
+from mercer.kernels.algebra.neighbors import nearest, neighbor_graph
+from mercer.testing import check_kernel
+
+
+def graph_by_distances(K, count):
+    """Neighbours one by one."""
+    n = len(K)
+    W = np.zeros((n, n))
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        others.sort(key=lambda j: K[i, i] + K[j, j] - 2 * K[i, j])
+        W[i, others[:count]] = 1
+    return np.maximum(W, W.T)
+
+
+def laplacian(W, strength):
+    return strength / (W.sum() / 2) * (np.diag(W.sum(axis=1)) - W)
+
+
+def test_the_closed_form(rng):
+    X, Z = rng.normal(size=(6, 2)), rng.normal(size=(9, 2))
+    k = Gaussian()
+    kernel = k.along(Z, strength=3.0, neighbors=2)
+    K = k(Z)
+    M = laplacian(graph_by_distances(K, 2), 3.0)
+    S = np.linalg.solve(np.eye(9) + M @ K, M)
+    np.testing.assert_allclose(kernel(X), k(X) - k(X, Z) @ S @ k(Z, X), atol=1e-10)
+    np.testing.assert_allclose(
+        kernel.diag(kernel.prepare(X)), np.diag(k(X) - k(X, Z) @ S @ k(Z, X)), atol=1e-10
+    )
+    np.testing.assert_allclose(kernel(Z), np.linalg.inv(np.linalg.inv(K) + M), atol=1e-9)
+
+
+def test_the_norm_of_its_space(rng):
+    """For f in the span of k(z, .), the inner product with k~(z, .) is f(z)."""
+    Z = rng.normal(size=(8, 2))
+    k = Gaussian()
+    kernel = k.along(Z, strength=5.0, neighbors=3)
+    K, tilde = k(Z), kernel(Z)
+    M = laplacian(graph_by_distances(K, 3), 5.0)
+    c = rng.normal(size=8)
+    f = K @ c
+    a = np.linalg.solve(K, tilde)  # k~(z_j, .) as sums of k(z_i, .)
+    inner = c @ K @ a + f @ M @ tilde
+    np.testing.assert_allclose(inner, f, atol=1e-8)
+
+
+def test_it_is_a_kernel(rng):
+    X, Z = rng.normal(size=(12, 2)), rng.normal(size=(8, 2))
+    check_kernel(Gaussian().along(Z, strength=2.0, neighbors=3), X)
+
+
+def test_graphs_of_users(rng):
+    Z = rng.normal(size=(5, 2))
+    W = np.zeros((5, 5))
+    W[0, 1] = W[1, 0] = 2.0
+    W[2, 3] = W[3, 2] = 1.0
+    k = Gaussian()
+    K, M = k(Z), laplacian(W, 1.0)
+    exact = K - K @ np.linalg.solve(np.eye(5) + M @ K, M) @ K
+    for graph in (W, sp.csr_array(W), W + np.eye(5)):  # loops change nothing
+        np.testing.assert_allclose(k.along(Z, graph=graph)(Z), exact, atol=1e-10)
+    np.testing.assert_allclose(k.along(Z, graph=np.zeros((5, 5)))(Z), K)
+    np.testing.assert_allclose(k.along(Z, strength=0.0)(Z), K)
+    with pytest.raises(ValueError, match="one row for each of the 5 samples"):
+        k.along(Z, graph=np.zeros((4, 4)))(Z)
+    for wrong in (np.triu(np.ones((3, 3))), -np.eye(3), np.ones(3)):
+        with pytest.raises(ValueError, match="symmetric matrix of weights"):
+            k.along(Z, graph=wrong)
+    with pytest.raises(ValueError, match="strength must be"):
+        k.along(Z, strength=-1.0)
+
+
+def test_one_sample_and_more_neighbours_than_there_are(rng):
+    Z = rng.normal(size=(3, 2))
+    np.testing.assert_allclose(Gaussian().along(Z[:1])(Z), Gaussian()(Z))
+    full = np.ones((3, 3)) - np.eye(3)
+    np.testing.assert_allclose(
+        Gaussian().along(Z, neighbors=50)(Z), Gaussian().along(Z, graph=full)(Z), atol=1e-12
+    )
+
+
+def test_training_data_by_default_and_strings():
+    words = ["abab", "baba", "cdcd", "dcdc"]
+    kernel = Spectrum(2).along(strength=10.0, neighbors=1).resolve(words)
+    assert kernel.reference == words
+    K = kernel.normalize()(words)
+    assert K[0, 1] > Spectrum(2).normalize()(words)[0, 1] + 0.1
+
+
+def test_properties():
+    found = Gaussian().along([[0.0], [1.0]]).properties
+    assert found.universal
+    assert found.strictly_pd
+    assert found.stationary.unknown or not found.stationary
+    assert Linear().along([[0.0]]).properties.finite_dim
+
+
+def test_printing_and_reading_back():
+    for kernel in (Gaussian().along(), Gaussian(2.0).along([[0.5]], strength=3.0, neighbors=4)):
+        assert parse(repr(kernel)) == kernel
+
+
+def test_nearest_samples(rng):
+    X, Y = rng.normal(size=(30, 2)), rng.normal(size=(20, 2))
+    D = np.linalg.norm(X[:, None] - Y[None], axis=2)
+    K = -(D**2) / 2  # distances from any values
+    found = nearest(lambda rows: K[rows], np.zeros(30), np.zeros(20), 4, itself=True)
+    np.testing.assert_array_equal(found, np.argsort(D, axis=1)[:, :4])
+    k = Gaussian()(X)
+    A = neighbor_graph(lambda rows: k[rows], np.ones(30), 3)
+    np.testing.assert_array_equal(A.toarray(), graph_by_distances(k, 3))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data import Data, join, length, take
 from ..engine.threads import go_on
-from ..gram.device.entries import Points
+from ..gram.device.entries import Coordinates
 from ..gram.device.forms import Forms
 from ..gram.device.fused import Fused, why_not
 from ..gram.device.tiles import DeviceTiles
@@ -52,7 +52,7 @@ def device_sums(
     them (:mod:`mercer.gram.device.forms`).
     """
     device, single, own = bank.device, bank.single(), bank.diag()
-    there, points = put(weights, device), Points(device, np.float32)
+    there, points = put(weights, device), Coordinates(device, np.float32)
     if len(unit) != len(weights):
         there = there[put(unit, device)]
     found = []
@@ -71,7 +71,7 @@ def device_sums(
 
 
 def _fused(
-    formula: Formula, V: Any, own: np.ndarray, device: str, points: Points, largest: float
+    formula: Formula, V: Any, own: np.ndarray, device: str, points: Coordinates, largest: float
 ) -> KernelSums:
     torch = import_torch(device)
     quadratic, squares = Forms(formula, device, points, largest)(V)

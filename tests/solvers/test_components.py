@@ -41,7 +41,7 @@ def test_scatter_is_the_centred_matrix(X, weights, storage, rng):
         np.testing.assert_allclose(scatter @ V, A @ V, atol=1e-10)
     np.testing.assert_allclose(scatter.row_means, kernel(X) @ w / w.sum(), atol=1e-12)
     assert scatter.trace == pytest.approx(np.trace(A))
-    np.testing.assert_allclose(scatter.to_dense(), A, atol=1e-12)
+    np.testing.assert_allclose(scatter.whole(), A, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::mercer.exceptions.DenseWarning")

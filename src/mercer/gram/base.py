@@ -12,11 +12,13 @@ from ..data import Data, Rows
 from ..engine.memory import memory_words, require_memory
 from ..exceptions import DenseWarning, not_finite, warn
 from ..shown import Shown
+from .arrays import HOST_ARRAYS, Arrays
 
 if TYPE_CHECKING:
     from .phi import StreamedPhi
     from .span import Span
 
+HOST = "cpu"  # the device of operators that compute on the processor
 _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of them
 
 
@@ -56,11 +58,16 @@ class Gram(Shown, ABC):
     dtype: np.dtype
     symmetric: bool = True
     matrix_free: bool = True
-    device: str = "cpu"
+    device: str = HOST
     limit: float = float("inf")
     workers: int | None = None
     of_kernel: bool = False
     streamed: bool = False
+
+    @property
+    def arrays(self) -> Arrays:
+        """Where vectors of iterations with this operator live (:mod:`mercer.gram.arrays`)."""
+        return HOST_ARRAYS
 
     @abstractmethod
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
@@ -111,6 +118,14 @@ class Gram(Shown, ABC):
             total += block.T @ (block @ columns)
         return total[:, 0] if V.ndim == 1 else total
 
+    def slopes(self, left: Any, right: Any, own: np.ndarray) -> np.ndarray | None:
+        """sum_ij W_ij dk(x_i, x_j)/dtheta for a symmetric W = L R' + diag(own).
+
+        L and R live where vectors of the operator do. None where there is no quicker way than
+        tile by tile (:func:`mercer.gram.tiles.contract`).
+        """
+        return None
+
     def rows(self, index: Rows) -> np.ndarray:
         """K[index], all columns."""
         return self.block(index, slice(0, self.shape[1]))
@@ -139,6 +154,21 @@ class Gram(Shown, ABC):
         """All rows in strips, of which no block with all columns is large."""
         size = max(_STRIP // max(self.shape[1], 1), 256)
         return [slice(i, min(i + size, len(self))) for i in range(0, len(self), size)]
+
+    def fits(self, doubles: int) -> bool:
+        """Is there a device that K lives on, with room for so many matrices of its size?"""
+        return False
+
+    def whole(self, what: str, nbytes: float | None = None) -> Any:
+        """As :meth:`dense`, in double precision, where vectors of this operator live."""
+        return np.ascontiguousarray(self.dense(what, nbytes), dtype=np.float64)
+
+    def factored(self, noise: float | np.ndarray) -> Any:
+        """The factor of K + diag(noise) on the device, where K :meth:`fits` twice.
+
+        It has the methods of :class:`~mercer.solvers.cholesky.CholeskyFactor`.
+        """
+        raise TypeError(f"{type(self).__name__} is on no device.")
 
     def consume(self) -> np.ndarray:
         """K as an array the caller may overwrite; a stored one is handed over, not copied."""

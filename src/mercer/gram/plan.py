@@ -205,6 +205,17 @@ class Plan(Params):
         kernel = kernel.resolve(X)
         return self._choose(kernel, kernel.prepare(X), self.room)[1]
 
+    def unstored(self, kernel: Kernel, P: Data) -> Gram:
+        """K of prepared samples, for many products: on the device of the plan, never stored."""
+        gram: Any
+        if self.device != HOST and computes(self.device, kernel, take(P, slice(0, 1))):
+            where: Any = {"device": self.device, "precision": self.precision}
+            gram = DeviceGram(kernel, P, workers=self.workers, **where)
+        else:
+            gram = TiledGram(kernel, P, workers=self.workers)
+        gram.limit = self.limit
+        return gram
+
     # ---- features that are never stored ------------------------------------------------------
     def streams(self, kernel: Kernel, X: Data) -> bool:
         """Are features computed in each pass over the samples?

@@ -316,8 +316,12 @@ class KernelCCA(MultiViewModel):
             phi = phi.toarray() if sp.issparse(phi) else np.asarray(phi)
             return KernelView(FactorView(phi, weights), gram.kernel, X, None, 0.0)
         if most >= n:
-            K = gram.dense(f"an exact view of {n} samples")
-            return KernelView(GramView(K, weights), gram.kernel, X, None, 0.0)
+            what = f"an exact view of {n} samples"
+            there = gram.fits(3)
+            K = gram.arrays.get(gram.whole(what)) if there else gram.dense(what)
+            exact = GramView(K, weights)
+            exact.arrays = gram.arrays
+            return KernelView(exact, gram.kernel, X, None, 0.0)
         gram = gram.unstored()  # a few columns are wanted, not all of K
         tol = 0.0
         if not isinstance(self.rank, Integral):

@@ -155,7 +155,7 @@ class ConditionedProcess:
             return
         plan = with_room(self.plan, searched)
         self.gram_ = make_gram(self.kernel_, self.X_train_, plan, searched)
-        if by_products(self.gram_):
+        if by_products(self.gram_) and not self.gram_.fits(self._noise.shape[1] + 1):
             self.gram_.notes = ("systems by conjugate gradients, the evidence by estimates",)
         try:
             self._factors = factors_of(self.gram_, self._noise)

@@ -9,11 +9,10 @@ import numpy as np
 from ..data import Data
 from ..engine.memory import require_memory
 from ..exceptions import NumericalWarning, warn
-from ..gram.tiles import contract
 from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.sums import Product, Sum
 from ..kernels.base import Kernel
-from ..search.estimated import estimates
+from ..search.estimated import estimates, slopes_of
 from ..solvers import criteria
 from ..solvers.iterative import rank_for
 from ..solvers.pivoted import pivoted_cholesky
@@ -55,7 +54,7 @@ def likelihood(gram: Any, kernel: Kernel, Y: np.ndarray, noise: np.ndarray, slop
     if not slope:
         return -found.value
     by_noise = sum(float(d @ part.diagonal) for d, part in zip(noise.T, parts, strict=True))
-    slopes = contract(kernel, gram.X, found.tile, workers=gram.workers)
+    slopes = slopes_of(gram, kernel, gram.X, parts)
     return -found.value, -np.append(slopes, by_noise)
 
 

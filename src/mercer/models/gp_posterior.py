@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
-from ..gram.base import Gram
+from ..gram.base import HOST, Gram
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
 from ..kernels.algebra.nystrom import Nystrom
@@ -58,10 +58,11 @@ class NewSamples:
         Strip by strip: of what new samples have in common with all others, little is held at once.
         """
         m, features = len(self.cross), self.cross.features is not None
-        mean = self.cross @ coef if features else np.empty((m, coef.shape[1]))
+        products = features or (self.cross.device != HOST and not (std or cov))
+        mean = self.cross @ coef if products else np.empty((m, coef.shape[1]))
         variance, block = np.empty((m, len(factors))), None
         prior = self.kernel.diag(self.X).astype(np.float64) if std else np.zeros(0)
-        blocks = not features or ((std or cov) and self.by_blocks(factors))
+        blocks = not products or ((std or cov) and self.by_blocks(factors))
         for rows in self.strips(whole=cov):
             if blocks:
                 block = self.block(rows)

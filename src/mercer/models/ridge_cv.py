@@ -19,13 +19,14 @@ from ..data import Data, take
 from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
-from ..solvers.resampled import RidgeSystems
+from ..solvers.resampled import RidgeSystems, left_out
 from .common import Regressor, all_or_nothing, check_data
 from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 from .ridge_cv_chunks import choose_by_passes
 from .streamed import as_chunks, head
 
+_DECOMPOSED = 20_000  # samples up to which it is on a device
 _FEW = 2000  # samples up to which an eigendecomposition is cheap, however K is stored
 _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
 
@@ -288,7 +289,9 @@ def _held_out(
     weights: np.ndarray | None,
 ) -> list[list[np.ndarray]]:
     """For every alpha and fold, predictions for its samples by the model of all others."""
-    if gram.matrix_free and len(gram) > _FEW:
+    if folds is None and gram.fits(2):
+        return [[F] for F in left_out(gram, Y, alphas, weights)]
+    if gram.matrix_free and len(gram) > _FEW and not (gram.fits(4) and len(gram) <= _DECOMPOSED):
         systems = RidgeSystems(gram, weights)
         if folds is None:
             return [[F] for F in systems.left_out(Y, alphas)]

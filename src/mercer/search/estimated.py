@@ -10,13 +10,13 @@ from scipy.optimize import OptimizeResult
 from ..data import Data, length
 from ..engine.threads import one_blas_thread
 from ..exceptions import DomainError
+from ..gram.base import HOST
 from ..gram.plan import Plan
-from ..gram.stored import TiledGram
 from ..gram.tiles import contract
 from ..kernels.base import Kernel
-from ..solvers import criteria
+from ..solvers import criteria, whole
 from ..solvers.pivoted import pivoted_cholesky
-from ..solvers.quadrature import Draws, PivotPreconditioner, estimate
+from ..solvers.quadrature import PROBES, Draws, PivotPreconditioner, estimate
 from .objective import Objective
 
 _EVALUATIONS = 20  # of the estimate, at most
@@ -60,10 +60,11 @@ class EstimatedObjective(Objective):
         super().__init__(kernel, alpha, fixed, noise, unit)
         self.X, self.Y, self.scale, self.plan = X, Y, scale, plan
         self.rough = _in_single(kernel, X)
-        gram = TiledGram(kernel, kernel.prepare(self.rough), workers=plan.workers)
+        gram = self._grams(kernel, kernel.prepare(X))[0]
         seeds = [np.random.default_rng(rng.randint(2**31)) for _ in range(2)]
         self.pivots = pivoted_cholesky(gram, rank=rank, rng=seeds[0]).pivots
-        self.draws = Draws.of(length(X), len(self.pivots), seeds[1])
+        probes = PROBES if gram.device == HOST else max(PROBES - Y.shape[1], PROBES // 2)
+        self.draws = Draws.of(length(X), len(self.pivots), seeds[1], probes)
         self.error = np.inf  # the standard error of the latest value
 
     def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
@@ -74,31 +75,66 @@ class EstimatedObjective(Objective):
         kernel, alpha = self.at(free)
         try:
             P = kernel.prepare(self.X)
-            rough = P if self.rough is self.X else kernel.prepare(self.rough)
-            gram = TiledGram(kernel, rough, workers=self.plan.workers)
-            parts = estimates(gram, self.Y, alpha * self.scale, self.pivots, self.draws)
+            gram, fast = self._grams(kernel, P)
+            noise = alpha * self.scale
+            parts = estimates(gram, self.Y, noise, self.pivots, self.draws, fast)
         except (DomainError, np.linalg.LinAlgError):
             if not self.count:
                 raise
             return np.inf, np.zeros(len(free))
         self.count += 1
         self.error = float(np.linalg.norm([part.error for part in parts]))
-        slopes = contract(kernel, P, criteria.total(parts).tile, workers=self.plan.workers)
+        slopes = slopes_of(fast, kernel, P, parts)
         by_noise = sum(
             alpha * (d @ part.diagonal) for d, part in zip(self.scale.T, parts, strict=True)
         )
         return sum(part.value for part in parts), np.append(slopes, by_noise)[self.free]
 
+    def _grams(self, kernel: Kernel, P: Data) -> tuple[Any, Any]:
+        """K for a few of its columns, and for products, in single precision where that will do."""
+        gram = self.plan.unstored(kernel, P)
+        if self.rough is self.X:
+            return gram, gram
+        if gram.device != HOST:
+            return gram, gram.products(np.float32)
+        rough = self.plan.unstored(kernel, kernel.prepare(self.rough))
+        return rough, rough
+
 
 def estimates(
-    gram: Any, Y: np.ndarray, noise: np.ndarray, pivots: np.ndarray, draws: Draws
+    gram: Any,
+    Y: np.ndarray,
+    noise: np.ndarray,
+    pivots: np.ndarray,
+    draws: Draws,
+    fast: Any = None,
 ) -> list[Any]:
-    """The evidence of all targets, or of each if they have noise of their own."""
+    """The evidence of all targets, or of each if they have noise of their own.
+
+    ``fast`` is K for products, in a precision of its own, by default the same. All of K is used
+    where it fits a device.
+    """
+    fast = gram if fast is None else fast
     targets = [Y] if noise.shape[1] == 1 else [y[:, None] for y in Y.T]
+    if whole.pays(gram, len(targets)):
+        return [whole.evidence(gram, y, d) for y, d in zip(targets, noise.T, strict=True)]
     return [
-        estimate(gram, y, d, PivotPreconditioner(gram, d, pivots), draws)
+        estimate(fast, y, d, PivotPreconditioner(gram, d, pivots), draws)
         for y, d in zip(targets, noise.T, strict=True)
     ]
+
+
+def slopes_of(gram: Any, kernel: Kernel, P: Data, parts: list[Any]) -> np.ndarray:
+    """The derivatives of estimates by theta; P are the samples, prepared, in full precision."""
+    found = None
+    if gram.device != HOST:  # where W has to be there as a product, not tile by tile
+        to = gram.arrays
+        left = to.beside(*(M for part in parts for M in (part.left, part.middle)))
+        right = to.beside(*(M for part in parts for M in (part.right, -part.middle)))
+        found = gram.slopes(left, right, np.sum([part.own for part in parts], axis=0))
+    if found is None:
+        return contract(kernel, P, criteria.total(parts).tile, workers=gram.workers)
+    return np.asarray(found)
 
 
 def refine(objective: EstimatedObjective, H: np.ndarray) -> OptimizeResult:

@@ -20,6 +20,7 @@ from .cholesky import CholeskyFactor, NotPositiveDefiniteError
 from .eigen import RidgeSpectrum
 from .primal import solve_primal
 from .watch import Watch
+from .weight_space import device_factor
 
 Solver = Callable[..., Solution]
 PRIMAL_LIMIT = 8000  # more features than this are not factorised
@@ -33,7 +34,7 @@ def choose(gram: Gram, alpha: float) -> str:
         resolved = alpha > 1e-8 * max(float(np.mean(gram.diag())), 1e-300)
         if small and resolved:
             return "primal"
-    return "cg" if gram.matrix_free else "cholesky"
+    return "cg" if gram.matrix_free and not gram.fits(2) else "cholesky"
 
 
 def solve_ridge(
@@ -141,6 +142,11 @@ def _solve_cg(
 def _solve_dense(
     gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None, **_: Any
 ) -> Solution:
+    if gram.fits(2):
+        found = _solve_there(gram, Y, alpha, weights)
+        if found is not None:
+            return found
+
     def system(dtype: np.dtype | None) -> np.ndarray:
         A = np.ascontiguousarray(gram.dense(f"the factor of {len(gram)} samples"), dtype=dtype)
         if weights is not None:
@@ -158,6 +164,21 @@ def _solve_dense(
         b = _solve_singular(system(np.dtype(np.float64)), rhs, alpha, stats)
     coef = b if weights is None else np.sqrt(weights)[:, None] * b
     return Solution(coef, stats=stats)
+
+
+def _solve_there(
+    gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | None
+) -> Solution | None:
+    """By a factor on the device of K, in double precision; None if there is none."""
+    used = np.arange(len(Y)) if weights is None else np.flatnonzero(weights)
+    part = gram if len(used) == len(Y) else gram.subset(used)
+    coef = np.zeros(Y.shape)
+    try:
+        factor = device_factor(part, alpha if weights is None else alpha / weights[used])
+    except NotPositiveDefiniteError:
+        return None
+    coef[used] = factor.solve(np.asarray(Y[used], dtype=np.float64))
+    return Solution(coef, stats={"method": "cholesky", "dtype": "float64", "device": gram.device})
 
 
 def _solve_projected(

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from ..engine.lapack import lapack
-from ..engine.routines import eigh
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, slices
 from .base import Solution
@@ -33,6 +31,7 @@ _MANY = 1 / 80_000  # eigenvalues, times n^2, from which it is again
 _FEATURES = 4000  # more features than this are not decomposed
 _EXACT, _ROUGH = 1e-10, 0.05  # relative residuals, where none is asked for
 _PASSES = 500
+_COPIES = 4  # matrices that a decomposition on a device takes
 _STRIP = 2000  # rows of features that are centred at a time
 
 
@@ -122,19 +121,20 @@ class Scatter:
         size = self.mass * max(float(self.mean @ self.row_means), float(self.mean @ self.squares))
         return 16 * float(np.finfo(self.gram.dtype).eps) * size
 
-    def to_dense(self) -> np.ndarray:
-        """A as an array, in the memory of K, whose stored array is used up."""
-        what = f"the eigendecomposition of {len(self)} samples"
-        K = np.ascontiguousarray(self.gram.dense(what), dtype=np.float64)
-        self.row_means = K @ self.mean
+    def whole(self) -> Any:
+        """A, where vectors of K live, in the memory of K, whose stored array is used up."""
+        what, to = f"the eigendecomposition of {len(self)} samples", self.gram.arrays
+        K, mean, axis = self.gram.whole(what), to.put(self.mean), to.put(self.axis)
+        means = K @ mean
+        self.row_means = to.get(means)
         if self.root is not None:
-            K *= self.root[:, None]
-            K *= self.root[None, :]
-        along = K @ self.axis
-        along -= (self.axis @ along) / 2 * self.axis
+            K *= to.put(self.root)[:, None]
+            K *= to.put(self.root)[None, :]
+        along = K @ axis
+        along -= (axis @ along) / 2 * axis
         for rows in slices(len(K), _STRIP):
-            K[rows] -= np.outer(along[rows], self.axis)
-            K[rows] -= np.outer(self.axis[rows], along)
+            K[rows] -= along[rows, None] * axis
+            K[rows] -= axis[rows, None] * along
         return K
 
 
@@ -202,15 +202,15 @@ def choose(gram: Gram, k: int) -> str:
     n = len(gram)
     if gram.rank is not None and gram.rank <= min(n, _FEATURES):
         return "features"
-    many = k > _MANY * n**2 and not gram.matrix_free
-    small = n <= _SMALL and not gram.matrix_free
+    stored = not gram.matrix_free or gram.fits(_COPIES)
+    many = k > _MANY * n**2 and stored
+    small = n <= _SMALL and stored
     return "dense" if small or many else "krylov"
 
 
 def _dense(scatter: Scatter, k: int) -> Spectrum:
     n = len(scatter)
-    A = scatter.to_dense()
-    s, U = lapack(n, eigh, A.T, None if k == n else k, overwrite=True)
+    s, U = scatter.gram.arrays.eigh(scatter.whole(), None if k == n else k)
     return Spectrum(U[:, ::-1], stats={"residual": n * float(np.finfo(float).eps)}, values=s[::-1])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..engine.lapack import lapack
-from ..engine.routines import eigh, solve_positive
+from ..engine.routines import solve_positive
 from ..gram.base import Gram
 from ..gram.tiles import run
 
@@ -44,11 +44,11 @@ class RidgeSpectrum:
             self.s = singular**2
         else:
             what = f"the eigendecomposition of a {self.n} x {self.n} matrix"
-            K = np.ascontiguousarray(gram.dense(what, 24.0 * self.n**2), dtype=np.float64)
+            K, to = gram.whole(what, 24.0 * self.n**2), gram.arrays
             if self.root is not None:
-                K *= self.root[:, None]
-                K *= self.root[None, :]
-            s, self.U = lapack(self.n, eigh, K.T, overwrite=True)
+                K *= to.put(self.root)[:, None]
+                K *= to.put(self.root)[None, :]
+            s, self.U = to.eigh(K)
             self.s = np.maximum(s, 0)
 
     def coef(self, Y: np.ndarray, alpha: float) -> np.ndarray:

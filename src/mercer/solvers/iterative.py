@@ -15,6 +15,7 @@ to be exact, conjugate gradients solve a system for each sample (:meth:`Iterativ
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ..engine.memory import require_memory
 from ..engine.routines import solve_lower
 from ..engine.threads import go_on, one_blas_thread
 from ..exceptions import ConvergenceWarning, warn
-from ..gram.base import Gram
+from ..gram.base import HOST, Gram
 from ..gram.tiles import run, slices
 from .base import Solution
 from .pivoted import pivoted_cholesky
@@ -41,6 +42,8 @@ _JITTER = 1e-8  # of the variance of y: a noise with which single y are seen bes
 _ROUNDING = 500  # units in the last place of K, by which two ways to compute it may differ
 _ROUNDS = 3  # of conjugate gradients, each on what the one before has left
 _REFINEMENTS = 12  # of variances that are to be exact, each on what the one before has left
+_TRUSTED = 1e-4  # the fall of a residual that products in single precision are used for
+_FALL = 0.1  # and the least that it has to fall, or products become those of K
 _COLUMNS = 16  # vectors of n numbers that conjugate gradients hold for each column
 
 
@@ -74,6 +77,8 @@ class IterativeFactor:
 
     def __init__(self, gram: Gram, noise: np.ndarray) -> None:
         self.gram, self.noise = gram, noise
+        # residuals in the precision of K make up for products in single precision
+        self.fast = gram if gram.device == HOST else gram.products(np.float32)
         self.rank = rank_for(len(gram), gram.limit)
         self.solution: Solution | None = None
         self.error = np.inf
@@ -89,17 +94,25 @@ class IterativeFactor:
         size[size == 0] = 1
         # errors of products in the precision of K, which c = A^-1 y may be much larger than y for
         unit = float(np.finfo(self.gram.dtype).eps) * float(np.max(self.gram.diag(), initial=0.0))
-        tol = TOL
+        to, tol = self.gram.arrays, TOL
+        fast, rounds = self.fast, _ROUNDS
         C, R, n_iter, worst = np.zeros(Y.shape), np.array(Y, dtype=np.float64), 0, np.inf
-        for _ in range(_ROUNDS):
-            found = conjugate_gradients(self.gram, self.noise, R, P, tol / 10)
-            C += found.X
+        while rounds:
+            goal = tol / 10 if fast is self.gram else max(tol / 10, _TRUSTED)
+            found = conjugate_gradients(fast, self.noise, R, P, goal)
+            C += to.get(found.X)
             n_iter += max(map(len, found.steps), default=0)
             R = Y - (self.gram @ C + self.noise[:, None] * C)
             rounding = unit * np.sqrt(len(Y)) * np.linalg.norm(C, axis=0) / size
             tol = max(TOL, 10 * float(rounding.max(initial=0.0)))
             worst, before = float((np.linalg.norm(R, axis=0) / size).max(initial=0.0)), worst
-            if worst <= tol or worst > before / 2:
+            if worst <= tol:
+                break
+            if fast is not self.gram:  # as long as that leads on
+                fast = fast if worst < _FALL * before else self.gram
+                continue
+            rounds -= 1
+            if worst > before / 2:
                 break
         message = "solved" if worst <= tol else (
             f"conjugate gradients stopped at a relative residual of {worst:.1e}, {tol:.0e} was "
@@ -114,50 +127,60 @@ class IterativeFactor:
             P = self._preconditioner()
             draws = Draws.of(len(self.gram), P.U.shape[1], np.random.default_rng(1))
             Z = P.draw(draws.few, draws.many)
-            found = conjugate_gradients(self.gram, self.noise, Z, P)
-            squares = np.einsum("ij,ij->j", Z, P @ Z)
+            found = conjugate_gradients(self.fast, self.noise, Z, P)
+            squares = self.gram.arrays.dots(Z, P @ Z)
         value, self.error = log_determinant(P, found, range(Z.shape[1]), squares)
         return value
 
     def _preconditioner(self) -> PivotPreconditioner:
-        pivots = pivoted_cholesky(self.gram, rank=self.rank, rng=0).pivots
-        return PivotPreconditioner(self.gram, self.noise, pivots)
+        return PivotPreconditioner(self.gram, self.noise, self._pivots)
+
+    @cached_property
+    def _pivots(self) -> np.ndarray:
+        return pivoted_cholesky(self.gram, rank=self.rank, rng=0).pivots
 
     # ---- variances -----------------------------------------------------------------------
     @cached_property
-    def _sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """T = Q R^-1 with R'R = Q'AQ, its covariances A T with y, and the rest of diag A."""
+    def _sums(self) -> tuple[Any, Any, np.ndarray]:
+        """T = Q R^-1 with R'R = Q'AQ, its covariances A T with y, and the rest of diag A.
+
+        T and A T are where vectors of K live.
+        """
         with one_blas_thread():  # threads of BLAS, between products with K, would only wait
             return self._made()
 
-    def _made(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        U = self._preconditioner().U
+    def _made(self) -> tuple[Any, Any, np.ndarray]:
+        U = self.gram.arrays.get(self._preconditioner().U)
         rows = side(*U.shape, U.shape[1])
         Q = lapack(rows, np.linalg.qr, U)[0]
         AQ = self.gram @ Q + self.noise[:, None] * Q
         inner = Q.T @ AQ
         L = lapack(len(inner), np.linalg.cholesky, (inner + inner.T) / 2)
+        to = self.gram.arrays
         T, AT = (lapack(rows, solve_lower, L, M.T).T for M in (Q, AQ))
         whole = self.gram.diag() + self.noise
         jitter = max(_JITTER, _ROUNDING * float(np.finfo(self.gram.dtype).eps))
-        return T, AT, np.maximum(whole - np.einsum("ij,ij->i", AT, AT), 0.0) + jitter * whole
+        rest = np.maximum(whole - np.einsum("ij,ij->i", AT, AT), 0.0) + jitter * whole
+        return to.put(T), to.put(AT), rest
 
     def explained(self, B: np.ndarray) -> np.ndarray:
         """b' A^-1 b of every column b, from below."""
-        T, AT, rest = self._sums
-        few, total = min(NEIGHBOURS, len(B)), np.empty(B.shape[1])
+        (T, AT, rest), to = self._sums, self.gram.arrays
+        few, total, scale = min(NEIGHBOURS, len(B)), np.empty(B.shape[1]), to.put(rest)[:, None]
 
         def some(columns: slice) -> None:
-            H = T.T @ B[:, columns]
-            left = B[:, columns] - AT @ H
-            total[columns] = np.einsum("ij,ij->j", H, H)
-            for j, unseen in enumerate(np.ascontiguousarray(left.T), start=columns.start):
+            b = to.put(B[:, columns])
+            H = T.T @ b
+            left = b - AT @ H
+            total[columns] = to.dots(H, H)
+            near = to.largest(left**2 / scale, few)
+            for j, its in enumerate(near.T):
                 go_on()
-                near = np.argpartition(unseen**2 / rest, len(B) - few)[-few:]
-                half = self._local(near, unseen[near])
-                total[j] += half @ half
+                half = self._local(its, to.get(left[its, j]))
+                total[columns.start + j] += half @ half
 
-        run(some, slices(B.shape[1], 16), self.gram.workers)
+        workers = self.gram.workers if self.gram.device == HOST else 1
+        run(some, slices(B.shape[1], 16), workers)
         return total
 
     def refined(self, B: np.ndarray, prior: np.ndarray, tol: float) -> np.ndarray:
@@ -179,11 +202,11 @@ class IterativeFactor:
             > 0.
         """
         with one_blas_thread():
-            P, least = self._preconditioner(), float(self.noise.min())
+            P, least, to = self._preconditioner(), float(self.noise.min()), self.gram.arrays
             X, R, goal = np.zeros(B.shape), np.array(B, dtype=np.float64), 1e-2
             value = np.zeros(B.shape[1])
             for _ in range(_REFINEMENTS):
-                X += conjugate_gradients(self.gram, self.noise, R, P, goal).X
+                X += to.get(conjugate_gradients(self.fast, self.noise, R, P, goal).X)
                 R = B - (self.gram @ X + self.noise[:, None] * X)
                 value = np.maximum(value, np.einsum("ij,ij->j", X, B + R))
                 error = np.einsum("ij,ij->j", R, R) / least
@@ -203,17 +226,18 @@ class IterativeFactor:
 
     def half_solve(self, B: np.ndarray) -> np.ndarray:
         """M with M'M <= B' A^-1 B, from sums and from samples that all columns share."""
-        T, AT, rest = self._sums
-        H = T.T @ B
-        left = B - AT @ H
-        scores = (left**2).sum(axis=1) / rest
+        (T, AT, rest), to = self._sums, self.gram.arrays
+        b = to.put(B)
+        H = T.T @ b
+        left = b - AT @ H
+        scores = to.sums(left, left) / rest
         few = min(_SHARED, len(B))
         near = np.argpartition(scores, len(B) - few)[-few:]
-        return np.concatenate([H, self._local(near, left[near])])
+        return np.concatenate([to.get(H), self._local(near, to.get(left[near]))])
 
     def _local(self, near: np.ndarray, left: np.ndarray) -> np.ndarray:
         """S^-1/2 of what the sums leave of a covariance, S what they leave of that of y."""
-        AT = self._sums[1][near]
+        AT = self.gram.arrays.get(self._sums[1][near])
         S = self.gram.block(near, near).astype(np.float64)
         S = (S + S.T) / 2 - AT @ AT.T
         rest = self._sums[2][near]

@@ -24,12 +24,11 @@ Ubaru, Chen & Saad, *Fast estimation of tr(f(A)) via stochastic Lanczos quadratu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 
-from ..engine.lapack import lapack, side
-from ..engine.routines import solve_lower
 from ..engine.threads import go_on
 from ..gram.base import Gram
 from .criteria import Criterion
@@ -54,37 +53,34 @@ class PivotPreconditioner:
 
     Attributes
     ----------
-    U : ndarray of shape (n, r)
+    U : array of shape (n, r)
+        Where the vectors of the operator live (``gram.arrays``), as all that it is multiplied with.
     """
 
     def __init__(self, gram: Gram, noise: np.ndarray, pivots: np.ndarray) -> None:
-        columns = gram.block(np.arange(len(gram)), pivots).astype(np.float64, copy=False)
+        self.arrays = to = gram.arrays
+        columns = to.columns(gram, pivots)
         core = columns[pivots]
-        core = (core + core.T) / 2
-        core.flat[:: len(core) + 1] += max(
-            _JITTER, 10 * float(np.finfo(gram.dtype).eps)
-        ) * np.trace(core)
-        rows = side(*columns.shape, len(core))
-        L = lapack(len(core), np.linalg.cholesky, core)
-        F = lapack(rows, solve_lower, L, columns.T).T
-        self.noise = noise
-        scaled = F / noise[:, None]
-        inner = F.T @ scaled
-        inner.flat[:: len(inner) + 1] += 1
-        self._L = lapack(len(inner), np.linalg.cholesky, inner)
-        self.U = lapack(rows, solve_lower, self._L, scaled.T).T
+        jitter = max(_JITTER, 10 * float(np.finfo(gram.dtype).eps)) * float(core.trace())
+        L = to.cholesky(to.shifted((core + core.T) / 2, jitter))
+        F = to.solve_lower(L, columns.T).T
+        self.noise = to.put(noise)[:, None]
+        scaled = F / self.noise
+        self._L = to.cholesky(to.shifted(F.T @ scaled, 1.0))
+        self.U = to.solve_lower(self._L, scaled.T).T
 
-    def __matmul__(self, V: np.ndarray) -> np.ndarray:
-        return V / self.noise[:, None] - self.U @ (self.U.T @ V)
+    def __matmul__(self, V: Any) -> Any:
+        return V / self.noise - self.U @ (self.U.T @ V)
 
     def logdet(self) -> float:
         """log det P."""
-        return float(np.log(self.noise).sum()) + 2 * float(np.log(np.diagonal(self._L)).sum())
+        noise, diagonal = (self.arrays.get(part) for part in (self.noise, self._L.diagonal()))
+        return float(np.log(noise).sum()) + 2 * float(np.log(diagonal).sum())
 
-    def draw(self, few: np.ndarray, many: np.ndarray) -> np.ndarray:
+    def draw(self, few: np.ndarray, many: np.ndarray) -> Any:
         """Vectors with the covariance P, from random signs, r and n for each."""
-        noise = self.noise[:, None]
-        return noise * (self.U @ (self._L.T @ few)) + np.sqrt(noise) * many
+        few, many = self.arrays.put(few), self.arrays.put(many)
+        return self.noise * (self.U @ (self._L.T @ few)) + self.noise**0.5 * many
 
 
 @dataclass
@@ -107,15 +103,15 @@ class Krylov:
 
     Attributes
     ----------
-    X : ndarray of shape (n, b)
-        A^-1 B, to the tolerance.
+    X : array of shape (n, b)
+        A^-1 B, to the tolerance; where vectors of the operator live.
     steps, ratios : list of lists
         For each column the coefficients of its steps and of its directions.
     residual : float
         The largest relative residual, in the norm of P^-1.
     """
 
-    X: np.ndarray
+    X: Any
     steps: list[list[float]]
     ratios: list[list[float]]
     residual: float
@@ -133,34 +129,37 @@ class Krylov:
 
 
 def conjugate_gradients(
-    gram: Gram, noise: np.ndarray, B: np.ndarray, P: PivotPreconditioner, tol: float = TOL
+    gram: Gram, noise: np.ndarray, B: Any, P: PivotPreconditioner, tol: float = TOL
 ) -> Krylov:
     """(K + D)^-1 B for all columns at once; those that are done take part in no more products."""
-    X, R = np.zeros(B.shape), B.astype(np.float64)
-    Z = P @ R
-    D, rz = Z.copy(), np.einsum("ij,ij->j", R, Z)
+    to, t = gram.arrays, B.shape[1]
+    R, diagonal = to.put(B) + 0.0, to.put(noise)[:, None]
+    X, Z = to.zeros(*B.shape), P @ R
+    D, rz = Z + 0.0, to.dots(R, Z)
     first = np.where(rz > 0, rz, 1.0)
-    steps: list[list[float]] = [[] for _ in range(B.shape[1])]
-    ratios: list[list[float]] = [[] for _ in range(B.shape[1])]
+    steps: list[list[float]] = [[] for _ in range(t)]
+    ratios: list[list[float]] = [[] for _ in range(t)]
     for _ in range(_STEPS):
         go_on()
         active = np.flatnonzero(rz > tol**2 * first)
         if not len(active):
             break
-        d = D[:, active]
-        Ad = gram @ d + noise[:, None] * d
-        curvature = np.einsum("ij,ij->j", d, Ad)
+        d = D if len(active) == t else D[:, active]
+        Ad = to.product(gram, d) + diagonal * d
+        curvature = to.dots(d, Ad)
         good = curvature > 0  # rounding has the last word
-        active, d, Ad = active[good], d[:, good], Ad[:, good]
+        if not good.all():
+            active, d, Ad, curvature = active[good], d[:, good], Ad[:, good], curvature[good]
         if not len(active):
             break
-        step = rz[active] / curvature[good]
-        X[:, active] += step * d
-        R[:, active] -= step * Ad
-        Z = P @ R[:, active]
-        new = np.einsum("ij,ij->j", R[:, active], Z)
+        step = rz[active] / curvature
+        at = slice(None) if len(active) == t else active
+        X[:, at] += to.put(step) * d
+        R[:, at] -= to.put(step) * Ad
+        Z = P @ R[:, at]
+        new = to.dots(R[:, at], Z)
         ratio = np.maximum(new, 0.0) / rz[active]
-        D[:, active] = Z + ratio * d
+        D[:, at] = Z + to.put(ratio) * d
         rz[active] = new
         for j, a, b in zip(active, step, ratio, strict=True):
             steps[j].append(float(a))
@@ -179,11 +178,19 @@ class Estimate(Criterion):
         The logarithm of the determinant, and its standard error.
     residual : float
         The largest relative residual of the systems that were solved.
+    left, right, middle : arrays of shape (n, q), (n, q) and (n, r)
+        W is L R' - M M' and a diagonal; they live where vectors of the operator do.
+    own : ndarray of shape (n,)
+        That diagonal.
     """
 
     logdet: float
     error: float
     residual: float
+    left: Any
+    right: Any
+    middle: Any
+    own: np.ndarray
 
 
 def log_determinant(
@@ -202,26 +209,25 @@ def estimate(
     gram: Gram, Y: np.ndarray, noise: np.ndarray, P: PivotPreconditioner, draws: Draws
 ) -> Estimate:
     """The evidence of the columns of Y, as :func:`~mercer.solvers.criteria.evidence` has it."""
-    (n, t), probes = Y.shape, draws.many.shape[1]
+    (n, t), probes, to = Y.shape, draws.many.shape[1], gram.arrays
     Z = P.draw(draws.few, draws.many)
-    found = conjugate_gradients(gram, noise, np.hstack([Y, Z]), P)
+    found = conjugate_gradients(gram, noise, to.beside(to.put(Y), Z), P)
     C, V = found.X[:, :t], P @ Z
-    squares = np.einsum("ij,ij->j", Z, V)
+    squares = to.dots(Z, V)
     logdet, error = log_determinant(P, found, range(t, t + probes), squares)
     E = found.X[:, t:] - V
-    V *= n / (
-        probes * squares
-    )  # then K and the noise, scaled together, have the slope that is known
-    left, right = np.hstack([E, V, C]) / 2, np.hstack([t / 2 * V, t / 2 * E, -C])
-    U = np.sqrt(t / 2) * P.U
-    own = t / (2 * noise)
+    # then K and the noise, scaled together, have the slope that is known
+    V = V * to.put(n / (probes * squares))
+    left, right = to.beside(E, V, C) / 2, to.beside(t / 2 * V, t / 2 * E, -C)
+    U, own = float(np.sqrt(t / 2)) * P.U, t / (2 * noise)
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
-        W = left[rows] @ right[cols].T - U[rows] @ U[cols].T
+        W = to.get(left[rows] @ right[cols].T - U[rows] @ U[cols].T)
         if rows == cols:
             W.flat[:: len(W) + 1] += own[rows]
         return W
 
-    diagonal = np.einsum("ij,ij->i", left, right) - np.einsum("ij,ij->i", U, U) + own
-    value = (float((Y * C).sum()) + t * (logdet + n * np.log(2 * np.pi))) / 2
-    return Estimate(value, tile, diagonal, logdet, t / 2 * error, found.residual)
+    value = (float((Y * to.get(C)).sum()) + t * (logdet + n * np.log(2 * np.pi))) / 2
+    diagonal = to.sums(left, right) - to.sums(U, U) + own
+    error, residual = t / 2 * error, found.residual
+    return Estimate(value, tile, diagonal, logdet, error, residual, left, right, U, own)

@@ -15,9 +15,29 @@ from ..gram.tiles import in_flight
 from .base import Solution
 from .cg import VECTORS, Systems, solve_systems
 from .preconditioner import LowRankPreconditioner, low_rank, most_columns
+from .weight_space import device_factor
 
 _PROBES = 8  # vectors of random signs by which a trace is estimated
 _COARSE = 1e-3  # relative residual that suffices for these
+
+
+def left_out(
+    gram: Gram, Y: np.ndarray, alphas: Sequence[float], weights: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """For each alpha, predictions for each sample by the model of all others, y_i - c_i / G_ii.
+
+    By the factor of K + alpha W^-1, and the diagonal G_ii of its inverse, on the device of K. Where
+    a weight is 0, and so the prediction without effect, it is y itself.
+    """
+    used = np.arange(len(Y)) if weights is None else np.flatnonzero(weights)
+    part = gram if len(used) == len(Y) else gram.subset(used)
+    found = []
+    for alpha in alphas:
+        noise = alpha if weights is None else alpha / weights[used]
+        factor, F = device_factor(part, noise), np.array(Y, dtype=np.float64)
+        F[used] -= factor.solve(F[used]) / factor.inverse_diag()[:, None]
+        found.append(F)
+    return found
 
 
 class RidgeSystems:

@@ -18,6 +18,7 @@ import numpy as np
 from ..data import Rows
 from ..engine.lapack import lapack
 from ..engine.routines import eigh, solve_lower
+from ..gram.arrays import HOST_ARRAYS
 from .cholesky import CholeskyFactor
 
 FORMS = ("ridge", "squared")
@@ -110,7 +111,20 @@ class View(ABC):
 
 
 class GramView(View):
-    """A view given by its Gram matrix; functions are sum_i c_i k(x_i, .) with sum_i c_i = 0."""
+    """A view given by its Gram matrix; functions are sum_i c_i k(x_i, .) with sum_i c_i = 0.
+
+    Attributes
+    ----------
+    arrays : Arrays
+        Where it is decomposed.
+    """
+
+    arrays = HOST_ARRAYS
+
+    def restrict(self, rows: np.ndarray) -> View:
+        some = GramView(self.data, self.weights, rows)
+        some.arrays = self.arrays
+        return some
 
     def centered(self) -> np.ndarray:
         """A, as a fresh array."""
@@ -127,7 +141,7 @@ class GramView(View):
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        s, U = lapack(self.n, eigh, self.centered().T, overwrite=True)
+        s, U = self.arrays.eigh(self.centered())
         noise = 4 * np.sqrt(self.n) * np.finfo(self.data.dtype).eps * self.scale()[1]
         kept = s > max(_rounding(self.n) * s[-1], noise)
         return Spectrum(s[kept], U[:, kept])

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine.memory import require_memory
 from ..gram.base import Gram
-from .cholesky import CholeskyFactor
+from .cholesky import CholeskyFactor, NotPositiveDefiniteError
 from .iterative import IterativeFactor
 
 
@@ -73,6 +73,8 @@ def factors_of(gram: Gram, noise: np.ndarray) -> list[Factor]:
     Of matrices of the features if these are few, else of K: a stored array is used up, and one that
     is not to be formed has products take the place of a factor.
     """
+    if gram.fits(noise.shape[1] + 1):
+        return [device_factor(gram, d) for d in noise.T]
     if by_products(gram):
         return [IterativeFactor(gram, d) for d in noise.T]
     if not pays(gram):
@@ -82,6 +84,14 @@ def factors_of(gram: Gram, noise: np.ndarray) -> list[Factor]:
         return [CholeskyFactor(A) for A in with_noise(K, noise)]
     require_room(gram, noise.shape[1])
     return [FeatureFactor(gram.features, d) for d in noise.T]
+
+
+def device_factor(gram: Gram, noise: float | np.ndarray) -> Any:
+    """The factor of K + diag(noise) on the device of K."""
+    try:
+        return gram.factored(noise)
+    except np.linalg.LinAlgError as error:
+        raise NotPositiveDefiniteError(str(error)) from error
 
 
 def require_room(gram: Gram, factors: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, length, take
+from ..gram.base import HOST
 from ..kernels.base import Kernel
 from ..kernels.evaluator import Evaluator
 from ..kernels.formula import INNER, Atom, Formula
@@ -44,6 +45,8 @@ class Bank:
         The unit of each kernel: 1, or the power of two next to its largest value if that is far
         from 1.
     """
+
+    device = HOST  # where sums over all pairs are computed
 
     def __init__(self, kernels: Sequence[Kernel], X: Data, order: np.ndarray | None = None) -> None:
         self.n = length(X)
@@ -83,6 +86,18 @@ class Bank:
             precise = list(self._precise(family))
             out[precise] = self.exact[precise]
         return out
+
+    def formula(self, place: int) -> Formula | None:
+        """The formula of a kernel on the samples, which share points; None if it has none."""
+        for family in self.families:
+            if place in family.members:
+                return family.members[place]
+        return None
+
+    def single(self) -> np.ndarray:
+        """Is single precision enough for each kernel, in all that its formula combines?"""
+        mild = [f is None or _mild(f) for f in map(self.formula, range(len(self)))]
+        return (self.eps() == _SINGLE) & np.array(mild, dtype=bool)
 
     @property
     def exact(self) -> np.ndarray:
@@ -129,6 +144,7 @@ class _Alone:
 
     def __init__(self, place: int, kernel: Kernel, X: Data, scale: float) -> None:
         self.place, self.kernel, self.X, self.scale = place, kernel, X, scale
+        self.members: dict[int, Formula] = {}
         self.rounded = [place] if getattr(X, "dtype", None) == np.float32 else []
 
     def on(self, some: np.ndarray) -> _Alone:

@@ -19,11 +19,13 @@ import numpy as np
 import scipy.fft
 
 from ..data import Data
+from ..gram.base import HOST
 from ..gram.plan import Plan
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..progress import progress
 from .arrangement import Arrangement
+from .device_cyclic import DeviceDiagonals, DeviceSums
 from .permutations import Units
 from .planned import bank_of
 from .sums import PairSums, tile_sums
@@ -69,9 +71,16 @@ def shifted_sums(
     left, right = (_Side(k, Z, arrangement, workers, plan) for k, Z in pairs_of)
     spectrum = _Spectrum(arrangement, len(left.bank), len(right.bank), workers)
     tiles = [(u, v) for u in range(q) for v in range(u, q)]
+    there = left.there(arrangement) and right.there(arrangement)
+    on_device = DeviceSums(left.on_device(), right.on_device()) if there else None
     for u, v in progress(tiles, verbose, "kernel values"):
         count = spectrum.offsets(u == v)
-        spectrum.add(left.diagonals(u, v, count), right.diagonals(u, v, count), u == v)
+        if on_device is not None:
+            on_device.add(u, v, spectrum.weights(count, u == v))
+        else:
+            spectrum.add(left.diagonals(u, v, count), right.diagonals(u, v, count), u == v)
+    if on_device is not None:
+        spectrum.total[0] += on_device.total()
     pairs = spectrum.values()
     if len(arrangement.fixed):
         across = _Spectrum(arrangement, len(left.bank), len(right.bank))
@@ -166,6 +175,14 @@ class _Side:
             out[:, :, 0] = 0
         return out
 
+    def there(self, arrangement: Arrangement) -> bool:
+        """Are tiles computed on a device?"""
+        return self.bank.device != HOST and len(arrangement.multipliers) == 1
+
+    def on_device(self) -> DeviceDiagonals:
+        """The same diagonals, as tensors."""
+        return DeviceDiagonals(self.bank, self.shift, self.m)
+
     def against_fixed(self) -> np.ndarray:
         """Centred values between rows of the grid and fixed positions, a column for each."""
         block = self._fixed_rows()[:, :, : self.m * self.q]
@@ -207,15 +224,20 @@ class _Spectrum:
         """How many diagonals of a tile are needed: half of them where the other half mirrors it."""
         return self.m // 2 + 1 if symmetric and len(self.multipliers) == 1 else self.m
 
+    def weights(self, count: int, symmetric: bool) -> np.ndarray:
+        """How often each diagonal of a tile counts."""
+        weights = np.full(count, 2.0, np.float32)
+        if symmetric and self.m % 2 == 0:
+            weights[self.m // 2] = 1.0
+        return weights
+
     def add(self, A: np.ndarray, B: np.ndarray, symmetric: bool) -> None:
         """Add a tile, given by its diagonals; one off the diagonal of tiles counts twice."""
-        m, count = self.m, A.shape[2]
+        count = A.shape[2]
         if len(self.multipliers) > 1:
             self._add_multiplied(A, B, 1.0 if symmetric else 2.0)
             return
-        weights = np.full(count, 2.0, np.float32)
-        if symmetric and m % 2 == 0:
-            weights[m // 2] = 1.0
+        weights = self.weights(count, symmetric)
         parts = slices(count, _OFFSETS)
         sums = np.empty((len(parts), *self.total.shape[1:]), np.complex64)
 

@@ -14,11 +14,13 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..data import Data, join, length, take
+from ..gram.base import HOST
 from ..gram.tiles import run, slices
 from ..kernels.algebra.nystrom import Basis, Nystrom
 from ..kernels.base import Kernel
 from ..progress import counted
 from .bank import Bank
+from .device_sums import landmark_values
 from .permutations import Units
 
 _ROWS = 4000  # samples that are prepared at a time by one thread, whole units at least
@@ -43,6 +45,7 @@ def landmark_sums(
     order: np.ndarray,
     workers: int | None = None,
     verbose: bool = False,
+    device: str = HOST,
 ) -> list[tuple[np.ndarray, np.ndarray, float]]:
     """Sums over units of features, and of squared norms, of kernels with the same landmarks.
 
@@ -58,6 +61,8 @@ def landmark_sums(
         The samples unit after unit.
     workers, verbose
         The number of threads; a progress bar?
+    device : str
+        Where kernel values are computed.
 
     Returns
     -------
@@ -67,7 +72,10 @@ def landmark_sums(
         constant, which moves a statistic under all permutations alike.
     """
     Z, inner = kernels[0].reference, [k.kernel for k in kernels]
-    sums = value_sums(inner, Z, X, units.size, order, workers, verbose)
+    if device != HOST:
+        sums = landmark_values(inner, Z, X, units.size, order, device, verbose)
+    else:
+        sums = value_sums(inner, Z, X, units.size, order, workers, verbose)
     some = take(X, order[np.unique(np.linspace(0, len(order) - 1, _PROBE).astype(int))])
     return features_of_sums(kernels, sums, units.size, some)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import length, take
 from ..engine.memory import parse_memory, require_memory
+from ..gram.base import HOST
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
@@ -18,7 +19,7 @@ from ..params import show
 from .aggregate import as_kernels, judged, kernel_grid, wider_kernels
 from .nulls import MonteCarlo, sequential_pvalue
 from .permutations import Units, binned, exchange_samples
-from .planned import landmarks_of, require_features, threads, through_features
+from .planned import device_of, landmarks_of, require_features, threads, through_features
 from .result import TestResult, resampled
 from .samples import Relabelled, Samples, relabelled
 from .variables import dense_features
@@ -117,6 +118,8 @@ def _computation(kernels: list[Kernel], samples: Samples, plan: Plan | None) -> 
         how = stored if plan.storage == "dense" else f"of a {show(plan.storage)}"
     elif isinstance(kernels[0], Nystrom) or kernels[0].n_features(first) is not None:
         how = "by features where these are fewer than samples, else tile by tile"
+    elif device_of(plan, kernels, samples.data) != HOST:
+        how = f"on {plan.device if plan else HOST}, never stored"
     else:
         how = "tile by tile, never stored"
     return f"values of {count} on {n} x {n} pairs, {how}; {threads(plan)}"

@@ -12,7 +12,8 @@ from ..data import Data, length, take
 from ..engine.limits import within
 from ..engine.memory import memory_words, require_memory
 from ..exceptions import DenseWarning, warn
-from ..gram.base import Gram
+from ..gram.base import HOST, Gram
+from ..gram.device.tiles import computes
 from ..gram.plan import Plan
 from ..kernels.approximate.rules import Landmarks
 from ..kernels.base import Kernel
@@ -87,8 +88,23 @@ def bank_of(
 ) -> Bank:
     """Tiles of kernels: of the operators that a plan names, or computed for all of them at once."""
     if plan is None or plan.storage in ("auto", "tiled", "lowrank"):
-        return Bank(kernels, X, order)
+        bank = Bank(kernels, X, order)
+        bank.device = device_of(plan, kernels, X)
+        return bank
     return PlannedBank(kernels, X, order, plan)
+
+
+def device_of(plan: Plan | None, kernels: Sequence[Kernel], X: Data) -> str:
+    """Where sums of kernel values are computed: on the device of a plan, if all kernels are."""
+    if plan is None or plan.device == HOST or plan.storage != "auto":
+        return HOST
+    first = take(X, slice(0, 1))
+    for kernel in kernels:
+        P = kernel.prepare(first)
+        formula: Any = kernel.formula(P)
+        if not (computes(plan.device, kernel, P) and any(formula.atoms())):
+            return HOST
+    return plan.device
 
 
 def require_features(kernels: Sequence[Kernel], X: Data, plan: Plan | None) -> None:
@@ -122,6 +138,8 @@ def approximated_by(plan: Plan | None, kernel: Kernel, X: Data) -> Kernel:
 
 def stored_words(plan: Plan | None) -> str:
     """Where the values of a bank of kernels live, in words."""
+    if plan is not None and plan.device != HOST and plan.storage == "auto":
+        return f"computed on {plan.device} where kernels state formulas, never stored"
     if plan is None or plan.storage in ("auto", "tiled", "lowrank"):
         return "tile by tile, never stored"
     return "stored as arrays" if plan.storage == "dense" else f"of a {show(plan.storage)}"

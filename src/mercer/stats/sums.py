@@ -18,15 +18,17 @@ import scipy.sparse as sp
 
 from ..data import Data, length, take
 from ..features.sparse import compress
+from ..gram.base import HOST
 from ..gram.plan import Plan
 from ..gram.tiles import TILE, dealt, run, slices
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..progress import counted
 from .bank import Bank
+from .device_sums import device_sums
 from .landmarks import amplified, landmark_groups, landmark_sums
 from .permutations import Units
-from .planned import bank_of
+from .planned import bank_of, device_of
 
 _HELD = 2**22  # entries of features, or of (features x permutations), held at once
 _SAMPLES = 4  # samples of a unit, from which on kernel values with landmarks are added up
@@ -101,7 +103,9 @@ def sums_of_kernels(
     tiled = []
     seen = landmark_groups(kernels) if _SAMPLES * s <= len(order) else []
     for places in seen:
-        found = landmark_sums([kernels[i] for i in places], X, units, order, workers, verbose)
+        some: list[Any] = [kernels[i] for i in places]
+        device = device_of(plan, [k.kernel for k in some], X)
+        found = landmark_sums(some, X, units, order, workers, verbose, device)
         for place, (sums, own, noise) in zip(places, found, strict=True):
             whole.put([place], of_unit_sums(sums, own, weights, noise))
     asked = plan is not None and plan.storage not in ("auto", "lowrank")
@@ -134,8 +138,15 @@ def tile_sums(
     times the precision of tiles, with the Frobenius norm; twice that is taken to be rounding.
     """
     k, s, n = len(bank), len(units), bank.n
-    tiles = bank.tiles()
     unit = np.repeat(np.arange(s), units.size)
+    if bank.device != HOST:
+        found = device_sums(bank, weights, unit, verbose)
+        by_unit = [np.bincount(unit, one.rows, s) for one in found]
+        return _with_rounding(
+            bank, units, np.stack([one.quadratic for one in found]), np.stack(by_unit),
+            np.array([[one.squares] for one in found]),
+        )  # fmt: skip
+    tiles = bank.tiles()
     strips = slices(n, max(32, min(TILE, n // 8)))
     hands = dealt(len(strips))
     quadratic, rows, squares = (np.zeros((len(hands), k, m)) for m in (weights.shape[1], s, 1))
@@ -159,12 +170,19 @@ def tile_sums(
                 rows[g, place, b] += np.ones(len(T), T.dtype) @ T
 
     run(counted(group, len(hands), verbose, "kernel values"), range(len(hands)), workers)
-    own, total, scale = bank.diag(), squares.sum(axis=0), bank.scale[:, None]
+    return _with_rounding(bank, units, *(part.sum(axis=0) for part in (quadratic, rows, squares)))
+
+
+def _with_rounding(
+    bank: Bank, units: Units, quadratic: np.ndarray, rows: np.ndarray, total: np.ndarray
+) -> PairSums:
+    """Sums in units of kernels as they are, with what rounding may have done to them."""
+    n, own, scale = bank.n, bank.diag(), bank.scale[:, None]
     diag = np.add.reduceat(own, np.cumsum(units.size) - units.size, axis=1)
     norm = np.sqrt((n * np.sum(own**2, axis=1) + own.sum(axis=1) ** 2) / 2)  # of (d_i + d_j) / 2
     inside = (4 * _EPS + bank.exact / 4) * norm  # of terms that cancel within a kernel value
     rounding = 4 * n * (bank.eps()[:, None] * np.sqrt(total) + inside[:, None])
-    sums = quadratic.sum(axis=0), rows.sum(axis=0), diag, rounding, scale * total
+    sums = quadratic, rows, diag, rounding, scale * total
     return PairSums(*(scale * part for part in sums))
 
 

@@ -9,14 +9,21 @@ import numpy as np
 
 from ...data import Data, Rows, in_double
 from ...engine.threads import go_on
+from ...exceptions import DeviceError, DeviceWarning, warn
+from ..arrays import Arrays
 from ..base import Gram
 from ..stored import TiledGram
 from ..tiles import diagonal, slices
+from .arrays import DeviceArrays
+from .dense import DeviceFactor
+from .dense import fits as there_is_room
 from .fused import why_not
 from .parted import Parted
 from .precision import products_in
+from .slopes import Slopes
+from .slopes import why_not as why_no_slopes
 from .tiles import DeviceTiles
-from .torch_ import devices, get, import_torch, put, within_memory
+from .torch_ import devices, entries, get, import_torch, put, torch_device, within_memory
 
 _SIDE = 16384  # columns of a tile, at most
 
@@ -191,3 +198,82 @@ class DeviceGram(TiledGram):
 
     def to_dense(self) -> np.ndarray:
         return self.block(slice(None), slice(None))
+
+    # ---- what stays on the device ------------------------------------------------------------
+    @cached_property
+    def arrays(self) -> Arrays:
+        return DeviceArrays(self.device)
+
+    def apply(self, V: Any) -> Any:
+        """K V of a tensor in double precision, as a tensor."""
+        if self._fused is not None:
+            several = len(self._fused.parts) > 1
+            return put(self._fused(get(V)), self.device) if several else self._fused.parts[0](V)
+        largest = V.abs().amax(0)
+        torch = import_torch(self.device)
+        unit = torch.exp2(torch.floor(torch.log2(torch.where(largest > 0, largest, 1.0))))
+        scaled = (V / unit).to(getattr(torch, self.dtype.name))
+
+        def work(size: int) -> Any:
+            return self._symmetric(scaled, size) if self.symmetric else self._of(scaled, size)
+
+        return within_memory(work, self.device, self.dtype.itemsize) * unit
+
+    def there(self, rows: np.ndarray, cols: np.ndarray) -> Any:
+        """K[rows, cols] as a tensor."""
+        place = put(cols, self.device)
+        parts = slices(len(rows), max(entries(self.device, self.dtype.itemsize) // len(cols), 1))
+        tile = import_torch(self.device).cat(
+            [self._tiles(put(rows[some], self.device), place) for some in parts]
+        )
+        if self.symmetric:
+            exact = put(self._exact[cols], self.device, self.dtype)
+            among = np.flatnonzero(np.isin(rows, cols))
+            r, c = np.nonzero(rows[among, None] == cols)
+            tile[among[r], c] = exact[c]
+        return tile
+
+    # ---- all of K, where there is room for it ------------------------------------------------
+    def fits(self, doubles: int) -> bool:
+        n = len(self)
+        return (
+            self.symmetric and 8.0 * n * n <= self.limit and there_is_room(n, doubles, self.device)
+        )
+
+    def whole(self, what: str, nbytes: float | None = None) -> Any:
+        doubles = 2 if nbytes is None else int(np.ceil(nbytes / (8.0 * len(self) ** 2)))
+        if not self.fits(doubles):
+            raise DeviceError(
+                f"{what} does not fit the memory of device={self.device!r}, or that of the plan; "
+                f"use fewer samples, or approximate the kernel with a rank."
+            )
+        n, torch = len(self), import_torch(self.device)
+        K = torch.empty((n, n), dtype=torch.float64, device=torch_device(self.device))
+        parts = slices(n, _SIDE)
+        for i, r in enumerate(parts):
+            for c in parts[i:]:
+                go_on()
+                K[r, c] = self._tiles(r, c).double()
+                if r != c:
+                    K[c, r] = K[r, c].T
+        for r in parts:  # symmetric to the last bit
+            K[r, r] = (K[r, r] + K[r, r].T) / 2
+        K.diagonal().copy_(put(self._exact, self.device, np.float64))
+        return K
+
+    def factored(self, noise: float | np.ndarray) -> DeviceFactor:
+        K = self.whole(f"the factor of {len(self)} samples")
+        K.diagonal().add_(put(np.broadcast_to(noise, len(self)), self.device, np.float64))
+        return DeviceFactor(K, self.device)
+
+    def slopes(self, left: Any, right: Any, own: np.ndarray) -> np.ndarray | None:
+        why = why_no_slopes(self.kernel, self.X)
+        if why is not None:
+            warn(
+                f"device={self.device!r}, but the derivatives of {self.kernel!r} are computed on "
+                f"the processor: {why}.",
+                DeviceWarning,
+            )
+            return None
+        there = Slopes(self.kernel, self.X, self.device, self.dtype)(left, right)
+        return np.asarray(there + self.kernel.grad_theta_diag(self.X, own))

@@ -37,7 +37,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
     * of models of novelties, ``label`` and ``scores``;
     * of a function in an RKHS, ``prediction``.
 
-    Before it is returned, the graph is evaluated on some of the centres and compared with the model.
+    Before it is returned, the graph is compared with the model on some of the centres.
 
     Parameters
     ----------
@@ -133,7 +133,9 @@ def _values(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
         graph.op("Identity", F if many else flat, out="prediction")
         return {"prediction": ask}
     inside = graph.op("GreaterOrEqual", flat, graph.constant(0.0))
-    graph.op("Where", inside, graph.constant(1, np.int64), graph.constant(-1, np.int64), out="label")
+    graph.op(
+        "Where", inside, graph.constant(1, np.int64), graph.constant(-1, np.int64), out="label"
+    )
     graph.op("Identity", flat, out="scores")
     return {"label": model.predict, "scores": model.decision_function}
 
@@ -181,14 +183,13 @@ def _described(onnx: Any, name: str, value: np.ndarray) -> Any:
     return onnx.helper.make_tensor_value_info(name, kind, [None, *value.shape[1:]])
 
 
-def _compare(
-    onnx: Any, made: Any, model: Any, seen: Any, expected: dict[str, np.ndarray]
-) -> None:
+def _compare(onnx: Any, made: Any, model: Any, seen: Any, expected: dict[str, np.ndarray]) -> None:
     """The graph says what the model says: else its predictions are something more."""
     X = matrix(seen, "to_onnx") if is_frame(seen) else seen
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float).reshape(len(X), -1)
     evaluator = onnx.reference.ReferenceEvaluator(made)
-    for name, value, found in zip(expected, expected.values(), evaluator.run(None, {"X": X})):
+    for name, found in zip(expected, evaluator.run(None, {"X": X}), strict=True):
+        value = expected[name]
         if value.dtype.kind != "f" or name == "label":
             same = np.asarray(found).astype(value.dtype) == value
         else:

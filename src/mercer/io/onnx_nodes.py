@@ -1,4 +1,4 @@
-"""Kernels as nodes of ONNX: read from their formula, so sums and products need no rules of their own.
+"""Kernels as nodes of ONNX, read from their formula: sums and products need no own rules.
 
 Distances and inner products to the centres are computed once for all kernels that share them.
 """

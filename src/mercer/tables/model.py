@@ -21,7 +21,7 @@ from .candidates import on_table, text_similarities
 from .encoding import Encoded, completed, encode, learn_parts, words_of
 from .members import Given, Member
 from .metric import ALPHAS
-from .numbers import PLAIN, count
+from .numbers import PLAIN, count, part_of
 from .roles import Column, Table, describe, tidy
 from .search import Choice, Effort, choose, choose_alpha
 
@@ -127,9 +127,9 @@ class TableModel(BaseEstimator):
                 f"{effort.rows if effort.folds == 1 else len(Y)} of {count(len(Y), 'row')}"
             )
             texts = text_similarities(list(X.texts))
-            with ticker(self._bars, "kernels") as tick:
+            costs = effort.costs(X.Z.shape[1], Y.shape[1])
+            with ticker(self._bars, "kernels", effort.folds * sum(costs.values())) as tick:
                 choice = choose(X, Y, w, effort, similarities=texts, tick=tick, **options)
-        self._say(f"fitting to {count(len(Y), 'row')}")
         self.choice_, self.effort_ = choice, effort
         self._fit_members(choice.members, X, Y, w)
         self.validation_error_ = choice.error
@@ -140,13 +140,18 @@ class TableModel(BaseEstimator):
 
     def _fit_members(self, members: list, X: Encoded, Y: np.ndarray, w: np.ndarray) -> None:
         order = np.random.default_rng(self.random_state).permutation(len(Y))
+        if self.kernel is None and hasattr(self, "effort_"):
+            order = order[: self.effort_.most]
+        self.rows_ = len(order)
+        self._say(f"fitting to {part_of(len(order), len(Y))}")
         X, Y, w = X.take(order), Y[order], w[order]
         fitted = []
-        for member in members:
-            own = clone(member)
-            if isinstance(own, Member):
-                own.plan = self.plan
-            fitted.append(own.fit(X, Y, w))
+        with ticker(self._bars, "fitting", len(members) * len(Y)) as tick:
+            for member in members:
+                own = clone(member)
+                if isinstance(own, Member):
+                    own.plan = self.plan
+                fitted.append(own.fit(X, Y, w, tick))
         self.members_ = fitted
         pieces = [len(m.dual_coef_) for own in fitted for m in own.machines_]
         self.adaptive_ = bool(max(pieces) <= _ADAPTIVE)
@@ -165,6 +170,8 @@ class TableModel(BaseEstimator):
         """A model with the same members and roles, for other rows."""
         check_is_fitted(self)
         other = clone(self).set_params(roles=self.roles_, styles=self.styles_)
+        if hasattr(self, "effort_"):  # not of a model from a file
+            other.effort_ = self.effort_
         frame = as_frame(X, self)[list(self.roles_)]
         _, encoded = other._read(frame)
         for name in set(SEEN) & set(vars(self)):  # new rows come with columns that are not used

@@ -21,6 +21,7 @@ from ..frames import pandas
 from ..gram.plan import Plan
 from ..io.files import save
 from ..kernels.notation.parse import parse
+from ..tables.numbers import part_of
 from ..tables.reading import kind_of, read_table
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numeric_target
@@ -135,7 +136,8 @@ def run(args: Namespace) -> None:
     elif not args.quiet:
         print((summary if task == "regression" else classification_summary)(found))
         whole = bool(found.scores) and found.model is not found.trained
-        again = f", fitted again to all {found.rows} rows" * whole
+        every = "all " * (found.model.rows_ == found.rows)
+        again = f", fitted again to {every}{part_of(found.model.rows_, found.rows)}" * whole
         print(entry("saved", f"{out}{again}"))
         print(entry("took", duration_words(time.perf_counter() - start)))
         if args.task == "auto":

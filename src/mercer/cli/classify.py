@@ -72,7 +72,8 @@ def classify_table(
     spent = time.perf_counter() - start
     held = int(np.sum(~inside))
     scores: dict[str, tuple[float, ...]] = {}
-    confusion, told = None, []
+    confusion: Any = None
+    told: list[str] = []
     if held:
         scores, confusion, told = _judge(trained, X, y, inside, spent if baseline else None)
     model = trained.refit(X, y) if held else trained

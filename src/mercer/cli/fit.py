@@ -261,7 +261,8 @@ def fit_table(
     start = time.perf_counter()
     trained = clone(model).fit(X.iloc[train], y[train])
     spent = time.perf_counter() - start
-    scores, held_out, told = {}, None, []
+    scores: dict[str, tuple[float, ...]] = {}
+    held_out, told = None, list[str]()
     if held:
         scores, held_out, told = _judge(trained, X, y, train, test, spent if baseline else None)
     model = trained.refit(X, y) if held else trained

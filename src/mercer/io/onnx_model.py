@@ -102,7 +102,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
     onnx.checker.check_model(made)
     _compare(onnx, made, model, seen, expected)
     if path is not None:
-        write_atomically(path, lambda file: file.write(made.SerializeToString()))
+        data = made.SerializeToString()
+        write_atomically(path, lambda file: file.writelines([data]))
     return made
 
 

@@ -62,7 +62,7 @@ def ticker(verbose: bool, what: str, total: float | None = None) -> Iterator[Cal
     with tqdm(desc=what, leave=False, **known) as bar:
 
         def tick(text: str, amount: float = 1.0) -> None:
-            bar.set_description(text, refresh=False)
+            bar.set_description_str(text, refresh=False)
             bar.update(amount if total is None else min(amount, total - bar.n))
 
         yield tick

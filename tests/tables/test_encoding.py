@@ -45,6 +45,17 @@ def test_sentinels(sentinel, rng):
     assert learn_parts(pd.DataFrame({"x": once}), {"x": "number"})[0]["sentinels"] == []
 
 
+def test_the_only_negative_number_of_a_skewed_column(rng):
+    """However far the tail goes on the other side; other negative numbers say that it is one."""
+    income = np.exp(rng.normal(10, 1.5, 400))
+    income[:8] = -99999
+    (part,) = learn_parts(pd.DataFrame({"x": income}), {"x": "number"})
+    assert part["sentinels"] == [-99999]
+    balance = np.where(np.arange(400) % 5 == 4, -0.3 * np.abs(income), income)
+    (part,) = learn_parts(pd.DataFrame({"x": balance}), {"x": "number"})
+    assert part["sentinels"] == []
+
+
 def test_two_sentinels(rng):
     x = rng.uniform(10, 20, 300)
     x[:5], x[5:12] = -9999, 9999

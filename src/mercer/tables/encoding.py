@@ -6,7 +6,7 @@ Every rule is fitted to the rows of training alone, and kept as plain values:
   them is bent first, asinh((x - median) / spread), which is linear near the middle and logarithmic
   far out; new values count at most one unit beyond what was seen;
 * *sentinels*: a value such as -999 or 99999 that repeats, is an end of the column and lies further
-  out than twice the range of all others, is a missing value;
+  out than twice the range of all others, or is the only negative number, is a missing value;
 * *missing* numbers and dates become the median, with a column beside that says so; missing labels
   are a label of their own;
 * *labels* have a coordinate for each of the 40 most frequent levels that occur twice; if there are
@@ -167,7 +167,10 @@ def _sentinels(values: np.ndarray) -> list[float]:
         if len(np.unique(rest)) < 5:
             return []
         low, high = rest.min(), rest.max()
-        far = [e for e in found if min(abs(e - low), abs(e - high)) > 2 * (high - low)]
+        far = [
+            e for e in found
+            if min(abs(e - low), abs(e - high)) > 2 * (high - low) or e <= -99 < 0 <= low
+        ]  # fmt: skip
         if far == found:
             break
         found = far  # the others are numbers, which those that are left lie far from, or not

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-browser test-versions test-portable lint format docs bench release-check clean
+.PHONY: help setup demo test test-slow test-browser test-versions test-portable lint format docs docs-links site bench release-check clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,14 @@ format: $(STAMP)  ## rewrite the sources in the house format
 docs: $(STAMP)  ## build the documentation (docs/_build/html)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+docs-links:  ## are all links, anchors and pictures of the built documentation whole?
+	$(BIN)/python scripts/check_links.py docs/_build/html
+
+# URL is where a web server shows the folder SITE: make site SITE=/srv/mercer URL=https://host/mercer
+site: export MERCER_DOCS_URL = $(URL)
+site: docs docs-links  ## put the documentation of this version beside those of others
+	$(BIN)/python scripts/docs_site.py $(SITE) $(URL)
 
 bench: $(STAMP)  ## compare with the peers, in their own environment
 	$(PYTHON) benchmarks/run.py

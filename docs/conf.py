@@ -78,6 +78,13 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }
+if _URL := os.environ.get("MERCER_DOCS_URL"):  # where the site of all versions is shown
+    html_theme_options |= {
+        "switcher": {"json_url": f"{_URL.rstrip('/')}/versions.json", "version_match": version},
+        "navbar_end": ["version-switcher", "theme-switcher"],
+        "check_switcher": False,  # it is written after the build
+        "show_version_warning_banner": True,
+    }
 html_sidebars = {"install": [], "benchmarks": [], "architecture": [], "changes": []}
 
 

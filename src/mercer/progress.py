@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_LEFT = "{desc:<24.24} {percentage:3.0f}% |{bar:24}| about {remaining} left"
 
 
 def note(text: str) -> None:
@@ -42,18 +43,26 @@ def counted(job: Callable[[T], None], total: int, verbose: bool, what: str) -> C
     return ticking
 
 
+def quiet(text: str, amount: float = 1.0) -> None:
+    """What is called with progress that nobody sees."""
+
+
 @contextmanager
-def ticker(verbose: bool, what: str) -> Iterator[Callable[[str], None]]:
-    """What to call with a word about each round of a solver, to see it if that was asked for."""
+def ticker(verbose: bool, what: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """What to call with a word about each round of a solver, to see it if that was asked for.
+
+    With a total, calls also say how much of it a round was, and the time that is left is shown.
+    """
     if not verbose:
-        yield lambda text: None
+        yield quiet
         return
     from tqdm.auto import tqdm
 
-    with tqdm(desc=what, leave=False) as bar:
+    known = {} if total is None else {"total": total, "bar_format": _LEFT, "smoothing": 0}
+    with tqdm(desc=what, leave=False, **known) as bar:
 
-        def tick(text: str) -> None:
-            bar.set_description(text, refresh=False)
-            bar.update()
+        def tick(text: str, amount: float = 1.0) -> None:
+            bar.set_description_str(text, refresh=False)
+            bar.update(amount if total is None else min(amount, total - bar.n))
 
         yield tick

@@ -8,7 +8,7 @@ import pytest
 
 from mercer.kernels.notation.parse import parse
 from mercer.lab.answers import answer
-from mercer.lab.presets import PRESETS
+from mercer.lab.presets import PRESETS, variants
 from mercer.lab.state import MOST_POINTS, WINDOW
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -68,3 +68,32 @@ def test_no_more_lines_than_promised():
     for given in PRESETS:
         lines = answer(given.payload())["python"].split("\n\n", 1)[1].splitlines()
         assert 3 <= len(lines) <= 4
+
+
+REFUSED = {  # of the first data of the view, which no hard margin separates
+    ("classify", "hard"): "cannot be separated",
+}
+
+
+@pytest.mark.parametrize("payload", variants(), ids=lambda p: p["view"])
+def test_every_choice_of_every_view_is_a_picture(payload):
+    found = answer(payload)
+    words = [
+        w
+        for (v, o), w in REFUSED.items()
+        if v == payload["view"] and o in payload["options"].values()
+    ]
+    if words:
+        assert words[0] in found["error"]
+    else:
+        assert "error" not in found
+        assert found["picture"]["panels"]
+
+
+def test_the_norm_of_least_squares_is_that_of_its_function(preset):
+    payload = preset("margins")
+    payload["options"] = {"model": "ls"}
+    found = answer(payload)
+    shown = {name: value for name, value, _ in found["picture"]["facts"]}["‖f‖"]
+    model = run(found["python"])["model"]
+    assert float(shown) == pytest.approx(float(np.ravel(model.rkhs_function_.norm())[0]), rel=0.01)

@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelRidge, load, save
-from mercer.tables import TableRegressor
+from mercer.tables import TableClassifier, TableRegressor
 from mercer.tables.model import as_frame
 
 NOT_EQUIVALENT = {
@@ -215,3 +215,28 @@ def test_refits_take_arrays_with_columns_that_are_not_used(rng):
     again = TableRegressor(budget=1).fit(X, X[:, 1]).refit(X[:40], X[:40, 1])
     assert again.n_features_in_ == 3
     assert again.score(X, X[:, 1]) > 0.9
+
+
+def test_of_many_rows_some_are_used(rng, monkeypatch):
+    """As many as the budget allows, in fits to other rows as well."""
+    monkeypatch.setattr("mercer.tables.search._FEW", 60)
+    monkeypatch.setattr("mercer.tables.search._ROW", 1e-3)
+    monkeypatch.setattr("mercer.tables.search._LEAST_LEAF", 50)
+    table = pd.DataFrame({"a": rng.normal(size=900), "b": rng.choice(["x", "y"], 900)})
+    y = np.sin(table["a"]) + (table["b"] == "x")
+    model = TableRegressor(budget="2 s").fit(table, y)
+    used = model.rows_
+    assert 100 < used < 400
+    assert model.rows_given_ == 900
+    assert sum(len(m.dual_coef_) for m in model.members_[0].machines_) == used
+    assert model.score(table, y) > 0.9
+    again = model.refit(table[:600], y[:600])
+    assert again.rows_ == used
+    heavy = np.where(np.arange(900) < 450, 1.0, 0.0)
+    assert TableRegressor(budget="2 s").fit(table, y, heavy).rows_ < used
+    labels = np.where(y > 0.5, "high", "low").astype(object)
+    labels[:3] = "rare"
+    sorter = TableClassifier(budget="2 s").fit(table, labels)
+    assert sorter.rows_ < 500
+    assert list(sorter.classes_) == ["high", "low", "rare"]
+    assert list(sorter.refit(table, labels).classes_) == ["high", "low", "rare"]

@@ -22,6 +22,20 @@ def test_effort_grows_with_the_budget():
     assert all(p.diagonal for p in wide.profiles)
 
 
+def test_final_models_fit_the_budget():
+    """Of many rows only some are used, and of many coordinates no sums of differences are taken."""
+    assert Effort.of(50_000, 20, 1, 1).most == 50_000
+    assert Effort.of(1_000_000, 20, 1, 3600).most > 1_000_000
+    short, long = (Effort.of(1_000_000, 20, 1, b).most for b in (30, 120))
+    assert 100_000 < short < 0.3 * long < 300_000
+    assert Effort.of(1_000_000, 60, 1, 600, memory=4e8).most < 110_000
+    wide, narrow = Effort.of(4000, 5000, 1, 60), Effort.of(4000, 50, 1, 60)
+    assert not any(p.kind == "l1" for p in wide.profiles)
+    assert any(p.kind == "l1" for p in narrow.profiles)
+    assert wide.metric_rows == wide.rows
+    assert wide.leaf >= 4000  # products of matrices are quick
+
+
 @pytest.mark.parametrize("n", [60, 400, 50_000])
 def test_folds(n):
     groups = np.repeat([0, 1], [n - n // 10, n // 10])

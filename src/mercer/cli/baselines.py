@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ..engine.durations import parse_duration
 from ..frames import pandas
 from ..models.calibration import Calibration
 from ..tables.encoding import encode
+from ..tables.numbers import part_of
 from ..tables.roles import Table, tidy
 
 _SMALL = 1_000_000  # values, up to which threads of OpenMP wait for each other most of the time
 _LEVELS = 250  # that boosted trees take of a label
+_SHARE = 0.15  # of the budget, for boosted trees
+_TRIAL = 5  # rounds that tell how long all of them take
+_RATE = 2e6  # values that are binned in a second, with some time left for rounds
+_LEAST = 1000  # rows that they always see
+clock = time.perf_counter
 
 
 class Constant:
@@ -54,22 +61,54 @@ class Linear:
         return self.model.mean_ + self._values(X)
 
 
-def boosted(model: Any, X: Table, y: np.ndarray, *, classes: bool) -> Any:
-    """scikit-learn's boosted trees with their defaults, on the columns that the model uses."""
+def boosted(
+    model: Any, X: Table, y: np.ndarray, *, classes: bool, spent: float | None = None
+) -> Any:
+    """scikit-learn's boosted trees with their defaults, on the columns that the model uses.
+
+    They get a part of the budget of the model, or half of what the model left of it when it was
+    fitted in ``spent`` seconds. A few rounds tell how long all of them take; where that is too
+    long, rounds or rows are left out, and ``told`` says so.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    start = time.perf_counter()
-    rows = _rows(model, X)
-    trees = kind(categorical_features="from_dtype", random_state=0)
+    budget = parse_duration("1 min" if model.budget is None else model.budget)
+    start, allowed = clock(), _SHARE * budget
+    used = min(len(X), max(int(_RATE * allowed / max(X.shape[1], 1)), _LEAST))
+    if spent is not None:
+        allowed = max(allowed, (budget - spent) / 2)
+    some = np.sort(np.random.default_rng(0).permutation(len(X))[:used])
+    if classes and len(np.unique(y[some])) < len(np.unique(y)):
+        some = np.arange(len(X))
+    rows = _rows(model, X.iloc[some])
+    trees = kind(categorical_features="from_dtype", random_state=0, warm_start=True)
+    rounds = trees.max_iter
+    model._say(f"boosted trees on {part_of(len(some), len(X))}, to compare with")
     with _threads(rows):
-        trees.fit(rows, y)
-    return _Trees(model, rows, trees, time.perf_counter() - start)
+        first = clock()
+        trees.set_params(max_iter=_TRIAL).fit(rows, y[some])
+        each = (clock() - first) / _TRIAL
+        left = allowed - (clock() - start)
+        more = int(np.clip(left / each, 0, rounds - _TRIAL))
+        if more and trees.n_iter_ == _TRIAL:
+            trees.set_params(max_iter=_TRIAL + more).fit(rows, y[some])
+    told = []
+    if len(some) < len(X):
+        told.append(f"boosted trees saw {part_of(len(some), len(X))}, as the budget allows")
+    if trees.n_iter_ == trees.max_iter < rounds:
+        told.append(
+            f"boosted trees were stopped after {trees.n_iter_} of {rounds} rounds, as the budget "
+            f"allows"
+        )
+    return _Trees(model, rows, trees, clock() - start, told)
 
 
 class _Trees:
-    def __init__(self, model: Any, rows: Table, trees: Any, seconds: float) -> None:
-        self.model, self.trees, self.seconds = model, trees, seconds
+    def __init__(
+        self, model: Any, rows: Table, trees: Any, seconds: float, told: list[str]
+    ) -> None:
+        self.model, self.trees, self.seconds, self.told = model, trees, seconds, told
         self.dtypes = {name: rows[name].dtype for name in rows}
 
     def predict(self, X: Table) -> np.ndarray:

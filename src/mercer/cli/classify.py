@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.metrics import confusion_matrix, log_loss
 from ..tables.classifier import TableClassifier
 from ..tables.ridge import class_ranks
 from ..tables.roles import Column, Table, label_target
-from ..tables.rows import check_enough, check_share, select
+from ..tables.rows import check_enough, held_share, select
 from .baselines import Constant, Linear, boosted
 
 
@@ -34,6 +35,7 @@ class Classification:
     scores: dict[str, tuple[float, ...]]  # accuracy, balanced accuracy, log loss; by model
     confusion: Any  # of the rows held out: true classes in rows, predicted ones in columns
     left_out: dict[str, int] = field(default_factory=dict)  # labels that occur once
+    told: list[str] = field(default_factory=list)  # of the boosted trees
 
     measures = ("accuracy", "balanced", "log loss")
 
@@ -44,14 +46,14 @@ def classify_table(
     *,
     features: list[str] | None = None,
     roles: Mapping[str, str] | None = None,
-    test_size: float = 0.2,
+    test_size: float | None = None,
     missing: str = "use",
     seed: int = 0,
     baseline: bool = True,
     **options: Any,
 ) -> Classification:
     """Fit a :class:`TableClassifier`, which takes all other options, and judge it."""
-    check_share(test_size)
+    held_share(test_size, 2)  # refused before a long column is read
     y = label_target(table, target)
     given, once = learnable(y)
     chosen = select(table, target, given, features=features, roles=roles, missing=missing)
@@ -62,20 +64,23 @@ def classify_table(
             f"the target {target!r} has {len(classes)} different labels in {len(y)} rows: too "
             f"many to learn what they have in common."
         )
-    inside = kept_inside(codes, test_size, seed)
+    inside = kept_inside(codes, held_share(test_size, len(y)), seed)
     check_enough(int(inside.sum()))
     model = TableClassifier(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
+    start = time.perf_counter()
     trained = clone(model).fit(X[inside], y[inside])
+    spent = time.perf_counter() - start
     held = int(np.sum(~inside))
     scores: dict[str, tuple[float, ...]] = {}
-    confusion = None
+    confusion: Any = None
+    told: list[str] = []
     if held:
-        scores, confusion = _judge(trained, X, y, inside, baseline)
+        scores, confusion, told = _judge(trained, X, y, inside, spent if baseline else None)
     model = trained.refit(X, y) if held else trained
     left_out = {str(label): 1 for label in once}
     return Classification(
         model, trained, chosen.described(trained.columns_), chosen.dropped, len(y), held, scores,
-        confusion, left_out,
+        confusion, left_out, told,
     )  # fmt: skip
 
 
@@ -97,20 +102,20 @@ def kept_inside(codes: np.ndarray, test_size: float, seed: int) -> np.ndarray:
 
 
 def _judge(
-    model: TableClassifier, X: Table, y: np.ndarray, inside: np.ndarray, baseline: bool
-) -> tuple[dict, np.ndarray]:
+    model: TableClassifier, X: Table, y: np.ndarray, inside: np.ndarray, spent: float | None
+) -> tuple[dict, np.ndarray, list[str]]:
     classes, new, truth = model.classes_, X[~inside], y[~inside]
     rivals = {"majority": Constant(model).predict_proba(new)}
     if hasattr(model.linear_, "machines_"):
         rivals["linear"] = Linear(model, X[inside], y[inside]).predict_proba(new)
-    if baseline:
-        rivals["boosted trees"] = boosted(model, X[inside], y[inside], classes=True).predict_proba(
-            new
-        )
+    told: list[str] = []
+    if spent is not None:
+        trees = boosted(model, X[inside], y[inside], classes=True, spent=spent)
+        rivals["boosted trees"], told = trees.predict_proba(new), trees.told
     rivals["kernels"] = model.predict_proba(new)
     found = {name: class_scores(truth, P, classes) for name, P in rivals.items()}
     predicted = classes[np.argmax(rivals["kernels"], axis=1)].astype(str)
-    return found, confusion_matrix(truth, predicted, labels=classes)
+    return found, confusion_matrix(truth, predicted, labels=classes), told
 
 
 def class_scores(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> tuple[float, float, float]:

@@ -102,7 +102,8 @@ def compare(
     start = time.perf_counter()
     first: Any = kind(**settings).fit(X.iloc[train], y[train])
     labels: Any = getattr(first, "classes_", None)
-    add("kernels, chosen", first, time.perf_counter() - start)
+    spent = time.perf_counter() - start
+    add("kernels, chosen", first, spent)
     for text, kernel in kernels.items():
         start = time.perf_counter()
         model = kind(kernel, **settings).fit(X.iloc[train], y[train])
@@ -110,8 +111,8 @@ def compare(
     if hasattr(first.linear_, "machines_"):
         add("linear", Linear(first, X.iloc[train], y[train]), 0.0)
     add("constant", Constant(first), 0.0)
-    trees = boosted(first, X.iloc[train], y[train], classes=classes)
-    add("boosted trees", trees, trees.seconds)
+    trees = boosted(first, X.iloc[train], y[train], classes=classes, spent=spent)
+    add("boosted trees" + ", cut short" * bool(trees.told), trees, trees.seconds)
     best = "accuracy" if classes else "R2"
     return sorted(found, key=lambda row: -row[best])
 

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,16 @@ from ..frames import pandas
 from ..gram.plan import Plan
 from ..io.files import save
 from ..kernels.notation.parse import parse
+from ..tables.numbers import part_of
 from ..tables.reading import kind_of, read_table
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numeric_target
-from ..tables.rows import MISSING, check_enough, check_share, select
+from ..tables.rows import MISSING, MOST_HELD, check_enough, held_share, select
 from .baselines import Constant, Linear, boosted
 from .output import as_json, entry
 
 _IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
+_READ = 3e7  # bytes of text in a second, about
 _TINY = 1e6  # bytes that every machine can read
 
 
@@ -37,7 +39,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add_table(parser)
     add("--alphas", type=_numbers, metavar="X,Y", help="penalties to try")
-    add("--test-size", type=float, default=0.2, metavar="SHARE", help="held out (default: 0.2)")
+    add(
+        "--test-size",
+        type=float,
+        metavar="SHARE",
+        help=f"held out (default: 0.2, but at most {MOST_HELD} rows)",
+    )
     add(
         "--rank",
         type=_rank,
@@ -88,8 +95,7 @@ def add_table(
             type=_budget,
             default="1 min",
             metavar="TIME",
-            help="for choosing kernels and fitting them on an idle machine, roughly; boosted trees "
-            "and reading the table come on top (default: 1 min)",
+            help="for all that is done, on an idle machine, roughly (default: 1 min)",
         )
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
     add("--seed", type=int, default=0, metavar="N", help="draws split and folds (default: 0)")
@@ -130,7 +136,8 @@ def run(args: Namespace) -> None:
     elif not args.quiet:
         print((summary if task == "regression" else classification_summary)(found))
         whole = bool(found.scores) and found.model is not found.trained
-        again = f", fitted again to all {found.rows} rows" * whole
+        every = "all " * (found.model.rows_ == found.rows)
+        again = f", fitted again to {every}{part_of(found.model.rows_, found.rows)}" * whole
         print(entry("saved", f"{out}{again}"))
         print(entry("took", duration_words(time.perf_counter() - start)))
         if args.task == "auto":
@@ -155,8 +162,15 @@ def model_options(args: Namespace) -> dict[str, Any]:
     return {
         "kernel": None if args.kernel is None else parse(args.kernel),
         "plan": None if args.memory is None else Plan(memory=args.memory),
-        "budget": args.budget,
+        "budget": _less_reading(args.budget, Path(args.table)),
     }
+
+
+def _less_reading(budget: str, table: Path) -> str | float:
+    """What is left of a budget when the table has been read, which depends on its size alone."""
+    reading = table.stat().st_size / _READ if table.is_file() else 0.0
+    whole = parse_duration(budget)
+    return budget if reading < 1 else max(whole - reading, whole / 2)
 
 
 def selection_options(args: Namespace) -> dict[str, Any]:
@@ -211,6 +225,7 @@ class Fit:
     scores: dict[str, tuple[float, ...]]  # RMSE, MAE and R2 on the rows held out, by model
     held_out: Table  # their target, prediction, its standard deviation and a 90 % interval
     target: str = ""  # how its strings were read, if it has any
+    told: list[str] = field(default_factory=list)  # of the boosted trees
 
     measures = ("RMSE", "MAE", "R2")
 
@@ -226,47 +241,52 @@ def fit_table(
     *,
     features: list[str] | None = None,
     roles: Mapping[str, str] | None = None,
-    test_size: float = 0.2,
+    test_size: float | None = None,
     missing: str = "use",
     seed: int = 0,
     baseline: bool = True,
     **options: Any,
 ) -> Fit:
     """Fit a :class:`TableRegressor`, which takes all other options, and judge it."""
-    check_share(test_size)
+    held_share(test_size, 2)  # refused before a long column is read
     y, how = numeric_target(table, target)
     chosen = select(table, target, np.isfinite(y), features=features, roles=roles, missing=missing)
     X, y = chosen.X, y[chosen.rows]
     order = np.random.default_rng(seed).permutation(len(y))
-    held = round(test_size * len(y))
+    held = round(held_share(test_size, len(y)) * len(y))
     held = held if held > 1 else 0  # there is no R2 of one row
     train, test = np.sort(order[held:]), np.sort(order[:held])
     check_enough(len(train))
     model = TableRegressor(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
+    start = time.perf_counter()
     trained = clone(model).fit(X.iloc[train], y[train])
-    scores, held_out = _judge(trained, X, y, train, test, baseline) if held else ({}, None)
+    spent = time.perf_counter() - start
+    scores: dict[str, tuple[float, ...]] = {}
+    held_out, told = None, list[str]()
+    if held:
+        scores, held_out, told = _judge(trained, X, y, train, test, spent if baseline else None)
     model = trained.refit(X, y) if held else trained
     columns = chosen.described(trained.columns_)
-    return Fit(model, trained, columns, chosen.dropped, len(y), scores, held_out, how)
+    return Fit(model, trained, columns, chosen.dropped, len(y), scores, held_out, how, told)
 
 
 def _judge(
     model: TableRegressor, X: Table, y: np.ndarray, train: np.ndarray, test: np.ndarray,
-    baseline: bool,
-) -> tuple[dict, Table]:  # fmt: skip
+    spent: float | None,
+) -> tuple[dict, Table, list[str]]:  # fmt: skip
     new = X.iloc[test]
     found = model.tabulate(new, detail=True).set_index(new.index)
     rivals = {"the mean": Constant(model).predict(new)}
     if hasattr(model.linear_, "machines_"):
         rivals["linear"] = Linear(model, X.iloc[train], y[train]).predict(new)
-    if baseline:
-        trees = boosted(model, X.iloc[train], y[train], classes=False)
-        rivals["boosted trees"] = trees.predict(new)
+    told: list[str] = []
+    if spent is not None:
+        trees = boosted(model, X.iloc[train], y[train], classes=False, spent=spent)
+        rivals["boosted trees"], told = trees.predict(new), trees.told
     rivals["kernels"] = found["prediction"].to_numpy()
     scores = {name: number_scores(y[test], f) for name, f in rivals.items()}
-    return scores, pandas().concat(
-        [pandas().Series(y[test], new.index, name="target"), found], axis=1
-    )
+    truth = pandas().Series(y[test], new.index, name="target")
+    return scores, pandas().concat([truth, found], axis=1), told
 
 
 def number_scores(y: np.ndarray, f: np.ndarray) -> tuple[float, float, float]:

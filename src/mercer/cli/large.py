@@ -12,7 +12,7 @@ from ..engine.memory import parse_memory
 from ..tables.classifier import TableClassifier
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table
-from ..tables.rows import check_share
+from ..tables.rows import held_share
 from .baselines import Constant
 from .classify import Classification, class_scores
 from .fit import Fit, number_scores, selection_options, task_of
@@ -25,7 +25,7 @@ _LEAST = 1000  # rows of a chunk
 
 def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any]:
     """The first rows of the file, the task, and what was found out."""
-    check_share(args.test_size)
+    share = held_share(args.test_size, 2)
     chosen = selection_options(args)
     columns = chosen["features"] and [n for n in chosen["features"] if n != args.target]
     head = next(iter(stream(args.table, missing="keep", rows=_FIRST))).X
@@ -37,8 +37,8 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
     chunks = stream(args.table, target=args.target, columns=columns, missing="keep", rows=rows)
     count, held = chunks.n_samples, None
     most = chunks
-    if args.test_size:
-        most, held = chunks.split(args.test_size, rng=args.seed)
+    if share:
+        most, held = chunks.split(share, rng=args.seed)
     kind = TableRegressor if task == "regression" else TableClassifier
     roles = chosen["roles"] or None
     model: Any = kind(roles=roles, random_state=args.seed, **options).fit(most)
@@ -48,6 +48,8 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
         check = held.sample(_CHECKED, args.seed)
         scores, shown, confusion = _judged(model, check.X, np.asarray(check.y), task)
     checked = min(_CHECKED, count - most.n_samples)
+    if model.rows_ >= 0.9 * most.n_samples:  # of a sample, or by passes over all of them
+        model.rows_ = count
     if task == "regression":
         found: Any = Fit(model, model, model.columns_, 0, count, scores, shown)
     else:

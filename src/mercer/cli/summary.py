@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels.base import Kernel
 from ..tables.members import Given
-from ..tables.numbers import count
+from ..tables.numbers import count, part_of
 from ..tables.roles import Column
 from .classify import Classification
 from .fit import Fit
@@ -28,11 +28,11 @@ def summary(fit: Fit) -> str:
     parts = [
         entry("data", _rows(fit.rows - fit.held, fit.held, fit.dropped), *target),
         entry("columns", *_roles(fit.columns)),
-        *_kernels(fit.trained),
+        *_kernels(fit.trained, fit.rows - fit.held),
     ]
     if fit.scores:
         parts.append(entry("held out", *_scores(fit)))
-        parts += _verdict({name: s[2] for name, s in fit.scores.items()}, "R2", fit.trained)
+        parts += _verdict({n: s[2] for n, s in fit.scores.items()}, "R2", fit.trained)
     return "\n".join(parts)
 
 
@@ -52,12 +52,12 @@ def classification_summary(fit: Classification) -> str:
             *once,
         ),
         entry("columns", *_roles(fit.columns)),
-        *_kernels(trained),
+        *_kernels(trained, fit.rows - fit.held),
     ]
     if fit.scores:
         cells = [[name, *(f"{x:.3f}" for x in s)] for name, s in fit.scores.items()]
-        parts.append(entry("held out", *grid(["", *fit.measures], cells)))
-        parts += _verdict({name: s[0] for name, s in fit.scores.items()}, "accuracy", trained)
+        parts.append(entry("held out", *grid(["", *fit.measures], cells), *fit.told))
+        parts += _verdict({n: s[0] for n, s in fit.scores.items()}, "accuracy", trained)
         if len(trained.classes_) <= _MOST_CLASSES:
             parts.append(entry("confusion", *_confusion(fit)))
     return "\n".join(parts)
@@ -69,6 +69,8 @@ def outcome(fit: Fit | Classification, task: str) -> dict[str, Any]:
     told: dict[str, Any] = {
         "task": task,
         "rows": {"fit": fit.rows - fit.held, "held_out": fit.held, "left_out": fit.dropped},
+        "rows_used": trained.rows_,
+        "notes": fit.told,
         "columns": [{"name": c.name, "role": c.role, "note": c.why} for c in fit.columns],
         "kernels": trained.kernel_words(),
         "relevance": trained.relevance_,
@@ -101,7 +103,7 @@ def meaning(kernel: Kernel) -> str:
     return "; ".join(filter(None, [functions, reach])) or "of its functions little is known"
 
 
-def _kernels(model: Any) -> list[str]:
+def _kernels(model: Any, fit_rows: int) -> list[str]:
     """The blend, how it was chosen, and what counts in it."""
     effort, choice = model.effort_, model.choice_
     given = isinstance(model.members_[0], Given)
@@ -115,6 +117,10 @@ def _kernels(model: Any) -> list[str]:
         )  # fmt: skip
         what = f"{count(len(choice.table), 'kernel')} and {choice.tried} settings compared by {how}"
         lines.append(what + "; the time was up before all were tried" * choice.stopped)
+        if model.rows_ < fit_rows:
+            lines.append(
+                f"fitted to {part_of(model.rows_, fit_rows)}, as the budget and --memory allow"
+            )
     told = [entry("kernel" if len(lines) <= 2 else "kernels", *lines)]
     relevant = [f"{n} {100 * r:.0f}%" for n, r in model.relevance_.items() if r > 0.005]
     alike = len({r for r in model.relevance_.values() if r > 0.005}) == 1  # nothing was learned
@@ -196,4 +202,5 @@ def _coverage(fit: Fit) -> float:
 def _scores(fit: Fit) -> list[str]:
     cells = [[name, *map(number, s[:2]), f"{s[2]:.3f}"] for name, s in fit.scores.items()]
     lines = grid(["", *fit.measures], cells)
-    return [*lines, f"{_coverage(fit):.0%} of the targets lie in their 90% interval"]
+    covered = f"{_coverage(fit):.0%} of the targets lie in their 90% interval"
+    return [*lines, *fit.told, covered]

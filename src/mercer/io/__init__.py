@@ -6,4 +6,4 @@ from .._lazy import lazy
 
 FLAT = {"files": "load save"}
 
-__getattr__, __dir__, __all__ = lazy(__name__, FLAT)
+__getattr__, __dir__, __all__ = lazy(__name__, FLAT, {"onnx_model": "to_onnx"})

@@ -8,9 +8,10 @@ from dataclasses import fields
 from typing import Any
 
 from ..kernels.base import Kernel
+from ..kernels.notation.mathml import mathml
 from ..kernels.notation.parse import parse
+from ..kernels.notation.tex import tex
 from ..params import Params
-from .formula import mathml
 
 _MOST = 8  # parameters with a slider
 _SYMBOLS = {"lengthscale": "σ", "decay": "λ", "alpha": "α", "offset": "c", "degree": "p", "nu": "ν"}
@@ -70,7 +71,7 @@ def describe(kernel: Kernel) -> dict[str, Any]:
     """Expression, typeset formula, words, and the parameters that can be moved."""
     return {
         "text": written(kernel),
-        "formula": mathml(kernel),
+        "formula": "".join(mathml(line, block=True) for line in tex(kernel)),
         "words": kernel.explain(),
         "parameters": [
             dict(zip(("name", "label", "value", "low", "high", "log", "whole"), each, strict=True))

@@ -64,6 +64,20 @@ class Preset:
         return {"name": self.name, "title": self.title, "words": self.words, **self.payload()}
 
 
+def variants() -> list[dict[str, Any]]:
+    """The first picture of every view with each choice that its options offer, one at a time."""
+    from .views import VIEWS
+
+    first = {preset.view: preset.payload() for preset in reversed(PRESETS)}
+    return [
+        payload | {"options": payload["options"] | {option.name: value}}
+        for name, payload in first.items()
+        for option in VIEWS[name].options
+        for value, _ in option.choices
+        if value != payload["options"].get(option.name, option.default)
+    ]
+
+
 def _rounded(rows: np.ndarray) -> list[list[float]]:
     rows = np.round(rows, 2)
     rows[:, 0], rows[:, 1] = rows[:, 0].clip(-3.9, 3.9), rows[:, 1].clip(-2.9, 2.9)

@@ -111,11 +111,11 @@ def _serve(pipe: Connection) -> None:
     from threadpoolctl import threadpool_limits
 
     from .answers import answer
-    from .presets import PRESETS
+    from .presets import PRESETS, variants
 
     threadpool_limits(1, "blas")  # a few hundred points are not worth a second thread
     views = {preset.view: preset.payload() for preset in reversed(PRESETS)}
-    rest = list(reversed(views.values()))
+    rest = [*reversed(variants()), *reversed(views.values())]  # taken from the end
     pipe.send(True)
     while True:
         if rest and not pipe.poll(0.05):

@@ -17,9 +17,12 @@ from ..kernels.algebra.rescaled import Normalized
 from ..kernels.algebra.sums import Product, Sum
 from ..kernels.algebra.transforms import On
 from ..kernels.base import Kernel
-from .markup import Html, code, join, number, short, tag
+from ..kernels.notation.tex import brackets, number, words
+from .markup import Html, code, join, short, tag
+from .markup import number as plain_number
 from .tex import mathml
 
+BAR = r"\bar k"
 _MOST_PARTS = 24  # with more, a formula is no help
 _MATH = re.compile(r"\.\. math::(.*?)(?:\n\s*\n(?=\S)|\Z)", re.DOTALL)
 _LONG = 160  # characters of a parameter
@@ -37,46 +40,43 @@ class _Writer:
     parts: list[Part] = field(default_factory=list)
     barred: bool = False
 
-    def write(self, kernel: Kernel, columns: tuple[str, ...] = ()) -> Html:
+    def write(self, kernel: Kernel, columns: tuple[str, ...] = ()) -> str:
+        """The formula in TeX."""
         if isinstance(kernel, Constant):
-            return tag("mn", number(float(kernel.value)))
+            return number(kernel.value)
         if isinstance(kernel, Sum):
             left, right = (self.write(k, columns) for k in (kernel.left, kernel.right))
-            return join([left, tag("mo", "+"), right])
+            return f"{left} + {right}"
         if isinstance(kernel, Product):
-            factors = [self.factor(k, columns) for k in (kernel.left, kernel.right)]
-            dot = (
-                tag("mo", "·")
-                if isinstance(kernel.right, Constant)
-                else tag("mspace", width=".2em")
-            )
-            return join([factors[0], dot, factors[1]])
+            left, right = (self.factor(k, columns) for k in (kernel.left, kernel.right))
+            dot = r"\cdot" if isinstance(kernel.right, Constant) else r"\,"
+            return f"{left} {dot} {right}"
         if isinstance(kernel, Power):
-            inner = tag("mrow", self.write(kernel.base, columns))
+            inner = self.write(kernel.base, columns)
             if isinstance(kernel.base, Sum | Product | Power):
-                inner = _bracketed(inner)
-            return tag("msup", inner, tag("mn", str(kernel.exponent)))
+                inner = brackets(inner)
+            return f"{{{inner}}}^{{{kernel.exponent}}}"
         if isinstance(kernel, Normalized):
             return self.normalized(kernel.kernel, columns)
         if isinstance(kernel, On):
             return self.write(kernel.kernel, (*columns, *_names(kernel.columns)))
         return self.part(Part(kernel, columns))
 
-    def normalized(self, kernel: Kernel, columns: tuple[str, ...]) -> Html:
+    def normalized(self, kernel: Kernel, columns: tuple[str, ...]) -> str:
         """A part with a bar; what is made of several, as the norm of it."""
         while isinstance(kernel, On):
             columns = (*columns, *_names(kernel.columns))
             kernel = kernel.kernel
         self.barred = True
         if isinstance(kernel, Sum | Product | Power | Normalized | Constant):
-            return join([tag("mi", "norm"), _bracketed(self.write(kernel, columns))])
+            return words("norm") + brackets(self.write(kernel, columns))
         return self.part(Part(kernel, columns), barred=True)
 
-    def factor(self, kernel: Kernel, columns: tuple[str, ...]) -> Html:
+    def factor(self, kernel: Kernel, columns: tuple[str, ...]) -> str:
         inner = self.write(kernel, columns)
-        return _bracketed(inner) if isinstance(kernel, Sum) else inner
+        return brackets(inner) if isinstance(kernel, Sum) else inner
 
-    def part(self, part: Part, barred: bool = False) -> Html:
+    def part(self, part: Part, barred: bool = False) -> str:
         place = next((i for i, p in enumerate(self.parts) if p == part), len(self.parts))
         if place == len(self.parts):
             self.parts.append(part)
@@ -91,7 +91,7 @@ def formula(kernel: Kernel) -> Html:
     if len(parts) > _MOST_PARTS:
         return tag("p", code(short(repr(kernel), 2000)))
     alone = len(parts) == 1 and whole == _called(1)
-    lines = [] if alone else [_displayed(join([_left(), whole]))]
+    lines = [] if alone else [mathml(f"k(x, y) = {whole}", block=True)]
     described = [_described(p, None if alone else i + 1) for i, p in enumerate(parts)]
     if alone:
         return join([*described, _explained(writer.barred)])
@@ -105,7 +105,9 @@ def parameters(kernel: Kernel) -> list[tuple[str, str]]:
     for name, value in sorted(kernel.get_params().items()):
         if isinstance(value, Kernel) or value is None:
             continue
-        shown = number(value) if isinstance(value, int | float) else short(_plain(value), _LONG)
+        shown = (
+            plain_number(value) if isinstance(value, int | float) else short(_plain(value), _LONG)
+        )
         rows.append((name, shown))
     return rows
 
@@ -118,12 +120,12 @@ def _described(part: Part, place: int | None) -> Html:
         sign = "k" if place is None else f"k_{{{place}}}"
         lines.append(mathml(re.sub(r"^k\(", rf"{sign}(", tex), block=True))
     elif place is not None:
-        name = tag("mi", type(part.kernel).__name__, mathvariant="normal")
-        lines.append(_displayed(join([_called(place), tag("mo", "="), name, _xy()])))
-    words: list[Any] = [code(short(repr(part.kernel), 300))]
+        name = words(type(part.kernel).__name__)
+        lines.append(mathml(f"{_called(place)} = {name}(x, y)", block=True))
+    said: list[Any] = [code(short(repr(part.kernel), 300))]
     if part.columns:
-        words += [" on ", short(", ".join(part.columns), 300)]
-    return join([*lines, tag("p", *words, class_="aside")])
+        said += [" on ", short(", ".join(part.columns), 300)]
+    return join([*lines, tag("p", *said, class_="aside")])
 
 
 def definition(kernel: Kernel) -> str | None:
@@ -145,33 +147,13 @@ def _names(columns: Any) -> tuple[str, ...]:
     return tuple(map(str, columns)) if several else (str(columns),)
 
 
-def _displayed(row: Html) -> Html:
-    return tag("math", row, display="block")
-
-
-def _left() -> Html:
-    return join([tag("mi", "k"), _xy(), tag("mo", "=")])
-
-
-def _called(place: int, barred: bool = False) -> Html:
-    letter = tag("mi", "k")
-    if barred:
-        letter = tag("mover", letter, tag("mo", "¯"), accent="true")
-    return join([tag("msub", letter, tag("mn", str(place))), _xy()])
-
-
-def _xy() -> Html:
-    inner = (tag("mi", "x"), tag("mo", ","), tag("mi", "y"))
-    return join([tag("mo", "(", stretchy="false"), *inner, tag("mo", ")", stretchy="false")])
-
-
-def _bracketed(inner: Html) -> Html:
-    return tag("mrow", tag("mo", "("), inner, tag("mo", ")"))
+def _called(place: int, barred: bool = False) -> str:
+    return rf"{BAR if barred else 'k'}_{{{place}}}(x, y)"
 
 
 def _explained(barred: bool) -> Html | None:
     if not barred:
         return None
-    words = mathml(r"\hat k(x, y) = k(x, y) / \sqrt{k(x, x)\, k(y, y)}").replace("^", "¯")
+    meaning = mathml(rf"{BAR}(x, y) = k(x, y) / \sqrt{{k(x, x)\, k(y, y)}}")
     start = "A bar, or norm, stands for the normalised kernel, "
-    return tag("p", start, Html(words), ".", class_="aside")
+    return tag("p", start, meaning, ".", class_="aside")

@@ -17,6 +17,7 @@ from ..models.calibration import Calibration
 from ..models.common import Classifier, all_or_nothing
 from .model import TableModel, given_targets
 from .regressor import weighted
+from .ridge import class_ranks
 from .roles import Table, tidy
 from .streaming import fit_chunks
 
@@ -73,8 +74,8 @@ class TableClassifier(Classifier, TableModel):
             return fit_chunks(self, X)
         X, y = opened(X), self._labels(y)
         check_consistent_length(X, y)
-        _, encoded = self._read(X)
-        encoded, Y, codes, w = self._prepared(encoded, y, sample_weight)
+        encoded, kept = self._read(X, _of_each(y))
+        encoded, Y, codes, w = self._prepared(encoded, y, sample_weight, kept)
         with few_threads(len(codes)):
             choice = self._fit(encoded, Y - self.mean_, w, groups=codes)
         rows = choice.rows
@@ -86,9 +87,9 @@ class TableClassifier(Classifier, TableModel):
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> TableClassifier:
         """The same kernels and penalties, fitted to other rows with labels of the same classes."""
-        other, encoded = self._again(X)
-        y = other._labels(y)
-        encoded, Y, _, w = other._prepared(encoded, y, sample_weight)
+        y = self._labels(y)
+        other, encoded, kept = self._again(X, _of_each(y))
+        encoded, Y, _, w = other._prepared(encoded, y, sample_weight, kept)
         if len(other.classes_) != len(self.classes_) or np.any(other.classes_ != self.classes_):
             raise ValueError("refit needs rows of the same classes; fit a new model instead.")
         with few_threads(len(w)):
@@ -136,9 +137,11 @@ class TableClassifier(Classifier, TableModel):
         check_classification_targets(y)
         return y
 
-    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, Any, Any, Any]:
+    def _prepared(
+        self, X: Any, y: np.ndarray, sample_weight: Any, kept: np.ndarray | None
+    ) -> tuple[Any, Any, Any, Any]:
         """Coordinates, scores of -1 and 1, codes of labels and weights, of rows with a weight."""
-        X, y, w = weighted(X, y, sample_weight)
+        X, y, w = weighted(X, y, sample_weight, kept)
         self.classes_, codes = np.unique(y, return_inverse=True)
         k = len(self.classes_)
         if k < 2:
@@ -197,3 +200,8 @@ class TableClassifier(Classifier, TableModel):
         from .former import classify_former
 
         return classify_former(self, tidy(X, self.roles_, self.styles_))
+
+
+def _of_each(y: np.ndarray) -> np.ndarray:
+    """Two rows of every class, which must not be lost where only some rows are used."""
+    return np.flatnonzero(class_ranks(np.unique(y, return_inverse=True)[1], 0) < 2)

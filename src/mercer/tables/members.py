@@ -8,6 +8,7 @@ to the number of rows. Rough kernels, which look at near rows only, lose little 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from ..engine.threads import cores, few_threads, run
 from ..frames import pandas
 from ..kernels.base import Kernel
 from ..models.ridge import KernelRidge
+from ..progress import quiet
 from .encoding import Encoded
 from .metric import Profile, learn, moved
 
@@ -81,7 +83,9 @@ class Member(BaseEstimator):
         """The candidate that this is."""
         return Profile(self.kind, self.scale, self.diagonal, self.rounds)
 
-    def fit(self, X: Encoded, Y: np.ndarray, w: np.ndarray) -> Self:
+    def fit(
+        self, X: Encoded, Y: np.ndarray, w: np.ndarray, tick: Callable[..., None] = quiet
+    ) -> Self:
         """Learn the distance from some rows, which are in random order, and fit all pieces."""
         some = slice(0, self.metric_rows)
         with few_threads(len(Y[some])):
@@ -100,6 +104,7 @@ class Member(BaseEstimator):
             rows = np.flatnonzero(places == place)
             equal = bool(np.all(w[rows] == 1))
             machines[place].fit(self._rows(X.take(rows)), Y[rows], None if equal else w[rows])
+            tick("fitting", len(rows))
 
         if len(sizes) > 1:  # a core for each, since threads of BLAS mostly wait for each other
             run(one, range(len(sizes)), self._at_once(int(sizes.max())))
@@ -233,10 +238,13 @@ class Given(BaseEstimator):
     saved_state: ClassVar[tuple[str, ...]] = ("machine_",)
     rounds: ClassVar[int] = 0
 
-    def fit(self, X: Encoded, Y: np.ndarray, w: np.ndarray) -> Self:
+    def fit(
+        self, X: Encoded, Y: np.ndarray, w: np.ndarray, tick: Callable[..., None] = quiet
+    ) -> Self:
         """Fit it to all rows."""
         machine = KernelRidge(self.alpha, kernel=self.kernel, plan=self.plan, random_state=0)
         self.machine_ = machine.fit(X.own, Y, None if np.all(w == 1) else w)
+        tick("fitting", len(Y))
         return self
 
     def predict(self, X: Encoded) -> np.ndarray:

@@ -21,7 +21,7 @@ from .candidates import on_table, text_similarities
 from .encoding import Encoded, completed, encode, learn_parts, words_of
 from .members import Given, Member
 from .metric import ALPHAS
-from .numbers import PLAIN, count
+from .numbers import PLAIN, count, part_of
 from .roles import Column, Table, describe, tidy
 from .search import Choice, Effort, choose, choose_alpha
 
@@ -64,8 +64,14 @@ class TableModel(BaseEstimator):
         return tags
 
     # ---- reading -------------------------------------------------------------------------------
-    def _read(self, X: Any) -> tuple[Table, Encoded]:
-        """A table to learn from: what its columns are, and their coordinates."""
+    def _read(
+        self, X: Any, needed: Any = (), most: int | None = None
+    ) -> tuple[Encoded, np.ndarray | None]:
+        """A table to learn from: what its columns are, and the coordinates of its rows.
+
+        Of more rows than the budget allows, or ``most``, some are drawn, and those that are needed.
+        Their numbers come second; None if all are used.
+        """
         frame = as_frame(X, self)
         if len(frame) < 2:
             raise ValueError(f"{count(len(frame), 'sample')} is too few: a model needs at least 2.")
@@ -90,7 +96,22 @@ class TableModel(BaseEstimator):
         ]
         rows = np.random.default_rng(self.random_state).permutation(len(table))[:_BACKGROUND]
         self.background_ = table.iloc[np.sort(rows)].reset_index(drop=True)
-        return table, self._encoded(table)
+        kept = self._kept(table, needed, most)
+        self.rows_given_ = len(table)
+        if kept is not None:
+            table = table.iloc[kept].reset_index(drop=True)
+        return self._encoded(table), kept
+
+    def _kept(self, table: Table, needed: Any, most: int | None) -> np.ndarray | None:
+        """The rows that a model is fitted to, if these are not all."""
+        n = len(table)
+        if self.kernel is None and most is None:
+            width = encode(self.parts_, table.iloc[:2]).Z.shape[1]
+            most = Effort.of(n, width, 1, self._seconds(), self._memory()).most
+        if most is None or most >= n:
+            return None
+        some = np.random.default_rng(self.random_state).permutation(n)[:most]
+        return np.union1d(some, np.asarray(needed, dtype=int))
 
     def _encoded(self, table: Table) -> Encoded:
         found = encode(self.parts_, table)
@@ -111,8 +132,7 @@ class TableModel(BaseEstimator):
     # ---- fitting -------------------------------------------------------------------------------
     def _fit(self, X: Encoded, Y: np.ndarray, w: np.ndarray, groups: np.ndarray) -> Choice:
         """Choose members for standardised targets, and fit them to all rows."""
-        budget = 60.0 if self.budget is None else parse_duration(self.budget)
-        effort = Effort.of(len(Y), X.Z.shape[1], Y.shape[1], budget, self._memory())
+        effort = Effort.of(len(Y), X.Z.shape[1], Y.shape[1], self._seconds(), self._memory())
         alphas = sorted(float(a) for a in np.ravel(self.alphas))
         if not alphas or not (np.isfinite(alphas).all() and alphas[0] > 0):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
@@ -127,9 +147,9 @@ class TableModel(BaseEstimator):
                 f"{effort.rows if effort.folds == 1 else len(Y)} of {count(len(Y), 'row')}"
             )
             texts = text_similarities(list(X.texts))
-            with ticker(self._bars, "kernels") as tick:
+            costs = effort.costs(X.Z.shape[1], Y.shape[1])
+            with ticker(self._bars, "kernels", effort.folds * sum(costs.values())) as tick:
                 choice = choose(X, Y, w, effort, similarities=texts, tick=tick, **options)
-        self._say(f"fitting to {count(len(Y), 'row')}")
         self.choice_, self.effort_ = choice, effort
         self._fit_members(choice.members, X, Y, w)
         self.validation_error_ = choice.error
@@ -140,13 +160,16 @@ class TableModel(BaseEstimator):
 
     def _fit_members(self, members: list, X: Encoded, Y: np.ndarray, w: np.ndarray) -> None:
         order = np.random.default_rng(self.random_state).permutation(len(Y))
+        self.rows_ = len(Y)
+        self._say(f"fitting to {part_of(len(Y), self.rows_given_)}")
         X, Y, w = X.take(order), Y[order], w[order]
         fitted = []
-        for member in members:
-            own = clone(member)
-            if isinstance(own, Member):
-                own.plan = self.plan
-            fitted.append(own.fit(X, Y, w))
+        with ticker(self._bars, "fitting", len(members) * len(Y)) as tick:
+            for member in members:
+                own = clone(member)
+                if isinstance(own, Member):
+                    own.plan = self.plan
+                fitted.append(own.fit(X, Y, w, tick))
         self.members_ = fitted
         pieces = [len(m.dual_coef_) for own in fitted for m in own.machines_]
         self.adaptive_ = bool(max(pieces) <= _ADAPTIVE)
@@ -161,15 +184,20 @@ class TableModel(BaseEstimator):
             return np.ones(len(X))
         return np.sum([m.weight * np.sqrt(m.variance(X)) for m in self.members_], axis=0)
 
-    def _again(self, X: Any) -> tuple[Self, Encoded]:
-        """A model with the same members and roles, for other rows."""
+    def _again(self, X: Any, needed: Any = ()) -> tuple[Self, Encoded, np.ndarray | None]:
+        """A model with the same members and roles, for other rows, of which some are used."""
         check_is_fitted(self)
         other = clone(self).set_params(roles=self.roles_, styles=self.styles_)
         frame = as_frame(X, self)[list(self.roles_)]
-        _, encoded = other._read(frame)
+        whole = getattr(self, "rows_", 0) == getattr(self, "rows_given_", 0)
+        encoded, kept = other._read(frame, needed, len(frame) if whole else self.rows_)
         for name in set(SEEN) & set(vars(self)):  # new rows come with columns that are not used
             setattr(other, name, getattr(self, name))
-        return other, encoded
+        return other, encoded, kept
+
+    def _seconds(self) -> float:
+        """The budget."""
+        return 60.0 if self.budget is None else parse_duration(self.budget)
 
     def _memory(self) -> float | None:
         """The bytes that were asked for."""

@@ -89,6 +89,11 @@ def count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
+def part_of(n: int, whole: int, what: str = "row") -> str:
+    """Some of all: ``"3 of 10 rows"``, or ``"10 rows"``."""
+    return count(whole, what) if n == whole else f"{n} of {count(whole, what)}"
+
+
 def _bare(values: Any) -> Any:
     """Without what does not change the number."""
     text = values.str.strip().str.removesuffix("%").str.strip()

@@ -98,8 +98,8 @@ class TableRegressor(Regressor, TableModel):
             return fit_chunks(self, X)
         X, y = opened(X), self._targets(y)
         check_consistent_length(X, y)
-        _, encoded = self._read(X)
-        encoded, y, w = weighted(encoded, y, sample_weight)
+        encoded, kept = self._read(X)
+        encoded, y, w = weighted(encoded, y, sample_weight, kept)
         Y = self._standardised(y, w)
         with few_threads(len(y)):
             choice = self._fit(encoded, Y, w, groups=y)
@@ -112,8 +112,8 @@ class TableRegressor(Regressor, TableModel):
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> TableRegressor:
         """The same kernels and penalties, fitted to other rows."""
         y = self._targets(y)
-        other, encoded = self._again(X)
-        encoded, y, w = weighted(encoded, y, sample_weight)
+        other, encoded, kept = self._again(X)
+        encoded, y, w = weighted(encoded, y, sample_weight, kept)
         Y = other._standardised(y, w)
         with few_threads(len(y)):
             other._fit_members(self.members_, encoded, Y, w)
@@ -214,9 +214,13 @@ class TableRegressor(Regressor, TableModel):
         return predict_former(self, tidy(X, self.roles_, self.styles_), return_std)
 
 
-def weighted(encoded: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Rows of positive weight, and weights with mean 1."""
+def weighted(
+    encoded: Any, y: np.ndarray, sample_weight: Any, kept: np.ndarray | None = None
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows of positive weight, and weights with mean 1; of targets and weights, those kept."""
     w = check_weights(sample_weight, y)
+    if kept is not None:
+        y, w = y[kept], None if w is None else w[kept]
     if w is None:
         return encoded, y, np.ones(len(y))
     used = w > 0

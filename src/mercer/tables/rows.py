@@ -11,6 +11,8 @@ from .numbers import PLAIN, count
 from .roles import Column, Table, describe, incomplete, require, tidy
 
 MISSING = ("use", "drop", "error")
+MOST_HELD = 50_000  # rows that judge a model, unless more are asked for
+_HELD = 0.2
 
 
 @dataclass
@@ -63,6 +65,14 @@ def select(
         raise ValueError(f"no column can be used to predict {target!r} ({reasons or 'no other'}).")
     rows = given if missing == "use" else complete_rows(table, given, columns, missing)
     return Selection(table.loc[rows, list(settled)], rows, settled, columns)
+
+
+def held_share(test_size: float | None, n: int) -> float:
+    """The share of n rows that is held out: as asked, or a fifth, of many rows less."""
+    if test_size is None:
+        return min(_HELD, MOST_HELD / n) if n else _HELD
+    check_share(test_size)
+    return test_size
 
 
 def check_share(test_size: float) -> None:

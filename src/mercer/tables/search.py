@@ -26,6 +26,7 @@ from scipy.optimize import nnls
 
 from ..engine.threads import run
 from ..kernels.base import Kernel
+from ..progress import quiet
 from .encoding import Encoded
 from .likely import COLUMNS, ROWS
 from .members import Given, Member
@@ -44,6 +45,12 @@ _GAIN = 0.995  # a blend has an error below this part of that of the best alone
 _SEARCH, _FINAL = 0.35, 0.25  # parts of the budget: comparing, and one fit to all rows
 _MOST_LEAF, _LEAST_LEAF = 8000, 500
 _MOST_VALIDATED = 4000
+_FLOPS = 4.5e10  # a third of the cube of a piece, each second
+_TAXICAB, _EUCLID = 1e-9, 4e-11  # seconds of a coordinate in a distance, on two cores
+_ROW = 1e-5  # seconds beyond these that a row takes, to find its piece and its distances
+_COPIES = 8  # of the coordinates: those of all rows, and in the pieces of each member
+_ALL = 2**62
+_FEW = 50_000  # rows that are always used, all of them
 _MATRICES = 6  # of the size of K that a candidate holds at a time, two candidates at once
 clock = time.monotonic
 
@@ -58,6 +65,8 @@ class Effort:
     profiles: tuple[Profile, ...]
     seconds: float  # of the search, as expected,
     patience: float  # and at most
+    most: int  # rows that the final models are fitted to,
+    metric_rows: int = 1500  # and that their distances are learned from
 
     @classmethod
     def of(cls, n: int, d: int, outputs: int, budget: float, memory: float | None = None) -> Effort:
@@ -67,6 +76,9 @@ class Effort:
             profiles = tuple(p._replace(rounds=min(p.rounds, 1)) for p in profiles)
         if 1 < d <= COLUMNS:
             profiles = (*profiles, Profile("likely", rounds=0))
+        final = _FINAL * budget / (_MEMBERS * max(n, 1))  # seconds for a row of a final model
+        if _TAXICAB * d * _LEAST_LEAF > final:
+            profiles = tuple(p for p in profiles if p.kind != "l1")
         allowed = _SEARCH * budget
         best = (0, 0, 0.0)
         for rows in _ROWS:
@@ -79,12 +91,24 @@ class Effort:
                 best = (used, folds, seconds)
             if whole:
                 break
-        leaf = np.sqrt(_FINAL * budget * 3 * 1.5e10 / (_MEMBERS * max(n, 1)))
+        slow = any(p.kind == "l1" for p in profiles)
+        beside = 0.0 if d <= _WIDE else d * (_TAXICAB if slow else _EUCLID) * _FLOPS / 2
+        spent = _ROW if n > _FEW else 0.0
+        leaf = np.sqrt(beside**2 + max(final - spent, 0.0) * _FLOPS) - beside
         leaf = int(np.clip(leaf, _LEAST_LEAF, _MOST_LEAF))
         if memory is not None:
             leaf = max(50, min(leaf, int(np.sqrt(memory / 24))))
         patience = max(2 * best[2] + 5, 0.6 * budget)
-        return cls(best[0], best[1], leaf, profiles, best[2], patience)
+        most = n * final / (_ROW + leaf**2 / _FLOPS) if leaf <= _LEAST_LEAF else _ALL
+        if memory is not None:
+            most = min(most, memory / (_COPIES * 8.0 * max(d, 1)))
+        most = max(int(most), _FEW)
+        metric = best[0] if d > _WIDE else max(best[0], 1500)
+        return cls(best[0], best[1], leaf, profiles, best[2], patience, most, metric)
+
+    def costs(self, d: int, outputs: int) -> dict[Profile, float]:
+        """Seconds of each candidate in a fold, of d coordinates."""
+        return {p: _cost(p, self.rows, d, outputs) for p in self.profiles}
 
 
 def _cost(profile: Profile, n: int, d: int, outputs: int) -> float:
@@ -124,12 +148,14 @@ def choose(
     similarities: list[Kernel] | None = None,
     alphas: Any = ALPHAS,
     seed: int = 0,
-    tick: Callable[[str], None] = lambda text: None,
+    tick: Callable[..., None] = quiet,
 ) -> Choice:
     """The best candidates for standardised targets Y; ``groups`` are shared out evenly."""
     folds = folds_of(groups, effort, seed)
     deadline = clock() + effort.patience
     found: dict[Profile, list[Any]] = {p: [None] * len(folds) for p in effort.profiles}
+
+    costs = effort.costs(X.Z.shape[1], Y.shape[1])
 
     def one(job: tuple[Profile, int]) -> None:
         profile, i = job
@@ -137,7 +163,7 @@ def choose(
             return
         train, new = folds[i]
         found[profile][i] = follow(profile, Fold(X.Z[train], Y[train], w[train], X.Z[new]), alphas)
-        tick(f"{profile.kind} {profile.scale:g}")
+        tick(f"{profile.kind} {profile.scale:g}", costs[profile])
 
     jobs = [(p, i) for p in effort.profiles for i in range(len(folds))]
     run(one, sorted(jobs, key=lambda job: -job[0].rounds) if X.Z.shape[1] else [])
@@ -218,7 +244,7 @@ def _validated(profile: Profile, parts: list, Y: np.ndarray, w: np.ndarray) -> V
 
 def _with_text(
     X: Encoded, Y: np.ndarray, w: np.ndarray, folds: list, pairs: list, similarities: list[Kernel],
-    alphas: Any, tick: Callable[[str], None],
+    alphas: Any, tick: Callable[..., None],
 ) -> list[tuple[Validation, Kernel | None]]:  # fmt: skip
     """Kernels of whole texts, beside the linear kernel and beside the best one so far."""
     beside = [Profile("linear", rounds=0)]
@@ -237,7 +263,7 @@ def _with_text(
             for profile in beside:
                 fold = Fold(X.Z[train], Y[train], w[train], X.Z[new])
                 parts[profile].append(follow(profile, fold, alphas, extra))
-        tick(str(similarity)[:20])
+        tick(str(similarity), 0.0)
         rows = np.concatenate([new for _, new in folds])
         for profile, each in parts.items():
             found.append((_validated(profile, each, Y[rows], w[rows]), similarity))
@@ -292,7 +318,7 @@ def _blend(
         members.append(
             Member(
                 p.kind, p.scale, p.diagonal, t, alpha=alpha, weight=float(weights[i]),
-                leaf=effort.leaf, metric_rows=max(effort.rows, 1500), similarity=similarity,
+                leaf=effort.leaf, metric_rows=effort.metric_rows, similarity=similarity,
             )
         )  # fmt: skip
         spread += weights[i] * np.sqrt(v.variances[t, a] + alpha)

@@ -64,7 +64,7 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
         m.weight = float(m.weight * old)
     member.weight = float(new)
     model.members_ = [m for m in [*model.members_, member] if m.weight > 0] or [member]
-    model.adaptive_ = False
+    model.adaptive_, model.rows_ = False, most.n_samples
     values = old * both[0] + new * both[1]
     if hasattr(model, "calibration_"):
         codes = np.searchsorted(

@@ -106,8 +106,8 @@ function describe(kernel, asked) {
   const typing = document.activeElement === $("kernel");
   if (!typing) $("kernel").value = kernel.text;
   if (!Object.keys(changes).length && !typing) state.kernel = kernel.text;
-  const formula = new DOMParser().parseFromString(kernel.formula, "application/xml");
-  $("formula").replaceChildren(document.importNode(formula.documentElement, true));
+  const formula = new DOMParser().parseFromString(kernel.formula, "text/html");
+  $("formula").replaceChildren(...[...formula.body.children].map((e) => document.importNode(e, true)));
   $("words").textContent = kernel.words;
   const key = kernel.parameters.map((p) => `${p.name} ${p.label}`).join();
   if ($("parameters").dataset.key !== key) {

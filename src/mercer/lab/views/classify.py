@@ -59,7 +59,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
             ("duality gap", in_words(report.gap), "primal − dual, 0 at the optimum"),
         ]
     elif hasattr(model, "rkhs_function_"):
-        norm = in_words(model.rkhs_function_.norm())
+        norm = in_words(float(np.ravel(model.rkhs_function_.norm())[0]))
         facts.append(("‖f‖", norm, "norm in the RKHS, without the offset"))
     panels = [panel, _losses(state, signs * f, y)]
     return Picture(panels, facts, _python(state, kernel, written_model))

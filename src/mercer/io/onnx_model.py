@@ -1,0 +1,211 @@
+"""Models as ONNX: a small graph that runtimes of other languages evaluate, without Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_outlier_detector
+from sklearn.utils.validation import check_is_fitted
+
+from .. import __version__
+from ..data import is_frame, length, take
+from ..engine.atomic import write_atomically
+from ..frames import matrix
+from ..rkhs.function import RKHSFunction
+from .onnx_nodes import KernelNodes, Nodes
+
+_OPSET, _IR = 17, 8  # understood by runtimes since 2022
+_INT64, _DOUBLE = 7, 11  # types of elements, by their numbers in ONNX
+_CHECKED = 25  # centres at which the graph must say what the model says
+_NEAR = 1e-8  # to which parts of the size of the answers they must agree
+
+Ask = Callable[[Any], Any]
+
+
+def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
+    r"""A fitted model, or a function, as a graph of ONNX.
+
+    The graph computes f(x) = sum_i c_i k(z_i, x) + b, in double precision, for a matrix ``X`` of
+    samples in rows. Its outputs are
+
+    * of regressors, ``prediction``;
+    * of classifiers, ``label`` and ``scores``, the values of f: one for two classes, else one for
+      each class or, of ``SVC`` and ``NuSVC``, for each pair of classes;
+    * of models of novelties, ``label`` and ``scores``;
+    * of a function in an RKHS, ``prediction``.
+
+    Before it is returned, the graph is compared with the model on some of the centres.
+
+    Parameters
+    ----------
+    model : estimator or RKHSFunction
+        On vectors or tables of numbers, with a kernel built by ``+``, ``*``, ``**`` and ``.on``
+        from Gaussian, Laplacian, Matern (of order 1/2, 3/2, 5/2), RationalQuadratic, Linear,
+        Polynomial, Exponential and Binomial. For tables, the columns of ``X`` are those of the
+        table, in their order.
+    path : str or path, optional
+        A file to write, which is replaced completely or not at all.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The model, checked by ``onnx``, which is the extra ``mercer[onnx]``.
+
+    Raises
+    ------
+    ValueError
+        If the predictions of the model are no such function, or its kernel has no operators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVC
+    >>> from mercer.io import to_onnx
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 2.0], [2.0, 3.0]])
+    >>> graph = to_onnx(SVC().fit(X, ["a", "a", "b", "b"]))  # doctest: +SKIP
+    >>> from onnxruntime import InferenceSession  # doctest: +SKIP
+    >>> session = InferenceSession(graph.SerializeToString())  # doctest: +SKIP
+    >>> session.run(["label"], {"X": X[:1]})  # doctest: +SKIP
+    [array(['a'], dtype=object)]
+
+    References
+    ----------
+    `Open Neural Network Exchange <https://onnx.ai/onnx/>`_.
+    """
+    onnx = _import_onnx()
+    function, offset = _function(model)
+    if not is_frame(function.points) and np.ndim(function.points) not in (1, 2):
+        raise ValueError(f"to_onnx: {type(model).__name__} was not fitted to vectors.")
+    graph = Nodes(onnx)
+    kernel = KernelNodes(graph, function.points)
+    coef = function.coef.reshape(length(function.points), -1)
+    F = graph.op("MatMul", kernel.matrix(function.kernel), graph.constant(coef))
+    F = graph.op("Add", F, graph.constant(np.atleast_1d(offset)))
+    seen = take(function.points, slice(0, _CHECKED))
+    outputs = (_labels if hasattr(model, "classes_") else _values)(graph, model, F, coef.shape[1])
+    expected = {name: np.asarray(ask(seen)) for name, ask in outputs.items()}
+    ends = [_described(onnx, name, value) for name, value in expected.items()]
+    start = onnx.helper.make_tensor_value_info("X", onnx.TensorProto.DOUBLE, [None, kernel.width])
+    whole = onnx.helper.make_graph(
+        graph.nodes, type(model).__name__, [start], ends, graph.constants
+    )
+    made = onnx.helper.make_model(
+        whole,
+        opset_imports=[onnx.helper.make_opsetid("", _OPSET)],
+        ir_version=_IR,
+        producer_name="mercer",
+        producer_version=__version__,
+    )
+    onnx.checker.check_model(made)
+    _compare(onnx, made, model, seen, expected)
+    if path is not None:
+        data = made.SerializeToString()
+        write_atomically(path, lambda file: file.writelines([data]))
+    return made
+
+
+def _function(model: Any) -> tuple[RKHSFunction, Any]:
+    """f without its offset, and the offset."""
+    if isinstance(model, RKHSFunction):
+        return model, 0.0
+    check_is_fitted(model)
+    function = getattr(model, "rkhs_function_", None)
+    if not isinstance(function, RKHSFunction):
+        raise ValueError(
+            f"to_onnx: the predictions of {type(model).__name__} are not those of one function in "
+            f"an RKHS; mercer.save keeps any model."
+        )
+    if hasattr(model, "intercept_"):
+        return function, np.asarray(model.intercept_, dtype=float)
+    some = take(function.points, slice(0, _CHECKED))
+    return function, np.mean(model.predict(some) - function(some), axis=0)  # of targets, say
+
+
+def _values(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
+    """The outputs of what predicts numbers, or signs; with the methods that they stand for."""
+    flat = graph.op("Squeeze", F, graph.constant([1], np.int64)) if functions == 1 else F
+    plain = isinstance(model, RKHSFunction)
+    if plain or not is_outlier_detector(model):
+        ask = model if plain else model.predict
+        many = np.ndim(ask(take(_function(model)[0].points, slice(0, 1)))) == 2
+        graph.op("Identity", F if many else flat, out="prediction")
+        return {"prediction": ask}
+    inside = graph.op("GreaterOrEqual", flat, graph.constant(0.0))
+    graph.op(
+        "Where", inside, graph.constant(1, np.int64), graph.constant(-1, np.int64), out="label"
+    )
+    graph.op("Identity", flat, out="scores")
+    return {"label": model.predict, "scores": model.decision_function}
+
+
+def _labels(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
+    """The outputs of a classifier."""
+    k, zero = len(model.classes_), graph.constant(0.0)
+    pairs = k > 2 and getattr(model, "multiclass", None) == "ovo"
+    if pairs and model.break_ties:
+        raise ValueError("to_onnx: break_ties=True cannot be written as ONNX; fit without it.")
+    if functions == 1:
+        flat = graph.op("Squeeze", F, graph.constant([1], np.int64))
+        best = graph.op("Cast", graph.op("Greater", flat, zero), to=_INT64)
+        graph.op("Identity", flat, out="scores")
+    else:
+        score = _votes(graph, F, k) if pairs else F
+        best = graph.op("ArgMax", score, axis=1, keepdims=0)
+        graph.op("Identity", F, out="scores")
+    labels = np.asarray(model.classes_)
+    kind = object if labels.dtype.kind in "UO" else labels.dtype
+    graph.op("Gather", graph.constant(labels, kind), best, axis=0, out="label")
+    outputs = {"label": model.predict}
+    if hasattr(model, "decision_function") and not pairs:
+        outputs["scores"] = model.decision_function
+    else:
+        outputs["scores"] = lambda X: _function(model)[0](X) + model.intercept_
+    return outputs
+
+
+def _votes(graph: Nodes, F: str, k: int) -> str:
+    """Votes for each of k classes: a negative score of the pair (i, j) is a vote for j."""
+    i, j = np.triu_indices(k, 1)
+    moved = np.zeros((len(i), k))
+    moved[np.arange(len(i)), j], moved[np.arange(len(i)), i] = 1, -1
+    second = graph.op("Cast", graph.op("Less", F, graph.constant(0.0)), to=_DOUBLE)
+    changes = graph.op("MatMul", second, graph.constant(moved))
+    return graph.op("Add", changes, graph.constant(np.arange(k - 1.0, -1, -1)))
+
+
+def _described(onnx: Any, name: str, value: np.ndarray) -> Any:
+    """An output: its type, and its shape for any number of samples."""
+    kind = onnx.TensorProto.STRING
+    if value.dtype.kind not in "UO":
+        kind = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+    return onnx.helper.make_tensor_value_info(name, kind, [None, *value.shape[1:]])
+
+
+def _compare(onnx: Any, made: Any, model: Any, seen: Any, expected: dict[str, np.ndarray]) -> None:
+    """The graph says what the model says: else its predictions are something more."""
+    X = matrix(seen, "to_onnx") if is_frame(seen) else seen
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float).reshape(len(X), -1)
+    evaluator = onnx.reference.ReferenceEvaluator(made)
+    for name, found in zip(expected, evaluator.run(None, {"X": X}), strict=True):
+        value = expected[name]
+        if value.dtype.kind != "f" or name == "label":
+            same = np.asarray(found).astype(value.dtype) == value
+        else:
+            same = np.abs(found - value) <= _NEAR * (1 + np.abs(value).max())
+        if np.shape(found) != value.shape or not np.all(same):
+            raise ValueError(
+                f"to_onnx: the {name} of {type(model).__name__} is more than a function in an RKHS "
+                f"and an offset, which is all that is written as ONNX; mercer.save keeps any model."
+            )
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+        import onnx.reference
+    except ImportError:
+        raise ImportError('to_onnx needs onnx: pip install "mercer[onnx]".') from None
+    return onnx

@@ -336,7 +336,7 @@ def page(board: Board, card: str, command: str) -> str:
         f"One {card}, {datetime.now(UTC):%Y-%m-%d}, by `{command}`. Times are wall-clock",
         "seconds from arrays of the host to a fitted model, after a small fit that compiles; data",
         "are simulated in the shapes of the sets that they are named after.", "",
-        "| what | found | asked for | right |", "|---|---|---|---|",
+        "| what | found | asked for | error, certificate |", "|---|---|---|---|",
     ]  # fmt: skip
     lines += ["| {what} | {found} | {asked} | {right} |".format(**row) for row in board.rows]
     return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -243,11 +243,10 @@ def continued(
     table = np.array([terms(*size) for size, _ in measured])
     values = np.array([value for _, value in measured])
     unit = np.maximum(table.max(axis=0), 1e-300)
-    found = lsq_linear(
-        table / unit / values[:, None], np.ones(len(values)),
-        bounds=(np.minimum(least * unit, values.max()), np.inf),
-    )  # fmt: skip
-    said = float(np.array(terms(*at)) / unit @ found.x)
+    least = np.minimum(least * unit, values.max())
+    shares = table / unit / values[:, None]
+    found = least + nnls(shares, 1 - shares @ least)[0]
+    said = float(np.array(terms(*at)) / unit @ found)
     below = [value for size, value in measured if size[0] <= at[0] and size[1] <= at[1]]
     return max(said, max(below, default=0.0))
 

@@ -98,13 +98,14 @@ class Plan(Params):
         Replace a kernel with more features than this rule gives by its approximation through
         these, in place of ``rank``.
     device : str
-        Where kernel values and products are computed: ``"cpu"``, or a GPU of PyTorch (the extra
-        ``gpu``), ``"cuda"`` or ``"cuda:1"``. Kernels that state a formula of distances or inner
-        products are computed there tile by tile, and through landmarks if ``rank`` says so, some on
-        series pair by pair, and others on the processor, with a warning. The matrices of landmarks
-        stay there; more than 1,000 landmarks are drawn at random. ``"torch-cpu"`` is the same code
-        on the processor, to try it out. Rows of products are divided among several:
-        ``"cuda:0,cuda:1"``.
+        Where to compute: ``"cpu"``, or a GPU of PyTorch (the extra ``gpu``), ``"cuda"`` or
+        ``"cuda:1"``. For kernels that state a formula of distances or inner products, products,
+        factors and what solvers and tests make of them are computed there; with ``rank``, passes
+        and the matrices of landmarks, of which more than 1,000 are drawn at random. Some kernels on
+        series are computed there pair by pair, others on the processor, with a warning. Not with
+        ``storage`` "dense", "tiled" or "lowrank", which stay on the processor. Rows of products are
+        divided among several: ``"cuda:0,cuda:1"``. ``"torch-cpu"`` is the same code on the
+        processor, to try it out.
     precision : {None, "fp64", "fp32", "tf32"}
         That of kernel values on a device; sums are in double precision. By default that of the
         samples, or the one that a solver asks for: single precision, and double where it corrects

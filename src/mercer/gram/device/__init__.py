@@ -1,1 +1,1 @@
-"""Gram operators on a device of PyTorch: a formula, tiles of it, products."""
+"""Gram operators on a device of PyTorch: tiles, products, passes, factors, sums over all pairs."""

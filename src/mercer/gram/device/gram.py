@@ -1,4 +1,4 @@
-"""K on a device: computed tile by tile in every product, never stored."""
+"""K on a device: computed in every product; all of it there only for a factor or eigenvectors."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A matrix of M x M numbers holds a lower triangular matrix below its diagonal, and another one above.
 Both are cut into blocks of 1024 rows; blocks on the diagonal of a factor are kept aside, in double
-precision, with their inverses, so that the next matrix can have their place. M = 150,000 takes
-90 GB in single precision, and
+precision, with their inverses, so that the next matrix can have their place. The
+square of M = 150,000 takes 90 GB in single precision, and
 
     K = L L',    A = L' D L + penalty,    A = R R'
 

@@ -150,8 +150,10 @@ MODELS = {
 ELSEWHERE = {  # models that take a plan, and where their features are tested or refused
     "KernelDensity": "test_density.py: K has to be >= 0",
     "LearnedPreImage": "its kernel is one of coordinates",
+    "LevelSetTree": "test_level_sets.py: it is a tree of a KernelDensity",
     "RidgePath": "KernelRidgeCV",
     "SVCCV": "SVC, fold by fold",
+    "SequenceLabeller": "test_labelling.py: its samples are sequences",
     "SparseKernelMachine": "it has few functions by itself, and refuses",
     "SpectralClustering": "K has to be >= 0, which random features do not promise, and it says so",
     "SmoothingSpline": "its kernel is one of splines",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -46,3 +47,11 @@ def duration_words(seconds: float) -> str:
         if seconds < most:
             return f"{seconds / unit:.0f} {name}"
     return f"{seconds / 86_400:.0f} days"
+
+
+def is_duration(value: Any) -> str | None:
+    """None for a positive duration, or for None; what it should be otherwise."""
+    try:
+        return None if value is None or parse_duration(value) > 0 else "a positive duration"
+    except (TypeError, ValueError):
+        return 'a number of seconds or a string like "10 min"'

@@ -6,6 +6,7 @@ import os
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -128,3 +129,11 @@ def require_memory(nbytes: float, what: str, limit: float = np.inf) -> None:
             f"{what} needs {memory_words(nbytes)}, but {memory_words(free)} are free; use float32 "
             f"or fewer samples, or a method that never stores K (Plan(storage='tiled'))."
         )
+
+
+def is_memory(value: Any) -> str | None:
+    """None for a positive amount of memory, or for None; what it should be otherwise."""
+    try:
+        return None if value is None or parse_memory(value) > 0 else "a positive amount of memory"
+    except (TypeError, ValueError):
+        return 'a number of bytes or a string like "2 GB"'

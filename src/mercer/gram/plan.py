@@ -13,8 +13,8 @@ import numpy as np
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
 from ..data import Data, in_double, length, take
-from ..engine.durations import parse_duration
-from ..engine.memory import free_memory, memory_words, parse_memory
+from ..engine.durations import is_duration
+from ..engine.memory import free_memory, is_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
 from ..kernels.approximate.rules import Approximated, FeatureRule, Landmarks
 from ..kernels.base import Kernel
@@ -39,20 +39,6 @@ _LANDMARKS = 1e8  # entries of the columns from which landmarks are chosen, or
 _PER_FEATURE = 2, 50  # samples for each of them, at least and at most
 _SHARE = 0.25  # of the memory of a plan, for these columns
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
-
-
-def _memory(value: Any) -> str | None:
-    try:
-        return None if value is None or parse_memory(value) > 0 else "a positive amount of memory"
-    except (TypeError, ValueError):
-        return 'a number of bytes or a string like "2 GB"'
-
-
-def _duration(value: Any) -> str | None:
-    try:
-        return None if value is None or parse_duration(value) > 0 else "a positive duration"
-    except (TypeError, ValueError):
-        return 'a number of seconds or a string like "10 min"'
 
 
 def _workers(value: Any) -> str | None:
@@ -129,7 +115,7 @@ class Plan(Params):
     pivoted Cholesky chooses.
     """
 
-    memory: float | str | None = parameter(None, check=_memory)
+    memory: float | str | None = parameter(None, check=is_memory)
     workers: int | None = parameter(None, check=_workers)
     storage: str | type[Gram] = parameter("auto", check=_storage)
     device: str = parameter("cpu", check=is_device)
@@ -139,7 +125,7 @@ class Plan(Params):
         None,
         check=lambda f: None if f is None or isinstance(f, FeatureRule) else "a rule for features",
     )
-    budget: float | str | None = parameter(None, check=_duration)
+    budget: float | str | None = parameter(None, check=is_duration)
     _doubles = 0  # matrices beside which K has to have room
 
     @property

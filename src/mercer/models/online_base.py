@@ -214,6 +214,9 @@ class OnlineModel(KernelEstimator):
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
+        if len(self._iterate) == 7:  # a file of version 0.1, of a single length of steps
+            *others, tube, mean_tube = self._iterate
+            self._iterate = (*others, np.array([tube]), np.array([mean_tube]), np.zeros(1))
         time = float(self._iterate[4])
         coef, mean, intercept, mean_intercept, _, tube, mean_tube, losses = (
             np.array(part, dtype=np.float64) for part in self._iterate

@@ -134,9 +134,9 @@ def test_models_are_those_of_the_processor(X):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_landmarks_on_a_device(X, dtype):
-    X = np.vstack([X] * 4).astype(dtype)
-    y = np.sin(5 * X).sum(axis=1)
+def test_landmarks_on_a_device(X, dtype, rng):
+    X = (np.vstack([X] * 4) + rng.uniform(-0.1, 0.1, (4 * len(X), 3))).astype(dtype)
+    y = np.sin(5 * X).sum(axis=1) + 0.1 * rng.standard_normal(len(X))
     here, there = Plan(rank=50), Plan(rank=50, device=DEVICE)
     for model, target in (
         (KernelRidge(alpha=1e-2, kernel=Gaussian(0.5), solver="falkon"), y),

@@ -28,3 +28,14 @@ def compiled(source: str, name: str = "fused") -> Any:
     for function in set(scope) - before - {"__builtins__"}:
         scope[function] = triton.jit(scope[function])
     return scope[name]
+
+
+def run_with_room(run: Any, stages: int, *arguments: Any, **options: Any) -> Any:
+    """Run a function with so many tiles on their way, or fewer where a card has no room for them."""
+    while True:
+        try:
+            return run(*arguments, num_stages=stages, **options)
+        except Exception as error:  # it has no place in Triton that all versions share
+            if type(error).__name__ != "OutOfResources" or stages == 1:
+                raise
+            stages -= 1

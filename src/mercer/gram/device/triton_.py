@@ -31,7 +31,7 @@ def compiled(source: str, name: str = "fused") -> Any:
 
 
 def run_with_room(run: Any, stages: int, *arguments: Any, **options: Any) -> Any:
-    """Run a function with so many tiles on their way, or fewer where a card has no room for them."""
+    """Run a function with so many tiles on their way, or fewer where there is no room for them."""
     while True:
         try:
             return run(*arguments, num_stages=stages, **options)

@@ -40,7 +40,8 @@ autodoc_typehints = "none"  # numpydoc's parameter lists state the types
 autodoc_default_options = {
     # what scikit-learn generates on estimators, and a ufunc that a class holds
     "exclude-members": "set_fit_request, set_predict_request, set_score_request, "
-    "set_partial_fit_request, set_transform_request, set_inverse_transform_request, combine"
+    "set_partial_fit_request, set_predict_proba_request, set_decision_function_request, "
+    "set_transform_request, set_inverse_transform_request, combine"
 }
 html_math_renderer = "mathml"
 numpydoc_show_class_members = False

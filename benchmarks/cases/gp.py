@@ -9,7 +9,8 @@ SciPy's L-BFGS-B, ended where a step brings less than 1e-5 per sample, and Chole
 
 Of many samples (``gp.products``) it has no other way, and is used as its tutorials do: 50 steps of
 Adam at a rate of 0.1, in single precision. Errors there: by how much the log density of new
-samples, noise included, falls short of the best contender's.
+samples, noise included, falls short of that of the true function. (Of 50,000 samples GPyTorch
+stores several matrices of 10 GB, more than the machine has.)
 """
 
 from __future__ import annotations
@@ -57,22 +58,25 @@ def fit(n: int, d: int, ard: bool, peers: tuple[str, ...]) -> Contest:
     return Contest({name: call(searches[name]) for name in (MERCER, *peers)}, shortfall)
 
 
-def products(n: int, d: int) -> Contest:
+def products(n: int, d: int, peers: tuple[str, ...]) -> Contest:
     from sklearn.datasets import make_friedman1
 
     X, y = make_friedman1(n + 1000, n_features=d, noise=1.0, random_state=0)
-    y = (y - y.mean()) / y.std()
-    calls = {
-        MERCER: lambda: _mercer_products(X[:n], y[:n], X[n:]),
-        GPYTORCH: lambda: _gpytorch_products(X[:n], y[:n], X[n:]),
-    }
+    _, truth = make_friedman1(n + 1000, n_features=d, noise=0.0, random_state=0)
+    mean, scale = y.mean(), y.std()
+    y, best = (y - mean) / scale, norm((truth[n:] - mean) / scale, 1 / scale)
+    searches = {MERCER: _mercer_products, GPYTORCH: _gpytorch_products}
+
+    def call(search: Callable[..., Any]) -> Callable[[], Any]:
+        return lambda: search(X[:n], y[:n], X[n:])
 
     def shortfall(outputs: Mapping[str, Any]) -> dict[str, float]:
-        values = {name: float(norm(*found).logpdf(y[n:]).mean()) for name, found in outputs.items()}
-        best = max(values.values())
-        return {name: best - value for name, value in values.items()}
+        most = best.logpdf(y[n:]).mean()
+        return {
+            name: float(most - norm(*found).logpdf(y[n:]).mean()) for name, found in outputs.items()
+        }
 
-    return Contest(calls, shortfall)
+    return Contest({name: call(searches[name]) for name in (MERCER, *peers)}, shortfall)
 
 
 def _likelihood(X: np.ndarray, y: np.ndarray, variance: float, scale: Any, noise: float) -> float:
@@ -217,16 +221,19 @@ CASES = [
     _case("isotropic", "one lengthscale", 10, False, (SKLEARN, GPYTORCH), slow=False),
     _case("ard", _ARD, 8, True, (GPYTORCH,), slow=False),
     _case("ard-sklearn", _ARD, 8, True, (SKLEARN,), slow=True),
-    Case(
-        "gp.products",
-        "Gaussian process without a stored K, hyper-parameters, fit, 1000 variances, n = {n:,}",
-        products,
-        {"n": 10_000, "d": 8},
-        {"n": 2000, "d": 8},
-        {"n": 100, "d": 5},
-        versus={GPYTORCH: Target(speed=5.0)},
-        accuracy=Accuracy("shortfall of the log density of new samples", 0.01),
-        rounds=1,
-        slow=True,
+    *(
+        Case(
+            f"gp.products.{n}",
+            "Gaussian process without a stored K, hyper-parameters, fit, 1000 variances, n = {n:,}",
+            products,
+            {"n": n, "d": 8, "peers": peers},
+            {"n": 2000, "d": 8, "peers": peers},
+            {"n": 1000, "d": 5, "peers": peers},
+            versus=dict.fromkeys(peers, Target(speed=5.0)),
+            accuracy=Accuracy("log density of new samples below that of the true function", 0.03),
+            rounds=1,
+            slow=True,
+        )
+        for n, peers in ((10_000, (GPYTORCH,)), (50_000, ()))
     ),
 ]

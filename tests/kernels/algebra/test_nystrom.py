@@ -81,6 +81,17 @@ def test_dependent_landmarks_are_dropped(X):
         Nystrom(Linear(), np.zeros((3, 2)))(X)
 
 
+def test_single_precision_drops_no_more_landmarks_than_it_must(rng):
+    """Pivots of these go down to 50 roundings: features of all of them are still worth having."""
+    Z = rng.standard_normal((300, 6)).astype(np.float32)
+    k = Nystrom(Gaussian(3.0), Z)
+    exact = Gaussian(3.0)(Z.astype(np.float64))
+    assert 1e-6 < np.linalg.eigvalsh(exact)[0] < 1e-5
+    assert k.dropped == 0
+    assert k(Z).dtype == np.float32
+    assert np.abs(k(Z) - exact).max() < 1e-5
+
+
 def test_features_are_orthonormal_functions(X, Z, rng):
     k = Nystrom(Gaussian(), Z)
     f = k.combine(np.eye(8))

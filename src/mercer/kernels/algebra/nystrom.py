@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...data import Data, Zipped, as_vectors, holds_numbers, length, take
+from ...data import Data, Zipped, as_vectors, holds_numbers, in_double, length, take
 from ...engine.lapack import lapack
 from ...engine.routines import cholesky_with_pivots, solve_lower
 from ...params import copy_params, one_of, parameter
@@ -109,8 +109,7 @@ class Nystrom(AnchoredFeatures):
         basis = self._basis()
         phi = evaluate(self.kernel, P, basis.landmarks)
 
-        # in single precision landmarks depend on each other, to rounding, long before L is so small
-        # that dividing by it would cost many digits
+        # landmarks that would make L so small that dividing by it costs many digits were left out
         factor = basis.factor.astype(phi.dtype, copy=False)
 
         def strip(rows: slice) -> None:
@@ -172,7 +171,9 @@ class Nystrom(AnchoredFeatures):
         """Made once, and anew only if the kernel or the landmarks have changed since."""
         kernel, reference, basis = self.__dict__.get("_made", (None, None, None))
         if basis is None or reference is not self.reference or kernel != self.kernel:
-            basis = _make_basis(self.kernel, self._anchors())
+            Z, double = self._anchors(), in_double(self.reference)
+            exact = Z if double is self.reference else self.kernel.prepare(double)
+            basis = _make_basis(self.kernel, Z, exact)
             self.__dict__["_made"] = copy_params(self.kernel), self.reference, basis
         return basis
 
@@ -244,15 +245,23 @@ def _leverage(kernel: Kernel, X: Data, m: int, rng: np.random.Generator) -> np.n
     return scores / scores.sum()
 
 
-def _make_basis(kernel: Kernel, Z: Data) -> Basis:
+def _make_basis(kernel: Kernel, Z: Data, exact: Data) -> Basis:
+    """Prepared landmarks, as they are and in double precision, of which the factor is made.
+
+    Values of samples at the landmarks may be in single precision. Their rounding errors, which
+    look like noise, are sqrt(m) times as large in some direction, and features of landmarks that
+    add less than that to the others would be made of them.
+    """
     from ...gram.tiles import evaluate
 
-    K = evaluate(kernel, Z, Z)
-    tol = len(K) * float(np.finfo(K.dtype).eps) * float(np.diagonal(K).max())
+    K, one = evaluate(kernel, exact, exact), take(Z, slice(0, 1))
+    m, double = len(K), float(np.finfo(np.float64).eps)
+    rounding = float(np.finfo(evaluate(kernel, one, one).dtype).eps)
+    tol = max(m * double, np.sqrt(m) * rounding) * float(np.diagonal(K).max())
     A = np.asfortranarray(K, dtype=np.float64)
-    L, order, rank = lapack(len(A), cholesky_with_pivots, A, tol)
+    L, order, rank = lapack(m, cholesky_with_pivots, A, tol)
     if rank == 0:
-        raise ValueError(f"Nystrom: {kernel!r} is zero at all {len(K)} landmarks; give others.")
+        raise ValueError(f"Nystrom: {kernel!r} is zero at all {m} landmarks; give others.")
     kept = order[:rank]
     return Basis(kept, take(Z, kept), np.tril(L[:rank, :rank]))
 

@@ -30,6 +30,22 @@ def test_values_and_slopes_agree(both):
     np.testing.assert_allclose(found_slope, slope, atol=0.01 * 900)
 
 
+def test_much_variance_beside_little_noise(rng):
+    """In single precision, rounding of products would count as noise: evidence 20 per sample off."""
+    n = 900
+    X = rng.uniform(-1, 1, (n, 2))
+    y = (np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n))[:, None]
+    kernel, limits = 1e4 * Gaussian(np.array([2.0, 6.0])), ((), (1e-6, 1e6), 1.0)
+    dense = DenseObjective(kernel, X, y, 0.01, criteria.evidence, np.ones(n), *limits)
+    rough = EstimatedObjective(
+        kernel, X, y, 0.01, np.ones((n, 1)), *limits, rank=100, plan=Plan(),
+        rng=np.random.RandomState(0),
+    )  # fmt: skip
+    (value, slope), (found, found_slope) = dense(dense.start), rough(rough.start)
+    assert abs(found - value) < 0.1
+    np.testing.assert_allclose(found_slope, slope, atol=0.1)
+
+
 def test_the_same_random_numbers_make_it_smooth(both):
     _, rough = both
     x = rough.start

@@ -23,6 +23,8 @@ _EVALUATIONS = 20  # of the estimate, at most
 _PER_SAMPLE = 3e-4  # of the evidence: what a further step has to promise
 _FLATTEST = 0.01  # curvature per sample: no step trusts less
 _SINGLE = 1e-5  # of the largest value of K: an error that single precision may make
+_ROUNDED = 0.05  # of the noise: errors of products with K that change evidence by 1e-4 per sample
+_SOME = 300  # samples that stand for all
 
 
 class EstimatedObjective(Objective):
@@ -60,7 +62,7 @@ class EstimatedObjective(Objective):
         super().__init__(kernel, alpha, fixed, noise, unit)
         self.X, self.Y, self.scale, self.plan = X, Y, scale, plan
         self.rough = _in_single(kernel, X)
-        gram = self._grams(kernel, kernel.prepare(X))[0]
+        gram = plan.unstored(kernel, kernel.prepare(X))
         seeds = [np.random.default_rng(rng.randint(2**31)) for _ in range(2)]
         self.pivots = pivoted_cholesky(gram, rank=rank, rng=seeds[0]).pivots
         probes = PROBES if gram.device == HOST else max(PROBES - Y.shape[1], PROBES // 2)
@@ -75,8 +77,9 @@ class EstimatedObjective(Objective):
         kernel, alpha = self.at(free)
         try:
             P = kernel.prepare(self.X)
-            gram, fast = self._grams(kernel, P)
             noise = alpha * self.scale
+            gram = self.plan.unstored(kernel, P)
+            fast = self._fast(gram, kernel, float(noise.min()))
             parts = estimates(gram, self.Y, noise, self.pivots, self.draws, fast)
         except (DomainError, np.linalg.LinAlgError):
             if not self.count:
@@ -90,15 +93,20 @@ class EstimatedObjective(Objective):
         )
         return sum(part.value for part in parts), np.append(slopes, by_noise)[self.free]
 
-    def _grams(self, kernel: Kernel, P: Data) -> tuple[Any, Any]:
-        """K for a few of its columns, and for products, in single precision where that will do."""
-        gram = self.plan.unstored(kernel, P)
+    def _fast(self, gram: Any, kernel: Kernel, noise: float) -> Any:
+        """K for products: in single precision where its errors are small beside the noise.
+
+        They are about eps |K|, most of it along the first eigenvectors, and whatever they add to
+        the small eigenvalues of K counts as noise.
+        """
         if self.rough is self.X:
-            return gram, gram
+            return gram
+        top = len(self.X) / _SOME * float(np.linalg.norm(kernel(_some(self.X)), 2))
+        if float(np.finfo(np.float32).eps) * top > _ROUNDED * noise:
+            return gram
         if gram.device != HOST:
-            return gram, gram.products(np.float32)
-        rough = self.plan.unstored(kernel, kernel.prepare(self.rough))
-        return rough, rough
+            return gram.products(np.float32)
+        return self.plan.unstored(kernel, kernel.prepare(self.rough))
 
 
 def estimates(
@@ -202,7 +210,7 @@ def _in_single(kernel: Kernel, X: Data) -> Data:
     """X in single precision, where values of K, seen on some samples, are much the same."""
     if not (isinstance(X, np.ndarray) and X.dtype == np.float64):
         return X
-    some = X[np.linspace(0, len(X) - 1, min(len(X), 300)).astype(int)]
+    some = _some(X)
     K = kernel(some)
     with np.errstate(over="ignore", invalid="ignore"):
         single = some.astype(np.float32)
@@ -212,3 +220,7 @@ def _in_single(kernel: Kernel, X: Data) -> Data:
             return X
     error = max(float(np.abs(other - K).max()) for other in others)
     return X.astype(np.float32) if error <= _SINGLE * float(np.abs(K).max()) else X
+
+
+def _some(X: np.ndarray) -> np.ndarray:
+    return X[np.linspace(0, len(X) - 1, _SOME).astype(int)]

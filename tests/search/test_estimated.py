@@ -31,7 +31,7 @@ def test_values_and_slopes_agree(both):
 
 
 def test_much_variance_beside_little_noise(rng):
-    """In single precision, rounding of products would count as noise: evidence 20 per sample off."""
+    """In single precision, rounding would count as noise: the evidence was 20 per sample off."""
     n = 900
     X = rng.uniform(-1, 1, (n, 2))
     y = (np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n))[:, None]

@@ -84,8 +84,7 @@ def test_partial_dependence_is_that_of_scikit_learn(table):
     model = KernelRidge(0.1, kernel=Gaussian(2.0)).fit(X, y)
     ax = plot_partial(model, X, 1, grid=15)
     mean = next(line for line in ax.lines if line.get_label() == "mean")
-    grid = {1: np.linspace(X[:, 1].min(), X[:, 1].max(), 15)}
-    expected = partial_dependence(model, X, [1], custom_values=grid)
+    expected = partial_dependence(model, X, [1], grid_resolution=15, percentiles=(0, 1))
     np.testing.assert_allclose(mean.get_ydata(), expected["average"][0], atol=1e-10)
     assert len(ax.lines) == 30 + 2
 

@@ -256,6 +256,7 @@ class EuclideanPower(Negative):
 
     exponent: float = parameter(1.0, check=_exponent)
     because = "a power of at most 2 of the Euclidean distance is of negative type (Schoenberg)"
+    domain = VECTORS
 
     def prepare(self, X: Data) -> Any:
         return as_vectors(X, type(self).__name__)
@@ -268,10 +269,6 @@ class EuclideanPower(Negative):
     def origin(self, X: Any) -> Any:
         zero = np.zeros((1, X.shape[1]), dtype=X.dtype)
         return sp.csr_matrix(zero) if sp.issparse(X) else zero
-
-    @property
-    def domain(self) -> Domain:
-        return VECTORS
 
     @property
     def continuous(self) -> Fact:

@@ -21,7 +21,6 @@ from ...data import Data
 from ...params import parameter
 from ..algebra.negative import Negative
 from ..base import Tile
-from ..calculus.domains import Domain
 from ..calculus.facts import Fact, no, yes
 from ..vectors.base import check_widths
 from ..vectors.distances import SquaredDistances
@@ -105,6 +104,7 @@ class HilbertianMetric(Negative):
     alpha: float = parameter(1.0, check=_alpha)
     beta: float = parameter(-1.0, check=_beta)
     because = "the square of a Hilbertian metric (Fuglede; Hein & Bousquet)"
+    domain = HISTOGRAMS
 
     @classmethod
     def from_name(cls, name: str) -> HilbertianMetric:
@@ -145,10 +145,6 @@ class HilbertianMetric(Negative):
         if (a, b) == (1.0, 1.0):
             return _jensen_shannon
         return lambda X, Y: _general(X, Y, a, b)
-
-    @property
-    def domain(self) -> Domain:
-        return HISTOGRAMS
 
     @property
     def continuous(self) -> Fact:

@@ -80,6 +80,7 @@ class ProbabilityProduct(Kernel):
     ridge: float = positive(1e-3, tuned=False)
     length: int = integer(10, low=1)
     because = "an inner product of the functions p^rho"
+    domain = Domain("bags", "distributions: histograms, normal distributions, Markov models")
 
     def prepare(self, X: Data) -> Any:
         from .families import read
@@ -129,7 +130,3 @@ class ProbabilityProduct(Kernel):
     def n_features(self, X: Any) -> int | None:
         powers = getattr(X, "powers", None)
         return None if powers is None else int(powers.shape[1])
-
-    @property
-    def domain(self) -> Domain:
-        return Domain("bags", "distributions: histograms, normal distributions, Markov models")

@@ -22,7 +22,7 @@ from ...exceptions import DomainError
 from ...params import positive
 from ..base import Kernel, Tile, weigh
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, subset
+from ..calculus.domains import subset
 from ..overrides import by_tiles
 from ..vectors.base import check_widths
 from ..vectors.kind import VECTORS
@@ -61,6 +61,7 @@ class SemigroupEntropy(Kernel):
 
     decay: float = positive(1.0)
     because = "exp(-h) of the entropy h, which is negative definite on measures that are added"
+    domain = subset(VECTORS)
 
     def prepare(self, X: Data) -> np.ndarray:
         X = as_vectors(X, type(self).__name__)
@@ -114,10 +115,6 @@ class SemigroupEntropy(Kernel):
 
     def grad_log_theta_diag(self, X: np.ndarray, w: np.ndarray) -> np.ndarray:
         return weigh(w, [self.log_diag(X)])
-
-    @property
-    def domain(self) -> Domain:
-        return subset(VECTORS)
 
     @property
     def properties(self) -> prop.Properties:

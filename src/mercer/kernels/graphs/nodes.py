@@ -52,6 +52,7 @@ class NodeKernel(Kernel):
     graph: Any = parameter()
     if TYPE_CHECKING:  # a field, which comes after those of the kernels themselves
         normalized: bool = False
+    domain = Domain(LABELS.kind, "the nodes of a graph")
 
     @abstractmethod
     def function(self, eigenvalues: np.ndarray, upper: float) -> np.ndarray:
@@ -129,9 +130,6 @@ class NodeKernel(Kernel):
     __hash__ = None  # type: ignore[assignment]  # mutable, compared by value
 
     # ---- facts ---------------------------------------------------------------------------
-    @property
-    def domain(self) -> Domain:
-        return Domain(LABELS.kind, "the nodes of a graph")
 
     def _invertible(self, why: str) -> prop.Properties:
         """What is true of f(L) for f > 0, on finitely many nodes."""

@@ -17,7 +17,6 @@ from ...data import Data, Zipped
 from ...exceptions import UnresolvedError
 from ...params import parameter, positive
 from ..base import Kernel
-from ..calculus.domains import Domain
 from ..pairs.base import Paired
 from ..vectors.distances import median_distance
 from .kind import SERIES
@@ -41,15 +40,13 @@ def optional_count(low: int = 1) -> Any:
 class SeriesKernel(Paired):
     """A kernel on series whose values come from a table of all pairs of points."""
 
+    domain = SERIES
+
     def prepare(self, X: Data) -> Any:
         return ragged(X, type(self).__name__)
 
     def sizes(self, X: Any) -> np.ndarray:
         return X.size
-
-    @property
-    def domain(self) -> Domain:
-        return SERIES
 
     def _number(self, name: str) -> float:
         """The value of a parameter that may still be the name of a rule."""

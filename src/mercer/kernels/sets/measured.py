@@ -15,7 +15,6 @@ from ...params import parameter, positive
 from ..algebra.metric import MetricGaussian
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..calculus.facts import UNKNOWN
 from ..overrides import by_tiles
 from .boxes import Boxes, boxes
@@ -47,10 +46,7 @@ class OnSets(Kernel):
     """What kernels on sets share: a measure, and how sets are read."""
 
     measure: Any = parameter("natural", check=_is_measure)
-
-    @property
-    def domain(self) -> Domain:
-        return SETS
+    domain = SETS
 
 
 @dataclass(eq=False, repr=False)

@@ -11,7 +11,7 @@ from ...data import Data, length
 from ...exceptions import DomainError
 from ...params import integer, positive
 from ..calculus import properties as prop
-from ..calculus.domains import ANY, Domain
+from ..calculus.domains import ANY
 from .base import Substrings
 from .codes import Part
 from .sequences import Sequences
@@ -54,6 +54,7 @@ class Profile(Substrings):
     k: int = integer(5, low=1)
     threshold: float = positive(7.5, tuned=False)
     because = "an inner product of explicit features: the counts of all likely k-mers"
+    domain = ANY
 
     @property
     def codes_per_window(self) -> int:
@@ -77,10 +78,6 @@ class Profile(Substrings):
     def parts(self, sequences: Sequences) -> Iterator[Part]:
         windows = sequences.windows(self.k)
         yield likely(sequences.symbols, *windows, self.k, self.threshold, "Profile")
-
-    @property
-    def domain(self) -> Domain:
-        return ANY
 
     @property
     def properties(self) -> prop.Properties:

@@ -27,7 +27,7 @@ from ...features.inverted import products
 from ...params import integer, parameter
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, circle
+from ..calculus.domains import circle
 from ..overrides import by_tiles
 from .base import inner_products
 from .kind import VECTORS
@@ -139,6 +139,7 @@ class Monomials(Differentiable):
     """
 
     degree: int = integer(3, low=1)
+    domain = VECTORS
 
     def prepare(self, X: Data) -> np.ndarray:
         x = one_column(X, "Monomials")
@@ -155,10 +156,6 @@ class Monomials(Differentiable):
     def jacobian(self, phi: np.ndarray) -> np.ndarray:
         lower = np.hstack([np.ones_like(phi[:, :1]), phi[:, :-1]])
         return (lower * np.arange(1, self.degree + 1))[:, None, :]
-
-    @property
-    def domain(self) -> Domain:
-        return VECTORS
 
     @property
     def properties(self) -> prop.Properties:
@@ -192,6 +189,7 @@ class Sinusoids(Differentiable):
     """
 
     degree: int = integer(3, low=1)
+    domain = circle(2 * np.pi)
 
     def prepare(self, X: Data) -> np.ndarray:
         x = one_column(X, "Sinusoids")
@@ -203,10 +201,6 @@ class Sinusoids(Differentiable):
         l = np.arange(1, self.degree + 1)
         turned = np.stack([phi[:, 1::2] * l, -phi[:, ::2] * l], axis=2)
         return turned.reshape(len(phi), 1, -1)
-
-    @property
-    def domain(self) -> Domain:
-        return circle(2 * np.pi)
 
     @property
     def properties(self) -> prop.Properties:

@@ -19,7 +19,6 @@ import scipy.sparse as sp
 from ...data import Data, as_vectors
 from ...exceptions import DomainError
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from .explicit import Differentiable
 from .kind import VECTORS
 
@@ -29,6 +28,8 @@ _ROOT2 = float(np.sqrt(2))
 @dataclass(eq=False, repr=False)
 class Planar(Differentiable):
     """Features of points of the plane; subclasses list them."""
+
+    domain = VECTORS
 
     @abstractmethod
     def columns(self, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
@@ -44,10 +45,6 @@ class Planar(Differentiable):
             )
         X = X.toarray() if sp.issparse(X) else X
         return np.stack(self.columns(X[:, 0], X[:, 1]), axis=1)
-
-    @property
-    def domain(self) -> Domain:
-        return VECTORS
 
     def _polynomials(self, positive_diag: prop.Fact) -> prop.Properties:
         return self._stated(

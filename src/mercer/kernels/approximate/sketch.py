@@ -11,6 +11,7 @@ import scipy.fft as fft
 import scipy.sparse as sp
 
 from ...data import Data
+from ...mixing import mix
 from ...params import parameter
 from ..base import Kernel
 from ..formula import INNER, Atom, Term
@@ -22,7 +23,6 @@ from .rules import Approximated, DrawnRule, MapRule, Ones, Piece, phi_of, shares
 _TAIL = 1e-3  # of exp(gamma |x|^2) that the degrees which are left out may add up to
 _DEGREES = 30
 _STRIP = 2000  # samples whose sketches are multiplied at a time
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of splitmix64
 
 
 @dataclass(eq=False, repr=False)
@@ -246,10 +246,7 @@ class Hashing(MapRule):
                 f"Hashing needs a kernel with features, which {kernel!r} has not; use Landmarks."
             )
         phi = phi if sp.issparse(phi) else sp.csr_matrix(phi)
-        code = phi.indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        code = (code ^ (code >> np.uint64(30))) * _MIX[0]
-        code = (code ^ (code >> np.uint64(27))) * _MIX[1]
-        code ^= code >> np.uint64(31)
+        code = mix(phi.indices.astype(np.uint64))
         signs = 1.0 - 2.0 * (code & np.uint64(1)).astype(phi.dtype)
         places = ((code >> np.uint64(1)) % np.uint64(self.n)).astype(np.int64)
         hashed = sp.csr_matrix((phi.data * signs, places, phi.indptr), (phi.shape[0], self.n))

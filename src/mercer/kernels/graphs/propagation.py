@@ -13,11 +13,12 @@ from scipy.special import ndtri
 from ...data import Data, Zipped
 from ...exceptions import DomainError
 from ...features.inverted import products
+from ...mixing import mix
 from ...params import integer, one_of, positive
 from ..base import Tile
 from ..calculus import properties as prop
 from ..overrides import by_tiles
-from ..strings.codes import Part, as_code, from_arrays, mix, tally
+from ..strings.codes import Part, as_code, from_arrays, tally
 from .base import CountedParts, Gains, GraphKernel
 from .container import Graphs, graphs
 from .walked import nonnegative, sources

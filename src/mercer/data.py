@@ -20,6 +20,7 @@ __all__ = [
     "Data",
     "Rows",
     "Zipped",
+    "as_dense",
     "as_samples",
     "as_vectors",
     "column_key",
@@ -167,6 +168,11 @@ def in_double(X: Data) -> Data:
     if is_frame(X):
         return frames.in_double(X)
     return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+
+
+def as_dense(X: Any) -> np.ndarray:
+    """A sparse matrix as an array; arrays as they are."""
+    return X.toarray() if hasattr(X, "toarray") else X
 
 
 def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..chunks.base import Chunk, Sums
+from ..data import as_dense
 from ..engine.memory import require_memory
 from .factors import Curvatures, Factor, HostCurvatures
 from .streamed import Between, Columns, StreamedGram
@@ -251,7 +251,7 @@ class Moments(Rows):
 
 
 def _side_by_side(pieces: list[Any]) -> np.ndarray:
-    return np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
+    return np.hstack([as_dense(p) for p in pieces])
 
 
 def whitened(factor: Factor | None, B: np.ndarray, transposed: bool = False) -> np.ndarray:

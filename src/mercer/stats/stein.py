@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..data import Data, Zipped, as_vectors
+from ..data import Data, Zipped, as_dense, as_vectors
 from ..engine.memory import require_memory
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel, Tile
@@ -79,8 +78,7 @@ class Stein(VectorKernel):
     because = "<xi(x), xi(y)> with xi(x) = s(x) k(x, .) + grad k(x, .)"
 
     def prepare(self, X: Data) -> Zipped:
-        V: Any = as_vectors(X, "Stein")
-        V = V.toarray() if sp.issparse(V) else V
+        V = as_dense(as_vectors(X, "Stein"))
         weight, slope = self._weights(V)
         return Zipped(V, _checked_score(self.score(V), V) * weight + slope, weight)
 
@@ -347,8 +345,7 @@ def _open_ends(P: Zipped) -> tuple[str, ...]:
 
 def stein_kernel(X: Data, score: Any, kernel: Any, support: Any) -> tuple[Any, np.ndarray]:
     """The Stein kernel, and the sample as an array."""
-    V: Any = as_vectors(plain(X, "X"), "ksd")
-    V = V.toarray() if sp.issparse(V) else V
+    V = as_dense(as_vectors(plain(X, "X"), "ksd"))
     base = RationalQuadratic("median", alpha=0.5) if kernel is None else kernel
     values: Any = None if callable(score) else plain(score, "score")
     values = None if values is None else np.array(values, dtype=np.float64)

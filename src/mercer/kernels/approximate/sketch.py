@@ -10,7 +10,7 @@ import numpy as np
 import scipy.fft as fft
 import scipy.sparse as sp
 
-from ...data import Data
+from ...data import Data, as_dense
 from ...mixing import mix
 from ...params import parameter
 from ..base import Kernel
@@ -90,7 +90,7 @@ class Coordinates(Piece):
 
     def features(self, term: Term, n: int) -> np.ndarray:
         (matrix,) = _split(term)[1]
-        return matrix.toarray() if sp.issparse(matrix) else np.array(matrix)
+        return np.array(as_dense(matrix))
 
 
 @dataclass(eq=False, repr=False)
@@ -125,8 +125,7 @@ class Convolved(Piece):
             rows = slice(start, start + _STRIP)
             spectrum: Any = 1.0
             for factor, sketch in zip(factors, sketches, strict=True):
-                strip = factor[rows] @ sketch
-                strip = strip.toarray() if sp.issparse(strip) else strip
+                strip = as_dense(factor[rows] @ sketch)
                 spectrum = spectrum * fft.rfft(strip, axis=1)
             phi[rows] = fft.irfft(spectrum, n=self.count, axis=1)
         return phi

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, as_samples, holds_numbers, is_frame
+from ...data import Data, Rows, as_dense, as_samples, holds_numbers, is_frame
 from ...exceptions import DomainError
 from ..generative.hmm import HMM
 from ..generative.models import as_hmm
@@ -174,7 +174,7 @@ def _of_rows(X: Data, rho: float, family: str) -> Histograms | Bernoullis:
     V = histograms(X, _NAME)
     if family != "bernoulli":
         return Histograms(V.power(rho) if sp.issparse(V) else V**rho)
-    V = np.asarray(V.toarray() if sp.issparse(V) else V, dtype=np.float64)
+    V = np.asarray(as_dense(V), dtype=np.float64)
     if V.max() > 1:
         raise DomainError(f"{_NAME}: probabilities must be in [0, 1], but X holds {V.max():g}.")
     return Bernoullis(V**rho, (1 - V) ** rho)

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ...exceptions import DomainError
 from ...params import positive
 from ..base import Kernel, Tile, weigh
@@ -64,8 +63,7 @@ class SemigroupEntropy(Kernel):
     domain = subset(VECTORS)
 
     def prepare(self, X: Data) -> np.ndarray:
-        X = as_vectors(X, type(self).__name__)
-        X = X.toarray() if sp.issparse(X) else X
+        X = as_dense(as_vectors(X, type(self).__name__))
         if X.min() < 0:
             raise DomainError(
                 f"SemigroupEntropy works on histograms, rows of numbers >= 0, but X holds "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from ...data import Data, Zipped, length
+from ...data import Data, Zipped, as_dense, length
 from ...exceptions import DomainError
 from ...params import Params, parameter, positive
 from ..base import Kernel, Tile
@@ -149,8 +149,7 @@ class MutualInformation(Kernel):
         return found
 
     def _counts(self, X: Data) -> Zipped:
-        V: Any = histograms(X, "MutualInformation")
-        V = np.asarray(V.toarray() if hasattr(V, "toarray") else V, dtype=np.float64)
+        V = np.asarray(as_dense(histograms(X, "MutualInformation")), dtype=np.float64)
         V = V * self.exponent
         return Zipped(V, self._log_beta(2 * V) / 2)
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, Rows, as_samples
+from ...data import Data, Rows, as_dense, as_samples
 from ...engine.threads import run
 from ...exceptions import DomainError
 from ..base import Kernel
@@ -113,7 +112,7 @@ class Precomputed(Kernel):
 def _checked(X: Data) -> np.ndarray:
     X = as_samples(X)
     try:
-        values = np.asarray(X.toarray() if sp.issparse(X) else X)
+        values = np.asarray(as_dense(X))
         values = values.astype(np.float32 if values.dtype == np.float32 else np.float64, copy=False)
     except (TypeError, ValueError):
         raise DomainError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Zipped
+from ...data import Data, Zipped, as_dense
 from ...params import _is_number, parameter
 from ..base import Tile
 from ..calculus import properties as prop
@@ -42,7 +42,7 @@ def induced(D: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _lengths(V: Any) -> np.ndarray:
     """Lengths of vectors of any size."""
-    V = V.toarray() if sp.issparse(V) else V
+    V = as_dense(V)
     largest = np.abs(V).max(axis=1, initial=np.finfo(float).tiny)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(largest * np.linalg.norm(V / largest[:, None], axis=1))
@@ -92,7 +92,7 @@ class Distance(VectorKernel):
                 raise ValueError(
                     f"Distance: origin has {len(z)} entries, but X has {V.shape[1]} features."
                 )
-            V = (V.toarray() if sp.issparse(V) else V) - z
+            V = as_dense(V) - z
         largest = float(abs(V).max()) if V.shape[0] and V.shape[1] else 0.0
         if V.dtype == np.float32 and largest and not 1 / SQUARABLE < largest < SQUARABLE:
             V = V.astype(np.float64)

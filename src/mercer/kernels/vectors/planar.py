@@ -14,9 +14,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ...exceptions import DomainError
 from ..calculus import properties as prop
 from .explicit import Differentiable
@@ -43,7 +42,7 @@ class Planar(Differentiable):
                 f"{owner} works on points of the plane, but X has {X.shape[1]} columns; pick two "
                 f"with .on([first, second])."
             )
-        X = X.toarray() if sp.issparse(X) else X
+        X = as_dense(X)
         return np.stack(self.columns(X[:, 0], X[:, 1]), axis=1)
 
     def _polynomials(self, positive_diag: prop.Fact) -> prop.Properties:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ...exceptions import UnresolvedError
 from ...params import one_of, positive
 from ..base import Kernel, Tile, no_gradient, weigh
@@ -257,7 +257,7 @@ class Laplacian(Radial):
         from scipy.spatial.distance import cdist
 
         inner_products(X[:1], Y[:1])  # raises, if the two widths differ
-        X, Y = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y))
+        X, Y = (as_dense(Z) for Z in (X, Y))
 
         def tile(rows: slice, cols: slice) -> np.ndarray:
             D = cdist(X[rows], Y[cols], "cityblock").astype(X.dtype, copy=False)
@@ -290,7 +290,7 @@ class Laplacian(Radial):
         if self.p == 2:
             return super().grad_theta(X, Y, W)
         V = W * self.pairwise(X, Y)
-        X, Y = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y))
+        X, Y = (as_dense(Z) for Z in (X, Y))
         pairs = zip(X.T, Y.T, strict=True)
         columns = weigh(V, (np.abs(np.subtract.outer(x, y)) for x, y in pairs))
         return columns if np.size(self.lengthscale) > 1 else columns.sum(keepdims=True)

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mercer import Gaussian, Plan
 from mercer.search.descent import DenseObjective
 from mercer.search.estimated import EstimatedObjective, _in_single, refine
+from mercer.search.objective import Posed
 from mercer.solvers import criteria
 
 
@@ -14,12 +17,12 @@ def both():
     n = 900
     X = rng.standard_normal((n, 2))
     y = (np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n))[:, None]
-    kernel, limits = 1.0 * Gaussian(np.array([1.5, 1.5])), ((), (1e-6, 1e6), 1.0)
-    dense = DenseObjective(kernel, X, y, 0.3, criteria.evidence, np.ones(n), *limits)
-    rough = EstimatedObjective(
-        kernel, X, y, 0.3, np.ones((n, 1)), *limits, rank=150, plan=Plan(),
-        rng=np.random.RandomState(0),
-    )  # fmt: skip
+    kernel = 1.0 * Gaussian(np.array([1.5, 1.5]))
+    posed = Posed(kernel, X, y, 0.3, np.ones(n), (), (1e-6, 1e6), 1.0)
+    dense = DenseObjective(posed, criteria.evidence)
+    posed = replace(posed, scale=np.ones((n, 1)))
+    rng = np.random.RandomState(0)
+    rough = EstimatedObjective(posed, rank=150, plan=Plan(), rng=rng)
     return dense, rough
 
 

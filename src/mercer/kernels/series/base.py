@@ -25,13 +25,12 @@ from .ragged import Ragged, ragged
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def optional_count(low: int = 1) -> Any:
-    """A field that holds None or an integer >= ``low``."""
+def optional_count() -> Any:
+    """A field that holds None or an integer >= 1."""
 
     def check(value: Any) -> str | None:
         whole = isinstance(value, Integral) and not isinstance(value, bool)
-        fine = value is None or (whole and int(value) >= low)
-        return None if fine else f"None or an integer >= {low}"
+        return None if value is None or (whole and int(value) >= 1) else "None or an integer >= 1"
 
     return parameter(None, check=check)
 

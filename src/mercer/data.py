@@ -6,7 +6,8 @@ Nothing outside this file, ``frames.py`` and the vector kernels knows what a sam
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,7 @@ from .kinds import hints
 
 __all__ = [
     "Data",
+    "Prepared",
     "Rows",
     "Zipped",
     "as_dense",
@@ -49,6 +51,20 @@ class Zipped:
 
     def __getitem__(self, rows: Rows) -> Zipped:
         return Zipped(*(take(part, rows) for part in self.parts))
+
+
+@dataclass(eq=False, repr=False)
+class Prepared:
+    """Prepared samples: fields named in ``each`` have an entry for every one, others are shared."""
+
+    each: ClassVar[tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return length(getattr(self, self.each[0]))
+
+    def __getitem__(self, rows: Rows) -> Self:
+        own = {name: getattr(self, name) for name in self.each}
+        return replace(self, **{k: part[rows] for k, part in own.items() if part is not None})
 
 
 def as_samples(X: Data, owner: str | None = None) -> Data:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...data import Data, Rows, as_dense, as_samples
+from ...data import Data, Prepared, as_dense, as_samples
 from ...engine.threads import run
 from ...exceptions import DomainError
 from ..base import Kernel
@@ -53,17 +53,14 @@ class KernelMatrix:
         return self.values
 
 
-class MatrixRows:
+@dataclass(eq=False, repr=False)
+class MatrixRows(Prepared):
     """Some rows of a kernel matrix: a prepared sample is a row and its place in it."""
 
-    def __init__(self, matrix: KernelMatrix, rows: np.ndarray) -> None:
-        self.matrix, self.rows = matrix, rows
+    matrix: KernelMatrix
+    rows: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, rows: Rows) -> MatrixRows:
-        return MatrixRows(self.matrix, self.rows[rows])
+    each = ("rows",)
 
 
 @dataclass(eq=False, repr=False)

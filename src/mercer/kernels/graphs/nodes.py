@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, as_samples, is_frame, length
+from ...data import Data, Prepared, as_samples, is_frame, length
 from ...exceptions import DomainError
 from ...params import integer, one_of, parameter, positive, same
 from ..base import Kernel, Tile, weigh
@@ -28,17 +28,14 @@ from .spectral import Laplacian, laplacian
 _AT_ONCE = 2**25  # numbers of a matrix that is computed before it is cut into tiles
 
 
-class Nodes:
+@dataclass(eq=False, repr=False)
+class Nodes(Prepared):
     """Nodes of a graph as samples: their places, and the Laplacian of the graph."""
 
-    def __init__(self, laplacian: Laplacian, places: np.ndarray) -> None:
-        self.laplacian, self.places = laplacian, places
+    laplacian: Laplacian
+    places: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, rows: Rows) -> Nodes:
-        return Nodes(self.laplacian, self.places[rows])
+    each = ("places",)
 
 
 @dataclass(eq=False, repr=False)

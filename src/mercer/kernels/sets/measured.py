@@ -23,7 +23,7 @@ from .masks import Masks, masks
 from .members import Members, members, sparse_members
 
 MEASURES = ("natural", "counting", "lebesgue")
-Prepared = Members | Masks | Boxes
+Collected = Members | Masks | Boxes
 
 
 def _is_measure(value: Any) -> str | None:
@@ -92,25 +92,25 @@ class Intersection(OnSets):
 
     because = "the inner product of indicator functions in L2(mu)"
 
-    def prepare(self, X: Data) -> Prepared:
+    def prepare(self, X: Data) -> Collected:
         return collect(X, self.measure, type(self).__name__)
 
-    def pairwise(self, X: Prepared, Y: Prepared) -> np.ndarray:
+    def pairwise(self, X: Collected, Y: Collected) -> np.ndarray:
         return by_tiles(self, Intersection, X, Y)
 
-    def tiles(self, X: Prepared, Y: Prepared) -> Tile:
+    def tiles(self, X: Collected, Y: Collected) -> Tile:
         if type(X) is not type(Y):
             kinds = " and ".join(type(side).__name__.lower() for side in (X, Y))
             raise DomainError(f"sets must have one form in all data, got {kinds}.")
         return X.overlaps(Y)  # type: ignore[arg-type]
 
-    def diag(self, X: Prepared) -> np.ndarray:
+    def diag(self, X: Collected) -> np.ndarray:
         return X.sizes().copy()
 
-    def features(self, X: Prepared) -> Any | None:
+    def features(self, X: Collected) -> Any | None:
         return X.features()
 
-    def n_features(self, X: Prepared) -> int | None:
+    def n_features(self, X: Collected) -> int | None:
         return X.n_features
 
     @property
@@ -268,7 +268,7 @@ class Jaccard(OnSets):
         )
 
 
-def collect(X: Data, measure: Any, owner: str) -> Prepared:
+def collect(X: Data, measure: Any, owner: str) -> Collected:
     """Sets in one of the forms that there are, prepared."""
     X = as_samples(X, owner)
     if is_frame(X):

@@ -11,8 +11,7 @@ import numpy as np
 from ..data import Data, Zipped, as_dense, as_vectors
 from ..engine.memory import require_memory
 from ..gram.plan import LEAN, Plan
-from ..kernels.base import Kernel, Tile
-from ..kernels.overrides import by_tiles
+from ..kernels.base import Kernel, Tile, Tiled
 from ..kernels.vectors.base import VectorKernel
 from ..kernels.vectors.distances import SquaredDistances, centre
 from ..kernels.vectors.radial import Gaussian, Radial, RationalQuadratic
@@ -27,7 +26,7 @@ Score = Callable[[np.ndarray], Any]
 
 
 @dataclass(eq=False, repr=False)
-class Stein(VectorKernel):
+class Stein(VectorKernel, Tiled):
     r"""The Stein kernel of a density p: its functions have mean 0 under p.
 
     .. math:: k_p(x, y) = s(x)'s(y)\, k(x, y) + s(x)' \nabla_y k(x, y) + s(y)' \nabla_x k(x, y)
@@ -109,9 +108,6 @@ class Stein(VectorKernel):
             change = np.where(bounded, sign / scale / (1 + t) ** 2, 0.0)
             weight, slope = weight * factor, slope * factor + weight * change
         return weight, slope
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Stein, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, S, A), (W, T, B) = X.parts, Y.parts  # with S = omega s + omega', and omega itself

@@ -9,13 +9,12 @@ import numpy as np
 
 from ...data import Data
 from ...params import integer, one_of, positive
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, Tiled
 from ..calculus.domains import Domain
-from ..overrides import by_tiles
 
 
 @dataclass(eq=False, repr=False)
-class ProbabilityProduct(Kernel):
+class ProbabilityProduct(Tiled):
     r"""The inner product of powers of two densities.
 
     .. math:: k(p, q) = \int p(x)^\rho\, q(x)^\rho\, dx
@@ -86,9 +85,6 @@ class ProbabilityProduct(Kernel):
         from .families import read
 
         return read(X, self.rho, self.family, self.ridge, self.length)
-
-    def pairwise(self, X: Any, Y: Any) -> np.ndarray:
-        return by_tiles(self, ProbabilityProduct, X, Y)
 
     def tiles(self, X: Any, Y: Any) -> Tile:
         if type(X) is not type(Y):

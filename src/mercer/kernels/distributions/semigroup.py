@@ -19,10 +19,9 @@ import numpy as np
 from ...data import Data, as_dense, as_vectors
 from ...exceptions import DomainError
 from ...params import positive
-from ..base import Kernel, Tile, weigh
+from ..base import Kernel, Tile, Tiled, weigh
 from ..calculus import properties as prop
 from ..calculus.domains import subset
-from ..overrides import by_tiles
 from ..vectors.base import check_widths
 from ..vectors.kind import VECTORS
 
@@ -30,7 +29,7 @@ _TOGETHER = 2**16  # entries of histograms that are added up at a time
 
 
 @dataclass(eq=False, repr=False)
-class SemigroupEntropy(Kernel):
+class SemigroupEntropy(Tiled):
     r"""The entropy kernel on histograms: large where the mixture of both is concentrated.
 
     .. math:: k(P, Q) = e^{-\lambda\, h((P + Q) / 2)}, \qquad h(P) = -\sum_i p_i \log p_i
@@ -77,9 +76,6 @@ class SemigroupEntropy(Kernel):
             )
         X = X / largest  # sums of these are finite
         return X / X.sum(axis=1, keepdims=True)
-
-    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        return by_tiles(self, SemigroupEntropy, X, Y)
 
     def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
         logs = self.log_tiles(X, Y)

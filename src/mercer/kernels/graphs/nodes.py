@@ -16,11 +16,10 @@ import scipy.sparse as sp
 from ...data import Data, Prepared, as_samples, is_frame, length
 from ...exceptions import DomainError
 from ...params import integer, one_of, parameter, positive, same
-from ..base import Kernel, Tile, weigh
+from ..base import Tile, Tiled, weigh
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..labels.kind import LABELS  # registers the kind
-from ..overrides import by_tiles
 from .container import pack
 from .reading import as_graph
 from .spectral import Laplacian, laplacian
@@ -39,7 +38,7 @@ class Nodes(Prepared):
 
 
 @dataclass(eq=False, repr=False)
-class NodeKernel(Kernel):
+class NodeKernel(Tiled):
     """f(L) for the Laplacian L of a graph: samples are nodes.
 
     They are named as in the graph: the nodes of a networkx graph, the keys of ``(edges, {node:
@@ -71,9 +70,6 @@ class NodeKernel(Kernel):
         return laplacian
 
     # ---- values --------------------------------------------------------------------------
-    def pairwise(self, X: Nodes, Y: Nodes) -> np.ndarray:
-        return by_tiles(self, NodeKernel, X, Y)
-
     def tiles(self, X: Nodes, Y: Nodes) -> Tile:
         if X.laplacian.small:
             left = self._coordinates(X)

@@ -13,10 +13,9 @@ from ...data import Data, Rows, Zipped, as_samples, is_frame, length
 from ...exceptions import DomainError
 from ...params import parameter, positive
 from ..algebra.metric import MetricGaussian
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.facts import UNKNOWN
-from ..overrides import by_tiles
 from .boxes import Boxes, boxes
 from .kind import SETS
 from .masks import Masks, masks
@@ -50,7 +49,7 @@ class OnSets(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class Intersection(OnSets):
+class Intersection(OnSets, Tiled):
     r"""The measure of the intersection of two sets.
 
     .. math:: k(A, B) = \mu(A \cap B) = \int 1_A\, 1_B\, d\mu
@@ -94,9 +93,6 @@ class Intersection(OnSets):
 
     def prepare(self, X: Data) -> Collected:
         return collect(X, self.measure, type(self).__name__)
-
-    def pairwise(self, X: Collected, Y: Collected) -> np.ndarray:
-        return by_tiles(self, Intersection, X, Y)
 
     def tiles(self, X: Collected, Y: Collected) -> Tile:
         if type(X) is not type(Y):
@@ -195,7 +191,7 @@ class SymmetricDifference(MetricGaussian, OnSets):
 
 
 @dataclass(eq=False, repr=False)
-class Jaccard(OnSets):
+class Jaccard(OnSets, Tiled):
     r"""The share that two sets have in common: the Jaccard or Tanimoto index.
 
     .. math:: k(A, B) = \frac{\mu(A \cap B)}{\mu(A \cup B)}, \qquad k(\emptyset, \emptyset) = 1
@@ -231,9 +227,6 @@ class Jaccard(OnSets):
     def prepare(self, X: Data) -> Zipped:
         P = collect(X, self.measure, type(self).__name__)
         return Zipped(P, P.sizes())
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Jaccard, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (P, left), (Q, right) = X.parts, Y.parts

@@ -10,9 +10,8 @@ import scipy.sparse as sp
 
 from ...data import Data, Zipped, as_dense
 from ...params import _is_number, parameter
-from ..base import Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
-from ..overrides import by_tiles
 from .base import VectorKernel, squared_norms
 from .distances import SQUARABLE, SquaredDistances
 
@@ -49,7 +48,7 @@ def _lengths(V: Any) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class Distance(VectorKernel):
+class Distance(VectorKernel, Tiled):
     r"""The kernel induced by a power of the Euclidean distance.
 
     .. math:: k(x, y) = \tfrac12 \left( \|x - z\|^\beta + \|y - z\|^\beta - \|x - y\|^\beta \right)
@@ -99,9 +98,6 @@ class Distance(VectorKernel):
         far = largest > _FAR
         lengths = _lengths(V) ** self.exponent if far else self._power(squared_norms(V))
         return Zipped(V, lengths.astype(V.dtype))
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Distance, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, a), (W, b) = X.parts, Y.parts

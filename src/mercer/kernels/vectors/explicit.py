@@ -25,17 +25,16 @@ from ...data import Data, as_vectors, length
 from ...exceptions import DomainError
 from ...features.inverted import products
 from ...params import integer, parameter
-from ..base import Kernel, Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.domains import circle
-from ..overrides import by_tiles
 from .base import inner_products
 from .kind import VECTORS
 from .line import one_column
 
 
 @dataclass(eq=False, repr=False)
-class Explicit(Kernel):
+class Explicit(Tiled):
     """<phi(x), phi(y)>; prepared samples are the features, an (n, D) array or CSR matrix."""
 
     because = "<phi(x), phi(y)> is an inner product of explicit features"
@@ -43,9 +42,6 @@ class Explicit(Kernel):
     @abstractmethod
     def prepare(self, X: Data) -> Any:
         """The features phi(x), one row per sample."""
-
-    def pairwise(self, X: Any, Y: Any) -> np.ndarray:
-        return by_tiles(self, Explicit, X, Y)
 
     def tiles(self, X: Any, Y: Any) -> Tile:
         if not sp.issparse(X):

@@ -29,17 +29,16 @@ import scipy.sparse as sp
 from ...data import Data, as_dense, as_vectors
 from ...exceptions import UnresolvedError
 from ...params import one_of, positive
-from ..base import Kernel, Tile, no_gradient, weigh
+from ..base import Kernel, Tile, Tiled, no_gradient, weigh
 from ..calculus import properties as prop
 from ..formula import SQUARED, TAXICAB, Atom, Profile, prepared_by
-from ..overrides import by_tiles
 from .base import VectorKernel, Vectors, inner_products
 from .bessel import matern_slope
 from .distances import SquaredDistances, median_distance, variance_scale
 
 
 @dataclass(eq=False, repr=False)
-class Radial(VectorKernel):
+class Radial(VectorKernel, Tiled):
     """A function of the scaled distance; subclasses give it as a function of stretch * r^2."""
 
     lengthscale: Any = positive(1.0, arrays=True, choices=("median", "scale"))
@@ -82,9 +81,6 @@ class Radial(VectorKernel):
             inverse = sp.diags(np.broadcast_to(1 / scale, X.shape[1]))
             return sp.csr_matrix(X @ inverse, dtype=X.dtype)
         return X if scale.ndim == 0 and scale == 1 else X / scale
-
-    def pairwise(self, X: Vectors, Y: Vectors) -> np.ndarray:
-        return by_tiles(self, Radial, X, Y)
 
     def tiles(self, X: Vectors, Y: Vectors) -> Tile:
         distances = SquaredDistances(X, Y, weight=self.stretch, exact=self.kinked)

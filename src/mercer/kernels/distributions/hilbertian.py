@@ -105,6 +105,7 @@ class HilbertianMetric(Negative):
     beta: float = parameter(-1.0, check=_beta)
     because = "the square of a Hilbertian metric (Fuglede; Hein & Bousquet)"
     domain = HISTOGRAMS
+    separates = yes("power means of different exponents differ wherever x != y")
 
     @classmethod
     def from_name(cls, name: str) -> HilbertianMetric:
@@ -151,10 +152,6 @@ class HilbertianMetric(Negative):
         if self.alpha == self.beta == inf:
             return no("max(x, y) for x != y, but 0 for x = y")
         return yes("a sum of continuous functions")
-
-    @property
-    def separates(self) -> Fact:
-        return yes("power means of different exponents differ wherever x != y")
 
 
 # ---- blocks --------------------------------------------------------------------------------

@@ -55,10 +55,7 @@ class Profile(Substrings):
     threshold: float = positive(7.5, tuned=False)
     because = "an inner product of explicit features: the counts of all likely k-mers"
     domain = ANY
-
-    @property
-    def codes_per_window(self) -> int:
-        return 20
+    codes_per_window = 20
 
     def read(self, X: Data) -> Sequences:
         """-log of the probabilities, in place of symbols."""

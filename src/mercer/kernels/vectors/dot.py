@@ -315,10 +315,7 @@ class Binomial(Dot):
     alpha: float = positive(1.0)
     profile_name = "binomial"
     because = "a power series in <x, y> with coefficients alpha (alpha+1) ... (alpha+n-1) / n! >= 0"
-
-    @property
-    def radius(self) -> float:
-        return 1.0
+    radius = 1.0
 
     def profile(self, T: np.ndarray) -> np.ndarray:
         np.subtract(1, T, out=T)

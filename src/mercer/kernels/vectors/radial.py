@@ -163,6 +163,7 @@ class Gaussian(Radial):
     kinked = False
     profile_name = "exp"
     because = "its Fourier transform is a Gaussian, which is positive (Bochner)"
+    stretch = -0.5
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Gaussian:
@@ -188,10 +189,6 @@ class Gaussian(Radial):
     def from_bandwidth(cls, h: float) -> Gaussian:
         """exp(-||x - y||^2 / (2 h))."""
         return cls(lengthscale=float(np.sqrt(h)))
-
-    @property
-    def stretch(self) -> float:
-        return -0.5
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return np.exp(D, out=D)

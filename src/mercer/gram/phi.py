@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..chunks.base import Chunk, Sums
+from ..data import as_dense
 from ..engine.memory import require_memory
 from .factors import Curvatures, Factor, HostCurvatures
 from .streamed import Between, Columns, StreamedGram
-from .tiles import run, slices
+from .tiles import run, slices, upper
 
 _ROWS = 1000  # samples whose features are multiplied at a time, in their own precision
 _SIDE = 500  # columns of a product of features that are one job
@@ -251,7 +251,7 @@ class Moments(Rows):
 
 
 def _side_by_side(pieces: list[Any]) -> np.ndarray:
-    return np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
+    return np.hstack([as_dense(p) for p in pieces])
 
 
 def whitened(factor: Factor | None, B: np.ndarray, transposed: bool = False) -> np.ndarray:
@@ -261,7 +261,6 @@ def whitened(factor: Factor | None, B: np.ndarray, transposed: bool = False) -> 
 
 def add_product(total: np.ndarray, phi: np.ndarray, workers: int | None) -> None:
     """total += phi' phi, on all cores; what is below the diagonal is copied from above."""
-    parts = slices(phi.shape[1], _SIDE)
 
     def add(at: tuple[slice, slice]) -> None:
         rows, cols = at
@@ -270,4 +269,4 @@ def add_product(total: np.ndarray, phi: np.ndarray, workers: int | None) -> None
         if rows != cols:
             total[cols, rows] += product.T
 
-    run(add, [(r, c) for r in parts for c in parts if c.start >= r.start], workers)
+    run(add, upper(phi.shape[1], _SIDE), workers)

@@ -11,7 +11,7 @@ from sklearn.base import is_outlier_detector
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..data import is_frame, length, take
+from ..data import as_dense, is_frame, length, take
 from ..engine.atomic import write_atomically
 from ..frames import matrix
 from ..rkhs.function import RKHSFunction
@@ -187,7 +187,7 @@ def _described(onnx: Any, name: str, value: np.ndarray) -> Any:
 def _compare(onnx: Any, made: Any, model: Any, seen: Any, expected: dict[str, np.ndarray]) -> None:
     """The graph says what the model says: else its predictions are something more."""
     X = matrix(seen, "to_onnx") if is_frame(seen) else seen
-    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float).reshape(len(X), -1)
+    X = np.asarray(as_dense(X), dtype=float).reshape(len(X), -1)
     evaluator = onnx.reference.ReferenceEvaluator(made)
     for name, found in zip(expected, evaluator.run(None, {"X": X}), strict=True):
         value = expected[name]

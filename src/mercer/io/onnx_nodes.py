@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import as_vectors, is_frame
+from ..data import as_dense, as_vectors, is_frame
 from ..exceptions import DomainError
 from ..frames import names as names_of
 from ..kernels.base import Kernel
@@ -105,8 +105,7 @@ class KernelNodes:
         if atom.path:
             X = self.graph.op("Gather", X, self.graph.constant(places, np.int64), axis=1)
         Z = self.points if self.columns is None else self.points[[self.columns[p] for p in places]]
-        Z = as_vectors(Z, "to_onnx")
-        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=float)
+        Z = np.asarray(as_dense(as_vectors(Z, "to_onnx")), dtype=float)
         Z = Z if self.columns is not None or not atom.path else Z[:, places]
         scale = np.ravel(np.asarray(atom.scale, dtype=float))
         if np.any(scale != 1):

@@ -71,11 +71,7 @@ def of_chunks(score: Callable[..., float]) -> Callable[..., float]:
     @wraps(score)
     def scored(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         if isinstance(X, Chunks):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "samples in chunks bring their targets and weights with them; y and "
-                    "sample_weight have to be None."
-                )
+            nothing_beside_chunks(y, sample_weight)
             y, sample_weight = X.targets()
         elif y is None:
             raise ValueError("y has to be given, with one target for each sample.")
@@ -126,6 +122,15 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return whole
+
+
+def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
+    """Refuse targets and weights that are given beside samples in chunks."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "samples in chunks bring their targets and weights with them; y and sample_weight "
+            "have to be None."
+        )
 
 
 def no_chunks(estimator: Any) -> ValueError:

@@ -29,7 +29,7 @@ from ..solvers.dual import ON_FEATURES, HeldOut
 from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task, weight_of
 from ..solvers.watch import State
-from .common import check_data, check_labels, check_targets, check_weights
+from .common import check_data, check_labels, check_targets, check_weights, nothing_beside_chunks
 from .streamed import Watched, _beside, head, surveyed
 from .svm_report import REST, DualReport
 
@@ -84,11 +84,7 @@ class StreamedMachine(Watched):
         model: Any = self
         plan: Plan = model.plan or Plan()
         if isinstance(X, Chunks):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "samples in chunks bring their targets and weights with them; y and "
-                    "sample_weight have to be None."
-                )
+            nothing_beside_chunks(y, sample_weight)
         elif (
             plan.few is None
             or model.solver != "auto"

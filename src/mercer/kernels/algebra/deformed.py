@@ -12,11 +12,9 @@ from ...data import Data, Zipped
 from ...engine.lapack import lapack
 from ...engine.routines import solve_lower
 from ...params import integer, parameter, show
-from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_conditioned
-from ..overrides import by_tiles
-from .anchored import Anchored
+from .conditioned import Without
 from .neighbors import neighbor_graph
 
 _JITTER = 1e-11  # of the largest degree: constants along a part of the graph cost nothing
@@ -39,7 +37,7 @@ def _is_graph(value: Any) -> str | None:
 
 
 @dataclass(eq=False, repr=False)
-class Deformed(Anchored):
+class Deformed(Without):
     r"""A kernel along a graph of samples z_1..z_m: written ``k.along(z, strength)``.
 
     .. math:: k(x, y) - k(x, z) (I + M K_{zz})^{-1} M\, k(z, y), \qquad
@@ -118,24 +116,6 @@ class Deformed(Anchored):
         M = -W.toarray()
         M.flat[:: m + 1] = degrees + _JITTER * degrees.max()
         return np.sqrt(float(self.strength) / total) * lapack(m, np.linalg.cholesky, M)
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Deformed, X, Y)
-
-    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        inner, hx, hy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
-        return lambda rows, cols: inner(rows, cols) - hx[rows] @ hy[cols].T
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        half = X.parts[1]
-        left = self.kernel.diag(X.parts[0]) - np.einsum("ij,ij->i", half, half)
-        return np.maximum(left, 0.0)
-
-    def features(self, X: Zipped) -> None:
-        return None
-
-    def n_features(self, X: Zipped) -> None:
-        return None
 
     @property
     def properties(self) -> prop.Properties:

@@ -90,12 +90,25 @@ class Task:
             losses = [loss if loss.smooth else Rounded(loss, w) for loss, w in pairs]
         with np.errstate(over="ignore", invalid="ignore"):
             if len(losses) == 1:
-                return np.asarray(getattr(losses[0], name)(y, F, *more))
+                on = self.losses[0].felt(y)
+                if on is None or on.all():
+                    return np.asarray(getattr(losses[0], name)(y, F, *more))
+                return self._where(on, name, y, F, *more)
             columns = (
                 getattr(loss, name)(y[:, j % y.shape[1]], F[:, j], *(m[:, j] for m in more))
                 for j, loss in enumerate(losses)
             )
             return np.stack(list(columns), axis=1)
+
+    def _where(
+        self, on: np.ndarray, name: str, y: np.ndarray, F: np.ndarray, *more: np.ndarray
+    ) -> np.ndarray:
+        """The same where samples have a loss, and 0 elsewhere."""
+        loss, out = self.losses[0], np.zeros(F.shape)
+        if self.width is not None:
+            loss = Rounded(loss, np.broadcast_to(self.width, F.shape)[on])
+        out[on] = getattr(loss, name)(y[on], F[on], *(m[on] for m in more))
+        return out
 
     def targets(self, chunk: Chunk) -> np.ndarray:
         """Codes of classes; or numbers, in one column for all scores, or one for each."""

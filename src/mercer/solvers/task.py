@@ -85,7 +85,7 @@ class Task:
         """A method of the losses, for all columns of the scores."""
         losses, width = self.losses, self.width
         if width is not None:
-            of = [width] if len(losses) == 1 else width
+            of: Any = [width] if len(losses) == 1 else width
             pairs = zip(losses, of, strict=True)
             losses = [loss if loss.smooth else Rounded(loss, w) for loss, w in pairs]
         with np.errstate(over="ignore", invalid="ignore"):

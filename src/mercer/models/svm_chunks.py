@@ -42,6 +42,9 @@ _ON_MARGIN = 1e-3  # how far from the margin a support vector counts as one on i
 class PairHinge(Hinge):
     """The hinge loss of samples with y = 1 or -1; those with y = 0 have none."""
 
+    def felt(self, y: np.ndarray) -> np.ndarray:
+        return y != 0
+
     def dual(self, y: np.ndarray) -> Dual:
         target = np.where(y == 0, 2.0, y)  # off the scores of a start
         return Dual(target, np.where(y > 0, -1.0, 0.0), np.where(y < 0, 1.0, 0.0))

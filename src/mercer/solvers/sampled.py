@@ -54,6 +54,15 @@ class Preconditioner:
                     penalty[-1] = floor
                 self.factors.append((columns, A.factor(penalty, len(self.factors))))
 
+    @classmethod
+    def of(cls, solves: list[Solve], t: int) -> Preconditioner:
+        """From a system that was factorised for each of t columns, or one for all."""
+        new = cls.__new__(cls)
+        one = len(solves) < t
+        parts = [np.arange(t)] if one else [np.array([j]) for j in range(t)]
+        new.factors = list(zip(parts, solves, strict=True))
+        return new
+
     def __call__(self, R: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """The columns of R are those with these numbers, all by default."""
         columns = np.arange(R.shape[1]) if columns is None else columns

@@ -59,7 +59,7 @@ class DevicePhi(StreamedPhi):
         super().__init__(gram, factor, intercept)
         self.device_factor, self.places = factor, places
 
-    def few(self, rng: np.random.Generator, limit: float = np.inf) -> FewPhi:
+    def few(self, rng: np.random.Generator, limit: float = np.inf, problems: int = 1) -> FewPhi:
         """A sample, or the landmarks, whichever promises less work."""
         factor, m = self.device_factor, len(self.device_factor)
         factor.make()  # takes its memory first
@@ -72,6 +72,9 @@ class DevicePhi(StreamedPhi):
         count = max(count, min(_LEAST * m, self.n, max(fits, 1)), min(self.n, 100))
         chunk = self.chunks.sample(count, rng)
         return SamplePhi(factor, self.gram.columns, chunk, self.intercept)
+
+    def drawn(self, V: np.ndarray, odds: Any, seed: int, most: int) -> Any:
+        return None
 
     def of_moments(self, moments: np.ndarray) -> Curvatures:
         return Given(self.device_factor, moments, self.intercept)

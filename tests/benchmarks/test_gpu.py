@@ -2,11 +2,10 @@
 
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import gpu_board, gpu_landmarks
-from benchmarks.gpu_board import Board, simulated
 
 pytest.importorskip("torch")
 SHAPE = {"n": 2500, "d": 4, "m": 60, "steps": 5, "length": 2.0, "penalty": 1e-6, "asked": ""}
@@ -14,12 +13,19 @@ SHAPE = {"n": 2500, "d": 4, "m": 60, "steps": 5, "length": 2.0, "penalty": 1e-6,
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
+    """A few samples at a time, and as few held out."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2]))
+    from benchmarks import gpu_board, gpu_landmarks
+
     monkeypatch.setattr(gpu_board, "_BLOCK", 700)
     monkeypatch.setattr(gpu_landmarks, "_HELD_OUT", 300)
     monkeypatch.setattr(gpu_landmarks, "_SLAB", 1000)
 
 
 def test_samples_are_functions_of_the_row(monkeypatch):
+    from benchmarks import gpu_board
+    from benchmarks.gpu_board import simulated
+
     X, y = simulated(2500, 4)
     assert set(y) == {-1.0, 1.0}
     fewer = simulated(900, 4)
@@ -32,6 +38,9 @@ def test_samples_are_functions_of_the_row(monkeypatch):
 
 
 def test_calls_go_on_where_the_one_before_has_stopped(tmp_path, capsys):
+    from benchmarks import gpu_landmarks
+    from benchmarks.gpu_board import Board
+
     def call(path, until):
         board = Board(Namespace(checkpoint=path, until=until))
         model = gpu_landmarks.in_calls(board, "TAXI", device="torch-cpu", **SHAPE)

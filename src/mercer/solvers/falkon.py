@@ -252,6 +252,7 @@ class _Run:
 
     def state(self, V: np.ndarray, search: Search) -> State:
         """What a checkpoint holds: these arrays do not change any more."""
+        assert self.size is not None  # from the first renewal on
         own = search.left, search.carried, self.lowest, self.unit, self.enough, self.size
         return {
             "coef": V, "residual": search.R.copy(), "direction": search.D.copy(),

@@ -167,8 +167,8 @@ class _Landmarks:
         rows = self._formulas(X)
         everything = slice(0, length(X)), slice(0, self.m)
         for dtype, places in self.groups:
-            pair = ([of[place] for place in places] for of in (rows, self.landmarks))
-            tiles = ManyTiles(*pair, self.device, dtype)
+            left, right = ([of[place] for place in places] for of in (rows, self.landmarks))
+            tiles = ManyTiles(left, right, self.device, dtype)
             yield from zip(places, tiles.each(*everything), strict=True)
 
     def _formulas(self, X: Data) -> list[Formula]:
@@ -180,8 +180,8 @@ class _Landmarks:
         known: dict[Any, Any] = {}
         found = []
         for kernel, made in zip(self.kernels, self.recipes, strict=True):
-            asked = made is None or there is None
-            formula: Any = kernel.formula(kernel.prepare(X)) if asked else made(there)
+            formula: Any = None if made is None or there is None else made(there)
+            formula = formula or kernel.formula(kernel.prepare(X))
             found.append(formula.shared(known))
         return found
 
@@ -189,8 +189,8 @@ class _Landmarks:
 def _pieces(count: np.ndarray, device: str) -> tuple[Any, Any]:
     """Units of so many samples in a row, cut up: the sizes of pieces, and how many make a unit."""
     pieces = -(-count // _PIECE)
-    size = np.full(pieces.sum(), _PIECE)
-    size[np.cumsum(pieces) - 1] = count - (pieces - 1) * _PIECE
+    size, last, some = np.full(pieces.sum(), _PIECE), np.cumsum(pieces) - 1, count > 0
+    size[last[some]] = (count - (pieces - 1) * _PIECE)[some]
     return put(size, device), put(pieces, device)
 
 

@@ -306,7 +306,8 @@ def test_where_triton_fails_operators_are_plain(interpreter, monkeypatch):
     K = Plan(device=DEVICE).gram(KERNELS[0], X)
     with pytest.warns(DeviceWarning, match="no compiler"):
         slopes = K.slopes(A[:, :2], A[:, :2], np.zeros(300))
-    expected = KERNELS[0].grad_theta(X.astype(float), X.astype(float), A[:, :2] @ A[:, :2].T)
+    P = KERNELS[0].prepare(X.astype(float))
+    expected = KERNELS[0].grad_theta(P, P, A[:, :2] @ A[:, :2].T)
     np.testing.assert_allclose(slopes, expected, rtol=1e-5)
 
 
@@ -314,3 +315,12 @@ def test_large_numbers_are_scaled_for_single_precision():
     K = Plan(device=DEVICE).gram(KERNELS[0], X)
     A, given = KERNELS[0](X.astype(float)), np.ones(300) * 1e36
     np.testing.assert_allclose(K.normal(given), A @ A @ given, rtol=1e-5)
+
+
+def test_no_room_for_products_says_what_to_do(interpreter, monkeypatch):
+    def full(source, name):
+        raise torch.OutOfMemoryError("no room")
+
+    monkeypatch.setattr("mercer.gram.device.triton_.compiled", full)
+    with pytest.raises(DeviceError, match="300 x 300 samples; free some"):
+        Plan(device=DEVICE).gram(KERNELS[0], X) @ np.ones(300)

@@ -16,6 +16,7 @@ from mercer import (
     Spectrum,
     independence_test,
     kernel_grid,
+    stream,
     two_sample_test,
 )
 from mercer.exceptions import DeviceWarning
@@ -118,13 +119,23 @@ def test_values_with_landmarks(rng, monkeypatch, entries, dtype):
     monkeypatch.setattr("mercer.gram.device.torch_._ENTRIES", entries)
     monkeypatch.setattr("mercer.stats.device_sums._PIECE", 8)
     X = rng.standard_normal((50, 2)).astype(dtype)
-    size, order = np.array([1, 10, 4, 25, 10]), rng.permutation(50)
+    size, order = np.array([1, 10, 4, 0, 25, 10, 0]), rng.permutation(50)
     found = landmark_values(SEEN, X[:6], X, size, order, "torch-cpu")
-    unit = np.repeat(np.arange(5), size) == np.arange(5)[:, None]
+    unit = np.repeat(np.arange(7), size) == np.arange(7)[:, None]
     double = X.astype(np.float64)
     expected = [unit @ kernel(double[order], double[:6]) for kernel in SEEN]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     np.testing.assert_allclose(found, value_sums(SEEN, X[:6], X, size, order), rtol=1e-5)
+
+
+def test_samples_in_chunks(rng):
+    X, Y = rng.standard_normal((700, 2)), 1.1 * rng.standard_normal((600, 2))
+    chunks = [stream(X, rows=150), stream(Y, rows=220)]
+    options = {"landmarks": 20, "bins": 60, "n_permutations": 99, "rng": 0}
+    here, there = (two_sample_test(*chunks, plan=plan, **options) for plan in (None, DEVICE))
+    assert there.pvalue == here.pvalue
+    assert there.statistic == pytest.approx(here.statistic, rel=1e-3)
+    assert "kernel values on torch-cpu" in there.computation
 
 
 def test_distances_that_kernels_share_are_computed_once(rng, monkeypatch):

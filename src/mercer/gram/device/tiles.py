@@ -151,7 +151,8 @@ class ManyTiles:
 
     def each(self, rows: Any, cols: Any) -> Iterator[Tensor]:
         """A fresh tile of each kernel; ``rows`` and ``cols`` are slices, or index arrays."""
-        seen, left = {}, dict(self._uses)
+        seen: dict[Any, Tensor] = {}
+        left = dict(self._uses)
 
         def fresh(place: Any, ratio: float) -> Tensor:
             D = seen.pop(place, None)

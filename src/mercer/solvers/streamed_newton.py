@@ -109,8 +109,9 @@ def solve_streamed(
     constant = constant if phi.intercept else np.zeros(t)
     with watch:
         kept = watch.resume(
-            "newton", phi.n, phi.size, alpha, repr(losses), task.targets(some.chunk)
-        )
+            "newton", repr(phi.gram.kernel), phi.n, phi.size, alpha, repr(losses),
+            task.targets(some.chunk),
+        )  # fmt: skip
         n_iter, V = 0, start
         if kept is not None:
             n_iter, V = kept[0], kept[1]["coef"]

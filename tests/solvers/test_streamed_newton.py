@@ -151,6 +151,11 @@ def test_a_callback_stops_it_and_a_checkpoint_goes_on(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         solve(C, [Poisson()], tol=1e-12, watch=Watch(interrupt, path))
+    other = ImplicitGram(Nystrom(Gaussian(1.4), X[:30]), ArrayChunks(X, rows=250), X)
+    with pytest.raises(ValueError, match="another problem"):
+        solve_streamed(
+            other.stream(C, W, True), [Poisson()], 1.0, tol=1e-12, watch=Watch(None, path)
+        )
     again = solve(C, [Poisson()], tol=1e-12, watch=Watch(None, path))
     np.testing.assert_allclose(again.weights, whole.weights, atol=1e-4)
     assert not path.exists()

@@ -110,8 +110,9 @@ def solve_streamed(
     constant = constant if phi.intercept else np.zeros(t)
     with watch:
         kept = watch.resume(
-            "newton", phi.n, phi.size, alpha, repr(losses), task.targets(some.chunk)
-        )
+            "newton", repr(phi.gram.kernel), phi.n, phi.size, alpha, repr(losses),
+            task.targets(some.chunk),
+        )  # fmt: skip
         n_iter, V, width = 0, start, np.full(t, _FIRST * spread)
         if kept is not None:
             n_iter, V, width = kept[0], kept[1]["coef"], kept[1].get("width", width)

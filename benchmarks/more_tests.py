@@ -283,7 +283,7 @@ PROBLEMS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "models, both right (100)": (models(0.0, 0.0, 100), RELATIVE),
     "models, .3 and .8 off (100)": (models(0.3, 0.8, 100), RELATIVE),
     "densities, equally far (100)": (normals(0.5, -0.5), DENSITIES),
-    "densities, .3 and .6 off (100)": (normals(0.3, 0.6), DENSITIES),
+    "densities, .1 and .3 off (100)": (normals(0.1, 0.3), DENSITIES),
     "three variables, one apart (100)": (triple("apart"), INTERACTION),
     "three variables, x y + noise (100)": (triple("product"), INTERACTION),
     "three variables, cos 2x cos 2y + noise (100)": (triple("waves"), INTERACTION),

@@ -1,7 +1,8 @@
 """Level and power of further tests: sequential, paired, relative, of many columns, ..., and peers.
 
 ``python -m benchmarks.more_tests`` draws each problem many times, counts how often each test
-rejects at the 5 % level, and writes more_tests.json and more_tests.md in benchmarks/results.
+rejects at the 5 % level, and writes more_tests.json and, as tables, sequential.md and more_tests.md
+in benchmarks/results.
 Beside ours stand the rules of the papers, or what SciPy has: a sequential test with one kernel,
 a normalised witness and online Newton steps (Shekhar & Ramdas); a logistic regression on one half
 (Lopez-Paz & Oquab); the paired t-test and Wilcoxon's test; the normal limit without its
@@ -259,7 +260,7 @@ COLUMNS = {
     "Kolmogorov-Smirnov, Holm": holm(stats.ks_2samp),
 }
 KNOWN = {
-    "mercer, a distribution": once(mercer.distribution_test, n_draws=199),
+    "mercer, a distribution": once(mercer.distribution_test, n_draws=99),
     "Kolmogorov-Smirnov": lambda x, known, seed: (stats.kstest(x, known.cdf).pvalue, len(x)),
 }
 FIT = {
@@ -304,13 +305,15 @@ LONGER = 5  # times more draws where the hypothesis is true
 
 def markdown(found: dict[str, Any]) -> str:
     """One row for each problem and test."""
-    header = ["problem", "hypothesis", "test", "rejected", "samples at rejection, median", "draws"]
-    lines = [header, ["---"] * 6]
+    streams = any(_is_stream(key) for key in found)
+    header = ["problem", "hypothesis", "test", "rejected", "draws"]
+    lines = [header + ["samples at rejection, median"] * streams]
+    lines.append(["---"] * len(lines[0]))
     for key, row in found.items():
         for name, (rejected, count, median) in row.items():
-            taken = f"{median:.0f}" if median is not None else ""
             kind = "true" if _is_true(key) else "false"
-            lines.append([key, kind, name, f"{rejected / count:.3f}", taken, str(count)])
+            line = [key, kind, name, f"{rejected / count:.3f}", str(count)]
+            lines.append(line + ["" if median is None else f"{median:.0f}"] * streams)
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     low, high = stats.binom.ppf([0.005, 0.995], 1000, LEVEL) / 1000
     return (
@@ -318,6 +321,18 @@ def markdown(found: dict[str, Any]) -> str:
         f"hypothesis is true is between {low:.3f} and {high:.3f} in 99 of 100 rounds of 1,000 "
         f"draws.\n\n{table}\n"
     )
+
+
+def write(found: dict[str, Any]) -> None:
+    """Both tables, in the order of the problems: of streams, and of samples."""
+    known = {key: found[key] for key in PROBLEMS if key in found}
+    for name, streams in (("sequential.md", True), ("more_tests.md", False)):
+        part = {key: row for key, row in known.items() if _is_stream(key) == streams}
+        (RESULTS / name).write_text(markdown(part), encoding="utf-8")
+
+
+def _is_stream(problem: str) -> bool:
+    return problem.startswith("stream")
 
 
 def _is_true(problem: str) -> bool:
@@ -341,13 +356,13 @@ def main() -> None:
                     found.append(test(*draw(np.random.default_rng([4, i])), i))
             taken = [size for p, size in found if p <= LEVEL]
             median = float(np.median(taken)) if taken else None
-            row = [len(taken), len(found), median if key.startswith("stream") else None]
+            row = [len(taken), len(found), median if _is_stream(key) else None]
             print(key, name, row, flush=True)
             kept = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
             kept.setdefault(key, {})[name] = row
             text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
             store.write_text(text, encoding="utf-8")
-            (RESULTS / "more_tests.md").write_text(markdown(kept), encoding="utf-8")
+            write(kept)
 
 
 if __name__ == "__main__":

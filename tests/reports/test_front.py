@@ -180,6 +180,8 @@ def test_one_class_and_other_estimators_are_refused(wave):
 def test_a_short_budget_leaves_out_and_says_so(wave, ridge):
     page = report(ridge, *wave, budget=1e-3)
     assert [s for s in page.sections if "budget" in s.left_out]
+    assert "linear" in str(page.lead)  # a baseline that costs nothing is always there
+    assert "longer than the budget" in page.html  # trees are not
 
 
 def test_the_same_seed_gives_the_same_page(wave, ridge):

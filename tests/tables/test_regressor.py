@@ -95,6 +95,22 @@ def test_explanations_add_up(table):
         model.explain(X[:2])
 
 
+def test_explanations_take_little_memory(table, monkeypatch):
+    """However few rows are predicted together, the answer is the same."""
+    X = table.drop(columns="y")
+    model = TableRegressor(budget=2).fit(X, table["y"])
+    wanted = model.explain(X[:1])
+    sizes = []
+    monkeypatch.setattr("mercer.tables.shapley._VALUES", 40)
+    monkeypatch.setattr(
+        model, "_values", lambda x: sizes.append(len(x.Z)) or type(model)._values(model, x)
+    )
+    found = model.explain(X[:1])
+    assert max(sizes[:-1]) == 40 // (X.shape[1] + 1)
+    assert found["column"].tolist() == wanted["column"].tolist()
+    np.testing.assert_allclose(found["adds"], wanted["adds"], rtol=1e-6, atol=1e-8)
+
+
 def test_explanations_of_a_sum(rng):
     """Of f = a(x) + b(z), what a column adds is its part minus the mean over the other rows."""
     X = rng.normal(size=(80, 2))

@@ -19,7 +19,7 @@ from ..tables.reading import read_table
 from ..tables.roles import Column, Table, describe, numbers_rows, require, tidy
 from ..tables.rows import complete_rows
 from .fit import names
-from .output import entry, grid
+from .output import entry, grid, say
 
 _TESTED = 100  # parts of the data that are tested on their own, at most
 _LISTED = 8  # of which so many are listed
@@ -197,6 +197,7 @@ def _each(parts: dict[str, Any], test: Callable[[Any], TestResult]) -> dict[str,
     """The test of each part of the data, if there are several and not too many."""
     if not 1 < len(parts) <= _TESTED:
         return {}
+    say(f"testing {len(parts)} parts of the data one by one")
     return {name: test(part) for name, part in parts.items()}
 
 

@@ -78,8 +78,12 @@ def test_intervals(rng):
     assert 0.15 < std.mean() < 0.3
     wide = model.predict_interval(pd.DataFrame({"x": [2.8, 0.0]}))
     assert np.ptp(wide[0]) > np.ptp(wide[1])
-    with pytest.raises(ValueError, match="level must be between 0 and 1"):
-        model.predict_interval(table, level=90)
+    several = model.predict_interval(table[:5], level=[0.9, 0.3])
+    for j, level in enumerate((0.9, 0.3)):
+        np.testing.assert_array_equal(several[..., j], model.predict_interval(table[:5], level))
+    for level in (90, [0.5, 1.0]):
+        with pytest.raises(ValueError, match="level must be between 0 and 1"):
+            model.predict_interval(table, level)
 
 
 def test_explanations_add_up(table):

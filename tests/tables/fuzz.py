@@ -212,7 +212,7 @@ def used(path: str, target: str, rng: np.random.Generator, seed: int) -> None:
         ["plan", path, f"--target={target}"],
         ["compare", path, f"--target={target}", "--budget", "1 s"],
         ["tune", path, f"--target={target}", "--kernel", "Gaussian() + 1", "--rows", "30"],
-        ["test", "two-sample", path, path, "--permutations", "19"],
+        ["test", "two-sample", path, path, "--permutations", "19", "--json"],
         ["report", MODEL, path, f"--target={target}", "--budget", "1 s", "--out", "t.html"],
     ]
     if rng.random() < 0.3:

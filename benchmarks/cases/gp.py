@@ -234,6 +234,6 @@ CASES = [
             rounds=1,
             slow=True,
         )
-        for n, peers in ((10_000, (GPYTORCH,)), (50_000, ()))
+        for n, peers in ((5_000, (GPYTORCH,)), (50_000, ()))
     ),
 ]

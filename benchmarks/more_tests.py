@@ -1,12 +1,14 @@
-"""Power of sequential, paired, classifier, relative and distribution tests, beside others.
+"""Level and power of further tests: sequential, paired, relative, of many columns, ..., and peers.
 
 ``python -m benchmarks.more_tests`` draws each problem many times, counts how often each test
-rejects at the 5 % level, and writes more_tests.json and more_tests.md in benchmarks/results.
+rejects at the 5 % level, and writes more_tests.json and, as tables, sequential.md and more_tests.md
+in benchmarks/results.
 Beside ours stand the rules of the papers, or what SciPy has: a sequential test with one kernel,
 a normalised witness and online Newton steps (Shekhar & Ramdas); a logistic regression on one half
 (Lopez-Paz & Oquab); the paired t-test and Wilcoxon's test; the normal limit without its
-second-order part (Bounliphone et al.); SciPy's parametric bootstrap of the Anderson-Darling
-statistic.
+second-order part (Bounliphone et al.); Vuong's test of likelihood ratios; the product term of a
+regression; Welch's and Kolmogorov's tests of each column with Holm's correction; SciPy's
+parametric bootstrap of the Anderson-Darling statistic.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -78,6 +82,32 @@ def first_order(X: np.ndarray, Y: np.ndarray, R: np.ndarray, seed: int) -> Found
     return float(2 * stats.norm.sf(abs(value) / np.sqrt(total))), len(X)
 
 
+def vuong(X: np.ndarray, p: Any, q: Any, seed: int) -> Found:
+    """The mean of log p - log q over its standard error."""
+    ratios = np.sum(p.logpdf(X) - q.logpdf(X), axis=1)
+    t = np.mean(ratios) / np.std(ratios, ddof=1) * np.sqrt(len(X))
+    return float(2 * stats.norm.sf(abs(t))), len(X)
+
+
+def product_term(x: np.ndarray, y: np.ndarray, z: np.ndarray, seed: int) -> Found:
+    """The t-test of x y in the regression of z on 1, x, y and x y."""
+    A = np.column_stack([np.ones(len(x)), x, y, x * y])
+    coef = np.linalg.lstsq(A, z, rcond=None)[0]
+    df = len(x) - 4
+    variance = np.sum((z - A @ coef) ** 2) / df * np.linalg.inv(A.T @ A)[3, 3]
+    return float(2 * stats.t.sf(abs(coef[3]) / np.sqrt(variance), df)), len(x)
+
+
+def holm(test: Callable[..., Any]) -> Callable[..., Found]:
+    """The smallest p-value of a test of each column, corrected."""
+
+    def run(X: np.ndarray, Y: np.ndarray, seed: int) -> Found:
+        pvalues = [test(x, y).pvalue for x, y in zip(X.T, Y.T, strict=True)]
+        return float(min(mercer.adjust_pvalues(pvalues))), len(X)
+
+    return run
+
+
 def anderson(x: np.ndarray, seed: int) -> Found:
     found = stats.goodness_of_fit(
         stats.norm, x, statistic="ad", n_mc_samples=199, rng=np.random.default_rng(seed)
@@ -94,6 +124,19 @@ def stream(X: np.ndarray, Y: np.ndarray, seed: int) -> Found:
 def stream_pairs(X: np.ndarray, Y: np.ndarray, seed: int) -> Found:
     test = mercer.SequentialIndependenceTest().update(X, Y)
     return test.pvalue, 2 * (test.rejected_at or len(X) // 2)
+
+
+def columns(X: np.ndarray, Y: np.ndarray, seed: int) -> Found:
+    """The smallest corrected p-value of all columns."""
+    tables = [pd.DataFrame(Z, columns=[f"x{i}" for i in range(Z.shape[1])]) for Z in (X, Y)]
+    found = mercer.tables.compare_tables(*tables, n_permutations=199, rng=seed)
+    return float(found.adjusted.min()), len(X)
+
+
+def densities(X: np.ndarray, p: Any, q: Any, seed: int) -> Found:
+    """Two normal densities by their scores."""
+    scores = [lambda x, m=m: m.mean() - x for m in (p, q)]
+    return mercer.relative_fit_test(X, *scores).pvalue, len(X)
 
 
 def once(test: Callable[..., Any], **options: Any) -> Callable[..., Found]:
@@ -143,6 +186,38 @@ def models(a: float, b: float, n: int) -> Callable[..., Any]:
     return draw
 
 
+def normals(a: float, b: float, n: int = 100) -> Callable[..., Any]:
+    def draw(rng: np.random.Generator) -> tuple[Any, ...]:
+        return rng.normal(size=(n, 1)), stats.norm(a), stats.norm(b)
+
+    return draw
+
+
+def triple(kind: str, n: int = 100) -> Callable[..., Any]:
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        x, y, e = rng.normal(size=(3, n))
+        if kind == "apart":
+            return x, x + y, e
+        common = x * y if kind == "product" else np.cos(2 * x) * np.cos(2 * y)
+        return x, y, common + {"product": 2.5, "waves": 0.3}[kind] * e
+
+    return draw
+
+
+def many(shift: float, alike: float, n: int = 50, d: int = 20) -> Callable[..., Any]:
+    """Two samples of d columns with correlation ``alike``; the first column of one is shifted."""
+
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        X, Y = (
+            np.sqrt(alike) * rng.normal(size=(n, 1)) + np.sqrt(1 - alike) * rng.normal(size=(n, d))
+            for _ in range(2)
+        )
+        Y[:, 0] += shift
+        return X, Y
+
+    return draw
+
+
 def fits(df: float) -> Callable[..., Any]:
     def draw(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         return (3 + 2 * (rng.normal(size=60) if np.isinf(df) else rng.standard_t(df, 60)),)
@@ -174,6 +249,20 @@ RELATIVE = {
     "mercer, relative": lambda X, Y, R, seed: (mercer.relative_test(X, Y, R).pvalue, len(X)),
     "first order only": first_order,
 }
+DENSITIES = {"mercer, relative fit": densities, "likelihood ratio (Vuong)": vuong}
+INTERACTION = {
+    "mercer, interaction": once(mercer.interaction_test, n_permutations=199),
+    "product term of a regression": product_term,
+}
+COLUMNS = {
+    "mercer, columns": columns,
+    "Welch's t-test, Holm": holm(partial(stats.ttest_ind, equal_var=False)),
+    "Kolmogorov-Smirnov, Holm": holm(stats.ks_2samp),
+}
+KNOWN = {
+    "mercer, a distribution": once(mercer.distribution_test, n_draws=99),
+    "Kolmogorov-Smirnov": lambda x, known, seed: (stats.kstest(x, known.cdf).pvalue, len(x)),
+}
 FIT = {
     "mercer, family": once(mercer.distribution_test, n_draws=99),
     "Anderson-Darling (SciPy)": lambda x, family, seed: anderson(x, seed),
@@ -194,20 +283,60 @@ PROBLEMS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "models, equally far (100)": (models(0.5, -0.5, 100), RELATIVE),
     "models, both right (100)": (models(0.0, 0.0, 100), RELATIVE),
     "models, .3 and .8 off (100)": (models(0.3, 0.8, 100), RELATIVE),
+    "densities, equally far (100)": (normals(0.5, -0.5), DENSITIES),
+    "densities, .1 and .3 off (100)": (normals(0.1, 0.3), DENSITIES),
+    "three variables, one apart (100)": (triple("apart"), INTERACTION),
+    "three variables, x y + noise (100)": (triple("product"), INTERACTION),
+    "three variables, cos 2x cos 2y + noise (100)": (triple("waves"), INTERACTION),
+    "twenty columns, the same (50)": (many(0.0, 0.0), COLUMNS),
+    "twenty columns, one shifted by .8 (50)": (many(0.8, 0.0), COLUMNS),
+    "twenty alike columns, the same (50)": (many(0.0, 0.95), COLUMNS),
+    "twenty alike columns, one shifted by .6 (50)": (many(0.6, 0.95), COLUMNS),
+    "N(3, 4), true (60)": (lambda rng: (*fits(np.inf)(rng), stats.norm(3, 2)), KNOWN),
+    "N(3, 4), Student 3 (60)": (lambda rng: (*fits(3.0)(rng), stats.norm(3, 2)), KNOWN),
     "family normal, true (60)": (lambda rng: (*fits(np.inf)(rng), stats.norm), FIT),
     "family normal, Student 3 (60)": (lambda rng: (*fits(3.0)(rng), stats.norm), FIT),
 }
 
 
+HYPOTHESES = ("the same", "independent", "equally far", "both right", "one apart", ", true")
+LONGER = 5  # times more draws where the hypothesis is true
+
+
 def markdown(found: dict[str, Any]) -> str:
     """One row for each problem and test."""
-    lines = [["problem", "test", "rejected", "samples at rejection, median", "draws"], ["---"] * 5]
+    streams = any(_is_stream(key) for key in found)
+    header = ["problem", "hypothesis", "test", "rejected", "draws"]
+    lines = [header + ["samples at rejection, median"] * streams]
+    lines.append(["---"] * len(lines[0]))
     for key, row in found.items():
         for name, (rejected, count, median) in row.items():
-            taken = f"{median:.0f}" if median is not None else ""
-            lines.append([key, name, f"{rejected / count:.3f}", taken, str(count)])
+            kind = "true" if _is_true(key) else "false"
+            line = [key, kind, name, f"{rejected / count:.3f}", str(count)]
+            lines.append(line + ["" if median is None else f"{median:.0f}"] * streams)
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"Shares of draws rejected at the 5 % level.\n\n{table}\n"
+    low, high = stats.binom.ppf([0.005, 0.995], 1000, LEVEL) / 1000
+    return (
+        f"Shares of draws rejected at the 5 % level. An exact test that rejects 5 % where the "
+        f"hypothesis is true is between {low:.3f} and {high:.3f} in 99 of 100 rounds of 1,000 "
+        f"draws.\n\n{table}\n"
+    )
+
+
+def write(found: dict[str, Any]) -> None:
+    """Both tables, in the order of the problems: of streams, and of samples."""
+    known = {key: found[key] for key in PROBLEMS if key in found}
+    for name, streams in (("sequential.md", True), ("more_tests.md", False)):
+        part = {key: row for key, row in known.items() if _is_stream(key) == streams}
+        (RESULTS / name).write_text(markdown(part), encoding="utf-8")
+
+
+def _is_stream(problem: str) -> bool:
+    return problem.startswith("stream")
+
+
+def _is_true(problem: str) -> bool:
+    return any(words in problem for words in HYPOTHESES)
 
 
 def main() -> None:
@@ -221,19 +350,19 @@ def main() -> None:
             continue
         for name, test in tests.items():
             found = []
-            for i in range(args.repetitions):
+            for i in range(args.repetitions * (LONGER if _is_true(key) else 1)):
                 with warnings.catch_warnings(), threadpool_limits(1):
                     warnings.simplefilter("ignore")
                     found.append(test(*draw(np.random.default_rng([4, i])), i))
             taken = [size for p, size in found if p <= LEVEL]
             median = float(np.median(taken)) if taken else None
-            row = [len(taken), len(found), median if key.startswith("stream") else None]
+            row = [len(taken), len(found), median if _is_stream(key) else None]
             print(key, name, row, flush=True)
             kept = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
             kept.setdefault(key, {})[name] = row
             text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
             store.write_text(text, encoding="utf-8")
-            (RESULTS / "more_tests.md").write_text(markdown(kept), encoding="utf-8")
+            write(kept)
 
 
 if __name__ == "__main__":

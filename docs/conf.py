@@ -86,7 +86,8 @@ if _URL := os.environ.get("MERCER_DOCS_URL"):  # where the site of all versions 
         "check_switcher": False,  # it is written after the build
         "show_version_warning_banner": True,
     }
-html_sidebars = {"install": [], "benchmarks": [], "architecture": [], "changes": []}
+_ALONE = ("install", "choosing", "benchmarks", "benchmarks-gpu", "architecture", "changes")
+html_sidebars = {page: [] for page in _ALONE}  # pages without others below them
 
 
 # ---- the benchmark table, where it has been measured --------------------------------------------

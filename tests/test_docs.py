@@ -121,6 +121,14 @@ def test_architecture_maps_every_file():
     assert not files - mapped, f"add to the file map: {sorted(files - mapped)}"
 
 
+def test_the_guide_leads_to_every_picture():
+    """Every page of the gallery is linked from the guide, a tutorial or the front page."""
+    pages = (ROOT / "docs").rglob("*.rst")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    lost = [script.name for script in EXAMPLES if f"auto_examples_{script.name}" not in text]
+    assert not lost, f"no page of the guide has a link to {lost}"
+
+
 def test_reference_lists_every_public_name():
     listed = set((ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").split())
     missing = set(mercer.__all__) - {"__version__"} - listed

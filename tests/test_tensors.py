@@ -19,11 +19,13 @@ from mercer import (
     KernelLogisticRegression,
     KernelMachine,
     KernelPCA,
+    KernelRanker,
     KernelRidge,
     KernelRidgeCV,
     OneClassSVM,
     OnlineKernelMachine,
     Plan,
+    SequenceLabeller,
     stream,
     two_sample_test,
 )
@@ -199,3 +201,13 @@ def test_arrays_that_cannot_be_read(X, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(DomainError, match="import torch"):
         K(Far(X))
+
+
+def test_labels_of_sequences_and_rankings_of_other_libraries(X):
+    y, groups = (X[:, 0] > 0).astype(int), np.arange(len(X)) // 10
+    given = Foreign(X), Foreign(y), Foreign(groups)
+    model = SequenceLabeller(kernel=K).fit(*given)
+    found = model.log_probability(*given)
+    np.testing.assert_allclose(found.array, model.log_probability(X, y, groups))
+    ranker = KernelRanker(kernel=K).fit(*given)
+    assert ranker.ndcg(*given) == ranker.ndcg(X, y, groups)

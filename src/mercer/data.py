@@ -6,7 +6,8 @@ Nothing outside this file, ``frames.py`` and the vector kernels knows what a sam
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,8 +19,10 @@ from .kinds import hints
 
 __all__ = [
     "Data",
+    "Prepared",
     "Rows",
     "Zipped",
+    "as_dense",
     "as_samples",
     "as_vectors",
     "column_key",
@@ -48,6 +51,20 @@ class Zipped:
 
     def __getitem__(self, rows: Rows) -> Zipped:
         return Zipped(*(take(part, rows) for part in self.parts))
+
+
+@dataclass(eq=False, repr=False)
+class Prepared:
+    """Prepared samples: fields named in ``each`` have an entry for every one, others are shared."""
+
+    each: ClassVar[tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return length(getattr(self, self.each[0]))
+
+    def __getitem__(self, rows: Rows) -> Self:
+        own = {name: getattr(self, name) for name in self.each}
+        return replace(self, **{k: part[rows] for k, part in own.items() if part is not None})
 
 
 def as_samples(X: Data, owner: str | None = None) -> Data:
@@ -167,6 +184,11 @@ def in_double(X: Data) -> Data:
     if is_frame(X):
         return frames.in_double(X)
     return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+
+
+def as_dense(X: Any) -> np.ndarray:
+    """A sparse matrix as an array; arrays as they are."""
+    return X.toarray() if hasattr(X, "toarray") else X
 
 
 def as_vectors(X: Data, owner: str) -> np.ndarray | sp.csr_matrix:

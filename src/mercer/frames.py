@@ -152,6 +152,11 @@ def in_double(X: Frame) -> Frame:
     return X.astype(dict.fromkeys(single, np.float64)) if single else X
 
 
+def is_gap(x: Any) -> bool:
+    """Does an item say that there is none: None, NaN, NA of pandas?"""
+    return x is None or type(x).__name__ == "NAType" or bool(x != x)
+
+
 def holds_dates(values: Any) -> bool:
     """Are these dates or durations?"""
     if getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M"):

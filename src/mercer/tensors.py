@@ -25,7 +25,14 @@ METHODS = (
     *("fit", "partial_fit", "fit_predict", "fit_transform", "score", "score_samples"),
     *("predict", "predict_proba", "predict_log_proba", "predict_interval", "decision_function"),
     *("transform", "inverse_transform", "denoise", "project", "distance", "embedding", "weights"),
-    *("posterior_variance", "latent_mean_and_variance", "sample_y", "expect"),
+    *(
+        "posterior_variance",
+        "latent_mean_and_variance",
+        "sample_y",
+        "expect",
+        "log_probability",
+        "ndcg",
+    ),
     *("leave_one_out", "leave_one_out_proba", "leave_one_out_loss", "reconstruction_error"),
 )
 _ON_HOST = (1, 3)  # kinds of devices of DLPack: the processor, and its pinned memory

@@ -9,7 +9,8 @@ import pytest
 from mercer import Gaussian, load, parse
 from mercer.cli.fit import fit_table
 from mercer.cli.main import main
-from mercer.cli.summary import meaning, summary
+from mercer.cli.summary import _roles, meaning, summary
+from mercer.tables.roles import Column
 
 
 def test_fit_says_what_it_did(folder, capsys):
@@ -267,3 +268,14 @@ def test_a_verdict_on_a_kernel_without_a_constant(rng):
     assert "+ 1 adds a constant" in said
     found = fit_table(table, "price", kernel=parse("Linear().on('size') + 1"), **options)
     assert found.scores["kernels"][2] > 0.99
+
+
+def test_what_is_true_of_many_columns_is_said_once():
+    columns = [Column(f"x{i}", "number", "long tails") for i in range(30)]
+    columns += [Column("a", "skipped", "constant"), Column("b", "skipped", "constant")]
+    told = _roles([*columns, Column("c", "label", "3 missing")])
+    assert told[2:] == [
+        f"{', '.join(f'x{i}' for i in range(12))}, ... (18 more): long tails",
+        "c: 3 missing",
+        "skipped a, b: constant",
+    ]

@@ -28,6 +28,8 @@ def test_a_page_of_a_model(fitted, capsys):
     said = capsys.readouterr().out
     assert "saved     homes.html: 14 sections" in said
     assert re.search(r"left out .*drift", said)
+    assert "influential" not in said
+    assert "in closed form" in page
 
 
 def test_the_target_is_the_column_that_is_not_used(fitted, capsys):

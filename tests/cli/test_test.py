@@ -1,5 +1,7 @@
 """mercer test, from tables to a verdict."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +51,23 @@ def test_two_samples(tables, capsys):
     assert listed(out, "income") > 0.05
     assert " id " not in out
     assert max(map(len, out.splitlines())) <= 98
+
+
+def test_json(tables, capsys):
+    arguments = ["--permutations", "99", "--json"]
+    assert main(["test", "two-sample", "a.csv", "b.csv", *arguments]) == 0
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)
+    assert captured.err == ""
+    assert told["pvalue"] == 0.01
+    assert told["pvalue_interval"][1] > 0.01
+    assert told["where"][0]["name"] == "age"
+    assert {part["name"] for part in told["where"]} == {"age", "income", "city"}
+    assert all(part["corrected"] >= part["pvalue"] for part in told["where"])
+    assert main(["test", "independence", "t.csv", "--x", "x,same", "--y", "y", *arguments]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["skipped"] == {"same": "the same value in every row"}
+    assert told["where"] == []
 
 
 def test_two_samples_that_do_not_differ(tables, capsys):

@@ -116,6 +116,7 @@ FUNCTIONS = {
     "nocco": lambda p: mercer.nocco(X, Y2, K, K, plan=p),
     "optimize_kernel": lambda p: mercer.optimize_kernel(X, Y2, [K], rng=0, plan=p).lengthscale,
     "paired_test": lambda p: mercer.paired_test(X, Y2, K, n_permutations=49, rng=0, plan=p),
+    "parzen_mutual_information": lambda p: mercer.parzen_mutual_information(X, Y2, K, K, plan=p),
     "power": lambda p: mercer.power(X, Y2, 50, K, plan=p).value,
     "relative_fit_test": lambda p: mercer.relative_fit_test(
         X, lambda x: -x, lambda x: -2 * x, K, plan=p

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import mercer
 from mercer import (
@@ -155,3 +156,39 @@ def test_without_onnx(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(ImportError, match=r"mercer\[onnx\]"):
         to_onnx(SVR().fit(X, Y))
+
+
+ODD = np.where(np.arange(70)[:, None] == 5, 1e8, X)
+APART = np.where(np.arange(70)[:, None] % 2, X, X + 1e6)
+
+
+@pytest.mark.parametrize("data", [X, ODD, APART, X * [1e-3, 1.0, 1e6]], ids=range(4))
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian(), Matern(nu=0.5), Matern(nu=2.5)])
+def test_distances_that_cancel(kernel, data):
+    model = KernelRidge(0.1, kernel=kernel).fit(data, Y)
+    near(ask(to_onnx(model), data)["prediction"], model.predict(data))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [0.1 * Gaussian(), 0.1 * Linear(), Linear() + 0.3, Polynomial(2, scale=0.3, offset=0.7)],
+)
+def test_numbers_stay_in_double_precision(kernel):
+    """Runtimes put single numbers into matrix products, in single precision."""
+    model = KernelRidge(0.1, kernel=kernel).fit(X, Y)
+    found = ask(to_onnx(model))["prediction"]
+    np.testing.assert_allclose(found, model.predict(NEW), atol=1e-12 * np.abs(Y).max(), rtol=1e-11)
+
+
+def test_sparse_and_single_samples():
+    model = SVR(kernel=Gaussian()).fit(sp.csr_matrix(X), Y)
+    near(ask(to_onnx(model))["prediction"], model.predict(sp.csr_matrix(NEW)))
+    model = KernelRidge(1e-3, kernel=Gaussian()).fit(X.astype(np.float32), Y)
+    expected = model.predict(NEW.astype(np.float32))
+    np.testing.assert_allclose(ask(to_onnx(model))["prediction"], expected, atol=1e-3)
+
+
+def test_labels_of_scores_that_are_rounding():
+    points = np.array([[1.0], [-1.0], [0.0]])
+    model = SVC(kernel=Linear(), C=1e3).fit(points, [1, 0, 1])
+    to_onnx(model)

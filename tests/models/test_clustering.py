@@ -95,6 +95,17 @@ def test_cuts_are_no_worse_than_those_of_scikit_learn(rng):
         assert weighted.cut_bound_ <= weighted.cut_
 
 
+def test_cuts_through_landmarks():
+    X, y = make_circles(1500, factor=0.4, noise=0.03, random_state=0)
+    model = SpectralClustering(2, kernel=Gaussian(0.15), plan=Plan(rank=150), random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.cut_ == pytest.approx(cut(y, Gaussian(0.15)(X), np.ones(1500)), abs=1e-3)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert len(model.X_fit_) == 150
+    with pytest.raises(ValueError, match="raise the rank"):
+        SpectralClustering(2, kernel=Gaussian(1e-3), plan=Plan(rank=5)).fit(X)
+
+
 def test_graphs_as_matrices():
     A = np.kron(np.eye(3), np.ones((4, 4)))
     A[0, 4] = A[4, 0] = A[4, 8] = A[8, 4] = 0.1

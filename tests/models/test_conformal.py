@@ -315,3 +315,15 @@ class TestBadInput:
             pytest.raises(ValueError, match="raise its alpha"),
         ):
             ConformalRegressor(tiny).fit(X, y)
+
+
+@pytest.mark.parametrize("method", [{}, {"cv": 4}])
+def test_several_levels_are_one_after_the_other(data, method):
+    X, y, _ = data
+    model = ConformalRegressor(KernelRidge(0.1, kernel=Gaussian(1.0)), **method).fit(X, y)
+    several = model.predict_interval(X[:7], [0.9, 0.2, 0.5])
+    assert several.shape == (7, 2, 3)
+    for j, level in enumerate((0.9, 0.2, 0.5)):
+        np.testing.assert_array_equal(several[..., j], model.predict_interval(X[:7], level))
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+        model.predict_interval(X, [0.5, 2.0])

@@ -118,6 +118,9 @@ def test_what_is_refused(sequences):
         SequenceLabeller(transition_weight=-1).fit(X, y)
     with pytest.raises(ValueError, match="groups has 3 entries"):
         SequenceLabeller().fit(X, y, groups[:3])
+    for gap in (None, np.nan):
+        with pytest.raises(ValueError, match="groups has missing values"):
+            SequenceLabeller().fit(X, y, [gap, *range(len(y) - 1)])
     with pytest.raises(ValueError, match="more memory"):
         SequenceLabeller(plan=Plan(rank=5, storage="streamed")).fit(X, y, groups)
     model = SequenceLabeller(kernel=Gaussian()).fit(X, y, groups)

@@ -122,3 +122,13 @@ def test_what_is_refused(rng):
         LevelSetTree(neighbors=0).fit(X)
     with pytest.raises(ValueError, match="mass must be"):
         LevelSetTree().fit(X).components(0.0)
+
+
+def test_samples_without_anything_in_common_are_not_joined():
+    """Strings of two alphabets, fewer of each than there are neighbours."""
+    words = ["abab", "baba", "aabb", "abba"] * 2 + ["cdcd", "dcdc", "ccdd", "cddc"] * 2
+    tree = LevelSetTree(Spectrum(2), neighbors=10).fit(words)
+    assert tree.n_clusters_ == 2
+    assert len(set(tree.labels_[:8])) == len(set(tree.labels_[8:])) == 1
+    found = tree.predict(["abab", "dcdc", "zzzz"])
+    assert found.tolist() == [tree.labels_[0], tree.labels_[-1], -1]

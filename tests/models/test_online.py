@@ -428,3 +428,12 @@ def test_lengths_of_steps_go_on_after_a_file_and_may_change(data, tmp_path):
     np.testing.assert_allclose(model.decision_function(X), f, atol=1e-5)
     assert len(model._state.coef) == 1
     assert model.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize("outlier", [1e200, 1e308])
+def test_squares_that_overflow_stay_in_files(data, tmp_path, outlier):
+    X, y, _ = data
+    model = OnlineKernelMachine(Gaussian()).fit(X[:50], np.append(outlier, y[1:50]))
+    assert np.isfinite(model.predict(X)).all()
+    mercer.save(model, tmp_path / "m")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "m").predict(X), model.predict(X))

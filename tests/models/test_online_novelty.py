@@ -73,3 +73,9 @@ def test_strings_chunks_and_errors(rng):
     assert whole.predict(["zzzzzzz"]) == -1
     with pytest.raises(ValueError, match="nu must be in"):
         OnlineOneClassSVM(nu=0).fit(np.eye(3))
+
+
+def test_steps_have_a_size(rng):
+    """Losses alone do not compare sizes: a larger f has a larger margin."""
+    with pytest.raises(ValueError, match="eta must be > 0 and finite, got 'auto'"):
+        OnlineOneClassSVM(eta="auto").fit(rng.normal(size=(20, 2)))

@@ -114,5 +114,8 @@ def test_refusals(rng):
         KernelRanker().fit(X, [1, 1, 2, 2, 3, 3], [0, 0, 1, 1, 2, 2])
     with pytest.raises(ValueError, match="groups has 2 entries"):
         KernelRanker().fit(X, np.arange(6), [0, 1])
+    for gap in (None, np.nan):
+        with pytest.raises(ValueError, match="groups has missing values"):
+            KernelRanker().fit(X, np.arange(6), [gap, *range(5)])
     with pytest.raises(ValueError, match="alpha must be > 0"):
         KernelRanker(0.0).fit(X, np.arange(6))

@@ -151,8 +151,66 @@ def test_in_a_grid_search(rings):
     assert search.best_params_["strength"] == 1e3
 
 
+@pytest.mark.parametrize("gap", [None, np.nan, -1])
+def test_labels_in_any_container(rings, gap):
+    X, y, truth = rings
+    words = np.array(["inside", "outside"])[truth]
+    expected = SemiSupervised(SVC(kernel=Gaussian())).fit(X, y).predict(X)
+    gappy = [word if known else gap for word, known in zip(words, y >= 0, strict=True)]
+    model = SemiSupervised(SVC(kernel=Gaussian())).fit(X, gappy)
+    assert model.classes_.tolist() == ["inside", "outside"]
+    np.testing.assert_array_equal(model.predict(X) == "outside", expected == 1)
+    pd = pytest.importorskip("pandas")
+    numbers = [t if known else pd.NA for t, known in zip(truth.tolist(), y >= 0, strict=True)]
+    model.fit(X, pd.Series(numbers, dtype="Int64"))
+    assert model.classes_.tolist() == [0, 1]
+    if gap is not None:
+        return
+    for kind in ("string", "category"):
+        model.fit(X, pd.Series(gappy).astype(kind))
+        np.testing.assert_array_equal(model.predict(X) == "outside", expected == 1)
+    model.fit(X, pd.Series([None if v is None else v == "outside" for v in gappy], dtype="boolean"))
+    assert model.classes_.tolist() == [False, True]
+
+
+def test_scores_are_of_samples_with_labels(rings):
+    X, y, _ = rings
+    model = SemiSupervised(SVC(C=100.0, kernel=Gaussian(0.3)), strength=1e3, neighbors=4).fit(X, y)
+    assert model.score(X, y) == 1
+    assert model.score(X, y, sample_weight=np.arange(120.0)) == 1
+    targets = np.where(y >= 0, 2.0 * y - 1, np.nan)
+    model = SemiSupervised(KernelRidge(1e-3, kernel=Gaussian(0.3))).fit(X, targets)
+    assert model.score(X, targets) > 0.5
+    with pytest.raises(ValueError, match="no labels at all"):
+        model.score(X[1:5], targets[1:5])
+
+
+def test_processes_with_and_without_a_kernel(rings):
+    X, y, _ = rings
+    targets = np.where(y >= 0, 2.0 * y - 1, np.nan)
+    found = SemiSupervised(GaussianProcessRegressor(alpha=0.1, optimizer=None)).fit(X, targets)
+    given = GaussianProcessRegressor(1 * Gaussian("median"), alpha=0.1, optimizer=None)
+    np.testing.assert_allclose(
+        found.predict(X), SemiSupervised(given).fit(X, targets).predict(X), atol=1e-10
+    )
+    with pytest.raises(ValueError, match="optimizer=None"):
+        SemiSupervised(GaussianProcessRegressor(Gaussian())).fit(X, targets)
+
+
+def test_the_graph_is_the_model_s_own(rings):
+    X, y, _ = rings
+    graph = np.ones((120, 120))
+    model = SemiSupervised(SVC(kernel=Gaussian()), graph=graph).fit(X, y)
+    before = model.decision_function(X)
+    graph[:] = 0
+    model.estimator_.kernel_.__dict__.pop("_made")
+    np.testing.assert_allclose(model.decision_function(X), before, atol=1e-12)
+
+
 def test_what_is_refused(rings):
     X, y, _ = rings
+    with pytest.raises(ValueError, match="gaps have become words"):
+        SemiSupervised(SVC()).fit(X, y.astype(str))
     with pytest.raises(ValueError, match="estimator must be a classifier or regressor"):
         SemiSupervised(SVC(kernel="precomputed")).fit(X, y)
     with pytest.raises(ValueError, match="estimator must be a classifier or regressor"):

@@ -248,6 +248,22 @@ def test_machines_of_one_class_against_the_rest():
     assert rest.predict(NEW).tolist() == pair.predict(NEW).tolist()
 
 
+def test_pairs_of_many_classes_share_few_passes():
+    """Of 28 pairs, in each of which three of four samples have no loss."""
+    read = []
+
+    class Counted(ArrayChunks):
+        def __iter__(self):
+            read.append(1)
+            return super().__iter__()
+
+    y = np.digitize(R, np.quantile(R, np.arange(1, 8) / 8))
+    model = SVC(KERNEL, plan=STORED, tol=1e-3).fit(Counted(X, y))
+    assert len(model.reports_) == 28
+    assert max(report.violation for report in model.reports_) <= 1e-3
+    assert len(read) < 200
+
+
 def test_machines_for_numbers():
     model = SVR(KERNEL, C=0.5, epsilon=0.2, plan=STORED, tol=1e-3)
     exact = clone(model).set_params(solver="coordinate", tol=1e-8).fit(X, R, W)

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.inspection import partial_dependence
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -120,3 +121,16 @@ def test_displays(table):
     assert CurveDisplay.from_estimator(SVC().fit(X, labels), X, labels, curve="pr").ax_.lines
     views = KernelCCA(1, kernels=Gaussian()).fit(X, y[:, None])
     assert CorrelationDisplay.from_estimator(views, X, y[:, None]).figure_ is not None
+
+
+def test_partial_dependence_of_sparse_rows_and_arrow(table):
+    X, y = table
+    model = KernelRidge(0.1, kernel=Gaussian(2.0)).fit(sp.csr_matrix(X), y)
+    expected = plot_partial(model, X, 1, grid=5).lines[-2].get_ydata()
+    found = plot_partial(model, sp.csr_matrix(X), 1, grid=5).lines[-2].get_ydata()
+    np.testing.assert_allclose(found, expected)
+    pa = pytest.importorskip("pyarrow")
+    frame = pa.table(dict(zip("abc", X.T, strict=True)))
+    model = KernelRidge(0.1, kernel=Gaussian(2.0)).fit(frame, y)
+    found = plot_partial(model, frame, "b", grid=5).lines[-2].get_ydata()
+    np.testing.assert_allclose(found, expected)

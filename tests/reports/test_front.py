@@ -1,4 +1,5 @@
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -18,10 +19,12 @@ from mercer import (
     KernelPCA,
     KernelRidge,
     KernelRidgeCV,
+    Linear,
     Spectrum,
     WeisfeilerLehman,
     report,
 )
+from mercer.tables import TableRegressor
 
 FAST = {"budget": 600, "max_rows": 40, "cv": 2}
 SECTIONS = (
@@ -180,6 +183,8 @@ def test_one_class_and_other_estimators_are_refused(wave):
 def test_a_short_budget_leaves_out_and_says_so(wave, ridge):
     page = report(ridge, *wave, budget=1e-3)
     assert [s for s in page.sections if "budget" in s.left_out]
+    assert "linear" in str(page.lead)  # a baseline that costs nothing is always there
+    assert "longer than the budget" in page.html  # trees are not
 
 
 def test_the_same_seed_gives_the_same_page(wave, ridge):
@@ -269,3 +274,23 @@ def test_learning_curves_begin_with_a_few_rows_of_each_class():
     X = np.repeat(rng.normal(size=(12, 3)), 16, axis=0) + 0.1 * rng.normal(size=(192, 3))
     page = report(TableClassifier(budget=1), X, y, budget=30, max_rows=192, cv=2)
     assert "Learning curve" not in left_out(page)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelRidge(0.1, kernel=2 * Gaussian(1.5).on([0]) + Linear()),
+        make_pipeline(StandardScaler(), KernelRidge(kernel=Gaussian([1.0, 2.0]).normalize())),
+        GridSearchCV(KernelRidge(kernel=Gaussian()), {"alpha": [0.1, 1.0]}, cv=3),
+        TableRegressor(budget=1.0, kernel=Gaussian()),
+    ],
+)
+def test_the_code_that_reproduces_a_page_makes_the_model(wave, model):
+    page = report(model, *wave, budget=1e-3)
+    shown = next(s for s in page.sections if s.title == "How to reproduce").body
+    code, call = unescape(re.search(r"<code>(.*?)</code>", shown, re.DOTALL)[1]).rsplit("\n", 1)
+    assert call.startswith("report(model, X, y, ")
+    names = {}
+    exec(code, names)
+    assert repr(names["model"]).replace(", verbose=False", "") == repr(model)
+    assert names["report"] is report

@@ -169,3 +169,6 @@ def test_the_verdict_says_when_a_baseline_is_better(rng):
     better = verdict(subject, Scores(judged(y, good.prediction, **{BOOSTED: bad})))
     same = verdict(subject, Scores(judged(y, good.prediction, **{BOOSTED: good})))
     assert ("worse" in worse, "better" in better, "no clear difference" in same) == (True,) * 3
+    both = Scores(judged(y, good.prediction, **{BOOSTED: bad, CONSTANT: bad}))
+    assert "the only baseline" in better
+    assert "the best baseline" in verdict(subject, both)

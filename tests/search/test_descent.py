@@ -4,6 +4,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from mercer import Gaussian
 from mercer.search.descent import DenseObjective
+from mercer.search.objective import Posed
 from mercer.solvers import criteria
 
 
@@ -18,6 +19,12 @@ class Given(DenseObjective):
     def __call__(self, free):
         self.count += 1
         return self.function(free)
+
+
+def evidence(kernel, X, y):
+    """That of a Gaussian process, whose noise is free."""
+    posed = Posed(kernel, X, y[:, None], 0.1, np.ones(len(y)), (), (1e-10, 1e6), 1.0)
+    return DenseObjective(posed, criteria.evidence)
 
 
 def test_a_search_along_directions_ends_on_a_bound_like_one_along_the_axes(rng):
@@ -84,11 +91,7 @@ def test_a_search_on_a_part_does_not_strand_lengthscales(rng):
     """Features that hardly matter run off on 500 samples; all of them bring them back."""
     X = rng.standard_normal((1000, 4))
     y = np.sin(2 * X[:, 0]) + 0.15 * X[:, 1] + 0.5 * rng.standard_normal(1000)
-    part, whole = (
-        DenseObjective(Gaussian(np.ones(4)), X[:n], y[:n, None], 0.1, criteria.evidence,
-                   np.ones(n), (), (1e-10, 1e6), 1.0)
-        for n in (500, 1000)
-    )  # fmt: skip
+    part, whole = (evidence(Gaussian(np.ones(4)), X[:n], y[:n]) for n in (500, 1000))
     found = part.descend(part.start).x
     stranded = found.copy()
     stranded[1:4] = 11.5
@@ -103,8 +106,7 @@ def test_a_lengthscale_that_collapsed_begins_again(rng):
     """Groups that learn nothing from each other: the lengthscale between them has no slope."""
     X = np.column_stack([rng.normal(size=60), np.arange(60) % 4])
     y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=60)
-    alike = criteria.evidence, np.ones(60), (), (1e-10, 1e6), 1.0
-    whole = DenseObjective(Gaussian(np.ones(2)), X, y[:, None], 0.1, *alike)
+    whole = evidence(Gaussian(np.ones(2)), X, y)
     strangers = OptimizeResult(x=np.log([0.6, 1e-4, 0.01]), success=True)
     strangers.fun = whole(strangers.x)[0]
     assert abs(whole(strangers.x)[1][1]) < 1e-9

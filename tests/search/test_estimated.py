@@ -1,26 +1,31 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mercer import Gaussian, Plan
 from mercer.search.descent import DenseObjective
 from mercer.search.estimated import EstimatedObjective, _in_single, refine
+from mercer.search.objective import Posed
 from mercer.solvers import criteria
+
+
+def computed_and_estimated(kernel, X, y, alpha, rank):
+    """The same evidence twice, as functions of hyper-parameters."""
+    n = len(X)
+    posed = Posed(kernel, X, y, alpha, np.ones(n), (), (1e-6, 1e6), 1.0)
+    dense = DenseObjective(posed, criteria.evidence)
+    posed = replace(posed, scale=np.ones((n, 1)))
+    rng = np.random.RandomState(0)
+    return dense, EstimatedObjective(posed, rank=rank, plan=Plan(), rng=rng)
 
 
 @pytest.fixture(scope="module")
 def both():
-    """The same evidence, computed and estimated, as functions of hyper-parameters."""
     rng = np.random.default_rng(7)
-    n = 900
-    X = rng.standard_normal((n, 2))
-    y = (np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n))[:, None]
-    kernel, limits = 1.0 * Gaussian(np.array([1.5, 1.5])), ((), (1e-6, 1e6), 1.0)
-    dense = DenseObjective(kernel, X, y, 0.3, criteria.evidence, np.ones(n), *limits)
-    rough = EstimatedObjective(
-        kernel, X, y, 0.3, np.ones((n, 1)), *limits, rank=150, plan=Plan(),
-        rng=np.random.RandomState(0),
-    )  # fmt: skip
-    return dense, rough
+    X = rng.standard_normal((900, 2))
+    y = (np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(900))[:, None]
+    return computed_and_estimated(1.0 * Gaussian(np.array([1.5, 1.5])), X, y, 0.3, 150)
 
 
 def test_values_and_slopes_agree(both):
@@ -32,15 +37,10 @@ def test_values_and_slopes_agree(both):
 
 def test_much_variance_beside_little_noise(rng):
     """In single precision, rounding would count as noise: the evidence was 20 per sample off."""
-    n = 900
-    X = rng.uniform(-1, 1, (n, 2))
-    y = (np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n))[:, None]
-    kernel, limits = 1e4 * Gaussian(np.array([2.0, 6.0])), ((), (1e-6, 1e6), 1.0)
-    dense = DenseObjective(kernel, X, y, 0.01, criteria.evidence, np.ones(n), *limits)
-    rough = EstimatedObjective(
-        kernel, X, y, 0.01, np.ones((n, 1)), *limits, rank=100, plan=Plan(),
-        rng=np.random.RandomState(0),
-    )  # fmt: skip
+    X = rng.uniform(-1, 1, (900, 2))
+    y = (np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(900))[:, None]
+    kernel = 1e4 * Gaussian(np.array([2.0, 6.0]))
+    dense, rough = computed_and_estimated(kernel, X, y, 0.01, 100)
     (value, slope), (found, found_slope) = dense(dense.start), rough(rough.start)
     assert abs(found - value) < 0.1
     np.testing.assert_allclose(found_slope, slope, atol=0.1)

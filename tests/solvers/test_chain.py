@@ -115,3 +115,29 @@ def test_features_and_matrix_agree(rng):
 def test_counts_of_pairs():
     found = pairs_of(np.array([0, 1, 1, 1, 0]), np.array([0, 3, 5]), 2)
     np.testing.assert_array_equal(found, [[0, 1], [1, 1], [1, 1]])
+
+
+def test_probabilities_add_up_for_scores_that_are_known_to_a_few_units_only(rng):
+    F, T = 1e17 * rng.normal(size=(6, 3)), 1e17 * rng.normal(size=(4, 3))
+    _, expected, pairs = expectations(F, T, np.arange(6), np.array([0, 6]))
+    np.testing.assert_allclose(expected.sum(axis=1), 1)
+    assert pairs[:3].sum() == pytest.approx(5)
+
+
+@pytest.mark.parametrize("scale", [[1e-6, 1e6], [1e7, 1e7]])
+def test_columns_of_any_scale(rng, scale):
+    y = np.cumsum(rng.random(60) < 0.2) % 3
+    X = (np.column_stack([y == 1, y == 2]) + rng.normal(size=(60, 2))) * scale
+    found = solve_chain(Linear().gram(X), y, np.arange(60), np.arange(0, 61, 6), 3, 1.0)
+    assert found.converged
+    assert found.stats["gap"] <= 1e-5 * 60 * np.log(3)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.ConvergenceWarning")
+def test_what_cannot_be_solved_is_no_worse_than_nothing(rng):
+    """Slopes along the second column are lost in the rounding of the first."""
+    y, starts = np.arange(60) % 3, np.arange(0, 61, 6)
+    gram = Linear().gram(rng.normal(size=(60, 2)) * [1e20, 1.0])
+    found = solve_chain(gram, y, np.arange(60), starts, 3, 1.0)
+    assert np.isfinite(found.coef).all()
+    assert found.stats["objective"] <= 60 * np.log(3) * (1 + 1e-4)

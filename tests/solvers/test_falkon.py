@@ -158,6 +158,44 @@ def test_a_checkpoint_goes_on(tmp_path):
     assert not path.exists()
 
 
+def test_a_checkpoint_goes_on_in_the_same_directions(tmp_path):
+    """Which steps come after an interruption does not depend on it, and no pass is taken twice."""
+    path, phi, stop = tmp_path / "state.npz", stream(KERNELS["landmarks"]), {}
+
+    def until(steps):
+        return Watch(lambda step: step.n_iter == steps, **stop)
+
+    whole = solve(phi, [0.1, 0.1], method="falkon", watch=until(7))
+
+    def interrupt(step):
+        if step.n_iter == 3:
+            raise KeyboardInterrupt
+
+    stop["checkpoint"] = path
+    with pytest.raises(KeyboardInterrupt):
+        solve(phi, [0.1, 0.1], method="falkon", watch=Watch(interrupt, path))
+    passes, through = [], phi.gram.through
+    phi.gram.through = lambda *args: passes.append(1) or through(*args)
+    again = solve(phi, [0.1, 0.1], method="falkon", watch=until(7))
+    assert again.n_iter == whole.n_iter == 7
+    scale = np.abs(whole.weights).max()
+    np.testing.assert_allclose(again.weights, whole.weights, atol=1e-10 * scale)
+    assert len(passes) == 4 + 1  # steps, and the certificate
+
+
+def test_a_checkpoint_of_another_kernel_is_refused(tmp_path):
+    path = tmp_path / "state.npz"
+
+    def interrupt(step):
+        raise KeyboardInterrupt
+
+    phi, other = (stream(Nystrom(Gaussian(scale), X[:10])) for scale in (1.5, 1.6))
+    with pytest.raises(KeyboardInterrupt):
+        solve(phi, [0.1, 0.1], method="falkon", watch=Watch(interrupt, path))
+    with pytest.raises(ValueError, match="another problem"):
+        solve(other, [0.1, 0.1], method="falkon", watch=Watch(None, path))
+
+
 # ---- conjugate gradients -------------------------------------------------------------------------
 def test_columns_stop_on_their_own_and_joint_ones_are_one_system():
     rng = np.random.default_rng(5)

@@ -6,7 +6,7 @@ from mercer.exceptions import ConvergenceWarning, NumericalWarning
 from mercer.solvers import cholesky
 from mercer.solvers.auto import choose, solve_ridge
 from mercer.solvers.base import Solution
-from mercer.solvers.cg import solve_cg
+from mercer.solvers.cg import Systems, solve_systems
 from mercer.solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError, factor
 from mercer.solvers.eigen import RidgeSpectrum
 
@@ -15,6 +15,11 @@ from mercer.solvers.eigen import RidgeSpectrum
 def problem(rng):
     X = rng.standard_normal((120, 3))
     return X, rng.standard_normal((120, 2)), rng.uniform(0.2, 2, 120)
+
+
+def solve_cg(kernel, X, Y, alpha, **options):
+    """(K + alpha I)^-1 Y."""
+    return solve_systems(kernel.gram(X), Systems.of(Y, np.full(Y.shape[1], alpha)), **options)
 
 
 def reference(K, Y, alpha, weights):
@@ -77,8 +82,7 @@ def test_singular_systems_get_the_smallest_least_squares_solution(problem):
 
 def test_cg_reports_what_it_did_not_reach(problem, rng):
     X, Y, _ = problem
-    noise = np.full(len(X), 1e-8)
-    solution = solve_cg(Gaussian(5.0).gram(X), Y, noise, tol=1e-12, max_iter=1, rank=2, rng=rng)
+    solution = solve_cg(Gaussian(5.0), X, Y, 1e-8, tol=1e-12, max_iter=1, rank=2, rng=rng)
     assert not solution.converged
     assert "raise alpha or tol" in solution.message
     with pytest.warns(ConvergenceWarning, match="relative residual"):
@@ -87,7 +91,7 @@ def test_cg_reports_what_it_did_not_reach(problem, rng):
 
 def test_cg_certificate_is_the_true_residual(problem, rng):
     X, Y, _ = problem
-    solution = solve_cg(Gaussian().gram(X), Y, np.full(len(X), 0.1), tol=1e-4, rng=rng)
+    solution = solve_cg(Gaussian(), X, Y, 0.1, tol=1e-4, rng=rng)
     R = Y - (Gaussian()(X) + 0.1 * np.eye(len(X))) @ solution.coef
     worst = (np.linalg.norm(R, axis=0) / np.linalg.norm(Y, axis=0)).max()
     assert solution.stats["residual"] == pytest.approx(worst, rel=1e-6)
@@ -96,10 +100,10 @@ def test_cg_certificate_is_the_true_residual(problem, rng):
 def test_preconditioner_saves_iterations(rng):
     X = rng.standard_normal((400, 2))
     Y = rng.standard_normal((400, 1))
-    noise = np.full(400, 1e-3)
-    gram = Gaussian(2.0).gram(X)
-    plain = solve_cg(gram, Y, noise, rank=1, rng=np.random.default_rng(0))
-    helped = solve_cg(gram, Y, noise, rank=100, rng=np.random.default_rng(0))
+    plain, helped = (
+        solve_cg(Gaussian(2.0), X, Y, 1e-3, rank=rank, rng=np.random.default_rng(0))
+        for rank in (1, 100)
+    )
     assert helped.n_iter < plain.n_iter / 3
 
 

@@ -9,7 +9,8 @@ from mercer import Gaussian, Spline
 from mercer.exceptions import ConvergenceWarning, MemoryPlanError, NumericalWarning
 from mercer.gram.base import Gram
 from mercer.solvers import semiparametric
-from mercer.solvers.semiparametric import SemiparametricProblem, solve_semiparametric
+from mercer.solvers.semiparametric import SemiparametricProblem
+from mercer.solvers.semiparametric_features import problem_of
 
 
 class Matrix(Gram):
@@ -28,6 +29,10 @@ def thin_plate(X):
     """Positive definite only beside 1, x, y: its diagonal is zero."""
     R = cdist(X, X)
     return xlogy(R**2, R)
+
+
+def solve(gram, basis, Y, alpha, weights=None):
+    return problem_of(gram, basis, Y, weights).factor(alpha).solve()
 
 
 @pytest.fixture(params=["gaussian", "thin plate"])
@@ -67,7 +72,7 @@ def held_out_by_refitting(K, P, Y, alpha, w):
 def test_solves_the_saddle_point_system(problem, alpha, weighted):
     K, P, Y, weights = problem
     w = weights if weighted else None
-    solution = solve_semiparametric(Matrix(K), P, Y, alpha, w)
+    solution = solve(Matrix(K), P, Y, alpha, w)
     c, d = saddle(K, P, Y, alpha, w)
     np.testing.assert_allclose(solution.coef, c, rtol=1e-6, atol=1e-7 * np.abs(c).max())
     np.testing.assert_allclose(solution.null_coef, d, rtol=1e-6, atol=1e-8)
@@ -232,40 +237,40 @@ class TestBadInput:
         X = rng.standard_normal((2, 2))
         P = np.column_stack([np.ones(2), X])
         with pytest.raises(ValueError, match="at least 3 distinct points"):
-            solve_semiparametric(Gaussian().gram(X), P, np.ones((2, 1)), 1.0)
+            solve(Gaussian().gram(X), P, np.ones((2, 1)), 1.0)
 
     def test_dependent_functions(self, rng):
         t = np.linspace(0, 1, 20)
         X = np.column_stack([t, 0.1 + 3 * t])
         P = np.column_stack([np.ones(20), X])
         with pytest.raises(ValueError, match=r"linearly independent.*n_samples = 20, of rank 2"):
-            solve_semiparametric(Gaussian().gram(X), P, np.ones((20, 1)), 1.0)
+            solve(Gaussian().gram(X), P, np.ones((20, 1)), 1.0)
 
     def test_weights_that_leave_too_few_points(self, rng):
         x = np.arange(5.0)
         P = np.column_stack([np.ones(5), x])
         w = np.array([0, 0, 1.0, 0, 0])
         with pytest.raises(ValueError, match="of positive weight"):
-            solve_semiparametric(Gaussian().gram(x), P, np.ones((5, 1)), 1.0, w)
+            solve(Gaussian().gram(x), P, np.ones((5, 1)), 1.0, w)
 
     @pytest.mark.parametrize("basis", [np.ones(5), np.ones((4, 1)), np.ones((5, 0))])
     def test_shape_of_the_basis(self, basis):
         with pytest.raises(ValueError, match=r"basis must give an array of shape \(5, m\)"):
-            solve_semiparametric(Gaussian().gram(np.arange(5.0)), basis, np.ones((5, 1)), 1.0)
+            solve(Gaussian().gram(np.arange(5.0)), basis, np.ones((5, 1)), 1.0)
 
     def test_values_of_the_basis(self):
         P = np.array([[1.0], [np.nan], [1.0]])
         with pytest.raises(ValueError, match="basis must be finite"):
-            solve_semiparametric(Gaussian().gram(np.arange(3.0)), P, np.ones((3, 1)), 1.0)
+            solve(Gaussian().gram(np.arange(3.0)), P, np.ones((3, 1)), 1.0)
 
     def test_more_points_than_fit_the_memory(self, monkeypatch):
         monkeypatch.setattr("mercer.engine.memory.free_memory", lambda: 1e8)
         gram = Gaussian().gram(np.arange(5000.0))
         with pytest.raises(MemoryPlanError, match="5000 points needs 1 GB"):
-            solve_semiparametric(gram, np.ones((5000, 1)), np.ones((5000, 1)), 1.0)
+            solve(gram, np.ones((5000, 1)), np.ones((5000, 1)), 1.0)
 
     def test_kernels_of_the_wrong_sign(self, rng):
         X = rng.standard_normal((20, 2))
         P = np.column_stack([np.ones(20), X])
         with pytest.raises(ValueError, match="not positive definite beside the basis"):
-            solve_semiparametric(Matrix(-thin_plate(X)), P, rng.standard_normal((20, 1)), 0.1)
+            solve(Matrix(-thin_plate(X)), P, rng.standard_normal((20, 1)), 0.1)

@@ -26,7 +26,7 @@ from mercer.losses import (
 )
 from mercer.solvers.representer import solve_representer
 from mercer.solvers.streamed_newton import solve_streamed
-from mercer.solvers.task import Bend, Slope, Smoothed, Task
+from mercer.solvers.task import Bend, Rounded, Slope, Task
 from mercer.solvers.watch import Watch
 
 RNG = np.random.default_rng(0)
@@ -151,6 +151,11 @@ def test_a_callback_stops_it_and_a_checkpoint_goes_on(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         solve(C, [Poisson()], tol=1e-12, watch=Watch(interrupt, path))
+    other = ImplicitGram(Nystrom(Gaussian(1.4), X[:30]), ArrayChunks(X, rows=250), X)
+    with pytest.raises(ValueError, match="another problem"):
+        solve_streamed(
+            other.stream(C, W, True), [Poisson()], 1.0, tol=1e-12, watch=Watch(None, path)
+        )
     again = solve(C, [Poisson()], tol=1e-12, watch=Watch(None, path))
     np.testing.assert_allclose(again.weights, whole.weights, atol=1e-4)
     assert not path.exists()
@@ -161,18 +166,30 @@ def test_a_callback_stops_it_and_a_checkpoint_goes_on(tmp_path):
 
 # ---- tasks ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("loss", "y"), CORNERS, ids=lambda part: type(part).__name__)
-def test_smoothing_lowers_a_loss_by_little_and_its_slopes_are_differences(loss, y):
+def test_rounding_raises_a_loss_by_little_and_its_slopes_are_differences(loss, y):
     f, h, width = 2 * RNG.standard_normal(N), 1e-6, 0.1
-    rounded = Smoothed(loss, width)
-    low = loss.value(y, f) - rounded.value(y, f)
-    assert low.min() > -1e-12
-    assert low.max() <= width / 2 + 1e-12
+    rounded = Rounded(loss, width)
+    more = rounded.value(y, f) - loss.value(y, f)
+    assert more.min() > -1e-12
+    assert more.max() <= 2 * width  # as slopes change by no more than 2
     slope = (rounded.value(y, f + h) - rounded.value(y, f - h)) / (2 * h)
     np.testing.assert_allclose(rounded.slope(y, f), slope, atol=1e-4)
-    task = Task([loss]).smoothed(width)
+    bend = (rounded.slope(y, f + h) - rounded.slope(y, f - h)) / (2 * h)
+    np.testing.assert_allclose(rounded.curvature(y, f), bend, atol=1e-4)
+    task = Task([loss]).rounded(np.array([width]))
     assert task.corners(y[:, None], f[:, None], W).min() >= -1e-9
 
 
+def test_duplicates_and_ties_are_no_obstacle():
+    """Corners of many samples at one score: curvature in few places, and none between them."""
+    again = np.random.default_rng(1).integers(0, 30, N)
+    for points, y in ((X[again], np.round(R[again], 1)), (X, np.round(R))):
+        phi = stream(y, W, True, points)
+        found = solve_streamed(phi, [Quantile(0.5)], 0.1, tol=1e-3)
+        assert found.converged, found.message
+        assert found.n_iter < 40
+
+
 def test_what_a_pass_carries_can_be_sent():
-    for job in (Slope(Task([Hinge()], width=0.1), (1.0, 0.5)), Bend(Task([Logistic()]))):
+    for job in (Slope(Task([Hinge()], width=np.array([0.1]))), Bend(Task([Logistic()]))):
         assert repr(pickle.loads(pickle.dumps(job)).task.losses) == repr(job.task.losses)

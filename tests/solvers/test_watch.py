@@ -59,11 +59,36 @@ def test_a_callback_stops_it():
     assert "callback" in watch.stopped
 
 
+def test_the_best_state_outlives_an_interruption(tmp_path):
+    file = tmp_path / "state.npz"
+
+    def watch():
+        return Watch(None, file, validation=lambda state: abs(state["x"][0] - 0.1), patience=3)
+
+    with pytest.raises(KeyboardInterrupt):
+        halve(watch(), 100, fail_at=6)
+    assert halve(watch(), 100) == (6, pytest.approx(np.full(3, 0.125)))
+
+
 def test_the_best_state_on_validation_data_is_kept():
     watch = Watch(validation=lambda state: abs(state["x"][0] - 0.1), patience=3)
     n_iter, x = halve(watch, 100)
     assert (n_iter, x[0]) == (6, 0.125)  # 1/8 is nearest to 0.1, then three worse ones
     assert "validation" in watch.stopped
+
+
+def test_a_callback_is_told_the_error_on_validation_data():
+    told = []
+    watch = Watch(lambda s: told.append(s.held_out), validation=lambda state: state["x"][0])
+    halve(watch, 3)
+    assert told == [0.5, 0.25, 0.125]
+    halve(Watch(lambda s: told.append(s.held_out)), 1)
+    assert np.isnan(told[-1])
+
+
+def test_a_step_at_which_a_callback_stops_may_be_the_best():
+    stop = Watch(lambda s: s.n_iter == 4, validation=lambda state: state["x"][0])
+    assert halve(stop, 100)[1][0] == 2.0**-4
 
 
 def test_the_time_left_follows_from_how_fast_the_error_falls(monkeypatch):

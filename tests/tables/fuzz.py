@@ -1,31 +1,46 @@
 """Tables that nobody would write by hand, for ``python tests/tables/fuzz.py 2000``.
 
 Every table goes from bytes to a model, through the command line: it is fitted, or refused in one
-line. A traceback, a warning of NumPy or a result that is not finite is a failure.
+line; a model is asked to predict, and now and then to explain, compare, plan, test and report. A
+traceback, a warning of NumPy, a number that is not finite, a file that is half-written, code from
+a cell that ran, or memory that grows without bound is a failure.
 """
 
 from __future__ import annotations
 
+import bz2
 import contextlib
+import csv
+import gzip
 import io
+import json
 import os
 import sys
 import tempfile
 import time
+import zipfile
+from pathlib import Path
 
 import numpy as np
 
+CODE = "__import__('os').system('touch ran')"
 WORDS = ["", " ", "?", "n/a", "NaN", "inf", "-inf", "1e400", "-999", "99999", "0", "1", "-0.0",
          "1,5", "1.234,5", "12 %", "true", "False", "2024-02-30", "31.12.2023", "1/2/2024 10:00",
          "é", "\u202e", "\x1b[2J", "a,b", "x;y", 'say "hi"', "line\nbreak", "日本", "=1+1",
          "None", "x" * 300, "00012", "1e5", "0x1F", "💥", "\t", "'", "1 000", "NULL", "٣",
+         "9" * 400, "-1e308", "1e-320", "1_000", "$3", "12:30", "a\x00b", "z" * 3000, CODE,
+         "\ufeff", "e\u0301", "1.5.2", "--", "#N/A", "0001-01-01", "9999-12-31", "\r",
          ]  # fmt: skip
-ENCODINGS = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"]
+NAMES = ["a", "b", "id", "x y", "größe", "", "y", "a", "date", "x" * 500, CODE, "\x1b[31m", "__class__"]  # noqa: E501 # fmt: skip
+ENCODINGS = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252", "latin-1"]
+MODEL, OLD = "t.mercer", b"an old model"
+ALLOWED = {"t.csv", "t.csv.gz", "t.csv.bz2", "t.csv.zip", MODEL, "p.csv", "t.html"}
+TAKEN = 1.5e9  # bytes that tables of a few kB may take, at most
 
 
-def column(rng: np.random.Generator, n: int) -> list[str]:
+def column(rng: np.random.Generator, n: int, kind: int | None = None) -> list[str]:
     """The cells of one column."""
-    kind = rng.integers(12)
+    kind = rng.integers(17) if kind is None else kind
     if kind == 0:
         return [f"{x:.6g}" for x in rng.normal(size=n) * 10.0 ** rng.integers(-12, 13)]
     if kind == 1:
@@ -49,18 +64,34 @@ def column(rng: np.random.Generator, n: int) -> list[str]:
         return [f"{x:.2f}".replace(".", ",") for x in rng.normal(size=n)]
     if kind == 10:
         return [v if rng.random() < 0.5 else "" for v in (f"{x:.2f}" for x in rng.normal(size=n))]
-    return list(rng.choice(["True", "False", ""], n))
+    if kind == 11:
+        return list(rng.choice(["True", "False", ""], n))
+    if kind == 12:  # numbers at the ends of what floats and integers hold
+        return [f"{x:.3g}" for x in rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-307, 308, n)]
+    if kind == 13:
+        return [str(2**62 + int(x)) * int(rng.integers(1, 3)) for x in rng.integers(0, 9, n)]
+    if kind == 14:
+        return ["".join(rng.choice(list("ab é日"), rng.integers(0, 3000))) for _ in range(n)]
+    if kind == 15:  # times, some with a zone
+        zones = ["", "Z", "+02:00"][: rng.integers(1, 4)]
+        at = np.datetime64("2020-01-01T00:00") + rng.integers(0, 10**6, n)
+        return [f"{t}{rng.choice(zones)}" for t in at]
+    return [chr(int(c)) for c in rng.choice([*range(32, 0x3000), *range(0x1F300, 0x1F400)], n)]
 
 
 def table(rng: np.random.Generator) -> tuple[bytes, str]:
     """The bytes of a file, and the name of its target."""
-    n, d = int(rng.choice([0, 3, 6, 12, 30, 30, 60, 60, 90])), int(rng.integers(1, 7))
-    names = [
-        str(rng.choice(["a", "b", "id", "x y", "größe", "", "y", "a"])) + str(i) for i in range(d)
-    ]
+    if rng.random() < 0.04:
+        return junk(rng), "a0"
+    mild = rng.random() < 0.25  # enough rows, and a target that can be learned
+    n = int(rng.choice([30, 60, 90] if mild else [0, 1, 2, 3, 6, 12, 30, 60, 60, 90]))
+    d = int(rng.integers(2 if mild else 1, 7))
+    names = [str(rng.choice(NAMES)) + str(i) for i in range(d)]
     if rng.random() < 0.05:
         names[0] = names[-1]
     cells = [column(rng, n) for _ in range(d)]
+    if mild:
+        cells[0] = column(rng, n, int(rng.choice([0, 1, 9, 11])))
     sep = str(rng.choice([",", ",", ";", "\t", "|"]))
 
     def quoted(text: str) -> str:
@@ -68,9 +99,12 @@ def table(rng: np.random.Generator) -> tuple[bytes, str]:
         needs = any(c in text for c in (sep, '"', "\n", "\r"))
         return '"' + text.replace('"', '""') + '"' if needs or rng.random() < 0.02 else text
 
-    end = str(rng.choice(["\n", "\n", "\r\n"]))
+    end = str(rng.choice(["\n", "\n", "\r\n", "\r"]))
     lines = [sep.join(map(quoted, names))]
     lines += [sep.join(quoted(c[i]) for c in cells) for i in range(n)]
+    if rng.random() < 0.08:  # ragged
+        for i in rng.integers(len(lines), size=3):
+            lines[i] = rng.choice([lines[i] + sep, lines[i] + sep + "9", lines[i][:-3], "", sep])
     text = end.join(lines) + end * int(rng.integers(3))
     data = text.encode(str(rng.choice(ENCODINGS)), "replace")
     if rng.random() < 0.08 and len(data):  # damaged: cut off, or bytes that changed
@@ -78,36 +112,115 @@ def table(rng: np.random.Generator) -> tuple[bytes, str]:
     if rng.random() < 0.05 and len(data):
         at = rng.integers(len(data), size=3)
         data = bytes(b if i not in at else int(rng.integers(256)) for i, b in enumerate(data))
-    return data, names[int(rng.integers(d))]
+    return data, names[0 if mild else int(rng.integers(d))]
+
+
+def junk(rng: np.random.Generator) -> bytes:
+    """What is no table at all."""
+    noise = rng.integers(0, 256, rng.integers(1, 3000), dtype=np.uint8).tobytes()
+    made = (b"", b"\n\n\n", b"\xff\xfe", b"\xef\xbb\xbf", b"a0", b",,,\n,,,\n", b'"', b'a0\n"' * 9,
+            b"\x00" * 500, noise, b"a0,b\n" + noise, b"PK\x03\x04" + noise, b"a0\n" * 5000,
+            b"," * 5000, b"a0\n" + b"\xf0\x9f" * 40, b"<html>" + b"x" * 200, b"{}\n[1, 2]\n",
+            b"a0,b\n" + b"1,2\n" * 40 + b'"' + b"3,4\n" * 40)  # fmt: skip
+    return made[int(rng.integers(len(made)))]
+
+
+def packed(data: bytes, rng: np.random.Generator) -> str:
+    """The file that holds the table, as it is or compressed, and perhaps damaged then."""
+    name, kind = "t.csv", rng.random()
+    if kind < 0.03:
+        name, data = "t.csv.gz", gzip.compress(data)
+    elif kind < 0.06:
+        name, data = "t.csv.bz2", bz2.compress(data)
+    elif kind < 0.09:
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("t.csv", data)
+        name, data = "t.csv.zip", stream.getvalue()
+    if name != "t.csv" and rng.random() < 0.5:
+        at = int(rng.integers(len(data)))
+        data = data[:at] + bytes([int(rng.integers(256))]) + data[at + 1 :]
+    Path(name).write_bytes(data)
+    return name
+
+
+def called(arguments: list[str], seed: int) -> tuple[int, str, str]:
+    """A command in this process: its exit code, and what it said and printed."""
+    from mercer.cli.main import main
+
+    said, printed = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
+        try:
+            code = main(arguments)
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    words, out = said.getvalue(), printed.getvalue()
+    what = f"seed {seed}: mercer {arguments[0]}"
+    if code not in (0, 2) or "Traceback" in words or "--debug" in words:
+        raise AssertionError(f"{what}: code {code}: {words[-300:]}")
+    if code == 2 and (out or words.splitlines()[-1][:14] != "mercer: error:"):
+        raise AssertionError(f"{what}: it refused, and printed {out[-200:]!r}, {words[-200:]!r}")
+    if any(c in words + out for c in "\x1b\u202e\x00"):
+        raise AssertionError(f"{what}: control characters reach the terminal")
+    return code, words, out
 
 
 def one(seed: int) -> tuple[int, str]:
     """The exit code of one table, and what was said; raises what must not happen."""
-    from mercer.cli.main import main
-
     rng = np.random.default_rng(seed)
     data, target = table(rng)
-    with open("t.csv", "wb") as file:
-        file.write(data)
-    said, printed = io.StringIO(), io.StringIO()
-    options = ["--budget", "1 s", "--out", "t.mercer"]
+    for name in ALLOWED:
+        Path(name).unlink(missing_ok=True)
+    path, target = packed(data, rng), target.strip()
+    Path(MODEL).write_bytes(OLD)
+    options = ["--budget", "1 s", "--out", MODEL, *["--json"] * (rng.random() < 0.3)]
     options += [] if rng.random() < 0.1 else ["--no-baseline"]
     if rng.random() < 0.2:
         options += ["--task", str(rng.choice(["regression", "classification"]))]
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
-        try:
-            code = main(["fit", "t.csv", "--target", target.strip(), *options])
-            if code == 0:
-                code = main(["predict", "t.mercer", "t.csv", "--out", "p.csv"])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-    words = said.getvalue()
+    if rng.random() < 0.1:
+        options += ["--missing", str(rng.choice(["drop", "error"]))]
+    code, words, out = called(["fit", path, f"--target={target}", *options], seed)
+    if code:
+        if Path(MODEL).read_bytes() != OLD:
+            raise AssertionError(f"seed {seed}: a table that was refused left a model")
+    else:
+        if "--json" in options:
+            json.loads(out, parse_constant=lambda word: _not_finite(seed, word))
+        elif "nan" in out.lower().replace("nan0", ""):
+            _not_finite(seed, out[-500:])
+        used(path, target, rng, seed)
+    left = set(os.listdir(".")) - ALLOWED
+    if left:
+        raise AssertionError(f"seed {seed}: {left} was left behind")
     errors = [line for line in words.splitlines() if line.startswith("mercer: error")]
-    if code not in (0, 2) or "Traceback" in words or "--debug" in words:
-        raise AssertionError(f"seed {seed}: code {code}: {words[-300:]}")
-    if code == 0 and "nan" in printed.getvalue().lower().replace("nan0", ""):
-        raise AssertionError(f"seed {seed}: not finite: {printed.getvalue()[-500:]}")
     return code, errors[-1] if errors else ""
+
+
+def used(path: str, target: str, rng: np.random.Generator, seed: int) -> None:
+    """A model predicts every row of its table, and does some other thing."""
+    from mercer.tables.reading import read_table
+
+    code, words, _ = called(["predict", MODEL, path, "--out", "p.csv"], seed)
+    if code:
+        raise AssertionError(f"seed {seed}: it was fitted, but does not predict: {words}")
+    with open("p.csv", newline="", encoding="utf-8") as file:
+        found = sum(1 for _ in csv.reader(file)) - 1
+    if found != len(read_table(path)):
+        raise AssertionError(f"seed {seed}: {found} predictions of {len(read_table(path))} rows")
+    others = [
+        ["explain", MODEL, path],
+        ["plan", path, f"--target={target}"],
+        ["compare", path, f"--target={target}", "--budget", "1 s"],
+        ["tune", path, f"--target={target}", "--kernel", "Gaussian() + 1", "--rows", "30"],
+        ["test", "two-sample", path, path, "--permutations", "19", "--json"],
+        ["report", MODEL, path, f"--target={target}", "--budget", "1 s", "--out", "t.html"],
+    ]
+    if rng.random() < 0.3:
+        called(others[int(rng.integers(len(others)))], seed)
+
+
+def _not_finite(seed: int, words: str) -> None:
+    raise AssertionError(f"seed {seed}: not finite: {words}")
 
 
 def main(count: int, first: int = 0) -> None:
@@ -127,8 +240,16 @@ def main(count: int, first: int = 0) -> None:
     seconds = time.perf_counter() - start
     print(
         f"{count} tables, {fitted} fitted, {len(failures)} failures {failures[:20]}, "
-        f"{seconds:.0f} s"
+        f"{seconds:.0f} s, {taken() / 1e6:.0f} MB"
     )
+
+
+def taken() -> float:
+    """Bytes that this process has taken at most."""
+    import resource  # which Windows lacks
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most * (1.0 if sys.platform == "darwin" else 1024.0)
 
 
 if __name__ == "__main__":

@@ -3,15 +3,28 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 PATH = Path(__file__).with_name("fuzz.py")
 
 
-def test_fuzzed_tables(tmp_path, monkeypatch):
+@pytest.fixture
+def fuzz(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("fuzz_tables", PATH)
-    fuzz = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fuzz)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
     monkeypatch.chdir(tmp_path)
-    codes = [fuzz.one(seed)[0] for seed in range(20)]
-    assert 0 in codes
-    assert 2 in codes
-    assert {p.name for p in tmp_path.iterdir()} <= {"t.csv", "t.mercer", "p.csv"}
+    return found
+
+
+def test_fuzzed_tables(fuzz):
+    assert {fuzz.one(seed)[0] for seed in range(20)} == {0, 2}
+
+
+@pytest.mark.slow
+def test_many_fuzzed_tables(fuzz):
+    pytest.importorskip("resource")
+    before = fuzz.taken()
+    codes = [fuzz.one(seed)[0] for seed in range(1000, 2000)]
+    assert codes.count(0) > 100
+    assert fuzz.taken() - before < fuzz.TAKEN

@@ -1,6 +1,11 @@
 """Reading tables: separators, headers, compression, and what is refused."""
 
 import builtins
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -101,3 +106,55 @@ def test_bytes_in_parquet_are_strings(tmp_path):
     found = read_table(tmp_path / "a.parquet")
     assert [x for x in found["s"] if isinstance(x, str)] == ["Köln", "Bonn"]
     assert found["raw"].tolist() == [b"\xff", b"\xfe", b"a"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)]
+)
+def test_damaged_compressed_files(suffix, pack, tmp_path):
+    """Wherever a byte is wrong: the table, or an error that names the file."""
+    data = pack(b"x,y\n" + b"".join(b"%d,%d\n" % (i, i * i % 97) for i in range(200)))
+    path, refused = tmp_path / f"a.csv.{suffix}", []
+    for at in range(0, len(data), 7):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x5A]) + data[at + 1 :])
+        try:
+            read_table(path)
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) > len(data) // 14
+    assert all(str(path) in words for words in refused)
+
+
+def test_archives_with_a_password(tmp_path):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("a.csv", "x,y\n1,2\n")
+    data = bytearray(stream.getvalue())
+    data[6] |= 1  # the flag, in the file's own header and in the directory
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "a.csv.zip").write_bytes(data)
+    with pytest.raises(ValueError, match=r"a\.csv\.zip cannot be unpacked: .* encrypted"):
+        read_table(tmp_path / "a.csv.zip")
+
+
+def test_what_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkeypatch):
+    """A small file may hold a table of any size."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    monkeypatch.setattr("mercer.tables.reading._UNCHECKED", 1e4)
+    monkeypatch.setattr("mercer.tables.reading.free_memory", lambda: 1e5)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"x\n" + b"0\n" * 50_000))
+    parquet.write_table(pa.table({"x": np.zeros(50_000)}), tmp_path / "a.parquet")
+    for name in ("a.csv.gz", "a.parquet"):
+        assert (tmp_path / name).stat().st_size < 2000
+        with pytest.raises(ValueError, match="more than fits in the 100 kB of memory"):
+            read_table(tmp_path / name)
+    (tmp_path / "b.csv").write_text("x\n" + "0\n" * 5000)
+    assert len(read_table(tmp_path / "b.csv")) == 5000
+
+
+def test_bytes_that_are_no_utf_8_at_the_end(tmp_path):
+    """A letter that is cut off in the middle makes the file one of cp1252."""
+    (tmp_path / "a.csv").write_bytes(b"x,y\n" + b"1,a\n" * 70_000 + "2,é".encode()[:-1])
+    assert read_table(tmp_path / "a.csv")["y"].iloc[-1] == "Ã"

@@ -78,8 +78,12 @@ def test_intervals(rng):
     assert 0.15 < std.mean() < 0.3
     wide = model.predict_interval(pd.DataFrame({"x": [2.8, 0.0]}))
     assert np.ptp(wide[0]) > np.ptp(wide[1])
-    with pytest.raises(ValueError, match="level must be between 0 and 1"):
-        model.predict_interval(table, level=90)
+    several = model.predict_interval(table[:5], level=[0.9, 0.3])
+    for j, level in enumerate((0.9, 0.3)):
+        np.testing.assert_array_equal(several[..., j], model.predict_interval(table[:5], level))
+    for level in (90, [0.5, 1.0]):
+        with pytest.raises(ValueError, match="level must be between 0 and 1"):
+            model.predict_interval(table, level)
 
 
 def test_explanations_add_up(table):
@@ -93,6 +97,22 @@ def test_explanations_add_up(table):
     assert found.set_index("column").loc["noise", "adds"] == pytest.approx(0, abs=0.5)
     with pytest.raises(ValueError, match="one row, got 2"):
         model.explain(X[:2])
+
+
+def test_explanations_take_little_memory(table, monkeypatch):
+    """However few rows are predicted together, the answer is the same."""
+    X = table.drop(columns="y")
+    model = TableRegressor(budget=2).fit(X, table["y"])
+    wanted = model.explain(X[:1])
+    sizes = []
+    monkeypatch.setattr("mercer.tables.shapley._VALUES", 40)
+    monkeypatch.setattr(
+        model, "_values", lambda x: sizes.append(len(x.Z)) or type(model)._values(model, x)
+    )
+    found = model.explain(X[:1])
+    assert max(sizes[:-1]) == 40 // (X.shape[1] + 1)
+    assert found["column"].tolist() == wanted["column"].tolist()
+    np.testing.assert_allclose(found["adds"], wanted["adds"], rtol=1e-6, atol=1e-8)
 
 
 def test_explanations_of_a_sum(rng):

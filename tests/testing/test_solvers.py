@@ -8,7 +8,7 @@ import pytest
 
 from mercer import Plan, Polynomial
 from mercer.solvers import Solution, solve_ridge
-from mercer.solvers.cg import solve_cg
+from mercer.solvers.cg import Systems, solve_systems
 from mercer.testing import check_solver
 
 
@@ -16,8 +16,9 @@ def cg(gram, Y, alpha, weights, *, tol=1e-8, rng=None, max_iter=1000):
     """Conjugate gradients of the library, with all their options."""
     if weights is not None and np.any(weights == 0):
         raise ValueError("weights must be positive.")
-    noise = np.full(len(Y), alpha) if weights is None else alpha / weights
-    return solve_cg(gram, Y, noise, tol=tol, max_iter=max_iter, rng=rng)
+    systems = Systems.of(Y, np.full(Y.shape[1], alpha))
+    root = None if weights is None else np.sqrt(weights)
+    return solve_systems(gram, systems, root, tol=tol, max_iter=max_iter, rng=rng)
 
 
 GOOD = {

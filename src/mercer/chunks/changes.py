@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, as_vectors, is_frame, length
+from ..mixing import GOLDEN, mix
 from .base import Change, Chunk, Chunks, Sums
 
 _BLOCK = 1_000_000  # numbers that are hashed at a time
@@ -74,16 +75,9 @@ def halves(fraction: float, rng: Any) -> tuple[Part, Part]:
 
 
 def uniform(start: int, stop: int, seed: int) -> np.ndarray:
-    """A hash of each of these numbers, uniform in [0, 1): SplitMix64 at their places.
-
-    Steele, Lea & Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
-    """
-    z = np.uint64(seed) + np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(
-        0x9E3779B97F4A7C15
-    )
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    """A hash of each of these numbers, uniform in [0, 1): SplitMix64 at their places."""
+    z = mix(np.uint64(seed) + np.arange(start, stop, dtype=np.uint64) * GOLDEN)
+    return (z >> np.uint64(11)) * 2.0**-53
 
 
 def standardized(chunks: Chunks) -> tuple[Chunks, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -24,7 +25,9 @@ def run(args: Namespace) -> None:
     if args.rows < 100:
         raise ValueError(f"--rows must be at least 100, got {args.rows}.")
     told = []
-    for name, ours, theirs in progress(_pairs(args.rows), not args.json, "pairs"):
+    for name, ours, theirs in progress(
+        _pairs(args.rows), not args.json and sys.stderr.isatty(), "pairs"
+    ):
         times = [min(_timed(call) for _ in range(2)) for call in (ours, theirs)]
         told.append({"what": name, "mercer": times[0], "scikit-learn": times[1]})
     if args.json:

@@ -20,7 +20,7 @@ from ..tables.rows import check_enough, check_share, select
 from .baselines import Constant, Linear, boosted
 from .classify import class_scores, kept_inside, learnable
 from .fit import add_table, names, number_scores, selection_options, task_of
-from .output import as_json, entry, grid, number
+from .output import as_json, entry, grid, number, say
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -42,6 +42,8 @@ def run(args: Namespace) -> None:
     told: dict[str, Any] = {}
     targets = args.target
     for target in targets:
+        if len(targets) > 1:
+            say(f"target {target}", args.json)
         one = Namespace(**vars(args) | {"target": target})
         task = task_of(one, table)
         others = [name for name in args.features or table.columns if name not in targets]
@@ -85,7 +87,7 @@ def compare(
     kind = TableClassifier if classes else TableRegressor
     settings = {
         "roles": chosen.roles, "styles": chosen.styles, "plan": plan, "budget": args.budget,
-        "random_state": seed,
+        "random_state": seed, "verbose": not args.json,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
 
@@ -105,6 +107,7 @@ def compare(
     spent = time.perf_counter() - start
     add("kernels, chosen", first, spent)
     for text, kernel in kernels.items():
+        say(f"fitting {text}", args.json)
         start = time.perf_counter()
         model = kind(kernel, **settings).fit(X.iloc[train], y[train])
         add(text, model, time.perf_counter() - start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from textwrap import fill
@@ -21,6 +22,12 @@ def printable(text: str) -> str:
         c if c in "\n\t" or category(c) not in _CONTROL else c.encode("unicode_escape").decode()
         for c in text
     )
+
+
+def say(text: str, quiet: bool = False) -> None:
+    """What is being done now, for whoever waits for it."""
+    if not quiet:
+        print(f"mercer: {printable(text)} ...", file=sys.stderr, flush=True)
 
 
 def entry(heading: str, *paragraphs: str) -> str:

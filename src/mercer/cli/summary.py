@@ -125,8 +125,7 @@ def _kernels(model: Any, fit_rows: int) -> list[str]:
     relevant = [f"{n} {100 * r:.0f}%" for n, r in model.relevance_.items() if r > 0.005]
     alike = len({r for r in model.relevance_.values() if r > 0.005}) == 1  # nothing was learned
     if not given and len(relevant) > 1 and not alike:
-        more = f", ... ({len(relevant) - _MOST_NAMES} more)" * (len(relevant) > _MOST_NAMES)
-        told.append(entry("relevance", f"{', '.join(relevant[:_MOST_NAMES])}{more}"))
+        told.append(entry("relevance", _listed(relevant)))
     return told
 
 
@@ -186,12 +185,20 @@ def _roles(columns: list[Column]) -> list[str]:
     for role in ("number", "label", "date", "text"):
         names = [c.name for c in columns if c.role == role]
         if names:
-            more = f", ... ({len(names) - _MOST_NAMES} more)" * (len(names) > _MOST_NAMES)
-            lines.append(f"{count(len(names), role)}: {', '.join(names[:_MOST_NAMES])}{more}")
-    told = [f"{c.name}: {c.why}" for c in columns if c.role != "skipped" and c.why]
-    told += [f"skipped {c.name}: {c.why}" for c in columns if c.role == "skipped"]
-    rest = [f"... and notes on {len(told) - _MOST_TOLD} more"] * (len(told) > _MOST_TOLD)
+            lines.append(f"{count(len(names), role)}: {_listed(names)}")
+    notes: dict[tuple[bool, str], list[str]] = {}  # columns of which the same is to be said
+    for c in sorted(columns, key=lambda c: c.role == "skipped"):
+        if c.why or c.role == "skipped":
+            notes.setdefault((c.role == "skipped", c.why), []).append(c.name)
+    told = ["skipped " * skipped + f"{_listed(n)}: {why}" for (skipped, why), n in notes.items()]
+    rest = [f"... and {count(len(told) - _MOST_TOLD, 'more note')}"] * (len(told) > _MOST_TOLD)
     return lines + told[:_MOST_TOLD] + rest
+
+
+def _listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f", ... ({len(names) - _MOST_NAMES} more)" * (len(names) > _MOST_NAMES)
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _coverage(fit: Fit) -> float:

@@ -19,7 +19,7 @@ from ..tables.reading import read_table
 from ..tables.roles import Column, Table, describe, numbers_rows, require, tidy
 from ..tables.rows import complete_rows
 from .fit import names
-from .output import entry, grid
+from .output import as_json, entry, grid, say
 
 _TESTED = 100  # parts of the data that are tested on their own, at most
 _LISTED = 8  # of which so many are listed
@@ -52,6 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         add("--blocks", type=int, metavar="N", help="rows of a series that are permuted together")
         add("--seed", type=int, default=0, metavar="N", help="draws permutations (default: 0)")
         add("--plot", metavar="FILE", help="a picture of the outcome (.png, .pdf, .svg)")
+        add("--json", action="store_true", help="print the outcome as JSON")
         sub.set_defaults(task=run)
     two.add_argument("--kernel", metavar="EXPR", help="a kernel, instead of many at once")
 
@@ -98,8 +99,8 @@ def _two_sample(args: Namespace) -> None:
     left_out = [c for t in tables for c in t.columns if c not in shared]
     if left_out and not args.features:
         sizes += f"; only in one table: {', '.join(dict.fromkeys(left_out))}"
-    print(entry("data", sizes + data.dropped))
-    _report(result, data.columns, _each(parts, test), len(parts), "column", args)
+    single = _each(parts, test, args.json)
+    _report(result, sizes + data.dropped, data.columns, single, len(parts), "column", args)
     if args.plot is not None:
         names = [Path(args.first).stem, Path(args.second).stem]
         names = names if names[0] != names[1] else ["first", "second"]
@@ -131,9 +132,9 @@ def _independence(args: Namespace) -> None:
     xs, ys = ([n for n in given if n in data.roles] for given in (args.x, args.y))
     result = test(xs, ys)
     pairs = {f"{x}, {y}": ([x], [y]) for x in xs for y in ys}
-    print(entry("data", count(len(data.table), "row") + data.dropped))
-    single = _each(pairs, lambda pair: test(*pair))
-    _report(result, data.columns, single, len(pairs), "columns", args)
+    sizes = count(len(data.table), "row") + data.dropped
+    single = _each(pairs, lambda pair: test(*pair), args.json)
+    _report(result, sizes, data.columns, single, len(pairs), "columns", args)
     if args.plot is not None:
         _draw_pair(result, data, xs, ys, test, Path(args.plot))
 
@@ -193,22 +194,35 @@ def _part(X: Any, rows: np.ndarray) -> Any:
     return X[rows].reset_index(drop=True) if hasattr(X, "reset_index") else X[rows]
 
 
-def _each(parts: dict[str, Any], test: Callable[[Any], TestResult]) -> dict[str, TestResult]:
+def _each(
+    parts: dict[str, Any], test: Callable[[Any], TestResult], quiet: bool
+) -> dict[str, TestResult]:
     """The test of each part of the data, if there are several and not too many."""
     if not 1 < len(parts) <= _TESTED:
         return {}
+    say(f"testing {len(parts)} parts of the data one by one", quiet)
     return {name: test(part) for name, part in parts.items()}
 
 
 # ---- report ----------------------------------------------------------------------------------
 def _report(
     result: TestResult,
+    sizes: str,
     columns: list[Column],
     parts: dict[str, TestResult],
     total: int,
     what: str,
     args: Any,
 ) -> None:
+    ordered = sorted(parts.items(), key=lambda item: (item[1].pvalue, -_excess(item[1])))
+    corrected = np.maximum.accumulate(
+        [min(1.0, (len(parts) - i) * r.pvalue) for i, (_, r) in enumerate(ordered)]
+    )
+    found = list(zip(ordered, corrected, strict=True))
+    if args.json:
+        print(as_json(_told(result, sizes, columns, found)))
+        return
+    print(entry("data", sizes))
     for column in columns:
         if column.role == "skipped":
             print(entry("", f"skipped {column.name}: {column.why}"))
@@ -220,14 +234,9 @@ def _report(
     for note in result.notes:
         print(entry("note", note))
     if parts:
-        ordered = sorted(parts.items(), key=lambda item: (item[1].pvalue, -_excess(item[1])))
-        corrected = np.maximum.accumulate(
-            [min(1.0, (len(parts) - i) * r.pvalue) for i, (_, r) in enumerate(ordered)]
-        )
-        listed = list(zip(ordered, corrected, strict=True))[:_LISTED]
         lines = grid(
             (what, "p-value", "corrected"),
-            [(name, f"{r.pvalue:.4g}", f"{p:.4g}") for (name, r), p in listed],
+            [(name, f"{r.pvalue:.4g}", f"{p:.4g}") for (name, r), p in found[:_LISTED]],
         )
         if total > _LISTED:
             lines.append(f"... {total - _LISTED} more, with larger p-values")
@@ -239,6 +248,21 @@ def _report(
         print(entry("where", f"{total} {words} are too many to test one by one; {advice}"))
     if args.plot is not None:
         print(entry("picture", str(args.plot)))
+
+
+def _told(result: TestResult, sizes: str, columns: list[Column], found: list) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "data": sizes,
+        "skipped": {c.name: c.why for c in columns if c.role == "skipped"},
+        "test": result.method,
+        "hypothesis": result.hypothesis,
+        "statistic": result.statistic,
+        "pvalue": result.pvalue,
+        "pvalue_interval": result.pvalue_interval,
+        "notes": list(result.notes),
+        "where": [{"name": name, "pvalue": r.pvalue, "corrected": p} for (name, r), p in found],
+    }
 
 
 def _excess(result: TestResult) -> float:

@@ -23,7 +23,7 @@ from ..tables.roles import label_target, numeric_target, tidy
 from ..tables.rows import check_enough, select
 from ..tuning.models import tune
 from .fit import add_table, selection_options, task_of
-from .output import as_json, entry
+from .output import as_json, entry, say
 
 _ROWS = 1000  # of the table that are used
 
@@ -60,6 +60,7 @@ def run(args: Namespace) -> None:
     tidied = tidy(X.iloc[rows], chosen.roles, chosen.styles)
     own = completed(learn_parts(tidied, chosen.roles), tidied)
     target = (y[rows] - y[rows].mean()) / (y[rows].std() or 1.0)
+    say(f"learning the numbers of the kernel from {count(len(rows), 'row')}", args.json)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)  # they are told below
         found = tune(KernelRidge(0.1, kernel=on_table(kernel, chosen.roles)), own, target).tuning_

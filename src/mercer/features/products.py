@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..mixing import scatter
+
 MAX_COLUMNS = 2**62  # of a sparse feature map: columns are int64 codes
 MAX_DENSE = 10**6  # of a dense one
 
@@ -24,16 +26,9 @@ def khatri_rao(A: Any, B: Any) -> Any:
 def hashed_product(A: sp.csr_matrix, B: sp.csr_matrix) -> sp.csr_matrix:
     """:func:`khatri_rao` of maps with very many columns, whose pairs are hashed to 57 bits."""
     indptr, i, j = _pairs(A, B)
-    columns = _mixed(_mixed(A.indices[i].astype(np.uint64)) ^ B.indices[j].astype(np.uint64))
+    columns = scatter(scatter(A.indices[i].astype(np.uint64)) ^ B.indices[j].astype(np.uint64))
     columns = (columns >> np.uint64(7)).astype(np.int64)
     return _csr(A.data[i] * B.data[j], columns, indptr, (A.shape[0], 2**57))
-
-
-def _mixed(x: np.ndarray) -> np.ndarray:
-    """One to one on 64 bits, so that numbers near each other are far apart."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 def _pairs(A: sp.csr_matrix, B: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,14 +13,34 @@ from ..data import Data, Rows
 from .base import Gram
 
 
-class ShiftedGram(Gram):
+class Wrapped(Gram):
+    """Another operator, changed: it lives where that lives, and takes the memory of that."""
+
+    words: ClassVar[str]  # what was done to it
+
+    def __init__(self, inner: Gram) -> None:
+        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
+        self.symmetric, self.matrix_free = inner.symmetric, inner.matrix_free
+        self.device, self.limit, self.workers = inner.device, inner.limit, inner.workers
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the operator inside."""
+        return self.inner.nbytes
+
+    def explain(self) -> str:
+        return f"{self.words}:\n{_indent(self.inner)}"
+
+
+class ShiftedGram(Wrapped):
     """K + value * I (or K + diag(value)); new data meet K itself, since the shift is noise."""
+
+    words = "shifted on the diagonal"
 
     def __init__(self, inner: Gram, value: float | np.ndarray) -> None:
         if inner.shape[0] != inner.shape[1]:
             raise ValueError(f"only a square K can be shifted, got shape {inner.shape}.")
-        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
-        self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
+        super().__init__(inner)
         self.value = np.broadcast_to(np.asarray(value, dtype=float), (len(inner),))
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
@@ -41,23 +61,15 @@ class ShiftedGram(Gram):
     def cross(self, X_new: Data) -> Gram:
         return self.inner.cross(X_new)
 
-    @property
-    def nbytes(self) -> int:
-        """The memory of the operator inside."""
-        return self.inner.nbytes
 
-    def explain(self) -> str:
-        return f"shifted on the diagonal:\n{_indent(self.inner)}"
-
-
-class ScaledGram(Gram):
+class ScaledGram(Wrapped):
     """S K S with S = diag(scale): k(x, y) becomes s(x) k(x, y) s(y)."""
 
+    words = "scaled from both sides"
+
     def __init__(self, inner: Gram, scale: np.ndarray) -> None:
-        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
+        super().__init__(inner)
         self.scale = np.asarray(scale, dtype=np.float64)
-        self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
-        self.workers = inner.workers
 
     @property
     def features(self) -> Any:
@@ -79,14 +91,6 @@ class ScaledGram(Gram):
 
     def detached(self) -> Gram:
         return ScaledGram(self.inner.detached(), self.scale)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the operator inside."""
-        return self.inner.nbytes
-
-    def explain(self) -> str:
-        return f"scaled from both sides:\n{_indent(self.inner)}"
 
 
 class SumGram(Gram):
@@ -129,16 +133,16 @@ class SumGram(Gram):
         return "weighted sum:\n" + "\n".join(f"{_indent(p)}\n  weight {w:g}" for w, p in pairs)
 
 
-class CenteredGram(Gram):
+class CenteredGram(Wrapped):
     """K with centred features: H K H on the training data, and its extension to new data.
 
     For new points, (k_new - column means) - row means + grand mean, all over training data.
     """
 
+    words = "centred features, H K H"
+
     def __init__(self, inner: Gram, train: CenteredGram | None = None) -> None:
-        self.inner, self.shape, self.dtype = inner, inner.shape, inner.dtype
-        self.symmetric, self.matrix_free = inner.symmetric, inner.matrix_free
-        self.device, self.limit = inner.device, inner.limit
+        super().__init__(inner)
         self._train = train
 
     @cached_property
@@ -172,23 +176,14 @@ class CenteredGram(Gram):
     def cross(self, X_new: Data) -> Gram:
         return CenteredGram(self.inner.cross(X_new), train=self)
 
-    @property
-    def nbytes(self) -> int:
-        """The memory of the operator inside."""
-        return self.inner.nbytes
 
-    def explain(self) -> str:
-        return f"centred features, H K H:\n{_indent(self.inner)}"
-
-
-class SubsetGram(Gram):
+class SubsetGram(Wrapped):
     """K[index, index] of some samples."""
 
     def __init__(self, inner: Gram, index: np.ndarray) -> None:
-        self.inner, self.dtype = inner, inner.dtype
+        super().__init__(inner)
         self.index = np.arange(len(inner))[index]
         self.shape = (len(self.index), len(self.index))
-        self.matrix_free, self.device, self.limit = inner.matrix_free, inner.device, inner.limit
 
     @property
     def features(self) -> Any:
@@ -203,11 +198,6 @@ class SubsetGram(Gram):
 
     def subset(self, index: np.ndarray) -> Gram:
         return SubsetGram(self.inner, self.index[index])
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the operator inside."""
-        return self.inner.nbytes
 
     def explain(self) -> str:
         return f"{len(self)} of {len(self.inner)} samples:\n{_indent(self.inner)}"

@@ -7,23 +7,29 @@ problem in R^M, whatever the features come from, and however many samples there 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..chunks.base import Chunk, Sums
+from ..chunks.base import Chunk, Sums, joined
+from ..chunks.changes import uniform
+from ..data import as_dense
 from ..engine.memory import require_memory
 from .factors import Curvatures, Factor, HostCurvatures
-from .streamed import Between, Columns, StreamedGram
-from .tiles import run, slices
+from .streamed import Between, Columns, Scores, StreamedGram
+from .tiles import run, slices, upper
+
+Odds = Callable[[np.ndarray, Chunk], np.ndarray]
 
 _ROWS = 1000  # samples whose features are multiplied at a time, in their own precision
 _SIDE = 500  # columns of a product of features that are one job
 _PASS = 100  # operations per entry of Phi, and more, that a pass takes
 _LEAST, _MOST = 2, 6  # samples per feature
 _SHARE = 0.25  # of the memory of a plan
+_FELT = 1e-9  # of the largest weight: samples with less are left out of a matrix
+_STRIP = 4096  # samples whose odds are computed at a time
 _SINGLE = 3e-7  # of the trace: an alpha above is not lost in single precision
 
 
@@ -118,10 +124,14 @@ class StreamedPhi(Phi):
             product, sums = np.vstack([product, total]), tuple(rest)
         return product, sums
 
-    def few(self, rng: np.random.Generator, limit: float = np.inf) -> FewPhi:
-        """Samples whose matrix is about as costly as a pass; at least twice M, if n is as much."""
+    def few(self, rng: np.random.Generator, limit: float = np.inf, problems: int = 1) -> FewPhi:
+        """Samples whose matrix is about as costly as a pass; at least twice M, if n is as much.
+
+        Of several ``problems``, each on samples of its own, each has as many.
+        """
         m, room = self.size, _SHARE * limit / (8.0 * self.size)
-        most = min(np.clip(_PASS * self.n / m, _LEAST * m, _MOST * m), max(room, m), self.n)
+        pays = max(np.clip(_PASS * self.n / m, _LEAST * m, _MOST * m), problems * _LEAST * m)
+        most = min(pays, max(room, m), self.n)
         count = int(most)
         require_memory(8.0 * (count * m + 2 * m * m), f"a preconditioner of {m} features", limit)
         return self.sample(max(count, min(self.n, 100)), rng)
@@ -131,6 +141,25 @@ class StreamedPhi(Phi):
         chunk = self.chunks.sample(min(count, self.n), rng)
         job = Rows(self.gram.columns, self.factor, self.gram.workers)
         return StoredPhi(job(chunk), chunk, self.intercept, self.gram.workers)
+
+    def drawn(self, V: np.ndarray, odds: Odds, seed: int, most: int) -> Any:
+        """The features of samples with odds that depend on their scores Phi V; and these odds.
+
+        In one pass. A sample stays if a hash of its number is below its odds. None if nothing is
+        drawn, or only samples drawn alike can be kept.
+        """
+        weights, offset = (V[:-1], V[-1]) if self.intercept else (V, np.zeros(V.shape[1]))
+        weights = whitened(self.factor, weights, transposed=True)
+        scores = Scores(self.gram.columns, weights, self.gram.workers)
+        parts = [p for p in self.chunks.map(Draw(scores, offset, odds, seed)) if len(p[0])]
+        if not parts:
+            return None
+        chunk, share = joined([some for some, _ in parts]), np.concatenate([p for _, p in parts])
+        if len(chunk) > most:
+            stay = np.sort(np.random.default_rng(seed).permutation(len(chunk))[:most])
+            chunk, share = chunk.rows(stay), share[stay] * (most / len(chunk))
+        phi = Rows(self.gram.columns, self.factor, self.gram.workers)(chunk)
+        return StoredPhi(phi, chunk, self.intercept, self.gram.workers), share
 
     def moments(self) -> np.ndarray:
         """Phi' W Phi, in one pass: products in the precision of the samples, sums in double."""
@@ -185,10 +214,30 @@ class StoredPhi(FewPhi):
         """Phi' diag(w) Phi; its products in single precision, if that is enough."""
         total = np.zeros((self.size, self.size))
         dtype = np.float32 if single else np.float64
-        for rows in slices(self.n, 4 * _ROWS):
+        felt = np.flatnonzero(weights > _FELT * weights.max(initial=0.0))
+        for rows in (felt[some] for some in slices(len(felt), 4 * _ROWS)):
             part = self.array[rows].astype(dtype) * np.sqrt(weights[rows, None]).astype(dtype)
             add_product(total, part, self.workers)
         return total
+
+
+@dataclass
+class Draw:
+    """Samples of one chunk, drawn with odds that depend on their scores; and these odds."""
+
+    scores: Scores
+    offset: np.ndarray
+    odds: Odds
+    seed: int
+
+    def __call__(self, chunk: Chunk) -> tuple[Chunk, np.ndarray]:
+        """None of them, often."""
+        odds = np.empty(len(chunk))
+        for rows in slices(len(chunk), _STRIP):
+            part = chunk.rows(rows)
+            odds[rows] = self.odds(self.scores(part) + self.offset, part)
+        stay = np.flatnonzero(uniform(chunk.start, chunk.start + len(chunk), self.seed) < odds)
+        return chunk.rows(stay), np.minimum(odds[stay], 1.0)
 
 
 @dataclass
@@ -251,7 +300,7 @@ class Moments(Rows):
 
 
 def _side_by_side(pieces: list[Any]) -> np.ndarray:
-    return np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
+    return np.hstack([as_dense(p) for p in pieces])
 
 
 def whitened(factor: Factor | None, B: np.ndarray, transposed: bool = False) -> np.ndarray:
@@ -261,7 +310,6 @@ def whitened(factor: Factor | None, B: np.ndarray, transposed: bool = False) -> 
 
 def add_product(total: np.ndarray, phi: np.ndarray, workers: int | None) -> None:
     """total += phi' phi, on all cores; what is below the diagonal is copied from above."""
-    parts = slices(phi.shape[1], _SIDE)
 
     def add(at: tuple[slice, slice]) -> None:
         rows, cols = at
@@ -270,4 +318,4 @@ def add_product(total: np.ndarray, phi: np.ndarray, workers: int | None) -> None
         if rows != cols:
             total[cols, rows] += product.T
 
-    run(add, [(r, c) for r in parts for c in parts if c.start >= r.start], workers)
+    run(add, upper(phi.shape[1], _SIDE), workers)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..data import as_dense
 from .base import Gram
 from .exponential import Factors, exp_product, exp_scatter
 from .row_loops import add_rows, gather, scatter
@@ -282,8 +283,7 @@ class FeatureRowGram(RowGram):
         return self.phi
 
     def _features_block(self, rows: Any, cols: Any) -> np.ndarray:
-        product = self.phi[rows] @ self.phi[cols].T
-        return product.toarray() if sp.issparse(product) else product
+        return as_dense(self.phi[rows] @ self.phi[cols].T)
 
     def subset(self, index: np.ndarray) -> FeatureRowGram:
         if len(index) == len(self) and np.array_equal(index, np.arange(len(self))):

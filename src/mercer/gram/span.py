@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, take
+from ..data import Data, as_dense, take
 from ..engine.lapack import lapack
 from ..engine.routines import eigh, qr_with_pivots, solve_lower
 from ..ownership import owned
@@ -117,8 +117,7 @@ class SampleSpan(Span):
     @cached_property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Q R = Phi', of the few samples."""
-        rows = self.gram.phi[self.places]
-        rows = rows.toarray() if sp.issparse(rows) else rows
+        rows = as_dense(self.gram.phi[self.places])
         return tuple(lapack(len(rows), np.linalg.qr, rows.astype(np.float64).T))
 
 

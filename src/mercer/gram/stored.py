@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Rows, length, take
+from ..data import Data, Rows, as_dense, length, take
 from ..engine.memory import memory_words
 from ..exceptions import not_finite
 from ..features.sparse import compress, occurring
@@ -196,8 +196,7 @@ class LowRankGram(KernelGram):
         return np.result_type(self.phi.dtype, self.psi.dtype)
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
-        product = self.phi[rows] @ self.psi[cols].T
-        return product.toarray() if sp.issparse(product) else product
+        return as_dense(self.phi[rows] @ self.psi[cols].T)
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         if sp.issparse(self.phi) or V.dtype == self.dtype:
@@ -224,7 +223,7 @@ class LowRankGram(KernelGram):
             else:
                 w = sample_weight[rows]
                 product = part.T @ (sp.diags(w) @ part if sp.issparse(part) else w[:, None] * part)
-            A += product.toarray() if sp.issparse(product) else product
+            A += as_dense(product)
         return A
 
     def cross(self, X_new: Data) -> Gram:

@@ -10,10 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..chunks.base import Chunk, Chunks, Sums
-from ..data import Data, Rows, length, take
+from ..data import Data, Rows, as_dense, length, take
 from ..exceptions import not_finite
 from ..features.sparse import compress
 from ..kernels.base import Kernel
@@ -279,7 +278,7 @@ class StreamedGram(Gram):
             if len(here):
                 some = chunk.rows(wanted[here] - chunk.start)
                 pieces = self.columns.blocks(some.X)(slice(0, len(some)))
-                whole = np.hstack([p.toarray() if sp.issparse(p) else p for p in pieces])
+                whole = np.hstack([as_dense(p) for p in pieces])
                 out[here] = whole[:, cols]
         return out
 

@@ -39,7 +39,9 @@ __all__ = [
     "run",
     "slices",
     "symmetric_product",
+    "symmetric_sum",
     "tile_size",
+    "upper",
 ]
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
@@ -82,7 +84,7 @@ def evaluate(
                 out[rows, cols] = T
                 out[cols, rows] = T.T
 
-        jobs = [(r, c) for r in slices(n, size) for c in slices(n, size) if c.start >= r.start]
+        jobs = upper(n, size)
     else:
 
         def fill(at: tuple[slice, slice]) -> None:
@@ -207,7 +209,7 @@ def contract(
     if not p:
         return np.zeros(0)
     size = tile or tile_size(n, n)
-    jobs = [(r, c) for r in slices(n, size) for c in slices(n, size) if c.start >= r.start]
+    jobs = upper(n, size)
     partial = np.empty((len(jobs), p))  # one row per tile: added up in the same order, always
 
     def one(place: int) -> None:
@@ -360,3 +362,22 @@ def tile_size(n: int, m: int) -> int:
 def slices(n: int, size: int) -> list[slice]:
     """0..n cut into pieces of at most ``size``."""
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+
+
+def upper(n: int, size: int) -> list[tuple[slice, slice]]:
+    """The tiles of an n x n matrix that are not below the diagonal."""
+    strips = slices(n, size)
+    return [(rows, cols) for rows in strips for cols in strips if cols.start >= rows.start]
+
+
+def symmetric_sum(n: int, tile: Callable[[slice, slice], Any]) -> float:
+    """The sum of all numbers of a symmetric n x n matrix, from the sums of its tiles."""
+    jobs = upper(n, TILE)
+    parts = np.zeros(len(jobs))  # added up in the same order, always
+
+    def one(place: int) -> None:
+        rows, cols = jobs[place]
+        parts[place] = (1 if rows == cols else 2) * tile(rows, cols)
+
+    run(one, range(len(jobs)))
+    return float(parts.sum())

@@ -11,19 +11,29 @@ from typing import Any
 
 import numpy as np
 
-from ..data import as_vectors, is_frame
+from ..data import as_dense, as_vectors, is_frame
 from ..exceptions import DomainError
 from ..frames import names as names_of
 from ..kernels.base import Kernel
-from ..kernels.formula import Atom, Formula, Profile
+from ..kernels.formula import INNER, SQUARED, Atom, Formula, Profile
 from ..kernels.formula_nodes import Number, Plus, Raised, Rescale, Times
+
+_LOST = 1e-11  # of kernel values, by rounding
 
 
 class Nodes:
-    """A graph in the making: nodes and constants, each of which is there once."""
+    """A graph in the making: nodes and constants, each of which is there once.
 
-    def __init__(self, onnx: Any) -> None:
-        self.onnx = onnx
+    Parameters
+    ----------
+    onnx : module
+        The package.
+    columns : int
+        The number of centres, and of the columns of kernel matrices.
+    """
+
+    def __init__(self, onnx: Any, columns: int) -> None:
+        self.onnx, self.columns = onnx, columns
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._known: dict[Hashable, str] = {}
@@ -48,8 +58,15 @@ class Nodes:
         return self._known[key]
 
     def scaled(self, x: str, factor: float) -> str:
-        """A product with a number."""
-        return x if factor == 1 else self.op("Mul", x, self.constant(factor))
+        """A product of a kernel matrix with a number."""
+        return x if factor == 1 else self.op("Mul", x, self.number(factor))
+
+    def number(self, value: float) -> str:
+        """The name of a number, once for each column.
+
+        Single numbers are put into matrix products by runtimes, in single precision.
+        """
+        return self.constant(np.full((1, self.columns), value))
 
 
 class KernelNodes:
@@ -90,7 +107,10 @@ class KernelNodes:
     def atom(self, atom: Atom) -> str:
         """g(w d(x, z))."""
         made = PROFILES.get(atom.profile.name)
-        t = self.graph.scaled(_METRICS[atom.metric](self, *self.sides(atom)), atom.profile.weight)
+        X, Z = self.sides(atom)
+        exact = atom.metric == SQUARED and _cancels(atom.profile, Z)
+        metric = KernelNodes.differences if exact else _METRICS[atom.metric]
+        t = self.graph.scaled(metric(self, X, Z), atom.profile.weight)
         found = None if made is None else made(self.graph, t, **dict(atom.profile.parameters))
         if found is None:
             raise DomainError(f"to_onnx: {_shown(atom.profile)} has no operators in ONNX.")
@@ -105,10 +125,11 @@ class KernelNodes:
         if atom.path:
             X = self.graph.op("Gather", X, self.graph.constant(places, np.int64), axis=1)
         Z = self.points if self.columns is None else self.points[[self.columns[p] for p in places]]
-        Z = as_vectors(Z, "to_onnx")
-        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=float)
+        Z = np.asarray(as_dense(as_vectors(Z, "to_onnx")), dtype=float)
         Z = Z if self.columns is not None or not atom.path else Z[:, places]
         scale = np.ravel(np.asarray(atom.scale, dtype=float))
+        if atom.metric == INNER:
+            return X, Z / scale**2
         if np.any(scale != 1):
             X = self.graph.op("Div", X, self.graph.constant(scale))
         return X, Z / scale
@@ -137,12 +158,24 @@ class KernelNodes:
         D = g.op("Add", both, g.op("MatMul", X, g.constant(-2 * Z.T)))
         return g.op("Max", D, g.constant(0.0))
 
+    def differences(self, X: str, Z: np.ndarray) -> str:
+        """Sums of squared differences, which take more memory, and lose nothing."""
+        D = self.apart(X, Z)
+        return self.added(self.graph.op("Mul", D, D))
+
     def taxicab(self, X: str, Z: np.ndarray) -> str:
         """Sums of absolute differences."""
+        return self.added(self.graph.op("Abs", self.apart(X, Z)))
+
+    def apart(self, X: str, Z: np.ndarray) -> str:
+        """Differences of all coordinates of all pairs."""
         g = self.graph
         X = g.op("Unsqueeze", X, g.constant([1], np.int64))
-        differences = g.op("Abs", g.op("Sub", X, g.constant(Z[None])))
-        return g.op("ReduceSum", differences, g.constant([2], np.int64), keepdims=0)
+        return g.op("Sub", X, g.constant(Z[None]))
+
+    def added(self, D: str) -> str:
+        """Sums over coordinates."""
+        return self.graph.op("ReduceSum", D, self.graph.constant([2], np.int64), keepdims=0)
 
     def inner(self, X: str, Z: np.ndarray) -> str:
         """Inner products."""
@@ -161,12 +194,24 @@ _METRICS: dict[str, Callable[..., str]] = {
 }  # fmt: skip
 _WRITERS: dict[type, Callable[..., str]] = {
     Atom: KernelNodes.atom,
-    Number: lambda w, f: w.graph.constant(f.value),
+    Number: lambda w, f: w.graph.number(f.value),
     Plus: lambda w, f: w.graph.op("Add", w.written(f.left), w.written(f.right)),
     Times: lambda w, f: w.graph.op("Mul", w.written(f.left), w.written(f.right)),
     Raised: lambda w, f: _power(w.graph, w.written(f.base), f.exponent),
     Rescale: KernelNodes.refused,
 }
+
+
+def _cancels(profile: Profile, Z: np.ndarray) -> bool:
+    """Are |x|^2 + |z|^2 - 2 x'z too inexact for a profile near these centres?
+
+    Roots of distances multiply small errors: near 0 that of 1e-16 is 1e-8.
+    """
+    rooted = profile.name == "laplacian" or dict(profile.parameters).get("nu") == 0.5
+    with np.errstate(over="ignore"):
+        squares = np.sum((Z - Z.mean(axis=0)) ** 2, axis=1)
+        error = float(4 * np.finfo(float).eps * abs(profile.weight) * squares.max(initial=0.0))
+    return not (sqrt(error) if rooted else error) <= _LOST
 
 
 # ---- profiles, of t = w d ------------------------------------------------------------------

@@ -36,7 +36,7 @@ from ..tensors import takes_tensors
 from .calculus.domains import ANY, Domain
 from .calculus.properties import Fact, Properties
 from .operators import Operators
-from .overrides import settle
+from .overrides import by_tiles, settle
 
 if TYPE_CHECKING:
     from ..gram.base import Gram
@@ -302,6 +302,17 @@ class Kernel(Operators, Params, Shown, ABC):
         from .calculus.properties import close
 
         return close(replace(Properties(self.domain, psd=Fact(True, self.because)), **facts))
+
+
+class Tiled(Kernel):
+    """A kernel that states its tiles: a block is one of them."""
+
+    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
+        return by_tiles(self, Tiled, X, Y)
+
+    @abstractmethod
+    def tiles(self, X: Data, Y: Data) -> Tile:
+        """A function (rows, cols) -> block of *prepared* X and Y."""
 
 
 def no_gradient(kernel: Kernel) -> NotImplementedError:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from ..data import as_dense
 from .base import Tile
 from .formula import INNER, SQUARED, Atom, Formula
 from .vectors.base import check_widths, inner_products
@@ -182,5 +183,5 @@ class _Use:
 
 def _taxicab(X: Any, Y: Any) -> Tile:
     check_widths(X, Y)
-    dense = [Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y)]
+    dense = [as_dense(Z) for Z in (X, Y)]
     return lambda rows, cols: cdist(dense[0][rows], dense[1][cols], "cityblock")

@@ -107,16 +107,16 @@ class State:
         """The class, or sample, of each."""
         return self.points[:, 2].astype(int)
 
-    def need(self, count: int, what: str = "points") -> None:
+    def need(self, count: int) -> None:
         """Refuse a state with too few points."""
         if len(self.points) < count:
             missing = count - len(self.points)
-            raise ValueError(f"Add {missing} more {what if missing > 1 else what.rstrip('s')}.")
+            raise ValueError(f"Add {missing} more point{'s' * (missing > 1)}.")
 
-    def need_classes(self, count: int = 2) -> None:
-        """Refuse a state with too few classes."""
-        if len(np.unique(self.labels)) < count:
-            raise ValueError(f"Place points of {count} classes.")
+    def need_classes(self) -> None:
+        """Refuse a state with points of one class."""
+        if len(np.unique(self.labels)) < 2:
+            raise ValueError("Place points of 2 classes.")
 
 
 def read_state(payload: Any, options: Mapping[str, tuple[Option, ...]]) -> State:

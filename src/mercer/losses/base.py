@@ -56,6 +56,10 @@ class Loss(Params, ABC):
         With ``intercept`` a free constant is fitted, which must not be infinite.
         """
 
+    def felt(self, y: np.ndarray) -> np.ndarray | None:
+        """Which targets have a loss at all; None, the default, for all."""
+        return None
+
     def prediction(self, f: np.ndarray) -> np.ndarray:
         """What scores say of numbers: the scores themselves, or exp(f) where f is a logarithm."""
         return f

@@ -10,12 +10,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg as sla
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
-from ..data import Data, length, take
+from ..data import Data, as_dense, length, take
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
@@ -313,7 +312,7 @@ class KernelCCA(MultiViewModel):
         n, most = len(gram), n_columns(self.rank, len(gram))
         phi = gram.features
         if phi is not None and phi.shape[1] < n and phi.shape[1] <= most:
-            phi = phi.toarray() if sp.issparse(phi) else np.asarray(phi)
+            phi = np.asarray(as_dense(phi))
             return KernelView(FactorView(phi, weights), gram.kernel, X, None, 0.0)
         if most >= n:
             what = f"an exact view of {n} samples"

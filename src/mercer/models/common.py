@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from ..chunks.base import Chunks
 from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, take, unmasked
-from ..frames import matrix, opened
+from ..frames import is_gap, matrix, opened
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.indefinite import warn_if_indefinite
@@ -71,11 +71,7 @@ def of_chunks(score: Callable[..., float]) -> Callable[..., float]:
     @wraps(score)
     def scored(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         if isinstance(X, Chunks):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "samples in chunks bring their targets and weights with them; y and "
-                    "sample_weight have to be None."
-                )
+            nothing_beside_chunks(y, sample_weight)
             y, sample_weight = X.targets()
         elif y is None:
             raise ValueError("y has to be given, with one target for each sample.")
@@ -126,6 +122,15 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return whole
+
+
+def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
+    """Refuse targets and weights that are given beside samples in chunks."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "samples in chunks bring their targets and weights with them; y and sample_weight "
+            "have to be None."
+        )
 
 
 def no_chunks(estimator: Any) -> ValueError:
@@ -259,6 +264,19 @@ def check_labels(estimator: Any, X: Data, y: Any) -> tuple[np.ndarray, np.ndarra
     if k < 2:
         raise ValueError(f"The number of classes has to be greater than one; got {k} class")
     return y, codes
+
+
+def check_groups(X: Data, groups: Any) -> np.ndarray:
+    """The group of each sample, as a number; without groups all are in one."""
+    n = length(X)
+    if groups is None:
+        return np.zeros(n, np.int64)
+    groups = column_or_1d(opened(groups))
+    if len(groups) != n:
+        raise ValueError(f"groups has {len(groups)} entries, but there are {n} samples.")
+    if any(map(is_gap, groups.tolist())):
+        raise ValueError("groups has missing values; every sample has to be in a group.")
+    return np.unique(groups, return_inverse=True)[1]
 
 
 def check_stream_labels(estimator: Any, X: Data, y: Any, classes: Any, first: bool) -> np.ndarray:

@@ -183,28 +183,32 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         found = self.estimator_.predict(self._seen_by(0, X) if self.method_ == "split" else X)
         return np.median(found, axis=1) if self._band else found
 
-    def predict_interval(self, X: Data, level: float | None = None) -> np.ndarray:
-        """Lower and upper ends of the intervals at X, shape (m, 2).
+    def predict_interval(self, X: Data, level: Any = None) -> np.ndarray:
+        """Lower and upper ends of the intervals at X, shape (m, 2); of several levels (m, 2, k).
 
         Parameters
         ----------
         X : data
             New samples.
-        level : float, optional
+        level : float or array of shape (k,), optional
             By default that of the constructor. Where the ends of jackknife+ or cv+ cross (at low
             levels they may), both are put at their mean.
         """
         check_is_fitted(self)
         R = self.residuals_ if self._band else np.abs(self.residuals_)
-        rank = _rank(self.level if level is None else level, len(R))
+        level = self.level if level is None else level
+        levels = [level] if np.ndim(level) == 0 else list(level)
+        rank = np.array([_rank(p, len(R)) for p in levels])
         low, high = len(R) - rank, rank - 1  # positions in increasing order
         parts = []
         for below, above in self._held_out(X):
             lower = np.partition(below - R, low, axis=1)[:, low]
             upper = np.partition(above + R, high, axis=1)[:, high]
             middle = (lower + upper) / 2
-            parts.append(np.column_stack([np.minimum(lower, middle), np.maximum(upper, middle)]))
-        return np.concatenate(parts)
+            ends = [np.minimum(lower, middle), np.maximum(upper, middle)]
+            parts.append(np.stack(ends, axis=1))
+        found = np.concatenate(parts)
+        return found if np.ndim(level) else found[..., 0]
 
     # ---- models without some samples -------------------------------------------------------
     def _held_out(self, X: Data) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -13,7 +13,7 @@ from ..kernels.base import Kernel
 from ..search.descent import ALPHA, DenseObjective, conclude, rows_of, search
 from ..search.estimated import EstimatedObjective, refine
 from ..search.landmarks import LandmarkObjective, movable
-from ..search.objective import LIMIT
+from ..search.objective import LIMIT, Posed
 from ..search.outcome import Tuning
 from ..solvers import criteria
 from .gp_evidence import joint_evidence
@@ -106,17 +106,15 @@ class Learning:
         """
         few, n = some[:: -(-len(some) // _CURVED)], len(self.Y)
         Y, measure, scale = self._problem(few)
-        shape = self.names, self.limits, self.unit
-        X = self._part(few)
-        origin = DenseObjective(self.kernel, X, Y, self.alpha, measure, scale, *shape)
-        part = DenseObjective(begin.kernel, X, Y, begin.alpha, measure, scale, *shape)
+        posed = replace(self._posed(self), X=self._part(few), Y=Y, scale=scale)
+        origin = DenseObjective(posed, measure)
+        part = DenseObjective(replace(posed, kernel=begin.kernel, alpha=begin.alpha), measure)
         idle = origin.idle(part.start, origin.lengths & (part.start > origin.start))
         found = np.where(idle, origin.start + _RETURN, part.start)
         kernel, alpha = part.at(found)
-        objective = EstimatedObjective(
-            kernel, self.X, self.Y, alpha, self.scale, *shape, rank=rank,
-            plan=self.plan or Plan(), rng=self.rng,
-        )  # fmt: skip
+        posed = replace(self._posed(self), kernel=kernel, alpha=alpha)
+        plan = self.plan or Plan()
+        objective = EstimatedObjective(posed, rank=rank, plan=plan, rng=self.rng)
         if not len(objective.start):
             return replace(begin, value=objective(objective.start)[0])
         best = refine(objective, part.curvature(found) * n / len(few))
@@ -126,15 +124,22 @@ class Learning:
         """By the bound on the evidence of all samples, with landmarks that move where they can."""
         moves = LANDMARKS not in self.fixed and movable(begin.kernel, self.X)
         objective = LandmarkObjective(
-            begin.kernel, self.X, Z, self.Y, begin.alpha, self.scale, self.names,
-            self.limits, self.unit, moves=moves, plan=self.plan or Plan(),
+            self._posed(begin),
+            Z,
+            moves=moves,
+            plan=self.plan or Plan(),
             approximation=self.approximation,
-        )  # fmt: skip
+        )
         if not len(objective.start):
             return replace(begin, value=objective(objective.start)[0]), Z
         best = objective.descend(objective.start)
         best.success = best.success or best.get("status") == LIMIT  # by then, little is gained
         return self._conclude(objective, best), objective.landmarks(best.x)
+
+    def _posed(self, begin: Any) -> Posed:
+        """All samples, with the kernel and alpha of ``begin``."""
+        kernel, alpha = begin.kernel, begin.alpha
+        return Posed(kernel, self.X, self.Y, alpha, self.scale, self.names, self.limits, self.unit)
 
     @property
     def limits(self) -> tuple[float, float]:

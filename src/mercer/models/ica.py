@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..data import as_dense
 from ..exceptions import ConvergenceWarning, warn
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
@@ -149,7 +150,7 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     @staticmethod
     def _dense(X: Any) -> np.ndarray:
         """Components are dense, so that samples may be."""
-        return X.toarray() if hasattr(X, "toarray") else X
+        return as_dense(X)
 
     def _check_parameters(self) -> None:
         if self.contrast not in CONTRASTS:

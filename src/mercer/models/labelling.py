@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..data import Data, length
+from ..data import Data
 from ..gram.plan import Plan
 from ..solvers.chain import expectations, solve_chain
 from ..solvers.chain_loops import best_labels
@@ -18,6 +18,7 @@ from .common import (
     KernelByName,
     all_or_nothing,
     check_data,
+    check_groups,
     check_labels,
     check_number,
     without_masks,
@@ -207,11 +208,5 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
 
 def _sequences(X: Data, groups: Any) -> tuple[np.ndarray, np.ndarray]:
     """Elements, one sequence after the other, and where these begin."""
-    n = length(X)
-    if groups is None:
-        return np.arange(n), np.array([0, n])
-    groups = column_or_1d(groups)
-    if len(groups) != n:
-        raise ValueError(f"groups has {len(groups)} entries, but there are {n} elements.")
-    codes = np.unique(groups, return_inverse=True)[1]
+    codes = check_groups(X, groups)
     return np.argsort(codes, kind="stable"), np.append(0, np.cumsum(np.bincount(codes)))

@@ -6,18 +6,19 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
 from ..gram.plan import Plan
+from ..kernels.algebra.neighbors import graph_of, nearest
 from ..solvers.level_tree import LevelTree, labels_of, level_tree
 from .common import all_or_nothing, check_data, check_number
 from .density import DensityEstimate, level_of, log_strips
 from .kept import KEPT
 
 _LOWEST = float(np.finfo(float).min)
+_ROUNDING = 1e-12  # of logarithms of normalised kernel values
 
 
 @dataclass(eq=False, repr=False)
@@ -95,16 +96,13 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
         check_number("min_mass", self.min_mass, "in (0, 1)", lambda mass: 0 < mass < 1)
         check_number("neighbors", self.neighbors, "an integer >= 1", _is_count)
         gram, weights = self._estimate(X, sample_weight)
-        values, near = [], []
+        values, pairs = [], []
         squares = self._log_squares(self.X_fit_)
         for rows, logs in log_strips(gram, self.kernel_, self.X_fit_):
-            near.append(_nearest(logs - squares / 2, self.neighbors, rows))
+            pairs.append(nearest(squares / 2 - logs, self.neighbors, rows.start, _ROUNDING))
             values.append(self._held_out(weights, rows, logs))
         self.leave_one_out_ = np.concatenate(values)
-        n, found = len(weights), np.concatenate(near)
-        ones = np.ones(found.size)
-        A = sp.csr_array((ones, (np.repeat(np.arange(n), found.shape[1]), found.ravel())), (n, n))
-        graph = A.maximum(A.T).tocsr()
+        graph = graph_of(pairs, len(weights))
         tree = level_tree(self.leave_one_out_, self.dual_coef_, graph, float(self.min_mass))
         numbers = np.stack([tree.parent, tree.top, tree.base, tree.mass])
         self._branches = np.maximum(numbers, _LOWEST)  # files hold finite numbers
@@ -146,12 +144,20 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
         return branch
 
     def predict(self, X: Data) -> np.ndarray:
-        """The cluster of the nearest training sample, for every sample of X."""
+        """The cluster of the nearest training sample, for every sample of X.
+
+        -1 where kernel values with all of them are 0.
+        """
         check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
         squares = self._log_squares(self.X_fit_)
         strips = log_strips(self.gram_, self.kernel_, self.X_fit_, X)
-        return np.concatenate([self.labels_[np.argmax(L - squares / 2, axis=1)] for _, L in strips])
+        found = []
+        for _, logs in strips:
+            near = np.argmax(logs - squares / 2, axis=1)
+            seen = np.any(logs > -np.inf, axis=1)
+            found.append(np.where(seen, self.labels_[near], -1))
+        return np.concatenate(found)
 
     def plot(self, X: Data | None = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
         """The tree; or, of samples X, the picture of their clusters."""
@@ -170,12 +176,3 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
 
 def _is_count(value: Any) -> bool:
     return not isinstance(value, bool) and value >= 1 and value == int(value)
-
-
-def _nearest(similar: np.ndarray, count: int, rows: slice) -> np.ndarray:
-    """The columns of the largest values in each row, but that of the row itself."""
-    similar[np.arange(len(similar)), np.arange(rows.start, rows.stop)] = -np.inf
-    count = min(int(count), similar.shape[1] - 1)
-    if count == 0:
-        return np.empty((len(similar), 0), int)
-    return np.argpartition(-similar, count - 1, axis=1)[:, :count]

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..data import Data, length
+from ..data import Data, as_dense, length
 from ..exceptions import DomainError, NumericalWarning
 from ..frames import all_numbers
 from ..kernels.vectors.dot import Linear
@@ -156,8 +156,7 @@ class ViewMethods(ABC):
 
     def _dense(self, X: Data, m: int, *, reset: bool) -> np.ndarray:
         """One view as an array of numbers."""
-        X = Linear().prepare(self._check_view(X, m, Linear(), reset=reset))
-        return X.toarray() if sp.issparse(X) else X
+        return as_dense(Linear().prepare(self._check_view(X, m, Linear(), reset=reset)))
 
     def _check_parameters(self, views: list[Data], regularization: Any, form: str) -> np.ndarray:
         """The regularization of every view."""

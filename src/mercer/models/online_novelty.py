@@ -47,8 +47,9 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
     alpha : float
         Strength of the penalty, > 0: f is of the size nu / alpha.
     eta, schedule, update, budget, removal, average
-        As in :class:`OnlineKernelMachine`. By default steps are 1 / (alpha t), with which f is the
-        mean of what all samples have added to it; ``"constant"`` is for data that drift.
+        As in :class:`OnlineKernelMachine`, but eta is a number. By default steps are
+        1 / (alpha t), with which f is the mean of what all samples have added to it;
+        ``"constant"`` is for data that drift.
 
     Attributes
     ----------
@@ -124,6 +125,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
     def _take(self, X: Data, sample_weight: Any) -> Self:
         first = not hasattr(self, "_state")
         self._check_parameters()
+        check_number("eta", self.eta, "> 0 and finite", lambda eta: 0 < eta < np.inf)
         check_number("nu", self.nu, "in (0, 1)", lambda nu: 0 < nu < 1)
         X = check_data(self, X, self.kernel, reset=first, keep=False)
         weights = check_stream_weights(X, sample_weight, begun=not first)

@@ -11,13 +11,14 @@ from sklearn.metrics import ndcg_score
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
-from ..data import Data, length
+from ..data import Data
 from ..gram.plan import Plan
 from ..solvers.ranking import solve_ranking
 from .common import (
     KernelByName,
     all_or_nothing,
     check_data,
+    check_groups,
     check_number,
     check_targets,
     check_weights,
@@ -117,7 +118,7 @@ class KernelRanker(KeepsSamples, KernelByName):
             check_number("max_iter", self.max_iter, "None or >= 1", lambda most: most >= 1)
         X = check_data(self, X, self.kernel, reset=True)
         y = column_or_1d(check_targets(self, X, y), warn=True)
-        codes = _codes(X, groups)
+        codes = check_groups(X, groups)
         weights = check_weights(sample_weight, y)
         used = np.ones(len(y), bool) if weights is None else weights > 0
         order = np.lexsort((y[used], codes[used]))
@@ -167,20 +168,10 @@ class KernelRanker(KeepsSamples, KernelByName):
 
     def _by_group(self, X: Data, y: Any, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Scores and y of each group in which y differs."""
-        f, y, codes = self.predict(X), column_or_1d(y), _codes(X, groups)
+        f, y, codes = self.predict(X), column_or_1d(y), check_groups(X, groups)
         check_consistent_length(f, y)
         parts = [codes == g for g in np.unique(codes)]
         found = [(f[part], y[part]) for part in parts if np.ptp(y[part]) > 0]
         if not found:
             raise ValueError("within each group all y are the same: there is nothing to rank.")
         return found
-
-
-def _codes(X: Data, groups: Any) -> np.ndarray:
-    """Groups as numbers."""
-    if groups is None:
-        return np.zeros(length(X), np.int64)
-    groups = column_or_1d(groups)
-    if len(groups) != length(X):
-        raise ValueError(f"groups has {len(groups)} entries, but there are {length(X)} samples.")
-    return np.unique(groups, return_inverse=True)[1]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 
-from ..data import Data, join, length
+from ..data import Data, as_dense, join, length
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..gram.span import LandmarkSpan, SampleSpan, Span
@@ -64,8 +63,7 @@ class StreamedFeatures:
 
     def _phi(self, X: Data) -> np.ndarray:
         """Features, in double precision."""
-        phi: Any = self.kernel_.features(self.kernel_.prepare(X))
-        phi = phi.toarray() if sp.issparse(phi) else phi
+        phi = as_dense(self.kernel_.features(self.kernel_.prepare(X)))
         require_memory(8 * phi.shape[1] ** 2, "a matrix of the features")
         return phi.astype(np.float64, copy=False)
 

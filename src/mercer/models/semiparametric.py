@@ -111,7 +111,7 @@ class SemiparametricRidge(KernelByName, SemiparametricModel):
     alpha : float, "gcv" or "loo"
         Strength of the penalty, >= 0, or the criterion that chooses it.
     gamma, degree, coef0, kernel_params, plan
-        As in :class:`KernelRidge`. K is always stored.
+        As in :class:`KernelRidge`. K is stored, unless it is a product of few features.
 
     Attributes
     ----------

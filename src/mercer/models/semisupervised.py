@@ -11,8 +11,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from ..data import Data, length, take
+from ..data import Data, as_samples, length, take
+from ..frames import is_gap, opened
 from ..kernels.algebra.deformed import Deformed
+from ..ownership import owned
 from .common import (
     SEEN,
     Drawn,
@@ -20,6 +22,7 @@ from .common import (
     all_or_nothing,
     check_data,
     check_weights,
+    covariance,
     without_masks,
 )
 
@@ -46,8 +49,8 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
     :class:`KernelRidge` becomes Laplacian regularised least squares, :class:`SVC` the Laplacian
     support vector machine, and a Gaussian process one whose draws follow the data.
 
-    Unlabelled samples have the label -1 as in :mod:`sklearn.semi_supervised` (or None, where
-    labels are words), or the target NaN.
+    Samples without a label have the label -1, as in :mod:`sklearn.semi_supervised`, None or NaN;
+    those without a target have NaN.
 
     Parameters
     ----------
@@ -118,7 +121,9 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
         if sample_weight is not None:
             weights = check_weights(sample_weight, y)
             given["sample_weight"] = (np.ones(len(y)) if weights is None else weights)[rows]
-        kernel = Deformed(inner._as_kernel(X), X, self.strength, self.neighbors, self.graph)
+        own = covariance(None) if inner.kernel is None else inner._as_kernel(X)
+        graph = None if self.graph is None else owned(self.graph)
+        kernel = Deformed(own, X, self.strength, self.neighbors, graph)
         inner = inner.set_params(kernel=kernel.resolve(X))
         self.estimator_ = inner.fit(take(X, rows), y[rows], **given)
         self.labelled_ = known
@@ -144,11 +149,13 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
 
     @without_masks
     def score(self, X: Data, y: Any, sample_weight: Any = None) -> float:
-        """The score of the estimator: accuracy, or R^2; of samples that have labels."""
+        """The score of the estimator, accuracy or R^2, on those samples that have labels."""
         check_is_fitted(self)
-        if sample_weight is None:
-            return self.estimator_.score(X, y)
-        return self.estimator_.score(X, y, sample_weight=sample_weight)
+        y, known = self._read(X, y)
+        rows, given = np.flatnonzero(known), {}
+        if sample_weight is not None:
+            given["sample_weight"] = column_or_1d(sample_weight)[rows]
+        return self.estimator_.score(take(as_samples(X), rows), y[rows], **given)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -167,32 +174,49 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
                 f"estimator must be a classifier or regressor of mercer with a kernel that can be "
                 f"evaluated, such as SVC(kernel=Gaussian()), got {inner!r}."
             )
+        if getattr(inner, "optimizer", None) is not None:
+            raise ValueError(
+                f"estimator={inner!r} would learn parameters of its kernel, whose slopes along a "
+                f"graph are not known; give it optimizer=None, and search for parameters."
+            )
         return clone(inner)
 
     def _labels(self, X: Data, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Targets, and for which samples there are any."""
-        if y is None:
-            raise ValueError("SemiSupervised requires y to be passed, but the target y is None.")
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(range(length(X)), y)
-        if is_regressor(self.estimator):
-            y = np.asarray(y, dtype=np.float64)
-            known = ~np.isnan(y)
-        else:
-            known = np.array([v is not None and v != -1 and v == v for v in y.tolist()], bool)
-        if not known.any():
-            raise ValueError("y has no labels at all: -1, None and NaN mean that there is none.")
+        y, known = self._read(X, y)
         kept = y[known]
-        if is_classifier(self.estimator) and kept.dtype == object:
-            kept = np.array(kept.tolist())
         if is_classifier(self.estimator) and len(np.unique(kept)) < 2:
             raise ValueError(
                 f"y has one class beside samples without labels, {kept[0]!r}; -1, None and NaN "
                 f"mean that there is no label, so give classes other names. The number of classes "
                 f"has to be greater than one; got 1 class"
             )
-        full = np.empty(len(y), dtype=kept.dtype)
+        return y, known
+
+    def _read(self, X: Data, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Targets, of which any stand for missing ones, and for which samples there are some."""
+        if y is None:
+            raise ValueError("SemiSupervised requires y to be passed, but the target y is None.")
+        y = opened(y)
+        if getattr(getattr(y, "dtype", None), "kind", "") not in tuple("biufU"):
+            y = np.array(y, dtype=object)  # NumPy would make words of gaps among words
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(range(length(X)), y)
+        if is_regressor(self.estimator):
+            y = np.array([np.nan if is_gap(v) else v for v in y.tolist()], float)
+            known = ~np.isnan(y)
+        else:
+            if y.dtype.kind == "U" and np.isin(y, ["-1", "nan"]).any():
+                raise ValueError(
+                    "y is an array of words in which gaps have become words, '-1' or 'nan'; pass "
+                    "it with dtype=object, and None where there is no label."
+                )
+            known = np.array([not is_gap(v) and v != -1 for v in y.tolist()], bool)
+        if not known.any():
+            raise ValueError("y has no labels at all: -1, None and NaN mean that there is none.")
+        kept = y[known]
+        if kept.dtype == object:
+            kept = np.array(kept.tolist())
+        full = np.full(len(y), kept[0], dtype=kept.dtype)
         full[known] = kept
-        if not known.all():
-            full[~known] = kept[0]
         return full, known

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data import Data
+from ..data import Data, take
 from ..gram.algebra import ScaledGram
 from .clustering import KernelKMeans
 
@@ -33,7 +33,8 @@ class SpectralClustering(KernelKMeans):
     n_clusters, kernel, gamma, degree, coef0, kernel_params, n_init, max_iter, random_state, plan
         As for :class:`KernelKMeans`. Kernel values must not be negative, and be similarities:
         a narrow Gaussian kernel, or the 0/1 and weighted adjacency matrices of graphs as
-        ``"precomputed"``.
+        ``"precomputed"``. With ``Plan(rank=500)`` what is cut are similarities as landmarks see
+        them, in time and memory that grow with the number of samples.
 
     Attributes
     ----------
@@ -69,17 +70,9 @@ class SpectralClustering(KernelKMeans):
     )  # fmt: skip
 
     def _split(self, gram: Any, X: Data, weights: np.ndarray | None) -> None:
-        n = len(gram)
-        w = np.ones(n) if weights is None else weights
-        some = np.unique(np.linspace(0, n - 1, _PROBE).astype(int))
-        least = float(gram.block(some, some).min())
+        w = np.ones(len(gram)) if weights is None else weights
         degree = np.asarray(gram @ w, dtype=np.float64)
-        if least < -1e-12 * float(np.abs(gram.diag()).max()) or not np.all(degree > 0):
-            raise ValueError(
-                f"{gram.kernel!r} has negative values on these data (or a sample is similar to "
-                f"none, not even to itself), so it is no similarity that could be cut; use a "
-                f"Gaussian kernel, or KernelKMeans."
-            )
+        self._check_similarities(gram, X, degree)
         scaled = ScaledGram(gram, 1 / degree)
         found = self._clusters(scaled, w * degree)
         own = self.n_clusters - float(np.sum(w / degree * gram.diag()))
@@ -89,6 +82,25 @@ class SpectralClustering(KernelKMeans):
         self._keep(gram, X, replace(found, coef=coef))
         parts = self.dual_coef_[:, :-1], self.dual_coef_[:, -1]
         self.dual_coef_, self._degree = map(np.ascontiguousarray, parts)
+
+    def _check_similarities(self, gram: Any, X: Data, degree: np.ndarray) -> None:
+        """Values must not be negative: those of the kernel itself, where a plan approximates it."""
+        some = np.unique(np.linspace(0, len(gram) - 1, _PROBE).astype(int))
+        approximated = self.plan is not None and self.plan.few is not None
+        kernel = self._as_kernel(X).resolve(X) if approximated else gram.kernel
+        values = kernel(take(X, some)) if approximated else gram.block(some, some)
+        if values.min() < -1e-12 * float(np.abs(gram.diag()).max()):
+            raise ValueError(
+                f"{kernel!r} has negative values on these data, so it is no similarity that could "
+                f"be cut; use a Gaussian kernel, or KernelKMeans."
+            )
+        lonely = np.flatnonzero(~(degree > 0))
+        if len(lonely):
+            remedy = "raise the rank of the plan, or " if approximated else ""
+            raise ValueError(
+                f"{len(lonely)} samples, such as sample {lonely[0]}, are similar to none, not even "
+                f"to themselves; {remedy}use a wider kernel."
+            )
 
     def _excess(self, X: Data) -> np.ndarray:
         """|mu_c|^2 - 2 mu_c(x) / d(x)."""

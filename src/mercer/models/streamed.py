@@ -25,7 +25,13 @@ from ..solvers.falkon import Errors, solve_falkon
 from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task
 from ..solvers.watch import State, Step, Watch
-from .common import check_class_weights, check_data, check_labels, check_targets
+from .common import (
+    check_class_weights,
+    check_data,
+    check_labels,
+    check_targets,
+    nothing_beside_chunks,
+)
 
 SOLVERS = ("auto", "falkon", "primal")  # of ridge regression by passes
 
@@ -61,11 +67,7 @@ def as_chunks(
     ``targets`` says whether a model needs some.
     """
     if isinstance(X, Chunks):
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                "samples in chunks bring their targets and weights with them; y and sample_weight "
-                "have to be None."
-            )
+        nothing_beside_chunks(y, sample_weight)
         return X
     if plan is None or plan.few is None or plan.storage not in ("auto", "streamed"):
         return None

@@ -6,11 +6,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..chunks.base import Chunks
-from ..data import Data, length, take
+from ..data import Data, as_dense, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
 from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
 from ..gram.device.torch_ import HOST
@@ -358,8 +357,7 @@ class SupportVectorMachine(KernelEstimator):
 
         if self.kernel != "linear" and self.kernel != Linear():
             raise AttributeError("coef_ is only available when using a linear kernel")
-        weights: Any = self._functions() @ self.support_vectors_
-        return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
+        return np.asarray(as_dense(self._functions() @ self.support_vectors_))
 
 
 def fill_up(limits: np.ndarray, total: float) -> np.ndarray:

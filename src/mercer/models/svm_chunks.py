@@ -29,7 +29,7 @@ from ..solvers.dual import ON_FEATURES, HeldOut
 from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task, weight_of
 from ..solvers.watch import State
-from .common import check_data, check_labels, check_targets, check_weights
+from .common import check_data, check_labels, check_targets, check_weights, nothing_beside_chunks
 from .streamed import Watched, _beside, head, surveyed
 from .svm_report import REST, DualReport
 
@@ -41,6 +41,9 @@ _ON_MARGIN = 1e-3  # how far from the margin a support vector counts as one on i
 @dataclass(eq=False, repr=False)
 class PairHinge(Hinge):
     """The hinge loss of samples with y = 1 or -1; those with y = 0 have none."""
+
+    def felt(self, y: np.ndarray) -> np.ndarray:
+        return y != 0
 
     def dual(self, y: np.ndarray) -> Dual:
         target = np.where(y == 0, 2.0, y)  # off the scores of a start
@@ -84,11 +87,7 @@ class StreamedMachine(Watched):
         model: Any = self
         plan: Plan = model.plan or Plan()
         if isinstance(X, Chunks):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "samples in chunks bring their targets and weights with them; y and "
-                    "sample_weight have to be None."
-                )
+            nothing_beside_chunks(y, sample_weight)
         elif (
             plan.few is None
             or model.solver != "auto"

@@ -60,7 +60,6 @@ def report_of(
     solution: BoxSolution,
     multipliers: Sequence[float],
     intercept: float,
-    classes: tuple[Any, ...] = (),
 ) -> DualReport:
     """The certificate of a solution, from its gradient: no kernel value is computed."""
     beta = solution.beta
@@ -70,7 +69,7 @@ def report_of(
     squared = float(beta @ (solution.gradient + problem.target))
     bounded = int(np.sum((beta != 0) & ((beta <= problem.lower) | (beta >= problem.upper))))
     return DualReport(
-        classes=classes,
+        classes=(),
         primal=primal,
         dual=dual,
         gap=primal - dual,

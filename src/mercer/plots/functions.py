@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..data import as_dense
 from .figure import BLUE, HUES, INK, ROSE, canvas
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _draw_bumps(f: RKHSFunction, centres: np.ndarray, t: np.ndarray, ax: Axes) -
 
 
 def _on_the_line(points: Any) -> np.ndarray:
-    values = np.asarray(points.toarray() if hasattr(points, "toarray") else points)
+    values = np.asarray(as_dense(points))
     if values.dtype.kind not in "biuf" or values.size != len(values):
         raise ValueError("plot_function draws functions of one variable; these centres are not.")
     return values.reshape(-1).astype(float)

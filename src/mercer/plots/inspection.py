@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from ..data import Data, is_frame, take
 from ..frames import names as names_of
+from ..frames import opened
 from .figure import BLUE, HUES, INK, canvas
 
 if TYPE_CHECKING:
@@ -148,6 +150,8 @@ def plot_partial(
     matplotlib Axes
     """
     check_is_fitted(model)
+    X = opened(X)
+    X = X.toarray() if sp.issparse(X) else X
     own = np.asarray(X[column] if is_frame(X) else np.asarray(X)[:, column], dtype=np.float64)
     values = np.linspace(np.nanmin(own), np.nanmax(own), grid)
     predict: Callable[[Data], np.ndarray] = model.predict

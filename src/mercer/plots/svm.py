@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..data import Data, as_samples, as_vectors, is_frame, length
+from ..data import Data, as_dense, as_samples, as_vectors, is_frame, length
 from ..frames import all_numbers, as_table
 from .figure import BLUE, HUES, INK, ROSE, axes, canvas
 
@@ -323,5 +323,4 @@ def _around(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _dense(X: Data) -> np.ndarray:
-    values: Any = as_vectors(X, "plot_decision")
-    return values.toarray() if hasattr(values, "toarray") else values
+    return as_dense(as_vectors(X, "plot_decision"))

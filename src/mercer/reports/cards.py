@@ -110,7 +110,9 @@ def _(result: TestResult) -> Html:
         definitions(facts),
         listed(result.notes) if result.notes else None,
     ])  # fmt: skip
-    return join([_head(result.method), tag("div", null_figure(result), text, class_="beside")])
+    return join(
+        [_head(result.method), tag("div", null_figure(result), tag("div", text), class_="beside")]
+    )
 
 
 @_parts.register

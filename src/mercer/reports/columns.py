@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, is_frame, length, take
+from ..data import Data, as_dense, is_frame, length, take
 from .data import Column, column_at, columns_of
 from .judged import Answers, Judged, ask
 from .markup import Html, join, number, paragraph, short
@@ -148,8 +148,7 @@ def _screened(subject: Subject) -> list[int]:
     if d <= _MOST_COLUMNS:
         return list(range(d))
     rows = subject.some(1000, seed=1)
-    V = Plain(take(subject.X, rows)).values
-    V = V.toarray() if sp.issparse(V) else V
+    V = as_dense(Plain(take(subject.X, rows)).values)
     V = np.nan_to_num(V - np.nanmean(V, axis=0))
     y = subject.y[rows]
     if subject.classifier:

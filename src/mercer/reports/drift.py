@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, length, take
+from ..data import Data, as_dense, length, take
 from ..kernels.base import Kernel
 from ..stats.result import TestResult
 from ..stats.two_sample import two_sample_test
@@ -184,8 +184,7 @@ def _columns(
     V: Any = plain.values
     n, rows = length(X), []
     for j in np.argsort(-share, kind="stable")[:6]:
-        values = V[:, [int(j)]]
-        values = (values.toarray() if sp.issparse(values) else values)[:, 0]
+        values = as_dense(V[:, [int(j)]])[:, 0]
         if j in plain.labels:
             continue
         first, second = values[:n], values[n:]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..tables.influence import without_each as of_table
+from ..tables.regressor import TableRegressor
 from .errors import words_of
 from .markup import join, number, paragraph, short, table, tag
 from .page import Section
@@ -38,7 +40,10 @@ def influence_section(subject: Subject, relevant: list[int]) -> Section:
     else:
         found = _coefficients(subject)
         if found is None:
+            many = hasattr(subject.inner, "members_") and subject.n > _MOST
             words = f"{type(subject.inner).__name__} keeps no coefficients of these rows."
+            if many and not subject.classifier:
+                words = f"there are more than {number(_MOST)} rows to leave out one by one."
             return Section(title, left_out=words)
         score, name = found, "coefficient"
         shown = [number(s, 3) for s in score]
@@ -84,6 +89,8 @@ def without_each(subject: Subject) -> np.ndarray | None:
     are.
     """
     inner = subject.inner
+    if isinstance(inner, TableRegressor) and hasattr(inner, "members_"):
+        return None if subject.n > _MOST else of_table(inner, subject.X, subject.y)
     kept = getattr(inner, "X_fit_", getattr(inner, "X_train_", None))
     coef: Any = getattr(inner, "dual_coef_", None)
     gram = getattr(inner, "gram_", None)

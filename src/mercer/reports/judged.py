@@ -21,6 +21,7 @@ LEVELS = [step / 20 for step in range(1, 20)]
 _MOST_TEST = 20_000  # rows of a test set that are looked at
 _ONE_THREAD = 5000  # rows up to which trees grow on one thread
 _SHARE = 0.4  # of the budget for refits; half of it for the model
+_PLAIN = 1.0  # seconds that a linear model may take even if the time is up
 
 
 @dataclass
@@ -274,8 +275,10 @@ def _too_long(
         limit = clock.left / len(folds)
         if seconds_of_boosting(rival, values[train], subject.y[train], limit) < limit:
             return ""
-    elif values.shape[0] * float(values.shape[1]) ** 1.5 * len(folds) < 2e8 * clock.left:
-        return ""
+    else:
+        cost = values.shape[0] * float(values.shape[1]) ** 1.5 * len(folds)
+        if cost < 2e8 * max(clock.left, _PLAIN):
+            return ""
     return f"{name} would have taken longer than the budget allows"
 
 

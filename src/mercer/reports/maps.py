@@ -8,6 +8,7 @@ from .images import colours, hexadecimal
 from .markup import Html, number, short, tag
 from .svg import margin
 
+_WIDTH = 460
 _HIGH, _TOP, _BOTTOM, _RIGHT = 30, 6, 44, 8
 _RANGE = 3.0  # colours end this many times as far from the best as the median is
 
@@ -22,7 +23,6 @@ def heat_map(
     *,
     frame: tuple[int, int] | None = None,
     dark_is_low: bool = False,
-    width: int = 460,
 ) -> Html:
     """A table of numbers as tinted cells; errors are light where they are small.
 
@@ -40,7 +40,7 @@ def heat_map(
         else worst
     )
     left = margin([short(d, 30) for d in down], 150) + (18 if ylabel else 0)
-    wide = (width - left - _RIGHT) / cols
+    wide = (_WIDTH - left - _RIGHT) / cols
     height = _TOP + rows * _HIGH + _BOTTOM
     parts: list[Html] = []
     for i in range(rows):
@@ -85,5 +85,5 @@ def heat_map(
         parts.append(tag("text", ylabel, transform=turned, text_anchor="middle", class_="axis"))
     shown = sign * best
     words = f"{name} over {xlabel}{' and ' + ylabel if ylabel else ''}, best {number(shown, 3)}"
-    box = f"0 0 {width} {height}"
+    box = f"0 0 {_WIDTH} {height}"
     return tag("svg", tag("title", words), *parts, viewBox=box, role="img", aria_label=words)

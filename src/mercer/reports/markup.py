@@ -83,9 +83,9 @@ def listing(words: Any) -> Html:
     return tag("pre", tag("code", words), tabindex=0)
 
 
-def folded(summary: Any, *children: Any, open_: bool = False) -> Html:
+def folded(summary: Any, *children: Any) -> Html:
     """What is shown when asked for; all of it is printed."""
-    return tag("details", tag("summary", summary), *children, open="" if open_ else None)
+    return tag("details", tag("summary", summary), *children)
 
 
 def definitions(pairs: Iterable[tuple[Any, Any]]) -> Html:

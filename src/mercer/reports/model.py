@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -167,10 +169,11 @@ def reproduce_section(subject: Subject, options: dict[str, Any], command: str = 
     given = ", ".join(f"{name}={value!r}" for name, value in options.items())
     test = ", test=(X_test, y_test)" if subject.test is not None else ""
     call = f"report(model, X, y{test}, {given})"
+    model = _shown(subject.model)
     lines: list[Any] = [
         paragraph("The same data, model and seed give the same numbers, but for timings and what "
                   "the budget allows."),
-        listing("\n".join(["from mercer import report", "", f"model = {_shown(subject.model)}",
+        listing("\n".join([*_imports(subject.model, model), "", f"model = {model}",
                            f'{call}.save("report.html")'])),
     ]  # fmt: skip
     if command:
@@ -179,6 +182,24 @@ def reproduce_section(subject: Subject, options: dict[str, Any], command: str = 
     facts += [(name, found) for name in _PACKAGES if (found := _version(name))]
     facts.append(("system", f"{platform.system()} {platform.machine()}"))
     return Section("How to reproduce", join([*lines, definitions(facts)]))
+
+
+def _imports(model: Any, words: str) -> list[str]:
+    """Where the names in the code of a model come from; those of the user's own program are not."""
+    found: dict[str, set[str]] = {"mercer": {"report"}}
+    if re.search(r"(?<!\w)array\(", words):
+        found["numpy"] = {"array"}
+    for value in [model, *model.get_params().values()]:
+        kind, name = type(value), type(value).__name__
+        parts = kind.__module__.split(".")
+        if parts[0] == "__main__" or not re.search(rf"(?<![\w.]){name}\(", words):
+            continue
+        packages = (".".join(parts[:i]) for i in range(1, len(parts) + 1))
+        for package in packages:  # the first that offers it
+            if getattr(sys.modules.get(package), name, None) is kind:
+                found.setdefault(package, set()).add(name)
+                break
+    return [f"from {package} import {', '.join(sorted(found[package]))}" for package in found]
 
 
 def fingerprint(X: Data, y: np.ndarray) -> str:

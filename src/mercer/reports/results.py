@@ -112,7 +112,8 @@ def _one_column(X: Data, Y: Data, names: list[str], j: int) -> Html | None:
     if not len(a) or not len(b) or not np.ptp(both) > 0:
         return None
     low, high = np.quantile(both, [0.001, 0.999])
-    edges = np.linspace(low, high, 31)
+    bins = int(np.clip(np.sqrt(min(len(a), len(b))), 6, 30))
+    edges = np.linspace(low, high, bins + 1)
     first, second = (np.histogram(s, edges, density=True)[0] for s in (a, b))
     name = short(names[j], 40)
     chart = Chart(f"densities of {name} in both samples", (edges[0], edges[-1]),
@@ -138,9 +139,7 @@ def _together(X: Data, Y: Data) -> Html | None:
         words = f"Column {short(names[0][i], 30)} against {short(names[1][j], 30)}, the pair with "
         words += f"the largest correlation ({number(float(r[i, j]), 2)})."
     else:
-        words = (
-            "Both variables; their ranks on the right, where marginal distributions play no part."
-        )
+        words = "Both variables, and their ranks, in which marginal distributions play no part."
     a, b = A[:, 0], B[:, 0]
     first = Chart("both variables", (a.min(), a.max()), (b.min(), b.max()), "x", "y").points(
         a, b, 1, size=4.5

@@ -256,9 +256,9 @@ def verdict(subject: Subject, scores: Scores) -> Html:
     if not word:
         words = tag("strong", "no clear difference", class_=tone)
         gap = f"the gain is between {main.show(low)} and {main.show(high)}"
-        return join([start, ": there is ", words, f" from {other}, the best baseline; {gap}."])
+        return join([start, ": there is ", words, f" from {other}, {_rank(scores)}; {gap}."])
     ends = sorted((abs(low), abs(high)))
-    gap = f", the best baseline, by {main.between(*ends)}."
+    gap = f", {_rank(scores)}, by {main.between(*ends)}."
     tail = "" if word == "better" else " Use that one, or try another kernel."
     return join([start, ", ", tag("strong", word, class_=tone), f" than {other}{gap}{tail}"])
 
@@ -276,8 +276,13 @@ def tiles(subject: Subject, scores: Scores) -> list[Tile]:
     if rival is not None:
         value = scores.table[rival][scores.main].value
         name = f"{scores.main.name} of {called(subject, rival)}"
-        found.append(Tile(name, scores.main.show(value), "the best baseline"))
+        found.append(Tile(name, scores.main.show(value), _rank(scores)))
     return found
+
+
+def _rank(scores: Scores) -> str:
+    """What the baseline is among those that there were data and time for."""
+    return "the best baseline" if len(scores.judged.rivals) > 1 else "the only baseline"
 
 
 def _picture(subject: Subject, scores: Scores, names: list[str], main: Metric) -> Html:

@@ -7,9 +7,8 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..data import Data, length, take
+from ..data import Data, as_dense, length, take
 from ..engine.lapack import lapack
 from ..gram.base import Gram
 from ..gram.plan import LEAN
@@ -225,7 +224,7 @@ class _FeatureWalk:
             self.psi += self._differences(before).T @ self.signs[before]
         F = self._differences(part)
         G = F @ F.T
-        return F @ self.psi, G.toarray() if sp.issparse(G) else G
+        return F @ self.psi, as_dense(G)
 
     def _differences(self, part: slice) -> Any:
         return self.phi[self.one[part]] - self.phi[self.other[part]]

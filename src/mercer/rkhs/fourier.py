@@ -20,12 +20,13 @@ import numpy as np
 
 from ..kernels.vectors.circle import Circular
 from ..kernels.vectors.periodic import Fourier
+from .vector import Vector
 
 _TURN = 2 * np.pi
 _MOST_TERMS = 2**20
 
 
-class FourierFunction:
+class FourierFunction(Vector):
     """A real function on the circle: a trigonometric polynomial.
 
     Supports ``f(x)``, ``f + g``, ``f - g``, ``c * f``, ``f / c`` and ``-f``.
@@ -109,24 +110,8 @@ class FourierFunction:
 
     __radd__ = __add__
 
-    def __neg__(self) -> FourierFunction:
-        return self * -1
-
-    def __sub__(self, other: Any) -> FourierFunction:
-        return self + (-other)
-
-    def __rsub__(self, other: Any) -> FourierFunction:
-        return -self + other
-
-    def __mul__(self, scalar: Any) -> FourierFunction:
-        if not isinstance(scalar, Real):
-            return NotImplemented
-        return FourierFunction(self.coef * float(scalar), self.period)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, scalar: Any) -> FourierFunction:
-        return self * (1 / scalar) if isinstance(scalar, Real) else NotImplemented
+    def _times(self, factor: float) -> FourierFunction:
+        return FourierFunction(self.coef * factor, self.period)
 
     def derivative(self, order: int = 1) -> FourierFunction:
         """The derivative: fhat_l times (i l w)^order."""

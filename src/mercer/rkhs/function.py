@@ -21,12 +21,13 @@ from ..ownership import owned
 from ..params import same
 from ..shown import Shown
 from ..tensors import takes_tensors
+from .vector import Vector
 
 _BLOCK = 2**22  # entries of k(X, points) held at once by a gradient
 _MOST_WEIGHTS = 10**7  # longest weight vector written out
 
 
-class RKHSFunction(Shown):
+class RKHSFunction(Vector, Shown):
     r"""A function in the space H_k spanned by a kernel.
 
     .. math:: f(\cdot) = \sum_{i=1}^n a_i\, k(x_i, \cdot), \qquad
@@ -190,21 +191,8 @@ class RKHSFunction(Shown):
 
     __radd__ = __add__
 
-    def __mul__(self, scalar: Any) -> RKHSFunction:
-        if not isinstance(scalar, Real):
-            return NotImplemented
-        return self.with_coef(self.coef * float(scalar))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, scalar: Any) -> RKHSFunction:
-        return self * (1 / scalar) if isinstance(scalar, Real) else NotImplemented
-
-    def __neg__(self) -> RKHSFunction:
-        return self * -1
-
-    def __sub__(self, other: Any) -> RKHSFunction:
-        return self + -other if isinstance(other, RKHSFunction) else NotImplemented
+    def _times(self, factor: float) -> RKHSFunction:
+        return self.with_coef(self.coef * factor)
 
     def __getitem__(self, t: int) -> RKHSFunction:
         """Function t of a family."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
 from .frames import Family, Features, Frame, combine, dense, orthonormal
 from .function import RKHSFunction, require_same_space
+from .vector import Vector
 
 
 class Term(NamedTuple):
@@ -24,7 +24,7 @@ class Term(NamedTuple):
     right: Frame
 
 
-class HSOperator:
+class HSOperator(Vector):
     r"""An operator of finite rank from one RKHS to another.
 
     .. math:: C = \sum_{i} w_i\, F_i \otimes G_i : H_Y \to H_X, \qquad
@@ -137,21 +137,8 @@ class HSOperator:
             return NotImplemented
         return HSOperator(*self.terms, *other.terms)
 
-    def __mul__(self, scalar: Any) -> HSOperator:
-        if not isinstance(scalar, Real):
-            return NotImplemented
-        return HSOperator(*(t._replace(weights=t.weights * float(scalar)) for t in self.terms))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, scalar: Any) -> HSOperator:
-        return self * (1 / scalar) if isinstance(scalar, Real) else NotImplemented
-
-    def __neg__(self) -> HSOperator:
-        return self * -1
-
-    def __sub__(self, other: Any) -> HSOperator:
-        return self + -other if isinstance(other, HSOperator) else NotImplemented
+    def _times(self, factor: float) -> HSOperator:
+        return HSOperator(*(t._replace(weights=t.weights * factor) for t in self.terms))
 
     # ---- its spectrum --------------------------------------------------------------------
     def singular_functions(

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..data import Data, as_vectors
+from ..data import Data, as_dense, as_vectors
 from ..gram.tiles import go_on, run, slices
 from ..kernels.base import Kernel
 from ..solvers.lbfgs import minimise_rows
@@ -238,7 +237,7 @@ class Starts:
 
 def _checked(start: Any, goal: Goal) -> np.ndarray:
     Z: Any = as_vectors(start, "start")
-    Z = np.array(Z.toarray() if sp.issparse(Z) else Z, dtype=np.float64)
+    Z = np.array(as_dense(Z), dtype=np.float64)
     wanted = (len(goal.coef), goal.points.shape[1])
     if Z.size == wanted[1] and wanted[0] == 1:
         Z = Z.reshape(wanted)

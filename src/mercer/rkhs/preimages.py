@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, as_vectors, is_frame, length, take
+from ..data import Data, as_dense, as_vectors, is_frame, length, take
 from ..exceptions import ConvergenceWarning, DomainError
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
@@ -252,7 +252,7 @@ def _vectors(points: Data) -> np.ndarray | None:
         X: Any = as_vectors(points, "preimage")
     except DomainError:
         return None
-    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    return np.asarray(as_dense(X), dtype=np.float64)
 
 
 # ---- methods that do not iterate -------------------------------------------------------------

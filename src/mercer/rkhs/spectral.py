@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, kve
 
-from ..data import Data, as_vectors
+from ..data import Data, as_dense, as_vectors
 from ..exceptions import UnresolvedError
 from ..kernels.base import Kernel
 from ..kernels.vectors.matern import Matern
@@ -118,8 +118,7 @@ class SpectralMeasure:
         return float(np.mean(self.gap(X, Y, self.sample(n, rng))))
 
     def _read(self, X: Any) -> np.ndarray:
-        V: Any = as_vectors(X, "SpectralMeasure")
-        V = np.asarray(V.toarray() if hasattr(V, "toarray") else V, dtype=np.float64)
+        V = np.asarray(as_dense(as_vectors(X, "SpectralMeasure")), dtype=np.float64)
         if V.shape[1] != self.dimension:
             raise ValueError(
                 f"SpectralMeasure: {self.dimension} columns are needed, got {V.shape[1]}."

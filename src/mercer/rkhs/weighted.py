@@ -13,9 +13,10 @@ from ..exceptions import UnresolvedError
 from ..kernels.base import Kernel
 from ..kernels.vectors.explicit import FeatureMap
 from .function import RKHSFunction, require_same_space
+from .vector import Vector
 
 
-class FeatureFunction:
+class FeatureFunction(Vector):
     r"""A function given by its weights in a finite feature map.
 
     .. math:: f(x) = \langle w, \Phi(x) \rangle, \qquad \langle f, g \rangle = \langle w, v \rangle
@@ -123,25 +124,8 @@ class FeatureFunction:
 
     __radd__ = __add__
 
-    def __mul__(self, scalar: Any) -> FeatureFunction:
-        if not isinstance(scalar, Real):
-            return NotImplemented
-        return FeatureFunction(self.kernel, float(scalar) * self.weights)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, scalar: Any) -> FeatureFunction:
-        return self * (1 / scalar) if isinstance(scalar, Real) else NotImplemented
-
-    def __neg__(self) -> FeatureFunction:
-        return self * -1
-
-    def __sub__(self, other: Any) -> FeatureFunction:
-        known = isinstance(other, FeatureFunction | RKHSFunction)
-        return self + -other if known else NotImplemented
-
-    def __rsub__(self, other: Any) -> FeatureFunction:
-        return -self + other if isinstance(other, RKHSFunction) else NotImplemented
+    def _times(self, factor: float) -> FeatureFunction:
+        return FeatureFunction(self.kernel, factor * self.weights)
 
     def __repr__(self) -> str:
         return f"FeatureFunction({len(self.weights)} weights, k = {self.kernel!r})"

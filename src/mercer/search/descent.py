@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from ..data import Data, length, take
 from ..engine.memory import free_memory, require_memory
 from ..engine.threads import blas_for
-from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.tiles import contract, evaluate
 from ..kernels.algebra.constant import Constant
@@ -22,7 +21,7 @@ from ..kernels.given.precomputed import Precomputed
 from ..params import parameter
 from ..solvers.criteria import Criterion
 from .lengthscales import disparity
-from .objective import Objective
+from .objective import Objective, Posed
 from .outcome import Tuning, ends
 
 ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
@@ -66,14 +65,15 @@ def search(
     needs = matrices * 8.0 * n * n
     require_memory(needs, f"the gradient of a criterion on {n} samples", plan.limit)
     most, least = ALPHA[1] * unit, least * unit
-    limits = (least, most), unit, plan.workers, plan.limit - needs
-    whole = DenseObjective(kernel, X, Y, alpha, measure, scale, fixed, *limits)
+    posed = Posed(kernel, X, Y, alpha, scale, fixed, (least, most), unit)
+    room = plan.workers, plan.limit - needs
+    whole = DenseObjective(posed, measure, *room)
     around = np.clip([whole.start - _AROUND, whole.start + _AROUND], *whole.bounds.T)
     starts = [whole.start, *(rng.uniform(*around) for _ in range(n_restarts))]
     if begin_small and n >= 2 * SAMPLE:
         some = np.sort(rng.choice(n, SAMPLE, replace=False))
-        few = rows_of(kernel, X, some)
-        part = DenseObjective(kernel, few, Y[some], alpha, measure, scale[some], fixed, *limits)
+        few = replace(posed, X=rows_of(kernel, X, some), Y=Y[some], scale=scale[some])
+        part = DenseObjective(few, measure, *room)
         found = part.settle(min((part.descend(s) for s in starts), key=lambda r: r.fun)).x
         best = whole.go_on(part, found)
     else:
@@ -111,45 +111,24 @@ class DenseObjective(Objective):
     """A criterion of K + alpha diag(scale), all of it in memory."""
 
     def __init__(
-        self,
-        kernel: Kernel,
-        X: Data,
-        Y: np.ndarray,
-        alpha: float,
-        measure: Measure,
-        scale: np.ndarray,
-        fixed: tuple[str, ...],
-        noise: tuple[float, float],
-        unit: float,
-        workers: int | None = None,
-        spare: float = np.inf,
+        self, posed: Posed, measure: Measure, workers: int | None = None, spare: float = np.inf
     ) -> None:
-        super().__init__(kernel, alpha, fixed, noise, unit)
-        self.X, self.Y, self.measure, self.scale = X, Y, measure, scale
-        self.workers = workers
-        self.quick = _remember(kernel, X, workers, spare)
+        super().__init__(posed)
+        self.measure, self.workers = measure, workers
+        self.quick = _remember(self.kernel, self.X, workers, spare)
 
-    def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
-        with blas_for(length(self.X)):
-            return self._evaluate(free)
+    def _threads(self) -> Any:
+        return blas_for(length(self.X))
 
     def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         theta = self._theta(free)
         kernel, alpha = self.quick.with_theta(theta[:-1]), float(np.exp(theta[-1]))
-        try:
-            P = kernel.prepare(self.X)
-            K = evaluate(kernel, P, P, workers=self.workers)
-            A = np.ascontiguousarray(K, dtype=np.float64)
-        except DomainError:
-            if not self.count:
-                raise
-            return np.inf, np.zeros(len(free))  # values too large for a number, but not at first
+        P = kernel.prepare(self.X)
+        K = evaluate(kernel, P, P, workers=self.workers)
+        A = np.ascontiguousarray(K, dtype=np.float64)
         A.flat[:: len(A) + 1] += alpha * self.scale
         self.count += 1
-        try:
-            found = self.measure(A, self.Y)
-        except np.linalg.LinAlgError:
-            return np.inf, np.zeros(len(free))
+        found = self.measure(A, self.Y)
         slopes = contract(kernel, P, found.tile, workers=self.workers)
         slope = np.append(slopes, alpha * (self.scale @ found.diagonal))
         return found.value, slope[self.free]

@@ -8,8 +8,6 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from ..data import Data, length
-from ..engine.threads import one_blas_thread
-from ..exceptions import DomainError
 from ..gram.base import HOST
 from ..gram.plan import Plan
 from ..gram.tiles import contract
@@ -17,7 +15,7 @@ from ..kernels.base import Kernel
 from ..solvers import criteria, whole
 from ..solvers.pivoted import pivoted_cholesky
 from ..solvers.quadrature import PROBES, Draws, PivotPreconditioner, estimate
-from .objective import Objective
+from .objective import Objective, Posed
 
 _EVALUATIONS = 20  # of the estimate, at most
 _PER_SAMPLE = 3e-4  # of the evidence: what a further step has to promise
@@ -34,33 +32,15 @@ class EstimatedObjective(Objective):
 
     Parameters
     ----------
-    X : data
-        Samples, as they are before any kernel prepares them.
-    Y : ndarray of shape (n, t)
-        Targets.
-    scale : ndarray of shape (n, s)
-        The noise, divided by alpha: of all targets, or of each.
+    posed : Posed
+        With a scale of shape (n, s).
     rank : int
         That of the preconditioner.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        X: Data,
-        Y: np.ndarray,
-        alpha: float,
-        scale: np.ndarray,
-        fixed: tuple[str, ...],
-        noise: tuple[float, float],
-        unit: float,
-        *,
-        rank: int,
-        plan: Plan,
-        rng: np.random.RandomState,
-    ) -> None:
-        super().__init__(kernel, alpha, fixed, noise, unit)
-        self.X, self.Y, self.scale, self.plan = X, Y, scale, plan
+    def __init__(self, posed: Posed, *, rank: int, plan: Plan, rng: np.random.RandomState) -> None:
+        super().__init__(posed)
+        self.plan, kernel, X, Y = plan, self.kernel, self.X, self.Y
         self.rough = _in_single(kernel, X)
         gram = plan.unstored(kernel, kernel.prepare(X))
         seeds = [np.random.default_rng(rng.randint(2**31)) for _ in range(2)]
@@ -69,22 +49,12 @@ class EstimatedObjective(Objective):
         self.draws = Draws.of(length(X), len(self.pivots), seeds[1], probes)
         self.error = np.inf  # the standard error of the latest value
 
-    def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
-        with one_blas_thread():  # all that is large runs on the pool
-            return self._evaluate(free)
-
     def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, alpha = self.at(free)
-        try:
-            P = kernel.prepare(self.X)
-            noise = alpha * self.scale
-            gram = self.plan.unstored(kernel, P)
-            fast = self._fast(gram, kernel, float(noise.min()))
-            parts = estimates(gram, self.Y, noise, self.pivots, self.draws, fast)
-        except (DomainError, np.linalg.LinAlgError):
-            if not self.count:
-                raise
-            return np.inf, np.zeros(len(free))
+        P, noise = kernel.prepare(self.X), alpha * self.scale
+        gram = self.plan.unstored(kernel, P)
+        fast = self._fast(gram, kernel, float(noise.min()))
+        parts = estimates(gram, self.Y, noise, self.pivots, self.draws, fast)
         self.count += 1
         self.error = float(np.linalg.norm([part.error for part in parts]))
         slopes = slopes_of(fast, kernel, P, parts)

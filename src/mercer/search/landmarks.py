@@ -10,15 +10,13 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..engine.memory import require_memory
-from ..engine.threads import one_blas_thread
-from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.stored import TiledGram
 from ..gram.tiles import contract_cross, evaluate
 from ..kernels.base import Kernel
 from ..solvers.fitc import Conditional
 from ..solvers.variational import Bound, Whitened
-from .objective import Objective
+from .objective import Objective, Posed
 
 APPROXIMATIONS: dict[str, type[Bound]] = {"variational": Bound, "fitc": Conditional}
 _STEPS = 150  # of a search: landmarks go on moving long after that pays
@@ -32,12 +30,10 @@ class LandmarkObjective(Objective):
 
     Parameters
     ----------
-    X, Z : data
-        Samples and landmarks, as they are before any kernel prepares them.
-    Y : ndarray of shape (n, t)
-        Targets.
-    scale : ndarray of shape (n, s)
-        The noise, divided by alpha: of all targets, or of each.
+    posed : Posed
+        With a scale of shape (n, s).
+    Z : data
+        Landmarks, as they are before any kernel prepares them.
     moves : bool
         Do landmarks move?
     approximation : {"variational", "fitc"}
@@ -48,22 +44,15 @@ class LandmarkObjective(Objective):
 
     def __init__(
         self,
-        kernel: Kernel,
-        X: Data,
+        posed: Posed,
         Z: Data,
-        Y: np.ndarray,
-        alpha: float,
-        scale: np.ndarray,
-        fixed: tuple[str, ...],
-        noise: tuple[float, float],
-        unit: float,
         *,
         moves: bool,
         plan: Plan,
         approximation: str = "variational",
     ) -> None:
-        super().__init__(kernel, alpha, fixed, noise, unit)
-        self.X, self.Z, self.Y, self.scale, self.plan = X, Z, Y, scale, plan
+        super().__init__(posed)
+        self.Z, self.plan, X = Z, plan, self.X
         self.numbers, self.moves, self.approximation = len(self.start), moves, approximation
         if moves:
             size = np.abs(X).max(axis=0)
@@ -83,20 +72,10 @@ class LandmarkObjective(Objective):
     def _theta(self, free: np.ndarray) -> np.ndarray:
         return super()._theta(free[: self.numbers])
 
-    def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
-        with one_blas_thread():  # all that is large runs on the pool
-            return self._evaluate(free)
-
     def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, alpha = self.at(free)
-        try:
-            P, Z = kernel.prepare(self.X), kernel.prepare(self.landmarks(free))
-            noise = alpha * self.scale
-            parts = bounds(kernel, P, Z, self.Y, noise, self.plan, self.approximation)
-        except (DomainError, np.linalg.LinAlgError):
-            if not self.count:
-                raise
-            return np.inf, np.zeros(len(free))
+        P, Z = kernel.prepare(self.X), kernel.prepare(self.landmarks(free))
+        parts = bounds(kernel, P, Z, self.Y, alpha * self.scale, self.plan, self.approximation)
         self.count += 1
         strips, inner = parts[0].whitened.strips, _sum(part.inner_weights() for part in parts)
         theta, moved = contract_cross(

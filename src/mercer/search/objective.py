@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from ..data import Data
+from ..engine.threads import one_blas_thread
+from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from .outcome import bounded
 
@@ -23,13 +27,22 @@ _FAR = 3.0  # from the start, as a logarithm
 _GIVEN_UP = 1e-3  # of what a search gained: what is not worth more is not needed
 
 
-class Objective(ABC):
-    """A criterion as a function of the hyper-parameters that are not fixed.
+@dataclass
+class Posed:
+    """Where a search begins, and within which bounds it stays.
 
     Parameters
     ----------
     kernel : Kernel
-        Where a search begins; ``alpha``, the noise or penalty, comes last among the coordinates.
+        The first one.
+    X : data
+        Samples, as they are before any kernel prepares them.
+    Y : ndarray of shape (n, t)
+        Targets.
+    alpha : float
+        The first noise or penalty.
+    scale : ndarray of shape (n,) or (n, s)
+        What alpha is multiplied with: of all targets, or of each.
     fixed : tuple of str
         Names of what stays.
     noise : tuple of two floats
@@ -38,35 +51,55 @@ class Objective(ABC):
         The variance that bounds of weights in the kernel are multiples of.
     """
 
+    kernel: Kernel
+    X: Data
+    Y: np.ndarray
+    alpha: float
+    scale: np.ndarray
+    fixed: tuple[str, ...]
+    noise: tuple[float, float]
+    unit: float
+
+
+class Objective(ABC):
+    """A criterion as a function of the hyper-parameters that are not fixed; alpha comes last."""
+
     precision: ClassVar[dict[str, Any]] = {"ftol": _PRECISION}  # at which a search along axes ends
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        alpha: float,
-        fixed: tuple[str, ...],
-        noise: tuple[float, float],
-        unit: float,
-    ) -> None:
-        self.kernel = kernel
-        check_names(fixed, kernel)
-        known = bounded(kernel, unit)
+    def __init__(self, posed: Posed) -> None:
+        self.kernel, self.X, self.Y, self.scale = posed.kernel, posed.X, posed.Y, posed.scale
+        check_names(posed.fixed, posed.kernel)
+        known = bounded(posed.kernel, posed.unit)
         names = [h.name for h in known]
-        self.full = np.append(kernel.theta, np.log(alpha))
+        self.full = np.append(posed.kernel.theta, np.log(posed.alpha))
         sizes = [np.size(h.value) for h in known]
         each = np.repeat(np.array([*names, "alpha"]), [*sizes, 1])
-        self.free = ~np.isin(each, fixed)
+        self.free = ~np.isin(each, posed.fixed)
         self.lengths = np.char.endswith(each[self.free], "lengthscale")
         ranges = [np.log(h.bounds) if h.log else np.array(h.bounds) for h in known]
-        everything = np.repeat(np.array([*ranges, np.log(noise)]), [*sizes, 1], axis=0)
+        everything = np.repeat(np.array([*ranges, np.log(posed.noise)]), [*sizes, 1], axis=0)
         self.bounds = everything[self.free]
         self.start = np.clip(self.full[self.free], *self.bounds.T)
         self.count = 0
         self.latest: tuple[np.ndarray, float, np.ndarray] | None = None
 
     @abstractmethod
+    def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and slope at a point; counts those where there is a matrix."""
+
+    def _threads(self) -> Any:
+        """A context with threads of BLAS that suit: all that is large runs on the pool."""
+        return one_blas_thread()
+
     def evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and slope at a point; infinite where there is no matrix, or no factor of it."""
+        try:
+            with self._threads():
+                return self._evaluate(free)
+        except (DomainError, np.linalg.LinAlgError):
+            if not self.count:  # values too large for a number, and at first
+                raise
+            return np.inf, np.zeros(len(free))
 
     def __call__(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         """The same, not computed twice in a row at one point."""

@@ -71,48 +71,6 @@ class Systems:
         return V if self.parts is None else V * self.parts[self.part[columns]].T
 
 
-def solve_cg(
-    gram: Gram,
-    Y: np.ndarray,
-    noise: np.ndarray,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 1000,
-    rank: int | None = None,
-    rng: np.random.Generator,
-    watch: Watch | None = None,
-) -> Solution:
-    """(K + diag(noise))^-1 Y, all columns at once, until every residual is below tol ||y||.
-
-    Parameters
-    ----------
-    gram : Gram
-        The operator K.
-    Y : array of shape (n, t)
-        The right-hand sides.
-    noise : array of shape (n,)
-        The diagonal to add, > 0.
-    tol : float
-        Relative residual to reach.
-    max_iter : int
-        Most products with K.
-    rank : int, optional
-        Most columns of the preconditioner.
-    rng : numpy.random.Generator
-        Draws them.
-    watch : Watch, optional
-        Progress, callbacks, checkpoints.
-    """
-    if np.any(noise <= 0):
-        raise ValueError("the iterative solver needs alpha > 0 (K alone may be singular).")
-    alpha = float(noise.min())
-    root = None if np.all(noise == alpha) else np.sqrt(alpha / noise)
-    systems = Systems.of(Y, np.full(Y.shape[1], alpha))
-    return solve_systems(
-        gram, systems, root, tol=tol, max_iter=max_iter, rank=rank, rng=rng, watch=watch
-    )
-
-
 def solve_systems(
     gram: Gram,
     systems: Systems,
@@ -129,8 +87,28 @@ def solve_systems(
 
     With D = diag(root), the square roots of weights w, (K + alpha W^-1) c = y is such a system.
     Residuals are those of the latter, y - K c - alpha c / w, relative to y, on the samples of the
-    part whose weight is not 0; ``tol`` is one for all columns or one each. The other parameters are
-    those of :func:`solve_cg`, and a preconditioner that several calls share.
+    part whose weight is not 0.
+
+    Parameters
+    ----------
+    gram : Gram
+        The operator K.
+    systems : Systems
+        Right-hand sides with their penalties > 0, and the samples of each.
+    root : array of shape (n,), optional
+        The diagonal of D; 1 by default.
+    tol : float or array of shape (t,)
+        Relative residual to reach, in all columns or in each.
+    max_iter : int
+        Most products with K.
+    rank : int, optional
+        Most columns of the preconditioner.
+    rng : numpy.random.Generator
+        Draws them.
+    watch : Watch, optional
+        Progress, callbacks, checkpoints.
+    preconditioner : LowRankPreconditioner, optional
+        One that several calls share.
     """
     with watch or Watch() as watch:
         run = _Run(gram, systems, root, tol, max_iter, rank, rng, watch, preconditioner)

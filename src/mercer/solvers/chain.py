@@ -40,7 +40,8 @@ from .chain_loops import chain_sums
 _STEPS = 1000
 _MEMORY = 20  # pairs of steps and changes of the gradient that are remembered
 _FLAT = 0.1  # of the slope at the start of a line, at its end
-_TRIALS = 25
+_TRIALS = 60
+_ROUNDING = 1e-10  # of the loss at F = 0
 
 
 @dataclass
@@ -182,7 +183,7 @@ def solve_chain(
     here = problem.point(np.zeros_like(problem.seen), np.zeros_like(problem.seen_pairs))
     loss, R, S = problem.at(here.F, here.T)
     gradient = problem.point(-R, -S)
-    size, steps = max(loss, 1e-300), 0
+    size, steps, value = max(loss, 1e-300), 0, loss
     remembered: list[tuple[_Point, _Point, float]] = []
     gap, stuck = gradient.dot(gradient) / (2 * alpha), False
     while gap > tol * size and steps < (max_iter or _STEPS) and not stuck:
@@ -194,20 +195,23 @@ def solve_chain(
             direction = gradient.times(-1.0)
             slope = -gradient.dot(gradient)
         first = 1.0 if remembered else 1.0 / (alpha + np.sqrt(-slope))
-        t, loss, R, S = _search(problem, here, direction, alpha, slope, first)
-        stuck = t == 0 and not remembered
-        if t == 0:
+        t, there, R, S = _search(problem, here, direction, alpha, slope, first)
+        step = direction.times(t)
+        ahead = here.plus(1.0, step)
+        reached = there + alpha * ahead.dot(ahead) / 2
+        if (
+            t == 0 or not reached <= value + max(tol, _ROUNDING) * size
+        ):  # directions are lost in rounding
+            stuck = not remembered
             remembered.clear()
             continue
-        step = direction.times(t)
-        here = here.plus(1.0, step)
+        here, loss, value = ahead, there, reached
         new = problem.point(alpha * here.C - R, alpha * here.D - S)
         change = new.plus(-1.0, gradient)
         gradient, curvature = new, change.dot(step)
-        if curvature > 0:
+        if curvature > 0 and 0 < change.dot(change) < np.inf:
             remembered = [*remembered[-_MEMORY + 1 :], (step, change, curvature)]
         gap = max(gradient.dot(gradient), 0.0) / (2 * alpha)
-    objective = loss + alpha * here.dot(here) / 2
     converged = bool(gap <= tol * size)
     message = (
         "optimal"
@@ -216,7 +220,7 @@ def solve_chain(
         f"tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
-        "method": "L-BFGS in the joint space", "objective": objective, "gap": gap,
+        "method": "L-BFGS in the joint space", "objective": value, "gap": gap,
         "violation": gap / size, "loss": loss, "seconds": time.perf_counter() - begin,
     }  # fmt: skip
     return ChainSolution(here.C, converged, steps, message, stats, transitions=here.T)
@@ -245,7 +249,7 @@ def _search(
     The objective is convex along a line, so the signs of slopes bracket its minimum.
     """
     inner, own = here.dot(way), way.dot(way)
-    low, high = 0.0, np.inf
+    low, high, before = 0.0, np.inf, np.inf
     low_slope, high_slope = slope, np.inf
     for _ in range(_TRIALS):
         loss, R, S = problem.at(here.F + t * way.F, here.T + t * way.T)
@@ -259,9 +263,13 @@ def _search(
         if high == np.inf:
             t *= 4.0
             continue
-        root = low - low_slope * (high - low) / (high_slope - low_slope)
         width = high - low
-        t = min(max(root, low + 0.1 * width), high - 0.1 * width)
+        if width > before / 2:  # where slopes jump, a secant hardly moves
+            t = low + width / 2 if low > 0 else high / 10
+        else:
+            root = low - low_slope * width / (high_slope - low_slope)
+            t = min(max(root, low + 0.1 * width), high - 0.1 * width)
+        before = width
     if low > 0:
         loss, R, S = problem.at(here.F + low * way.F, here.T + low * way.T)
         return low, loss, R, S

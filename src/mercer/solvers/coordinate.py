@@ -26,6 +26,7 @@ large-scale linear SVM*, ICML 2008; Ho & Lin, *Large-scale linear support vector
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,45 +107,46 @@ def solve_coordinate(
         Told the estimated gap after each sweep.
     """
     with watch or Watch() as looked_at:
-        descent = _Descent(phi, problem, ridge, intercept, tol, workers, seed)
+        descent = _BoxDescent(phi, problem, ridge, intercept, tol, workers, seed)
         return descent.run(max_iter, looked_at)
 
 
-class _Descent:
+class Descent:
+    """Features, rounded where that will do, the order of visits, and the price of the sum."""
+
     def __init__(
-        self,
-        phi: Any,
-        problem: BoxProblem,
-        ridge: np.ndarray | None,
-        intercept: bool,
-        tol: float,
-        workers: int | None,
-        seed: int,
+        self, phi: Any, intercept: bool, tol: float, workers: int | None, seed: int
     ) -> None:
-        n = len(problem)
-        self.problem, self.tol, self.intercept = problem, tol, intercept
         self.exact = FeatureRows.of(phi, workers)
         self.rows = self.exact.rounded() if tol >= _FINE else self.exact
-        self.ridge = np.zeros(n) if ridge is None else ridge
-        self.rng = np.random.default_rng(seed)
-        squares = self.exact.squares()
-        if not np.isfinite(squares).all():
-            raise ValueError(
-                "features are not finite, or so large that their squares are not; scale the data."
-            )
+        self.intercept, self.tol, self.rng = intercept, tol, np.random.default_rng(seed)
+        self.squares, self.w = self.exact.squares(), np.zeros(phi.shape[1])
         # the median: an outlier would make all steps short
-        usual = float(np.median(squares)) or float(squares.mean()) or 1.0
+        usual = float(np.median(self.squares)) or float(self.squares.mean()) or 1.0
         self.penalty = _PENALTY * usual if intercept else 0.0
+
+    def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
+        """Parts of an order, between which it is asked whether to go on."""
+        each = max(1, _NUMBERS // max(1, self.rows.values.size // self.rows.shape[0]))
+        for at in slices(len(order), each):
+            go_on()
+            yield order[at]
+
+
+class _BoxDescent(Descent):
+    def __init__(self, phi: Any, problem: BoxProblem, ridge: np.ndarray | None, *how: Any) -> None:
+        super().__init__(phi, *how)
+        n = len(problem)
+        self.problem, self.ridge = problem, np.zeros(n) if ridge is None else ridge
         self.table = _lines(n)
         columns = (
             (TARGET, problem.target), (LOWER, problem.lower), (UPPER, problem.upper),
-            (RIDGE, self.ridge), (SQUARE, squares), (BETA, problem.start),
+            (RIDGE, self.ridge), (SQUARE, self.squares), (BETA, problem.start),
         )  # fmt: skip
         for column, values in columns:
             self.table[:, column] = values
         self.rows.locate(self.table)
         self.state = np.zeros(5)
-        self.w = np.zeros(phi.shape[1])
         self.steps = self.sweeps = 0
         self._go_from(problem.start)
 
@@ -158,7 +160,7 @@ class _Descent:
         active, threshold, goal, failed = np.arange(n), np.inf, self.tol, 0
         best = self._certified()  # no better one may be found
         p = self.problem
-        known = watch.resume("coordinate", p.target, p.lower, p.upper, self.table[:, SQUARE])
+        known = watch.resume("coordinate", p.target, p.lower, p.upper, self.squares)
         if known is not None:
             self.sweeps, state = known
             self.state[LEVEL] = float(state["level"][0])
@@ -209,11 +211,8 @@ class _Descent:
     def _sweep(self, order: np.ndarray, threshold: float) -> np.ndarray:
         """One sweep in this order; the variables that stay in view."""
         self.state[[WORST, GAP]] = 0.0
-        each = max(1, _NUMBERS // max(1, self.rows.values.size // self.rows.shape[0]))
         kept = []
-        for at in slices(len(order), each):
-            go_on()
-            part = order[at]
+        for part in self.parts(order):
             count = self.rows.sweep(
                 part, self.table, float(self.problem.epsilon), self.penalty, threshold, self.w,
                 self.state,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..gram.device.torch_ import get
-from ..gram.device.triton_ import compiled, interpreted
+from ..gram.device.triton_ import interpreted, launch
 from .smo_loops import FAR, take_steps
 
 Tensor = Any
@@ -138,8 +138,9 @@ def take_all_steps(
     p, W = beta.shape
     taken = limit.new_zeros(p)
     if on_triton(block.device):
-        tiny = max(_TINY["float32" if block.element_size() == 4 else "float64"], 1e-12)
-        compiled(_STEPS)[(p,)](
+        tiny = _TINY["float32" if block.element_size() == 4 else "float64"]
+        launch(
+            _STEPS, (p,),
             block, slope, beta, lower, upper, group, goal, limit, taken, epsilon, tiny,
             W=W, GROUPS=groups, num_warps=max(1, min(16, W // 64)),
         )  # fmt: skip
@@ -162,7 +163,8 @@ def add_rows_there(
     """g[p] += sum_r weights[p, r] K[rows[p, r], columns[p]], of the first ``count[p]`` rows."""
     (p, M), W = g.shape, rows.shape[1]
     if on_triton(K.device):
-        compiled(_ADDED)[(p, -(-M // _COLUMNS))](
+        launch(
+            _ADDED, (p, -(-M // _COLUMNS)),
             K, rows, weights, count, columns, g, K.shape[1], M, W, BR=_ROWS, BN=_COLUMNS,
             num_warps=4,
         )  # fmt: skip

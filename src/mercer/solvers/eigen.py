@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from ..data import as_dense
 from ..engine.lapack import lapack
 from ..engine.routines import solve_positive
 from ..gram.base import Gram
@@ -37,8 +37,7 @@ class RidgeSpectrum:
         self.n = len(gram)
         self.root = None if weights is None else np.sqrt(np.asarray(weights, dtype=float))
         if gram.rank is not None and gram.rank < self.n:
-            phi = gram.features
-            phi = phi.toarray() if sp.issparse(phi) else phi
+            phi = as_dense(gram.features)
             phi = phi if self.root is None else self.root[:, None] * phi
             self.U, singular, _ = lapack(min(phi.shape), np.linalg.svd, phi, full_matrices=False)
             self.s = singular**2

@@ -24,8 +24,8 @@ from ..engine.memory import require_memory
 from ..gram.phi import FewPhi, StreamedPhi
 from ..gram.streamed import as_they_are
 from .base import Solution
-from .sampled import Preconditioner, conjugate_gradients
-from .watch import Watch
+from .sampled import Preconditioner, Search, conjugate_gradients
+from .watch import State, Watch
 
 STEPS = 200  # of conjugate gradients, at most
 PRECISIONS = (np.float32, None, np.float64)  # of passes: one after the other, as they are needed
@@ -156,14 +156,15 @@ def solve_falkon(
     P = Preconditioner(phi, [matrix], alphas, floor=0.0)
     watch = watch or Watch()
     with watch:
-        kept = watch.resume(name, phi.n, phi.size, alphas, targets(some.chunk))
+        problem = name, repr(phi.gram.kernel), phi.n, phi.size, alphas, targets(some.chunk)
+        kept = watch.resume(*problem)
         V, n_iter = (np.zeros((phi.size, t)), 0) if kept is None else (kept[1]["coef"], kept[0])
         if kept is None and not form:  # what the few samples alone would give
             V = P(some.through(V, Errors(targets=False), t)[0]) * scale
         V, n_iter, left, violation, lowest = _refine(
-            phi, P, V, n_iter, alphas, goal, max_iter, watch
+            phi, P, V, n_iter, alphas, goal, max_iter, watch, None if kept is None else kept[1]
         )
-        if watch.best is not None:
+        if watch.best is not None and not np.array_equal(watch.best["coef"], V):
             V = watch.best["coef"]
             left = _left(phi, V, alphas, np.float64, left.size)
             violation = _violation(P, left) / lowest
@@ -181,38 +182,93 @@ def _refine(
     goal: float,
     max_iter: int | None,
     watch: Watch,
+    state: State | None = None,
 ) -> tuple[np.ndarray, int, Left, np.ndarray, np.ndarray]:
-    """Conjugate gradients for what is left, until it is little enough in double precision."""
-    level, before, most = 0, np.inf, n_iter + (max_iter or STEPS)
-    lowest = np.ones(len(alphas))
-    left = _left(phi, V, alphas, PRECISIONS[level])
-    for again in range(_ROUNDS):
-        violation = _violation(P, left) / lowest
-        worst = float(violation.max(initial=0.0))
-        if again and (worst <= goal or n_iter >= most or watch.stopped):
-            break
-        if worst > _LITTLE * before:
-            level += 1
-            if level == len(PRECISIONS):
-                break
-        before, dtype = worst, PRECISIONS[level]
-        unit = 2 * _reference(left)
+    """Conjugate gradients for what is left, until it is little enough in double precision.
 
-        def product(D: np.ndarray, at: np.ndarray, dtype: Any = dtype) -> np.ndarray:
+    With the ``state`` of a checkpoint they go on in the directions that they had.
+    """
+    most = n_iter + (max_iter or STEPS)
+    run, search = _Run.of(state, len(alphas))
+    for again in range(_ROUNDS + 1):
+        if search is None:
+            left = _left(phi, V, alphas, np.float64 if again else PRECISIONS[0], run.size)
+            violation = _violation(P, left) / run.lowest
+            worst = float(violation.max(initial=0.0))
+            enough = worst <= goal or n_iter >= most or bool(watch.stopped)
+            if (again and enough) or again == _ROUNDS or not run.renew(left, violation, goal):
+                break
+
+        def product(D: np.ndarray, at: np.ndarray) -> np.ndarray:
+            dtype = PRECISIONS[run.level]
             return phi.through(D, as_they_are, len(at), dtype)[0] + phi.penalty(alphas[at]) * D
 
-        def look(X: np.ndarray, rest: np.ndarray, V: np.ndarray = V, unit: Any = unit) -> bool:
+        def look(X: np.ndarray, search: Search, V: np.ndarray = V) -> bool:
             nonlocal n_iter
             n_iter += 1
-            return watch(n_iter, float(np.max(rest / unit)), goal, {"coef": V + X})
+            error = float(np.max(search.left / run.unit))
+            return watch(n_iter, error, goal, run.state(V + X, search))
 
-        enough = np.maximum(0.5 * goal, ROUGH * violation if level == 0 else 0.0) * unit
         X, _ = conjugate_gradients(
-            product, P, left.R, enough, most - n_iter, lowest=lowest, look=look
-        )
-        V = V + X
-        left = _left(phi, V, alphas, np.float64, left.size)
-    return V, n_iter, left, violation, lowest
+            product, P, np.zeros_like(V) if search else left.R, run.enough, most - n_iter,
+            lowest=run.lowest, look=look, start=search,
+        )  # fmt: skip
+        V, search = V + X, None
+    return V, n_iter, left, violation, run.lowest
+
+
+@dataclass
+class _Run:
+    """One run of conjugate gradients after the other, each for what the one before has left.
+
+    Attributes
+    ----------
+    level : int
+        The precision of products.
+    before : float
+        The violation at the beginning.
+    lowest, unit, enough : arrays of shape (t,)
+        The smallest eigenvalue that was seen; what violations are parts of; where a run ends.
+    size : array of shape (t,), optional
+        |Phi' W y|.
+    """
+
+    level: int
+    before: float
+    lowest: np.ndarray
+    unit: np.ndarray
+    enough: np.ndarray
+    size: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, state: State | None, t: int) -> tuple[_Run, Search | None]:
+        """From the state of a checkpoint, or the first one."""
+        if state is None:
+            return cls(0, np.inf, *np.ones((3, t))), None
+        left, carried, *own = state["columns"]
+        level, before = state["run"]
+        search = Search(state["residual"], state["direction"], left, carried)
+        return cls(int(level), float(before), *own), search
+
+    def state(self, V: np.ndarray, search: Search) -> State:
+        """What a checkpoint holds: these arrays do not change any more."""
+        assert self.size is not None  # from the first renewal on
+        own = search.left, search.carried, self.lowest, self.unit, self.enough, self.size
+        return {
+            "coef": V, "residual": search.R.copy(), "direction": search.D.copy(),
+            "columns": np.stack(own), "run": np.array([self.level, self.before]),
+        }  # fmt: skip
+
+    def renew(self, left: Left, violation: np.ndarray, goal: float) -> bool:
+        """Set out for what is left, more precisely if little was gained; False at the end."""
+        worst = float(violation.max(initial=0.0))
+        self.level += worst > _LITTLE * self.before
+        if self.level == len(PRECISIONS):
+            return False
+        self.before, self.unit, self.size = worst, 2 * _reference(left), left.size
+        rough = ROUGH * violation if self.level == 0 else np.zeros_like(violation)
+        self.enough = np.maximum(0.5 * goal, rough) * self.unit
+        return True
 
 
 def _left(

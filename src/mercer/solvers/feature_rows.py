@@ -58,9 +58,13 @@ class FeatureRows(ABC):
         return type(self)(self.phi.astype(np.float32), self.workers)
 
     def squares(self) -> np.ndarray:
-        """k(x, x) of each row."""
+        """k(x, x) of each row; refused where it is not finite."""
         out = np.empty(self.shape[0])
         run(lambda at: self._squares(out, at.start, at.stop), self._strips(), self.workers)
+        if not np.isfinite(out).all():
+            raise ValueError(
+                "features are not finite, or so large that their squares are not; scale the data."
+            )
         return out
 
     def scores(self, w: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from scipy.special import softmax
 
+from ..data import as_dense
 from ..gram.base import Gram
 from ..gram.tiles import slices
 from ..losses.base import Loss
@@ -154,7 +155,7 @@ def _by_features(
     for c, d in np.ndindex(k, k):
         weighted = sp.diags(curvature[:, c, d]) @ phi
         product = phi.T @ weighted
-        H[c, :, d, :] = product.toarray() if sp.issparse(product) else product
+        H[c, :, d, :] = as_dense(product)
     H = H.reshape(k * m, k * m)
     penalty = np.full(m, alpha)
     penalty[m - free :] = 0

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..gram.factors import Solve
 from ..gram.phi import FewPhi, Phi
+from .corners import Near, Path
 from .falkon import PRECISIONS
 from .sampled import Preconditioner, conjugate_gradients, inner
 from .task import Bend, Slope, Task
@@ -15,7 +17,7 @@ from .watch import Watch
 
 _INNER = 60  # steps of conjugate gradients for one of them
 _LOOSE = 0.1  # of a gradient that may be left of it, in the norm of the preconditioner
-_STEPS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4)
+_STEPS = tuple(0.25**i for i in range(8))
 _ARMIJO = 1e-4
 _HALF = 0.5  # of the excess that is left: a step is good, whatever rounding says of losses
 _FACTORS = 6e7  # entries of factors beyond which problems share one
@@ -25,19 +27,31 @@ _FLOOR = 1e-4  # of the mean curvature, that constants have at least in a precon
 
 @dataclass
 class State:
-    """Where a minimisation is."""
+    """Where a minimisation is: arrays with an entry, or a column, for each problem."""
 
     V: np.ndarray
     G: np.ndarray  # the gradient of all
     value: np.ndarray  # the objectives
-    start: np.ndarray  # those of constants
+    size: np.ndarray  # what the excess is compared with
+    corners: np.ndarray  # what it costs that corners are rounded, as a part of that
     excess: np.ndarray  # of the objectives over their minima, as the preconditioner sees it
     n_iter: int = 0
 
     def violation(self) -> np.ndarray:
-        """The excess as a part of what is explained."""
-        size = np.maximum(self.start - self.value, 1e-15 * np.abs(self.start))
-        return self.excess / np.where(size > 0, size, 1.0)
+        """The excess as a part of what it is compared with."""
+        return self.excess / self.size
+
+    def some(self, at: np.ndarray) -> State:
+        """That of some problems, each of which has one column."""
+        return State(
+            self.V[:, at], self.G[:, at], self.value[at], self.size[at], self.corners[at],
+            self.excess[at],
+        )  # fmt: skip
+
+    def put(self, at: np.ndarray, new: State) -> None:
+        """Some problems are where another state is."""
+        self.V[:, at], self.G[:, at] = new.V, new.G
+        self.value[at], self.size[at], self.corners[at] = new.value, new.size, new.corners
 
 
 class Minimiser:
@@ -50,99 +64,181 @@ class Minimiser:
     some : FewPhi
         Those of a few samples, for preconditioners.
     task : Task
-        The losses.
+        The losses; how much their corners are rounded may become less.
     alpha : float
         The penalty.
-    start : array of shape (t,)
-        The best constants, with which what is explained is compared; their objectives.
+    known : array of shape (t,)
+        The objectives at the best constants: what is explained is the improvement on them. With
+        corners, the objectives that are as good as 0.
+    near : Near, optional
+        Draws samples near to corners for preconditioners.
     """
 
-    def __init__(self, phi: Phi, some: FewPhi, task: Task, alpha: float, start: np.ndarray) -> None:
-        self.phi, self.some, self.task, self.alpha, self.start = phi, some, task, alpha, start
+    def __init__(
+        self,
+        phi: Phi,
+        some: FewPhi,
+        task: Task,
+        alpha: float,
+        known: np.ndarray,
+        near: Near | None = None,
+    ) -> None:
+        self.phi, self.some, self.task, self.alpha = phi, some, task, alpha
+        self.known, self.near = known, near
         self.penalty = phi.penalty(alpha)
         self.dtype: Any = PRECISIONS[0]
-        self.kept: tuple[np.ndarray, Preconditioner] | None = None
+        self.curved: np.ndarray | None = None
+        self.solves: list[Solve] = []
 
-    def gradient(self, V: np.ndarray, dtype: Any, corners: bool = False) -> tuple[Any, Any, Any]:
-        """Gradient, objectives, and what corners cost, in one pass."""
-        between = Slope(self.task, corners=corners)
-        G, (values, extra) = self.phi.through(V, between, V.shape[1], dtype)
-        return G + self.penalty * V, values[0] + self._norms(V, V), extra
+    # ---- where a minimisation is -------------------------------------------------------------
+    def at(self, V: np.ndarray, n_iter: int = 0, columns: np.ndarray | None = None) -> State:
+        """Gradient, objectives, and what corners cost, in one pass; of some columns."""
+        task = self.task if columns is None else self.task.part(columns)
+        between = Slope(task, columns)
+        G, (values, extra) = self.phi.through(V, between, V.shape[1], self.dtype)
+        return self._state(V, G, values[0], extra, columns, n_iter)
+
+    def _state(
+        self,
+        V: np.ndarray,
+        G: np.ndarray,
+        value: np.ndarray,
+        extra: np.ndarray,
+        columns: np.ndarray | None,
+        n_iter: int,
+    ) -> State:
+        known = self.known if columns is None else self.known[columns]
+        norms = self._norms(V, V)
+        value = value + norms
+        if self.task.width is None:
+            size = np.maximum(known - value, 1e-15 * np.abs(known))
+        else:
+            size = np.maximum(extra[0] + norms, known)
+        size = np.where(size > 0, size, 1.0)
+        corners = np.maximum(extra[1], 0.0) / size
+        nothing = np.zeros(len(value))
+        return State(V.copy(), G + self.penalty * V, value, size, corners, nothing, n_iter)
 
     def _norms(self, V: np.ndarray, D: np.ndarray) -> np.ndarray:
         """alpha <v, d> / 2 of each problem."""
         each = np.einsum("ij,ij->j", V, self.penalty * D) / 2
         return np.atleast_1d(each.sum()) if self.task.joint else each
 
+    def judge(self, state: State) -> Preconditioner:
+        """The excess, by the preconditioner, which is returned."""
+        P, joint = self.precondition(state.V), self.task.joint
+        state.excess = inner(state.G, P(state.G), joint)[: len(state.value)] / 2
+        return P
+
+    # ---- preconditioners -----------------------------------------------------------------------
     def precondition(self, V: np.ndarray) -> Preconditioner:
-        """From the curvatures at the scores of the few samples; kept while these hardly change."""
-        some, scale = self.some, self.phi.n / self.some.n
-        h = scale * self.task.typical_curvature(some.chunk, some.scores(V))
+        """From the curvatures at the scores of the few samples; kept where these hardly change."""
+        some = self.some
+        if self.near is None:
+            scale = self.phi.n / some.n
+            h = scale * self.task.curvature(some.chunk, some.scores(V))
+        else:
+            some, h, new = self.near.samples(self.task, V)
+            if new:
+                self.curved = None
         if h.shape[1] * some.size**2 > _FACTORS:
             h = h.mean(axis=1, keepdims=True)
-        if self.kept is None or np.abs(h - self.kept[0]).sum() > _CHANGED * h.sum():
-            self.kept = h, self._factors(h, V.shape[1])
-        return self.kept[1]
+        if self.curved is None:
+            self.curved, self.solves = np.full_like(h, np.inf), [lambda R: R] * h.shape[1]
+        moved = np.abs(h - self.curved).sum(axis=0) > _CHANGED * h.sum(axis=0)
+        for j in np.flatnonzero(moved):
+            penalty = self.phi.penalty(self.alpha)[:, 0]
+            if self.phi.intercept:
+                penalty[-1] = _FLOOR * max(float(h[:, j].sum()), self.alpha)
+            self.solves[j] = some.curvatures(h[:, j], self.alpha).factor(penalty, int(j))
+        self.curved[:, moved] = h[:, moved]
+        return Preconditioner.of(self.solves, V.shape[1])
 
-    def _factors(self, h: np.ndarray, t: int) -> Preconditioner:
-        some = self.some
-        matrices = [some.curvatures(column, self.alpha) for column in h.T]
-        floor = _FLOOR * max(float(h.sum()) / h.shape[1], self.alpha)
-        return Preconditioner(self.phi, matrices, np.full(t, self.alpha), floor)
+    # ---- steps ---------------------------------------------------------------------------------
+    def run(
+        self,
+        V: np.ndarray,
+        goal: float,
+        most: int,
+        watch: Watch,
+        n_iter: int = 0,
+        path: Path | None = None,
+    ) -> State:
+        """Steps until the violation is at most ``goal``, or nothing gets better.
 
-    def run(self, V: np.ndarray, goal: float, most: int, watch: Watch, n_iter: int = 0) -> State:
-        """Steps until the violation is at most ``goal``, or nothing gets better."""
-        G, value, _ = self.gradient(V, self.dtype)
-        P = self.precondition(V)
-        state = State(V, G, value, self.start, self.excess(P, G), n_iter)
-        while float(state.violation().max(initial=0.0)) > goal and state.n_iter < most:
-            new = self._step(state, P, goal)
+        Along a ``path``, problems that have come to its goal go on with narrower corners. It ends:
+        a round either takes one of at most ``most`` steps, or narrows a problem, which a path does
+        a limited number of times.
+        """
+        state = self.at(V, n_iter)
+        P, goals = self.judge(state), np.full(len(state.value), goal)
+        while True:
+            if path is not None:
+                narrowed = path.narrow(self.task, state.violation(), state.corners)
+                if len(narrowed):
+                    state.put(narrowed, self.at(state.V[:, narrowed], n_iter, narrowed))
+                    P = self.judge(state)
+                    continue
+                goals = path.goals(state.corners)
+            wanted = np.flatnonzero(state.violation() > goals)
+            if not len(wanted) or state.n_iter >= most:
+                break
+            new = self._step(state, P, goals, wanted)
             if new is None:
                 break
-            state = new
-            P = self.precondition(state.V)
-            state.excess = self.excess(P, state.G)
-            error = float(state.violation().max(initial=0.0))
-            if watch(state.n_iter, error, goal, {"coef": state.V}):
+            state, P = new, self.judge(new)
+            worst = np.argmax(state.violation() / goals)
+            kept = {"coef": state.V} if path is None else {"coef": state.V, "width": path.width}
+            if watch(state.n_iter, float(state.violation()[worst]), float(goals[worst]), kept):
                 break
         return state
 
-    def excess(self, P: Preconditioner, G: np.ndarray) -> np.ndarray:
-        joint = self.task.joint
-        return inner(G, P(G), joint)[: 1 if joint else None] / 2
-
-    def _step(self, state: State, P: Preconditioner, goal: float) -> State | None:
-        """One Newton step; None if it makes nothing better."""
-        joint, V, G = self.task.joint, state.V, state.G
-        violation = np.broadcast_to(state.violation(), V.shape[1])
-        excess = np.broadcast_to(state.excess, V.shape[1])
-        needed = 0.3 * goal / np.maximum(violation, goal)
+    def _step(
+        self, state: State, P: Preconditioner, goals: np.ndarray, wanted: np.ndarray
+    ) -> State | None:
+        """One Newton step of some problems; None if it makes nothing better."""
+        joint, t = self.task.joint, state.V.shape[1]
+        at = np.arange(t) if joint else wanted
+        violation, excess = state.violation()[wanted], state.excess[wanted]
+        needed = 0.3 * goals[wanted] / violation
         enough = 2 * excess * np.maximum(needed, np.minimum(_LOOSE, violation) * _LOOSE)
-        enough = np.where(violation > goal, enough, np.inf)  # others have converged
+        goal = np.full(t, np.inf)  # others have converged
+        goal[at] = enough
 
-        def product(D: np.ndarray, at: np.ndarray) -> np.ndarray:
-            between = Bend(self.task.part(at), None if joint else at)
-            both = np.hstack([V[:, at], D])
-            return self.phi.through(both, between, len(at), self.dtype)[0] + self.penalty * D
+        def product(D: np.ndarray, here: np.ndarray) -> np.ndarray:
+            between = Bend(self.task.part(here), None if joint else here)
+            both = np.hstack([state.V[:, here], D])
+            return self.phi.through(both, between, len(here), self.dtype)[0] + self.penalty * D
 
-        D, _ = conjugate_gradients(product, P, -G, enough, _INNER, joint=joint)
-        between = Slope(self.task, _STEPS)
-        new, (values, _) = self.phi.through(np.hstack([V, D]), between, V.shape[1], self.dtype)
-        new = new + self.penalty * (V + D)
-        slope, bend = 2 * self._norms(V, D), self._norms(D, D)
-        t = np.array(_STEPS)[:, None]
-        values = values + self._norms(V, V) + t * slope + t * t * bend
-        fall = inner(G, D, joint)[: len(state.excess)]
-        fine = values <= state.value + _ARMIJO * t * fall
-        fine[0] |= self.excess(P, new) <= _HALF * state.excess
-        moves = np.broadcast_to(violation > goal, V.shape[1])[: len(state.excess)]
-        first = np.argmax(fine, axis=0)
-        length = np.where(fine.any(axis=0), np.array(_STEPS)[first], 0.0)
-        if not np.any(length[moves] > 0):
+        D, _ = conjugate_gradients(product, P, -state.G, goal, _INNER, joint=joint)
+        V, G, D = state.V[:, at], state.G[:, at], D[:, at]
+        own = None if joint else at
+        between = Slope(self.task.part(at), own, _STEPS)
+        U, (values, extra) = self.phi.through(np.hstack([V, D]), between, len(at), self.dtype)
+        steps = np.array(_STEPS)[:, None]
+        values = values + self._norms(V, V) + 2 * steps * self._norms(V, D)
+        values += steps**2 * self._norms(D, D)
+        fall = inner(G, D, joint)[: len(wanted)]
+        fine = values <= state.value[wanted] + _ARMIJO * steps * fall
+        new = self._state(V + D, U, values[0] - self._norms(V + D, V + D), extra, own, 0)
+        left = inner(new.G, P(new.G, at), joint)[: len(wanted)] / 2
+        fine[0] |= left <= _HALF * excess
+        best = np.argmin(np.where(fine, values, np.inf), axis=0)
+        length = np.where(fine.any(axis=0), np.array(_STEPS)[best], 0.0)
+        if not np.any(length > 0):
             return None
-        length = np.broadcast_to(np.where(moves, length, 0.0), V.shape[1])
-        V = V + length * D
-        found = State(V, new, values[0], state.start, state.excess, state.n_iter + 1)
-        if np.any((length < 1) & np.any(D, axis=0)):
-            found.G, found.value, _ = self.gradient(V, self.dtype)
+        found = State(
+            state.V.copy(), state.G.copy(), state.value.copy(), state.size.copy(),
+            state.corners.copy(), state.excess, state.n_iter + 1,
+        )  # fmt: skip
+        if joint:
+            if length[0] == 1:
+                new.n_iter = found.n_iter
+                return new
+            return self.at(V + length * D, found.n_iter)
+        whole, part = np.flatnonzero(length == 1), np.flatnonzero((length < 1) & (length > 0))
+        found.put(at[whole], new.some(whole))
+        if len(part):
+            V = V[:, part] + length[part] * D[:, part]
+            found.put(at[part], self.at(V, columns=at[part]))
         return found

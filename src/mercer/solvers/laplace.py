@@ -23,6 +23,7 @@ from .criteria import Criterion
 from .weight_space import Factor, FeatureFactor, pays, require_room, scaled
 
 _STEPS = 100
+_GAIN = 1e-10  # of the objective, by a step that is the last one
 _HALVINGS = 30
 
 
@@ -70,7 +71,7 @@ def mode_of(gram: Gram, y: np.ndarray, factors: int = 1) -> Mode:
     return find_mode(K.astype(np.float64, copy=False), y)
 
 
-def find_mode(K: np.ndarray | Gram, y: np.ndarray, tol: float = 1e-10) -> Mode:
+def find_mode(K: np.ndarray | Gram, y: np.ndarray) -> Mode:
     """The mode for labels y = ±1 and prior covariance K, which is left as it is.
 
     A Gram operator must have few features.
@@ -92,7 +93,7 @@ def find_mode(K: np.ndarray | Gram, y: np.ndarray, tol: float = 1e-10) -> Mode:
             size /= 2
         gained = value - objective
         a, f, objective = trial, g, value
-        converged = gained <= tol * max(1.0, abs(objective))
+        converged = gained <= _GAIN * max(1.0, abs(objective))
     slope, root, factor = _expand(K, y, f)
     return Mode(f, slope, root, factor, objective - factor.logdet() / 2, steps, converged)
 

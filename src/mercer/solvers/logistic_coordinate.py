@@ -27,16 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit, xlogy
 
-from ..gram.tiles import go_on, slices
-from .coordinate import balanced
+from .coordinate import Descent, balanced
 from .feature_rows import FeatureRows
 from .logistic_loops import GAP, LEVEL, LOSS, TOTAL
 from .watch import Watch
 
 _SWEEPS = 1000  # at most
-_NUMBERS = 10**8  # of features, read between two looks at whether to go on
-_PENALTY = 0.1  # of the sum of all variables, in units of a usual k(x, x)
-_FINE = 1e-6  # gaps from here on are sought with features in single precision
 _INSIDE = 1e-12  # of C: how far from 0 and C variables stay
 _NEWTON = 100  # steps for the best intercept
 
@@ -99,41 +95,22 @@ def solve_logistic_coordinate(
     (True, array([0.4529]))
     """
     with watch or Watch() as looked_at:
-        descent = _Descent(phi, y, C, intercept, tol, workers, seed)
+        descent = _LogisticDescent(phi, y, C, intercept, tol, workers, seed)
         return descent.run(max_iter, looked_at)
 
 
-class _Descent:
-    def __init__(
-        self,
-        phi: Any,
-        y: np.ndarray,
-        C: np.ndarray,
-        intercept: bool,
-        tol: float,
-        workers: int | None,
-        seed: int,
-    ) -> None:
-        self.exact = FeatureRows.of(phi, workers)
-        self.rows = self.exact.rounded() if tol >= _FINE else self.exact
-        self.y, self.C, self.tol = y, C, tol
-        self.intercept, self.rng = intercept, np.random.default_rng(seed)
-        squares = self.exact.squares()
-        if not np.isfinite(squares).all():
-            raise ValueError(
-                "features are not finite, or so large that their squares are not; scale the data."
-            )
-        usual = float(np.median(squares)) or float(squares.mean()) or 1.0
-        self.penalty = _PENALTY * usual if intercept else 0.0
-        self.used = np.flatnonzero(C > 0)
-        self.table = np.column_stack([y, C, squares, np.where(C > 0, C / 2, 0.0)])
-        self.state, self.w = np.zeros(4), np.zeros(phi.shape[1])
+class _LogisticDescent(Descent):
+    def __init__(self, phi: Any, y: np.ndarray, C: np.ndarray, *how: Any) -> None:
+        super().__init__(phi, *how)
+        self.y, self.C, self.used = y, C, np.flatnonzero(C > 0)
+        self.table = np.column_stack([y, C, self.squares, np.where(C > 0, C / 2, 0.0)])
+        self.state = np.zeros(4)
         self._go_from(y * self.table[:, 3])
 
     def run(self, max_iter: int | None, watch: Watch) -> LogisticFound:
         n = max(len(self.used), 1)
         most = _SWEEPS if max_iter is None else max(1, max_iter // n)
-        known = watch.resume("logistic", self.y, self.C, self.table[:, 2])
+        known = watch.resume("logistic", self.y, self.C, self.squares)
         sweeps, goal = 0, self.tol
         if known is not None:
             sweeps, state = known
@@ -171,11 +148,8 @@ class _Descent:
 
     def _sweep(self) -> None:
         self.state[[GAP, LOSS]] = 0.0
-        order = self.rng.permutation(self.used)
-        each = max(1, _NUMBERS // max(1, self.rows.values.size // self.rows.shape[0]))
-        for at in slices(len(order), each):
-            go_on()
-            _visit(self.rows, order[at], self.table, self.penalty, self.w, self.state)
+        for part in self.parts(self.rng.permutation(self.used)):
+            _visit(self.rows, part, self.table, self.penalty, self.w, self.state)
         self.state[LEVEL] += self.penalty * self.state[TOTAL]
 
     def _certified(self) -> LogisticPoint:

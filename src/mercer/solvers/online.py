@@ -41,6 +41,7 @@ _CODES: dict[type[Loss], int] = {
     Poisson: online_slopes.POISSON,
     Multinomial: online_slopes.MULTINOMIAL,
 }
+_MOST = float(np.finfo(np.float64).max)
 
 
 def schedule(name: str, eta: float, alpha: float) -> tuple[float, float]:
@@ -202,6 +203,7 @@ def take_in(
             "the steps diverge: coefficients are not finite any more; use update='implicit', a "
             "smaller eta, or scale the data."
         )
+    losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow
     places = np.flatnonzero(now.alive)
     slots, gram = state.slots, state.gram
     if rule.removal == loops.MERGE:
@@ -218,7 +220,7 @@ def take_in(
             float(now.clock[0]),
             now.tube,
             now.mean_tube,
-            now.losses,
+            losses,
             values.diag[places],
             gram,
             slots,

@@ -9,9 +9,11 @@ from .base import Solution
 from .eigen import RidgeSpectrum
 from .kronecker import KroneckerSpectrum
 
+_TOLERANCE = 1e-5  # of the conditions for a minimum
+
 
 def learn_output(
-    rows: RidgeSpectrum, Y: np.ndarray, alpha: float, *, tol: float = 1e-5, max_iter: int = 1000
+    rows: RidgeSpectrum, Y: np.ndarray, alpha: float, *, max_iter: int = 1000
 ) -> Solution:
     """The matrix B of trace T under which Y is most likely.
 
@@ -25,8 +27,6 @@ def learn_output(
         Targets.
     alpha : float
         The variance of the noise next to that of the kernel.
-    tol : float
-        Largest violation of the conditions for a minimum that counts as converged.
     max_iter : int
         Most steps.
 
@@ -92,7 +92,7 @@ def learn_output(
     gradient = objective(B)[1]
     # at a minimum over positive semi-definite B, the gradient is so too, and vanishes on B
     violation = max(float(-np.linalg.eigvalsh(gradient)[0]), float(np.abs(gradient @ B).max()))
-    converged = violation <= tol
+    converged = violation <= _TOLERANCE
     message = (
         "solved"
         if converged

@@ -10,7 +10,7 @@ from ..engine.lapack import lapack
 from ..engine.routines import eigh, solve_cholesky, solve_lower
 from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
-from ..gram.tiles import go_on, one_blas_thread, run, slices
+from ..gram.tiles import go_on, one_blas_thread, run, slices, upper
 from .pivoted import PivotedCholesky, pivoted_cholesky
 
 _COLUMNS = 6  # times sqrt(n): so many columns cost about as much as ten products with K
@@ -133,7 +133,6 @@ class LowRankPreconditioner:
     def _moments(self, samples: np.ndarray | None = None) -> np.ndarray:
         """F' F over all samples, or some."""
         G = np.zeros((self.rank, self.rank))
-        sides = slices(self.rank, _TILE)
         strips: list = slices(self.n if samples is None else len(samples), _STRIP)
         strips = strips if samples is None else [samples[some] for some in strips]
 
@@ -146,7 +145,7 @@ class LowRankPreconditioner:
                 G[a, b] += left @ right.T
             G[b, a] = G[a, b].T
 
-        run(tile, [(a, b) for a in sides for b in sides if b.start >= a.start])
+        run(tile, upper(self.rank, _TILE))
         return G
 
 

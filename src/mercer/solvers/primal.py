@@ -7,6 +7,7 @@ import operator
 import numpy as np
 import scipy.sparse as sp
 
+from ..data import as_dense
 from ..engine.lapack import lapack, side
 from ..engine.routines import solve_positive
 from ..gram.base import Gram
@@ -20,7 +21,7 @@ def solve_primal(gram: Gram, Y: np.ndarray, alpha: float, weights: np.ndarray | 
     weighted = sp.diags(W) @ phi if sp.issparse(phi) else W[:, None] * phi
     m = phi.shape[1]
     A = lapack(side(len(Y), m, m), operator.matmul, phi.T, weighted)
-    moments = A.toarray() if sp.issparse(A) else np.asarray(A)
+    moments = np.asarray(as_dense(A))
     A = moments.copy()
     A.flat[:: len(A) + 1] += alpha
     target = np.asarray(weighted.T @ Y)

@@ -13,6 +13,7 @@ convergent Newton methods for ill-conditioned generalized self-concordant losses
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sla
@@ -54,6 +55,15 @@ class Preconditioner:
                     penalty[-1] = floor
                 self.factors.append((columns, A.factor(penalty, len(self.factors))))
 
+    @classmethod
+    def of(cls, solves: list[Solve], t: int) -> Preconditioner:
+        """From a system that was factorised for each of t columns, or one for all."""
+        new = cls.__new__(cls)
+        one = len(solves) < t
+        parts = [np.arange(t)] if one else [np.array([j]) for j in range(t)]
+        new.factors = list(zip(parts, solves, strict=True))
+        return new
+
     def __call__(self, R: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """The columns of R are those with these numbers, all by default."""
         columns = np.arange(R.shape[1]) if columns is None else columns
@@ -71,13 +81,32 @@ def inner(R: np.ndarray, Z: np.ndarray, joint: bool) -> np.ndarray:
     return np.full(len(each), each.sum()) if joint else each
 
 
+class Search(NamedTuple):
+    """Where conjugate gradients are: what they go on from.
+
+    Attributes
+    ----------
+    R, D : arrays of shape (M, t)
+        What is left, and the directions.
+    left : array of shape (t,)
+        r' P^-1 r.
+    carried : array of shape (t,)
+        What the last steps add to the next Ritz values.
+    """
+
+    R: np.ndarray
+    D: np.ndarray
+    left: np.ndarray
+    carried: np.ndarray
+
+
 class _Lanczos:
     """The smallest Ritz value of conjugate gradients, from the lengths and ratios of its steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, carried: float = 0.0) -> None:
         self.diagonal: list[float] = []
         self.beside: list[float] = []
-        self.carried = 0.0
+        self.carried = carried
 
     def add(self, length: float, ratio: float) -> float:
         """After one more step, of this length, which left so much of r' P^-1 r."""
@@ -99,7 +128,8 @@ def conjugate_gradients(
     *,
     joint: bool = False,
     lowest: np.ndarray | None = None,
-    look: Callable[[np.ndarray, np.ndarray], bool] = lambda X, left: False,
+    look: Callable[[np.ndarray, Search], bool] = lambda X, search: False,
+    start: Search | None = None,
 ) -> tuple[np.ndarray, int]:
     """X with A X = R, until r' P^-1 r <= goal for each column; and the number of steps.
 
@@ -121,12 +151,19 @@ def conjugate_gradients(
         The smallest eigenvalue of P^-1 A that has been seen, for each column; it is updated. Then a
         column stops at r' P^-1 r <= goal * lowest, which bounds r' A^-1 r by about the goal.
     look : callable
-        Called with X and r' P^-1 r after each step; True ends it.
+        Called with X and a :class:`Search` after each step; True ends it.
+    start : Search, optional
+        Where an earlier call was: then X is what is added from there on, and R is not looked at.
     """
-    X, R, n_iter = np.zeros_like(R), R.copy(), 0
-    D = precondition(R)
-    left = inner(R, D, joint)
-    seen = [_Lanczos() for _ in left]
+    if start is None:
+        D = precondition(R)
+        start = Search(R, D, inner(R, D, joint), np.zeros(R.shape[1]))
+        first = 1.0
+    else:
+        first = 0.0
+    R, D, left = start.R.copy(), start.D.copy(), start.left.copy()
+    X, n_iter = np.zeros_like(R), 0
+    seen = [_Lanczos(carried) for carried in start.carried]
     while n_iter < most:
         at = np.flatnonzero(left > (goal if lowest is None else goal * lowest))
         if not len(at):
@@ -134,7 +171,8 @@ def conjugate_gradients(
         AD = product(D[:, at], at)
         curve = inner(D[:, at], AD, joint)
         bent = curve > _FLAT * left[at]  # else the minimum is far off, or what is left is rounding
-        step = np.divide(left[at], curve, where=bent, out=np.full(len(at), float(not n_iter)))
+        step = np.divide(left[at], curve, where=bent, out=np.full(len(at), first))
+        first = 0.0
         X[:, at] += step * D[:, at]
         R[:, at] -= step * AD
         Z = precondition(R[:, at], at)
@@ -145,6 +183,6 @@ def conjugate_gradients(
         D[:, at] = Z + (new / left[at]) * D[:, at]
         left[at] = np.where(bent, new, 0.0)
         n_iter += 1
-        if look(X, left):
+        if look(X, Search(R, D, left, np.array([each.carried for each in seen]))):
             break
     return X, n_iter

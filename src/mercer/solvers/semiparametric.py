@@ -20,7 +20,6 @@ at one alpha, one eigendecomposition of M those at all.
 
 from __future__ import annotations
 
-import time
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +32,7 @@ from ..exceptions import NumericalWarning, warn
 from ..gram.base import Gram
 from .cholesky import NotPositiveDefiniteError
 from .elimination import Elimination
-from .smoother import Factored, SemiparametricSolution, Smoother, Spectral
+from .smoother import Factored, Smoother, Spectral
 
 _EPS = float(np.finfo(float).eps)
 
@@ -186,34 +185,3 @@ class SemiparametricProblem:
         top = max(float(s.max(initial=0)), self.noise) or 1.0
         low = min(self.lowest, top)
         return np.geomspace(low, 1e4 * top, 1 + int(4 * np.log10(1e4 * top / low)))
-
-
-def solve_semiparametric(
-    gram: Gram,
-    basis: np.ndarray,
-    Y: np.ndarray,
-    alpha: float,
-    weights: np.ndarray | None = None,
-) -> SemiparametricSolution:
-    """Minimise sum_i w_i (y_i - f(x_i))^2 + alpha ||h||^2 over f = h + sum_j d_j p_j.
-
-    For alpha >= 0; the other arguments are those of :class:`SemiparametricProblem`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import Gaussian
-    >>> from mercer.solvers.semiparametric import solve_semiparametric
-    >>> x = np.linspace(0, 3, 30)
-    >>> solution = solve_semiparametric(
-    ...     Gaussian().gram(x), np.ones((30, 1)), 5 + np.sin(x)[:, None], alpha=0.1
-    ... )
-    >>> bool(abs(solution.coef.sum()) < 1e-10), solution.stats["residual"] < 1e-12
-    (True, True)
-    """
-    start = time.perf_counter()
-    from .semiparametric_features import problem_of  # which needs this module
-
-    solution = problem_of(gram, basis, Y, weights).factor(alpha).solve()
-    solution.stats["seconds"] = time.perf_counter() - start
-    return solution

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sla
 
+from ..data import as_dense
 from ..engine.lapack import lapack, side
 from ..engine.memory import require_memory
 from ..gram.base import Gram
@@ -38,8 +39,7 @@ class FeatureProblem(SemiparametricProblem):
         k = len(self.P)
         require_memory(6 * 8.0 * k * (gram.rank or 1), f"a problem of {k} points", gram.limit)
         self.K = gram
-        phi = gram.features
-        phi = phi.toarray() if hasattr(phi, "toarray") else phi
+        phi = as_dense(gram.features)
         B = np.array(self.root * phi[self.used], dtype=float, order="F")
         largest = float(np.einsum("ij,ij->i", B, B).max(initial=0.0))
         self.noise = len(B) * float(np.finfo(phi.dtype).eps) * largest

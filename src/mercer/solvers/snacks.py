@@ -67,8 +67,6 @@ def solve_snacks(
     begin, n = time.perf_counter(), len(problem)
     rows, rng = FeatureRows.of(phi, workers), np.random.default_rng(seed)
     squares = rows.squares()
-    if not np.isfinite(squares).all():
-        raise ValueError("features are not finite, or so large that their squares are not.")
     constant = float(np.sqrt(np.median(squares))) or 1.0  # the feature whose weight is b
     budget = _PASSES * n if max_iter is None else max_iter
     passes, visits, stages = 1, 0, 0

@@ -9,7 +9,8 @@ solution of the problem of these samples alone. Scores are recomputed wherever t
 step of conjugate gradients is one pass, and so are the losses at several step lengths with the
 gradient at the first of them. Several problems on the same samples share all passes.
 
-A loss with corners is smoothed, by less and less, until that costs less than is asked for.
+The corners of a loss are rounded, by less and less, until that costs less than is asked for
+(:mod:`mercer.solvers.corners`).
 
 References: Marteau-Ferey, Bach & Rudi, *Globally convergent Newton methods for ill-conditioned
 generalized self-concordant losses*, NeurIPS 2019; Roosta-Khorasani & Mahoney, *Sub-sampled Newton
@@ -26,19 +27,19 @@ import numpy as np
 
 from ..chunks.base import Chunk, Sums
 from ..gram.phi import FewPhi, StreamedPhi
+from .corners import Near, Path
 from .falkon import PRECISIONS, ROUNDING
-from .inexact_newton import Minimiser, State
+from .inexact_newton import Minimiser
 from .representer import MachineSolution
 from .sampled import inner
 from .task import Task, weight_of
 from .watch import Watch
 
 _NEWTON = 100  # steps, at most
-_FIRST = 0.3  # of the spread of targets, by which corners are rounded first
-_SHRINK = (0.1, 0.5)  # factors of that width from one round to the next
-_WIDTHS = 12  # rounds
-_ROUND = 1e-3  # of what is explained: to which all but the last are solved
+_FIRST = 0.1  # of the spread of targets, by which corners are rounded first
+_ZERO = 1e-9  # of that spread: losses that are as good as none
 _FEW = 1e-4  # of what is explained: to which the problem of a few samples is solved
+_ROUGH = 1e-3  # of the objective: the same, with corners
 
 
 def solve_streamed(
@@ -103,27 +104,30 @@ def solve_streamed(
     (True, (10, 1))
     """
     begin, rng, watch = time.perf_counter(), rng or np.random.default_rng(0), watch or Watch()
-    some = phi.few(rng, limit)
     task, t = Task(losses, losses[0].targets == "classes"), scores or len(losses)
+    some = phi.few(rng, limit, 1 if task.smooth else t)
     constant, spread = _constants(task, some, t)
     constant = constant if phi.intercept else np.zeros(t)
     with watch:
         kept = watch.resume(
-            "newton", phi.n, phi.size, alpha, repr(losses), task.targets(some.chunk)
-        )
-        n_iter, V = 0, start
+            "newton", repr(phi.gram.kernel), phi.n, phi.size, alpha, repr(losses),
+            task.targets(some.chunk),
+        )  # fmt: skip
+        n_iter, V, width = 0, start, np.full(t, _FIRST * spread)
         if kept is not None:
-            n_iter, V = kept[0], kept[1]["coef"]
+            n_iter, V, width = kept[0], kept[1]["coef"], kept[1].get("width", width)
         elif V is None:
             V = np.zeros((phi.size, t))
             if phi.intercept:
                 V[-1] = constant
         most, few = n_iter + (max_iter or _NEWTON), kept is None and start is None
-        search = Search(phi, some, alpha, constant, most, watch)
+        search = Search(phi, some, alpha, most, watch)
         if task.smooth:
-            found = search.smooth(task, V, tol, n_iter, few)
+            (known,) = phi.chunks.reduce(AtConstants(task, constant))
+            found = search.smooth(task, V, known, tol, n_iter, few)
         else:
-            found = search.sharp(task, V, tol, n_iter, spread)
+            known = np.full(t, _ZERO * spread * phi.n * float(weight_of(some.chunk).mean()))
+            found = search.sharp(task.rounded(width), V, known, tol, n_iter, few, rng)
     return _solution(found, phi, tol, watch, begin)
 
 
@@ -136,8 +140,6 @@ class Found:
     value: np.ndarray
     violation: np.ndarray
     gap: np.ndarray
-    corners: np.ndarray
-    start: np.ndarray
 
 
 class Search:
@@ -151,8 +153,6 @@ class Search:
         Those of a few.
     alpha : float
         The penalty.
-    constant : array of shape (t,)
-        The best constants.
     most : int
         The most Newton steps.
     watch : Watch
@@ -160,61 +160,65 @@ class Search:
     """
 
     def __init__(
-        self,
-        phi: StreamedPhi,
-        some: FewPhi,
-        alpha: float,
-        constant: np.ndarray,
-        most: int,
-        watch: Watch,
+        self, phi: StreamedPhi, some: FewPhi, alpha: float, most: int, watch: Watch
     ) -> None:
-        self.phi, self.some, self.alpha, self.constant = phi, some, alpha, constant
-        self.most, self.watch = most, watch
+        self.phi, self.some, self.alpha, self.most, self.watch = phi, some, alpha, most, watch
 
-    def smooth(self, task: Task, V: np.ndarray, goal: float, n_iter: int, few: bool) -> Found:
+    def smooth(
+        self, task: Task, V: np.ndarray, known: np.ndarray, goal: float, n_iter: int, few: bool
+    ) -> Found:
         """A smooth task, from the solution of the few samples if that is asked for."""
-        phi, some, watch = self.phi, self.some, self.watch
-        (start,) = phi.chunks.reduce(AtConstants(task, self.constant))
-        if few and some.n < phi.n:
-            share = some.n / phi.n
-            part = Minimiser(some, some, task, self.alpha * share, start * share)
-            with Watch() as alone:
-                V = part.run(V, max(goal, _FEW), _NEWTON, alone).V
-        whole = Minimiser(phi, some, task, self.alpha, start)
-        for level in range(len(PRECISIONS)):
-            whole.dtype = PRECISIONS[level]
-            state = whole.run(V, 0.5 * goal, self.most, watch, n_iter)
-            V, n_iter = state.V, state.n_iter
-            if watch.best is not None:
-                V = watch.best["coef"]
-            G, value, corners = whole.gradient(V, np.float64, corners=task.width is not None)
-            violation = State(
-                V, G, value, start, whole.excess(whole.precondition(V), G)
-            ).violation()
-            if violation.max(initial=0.0) <= goal or watch.stopped or n_iter >= self.most:
-                break
-        squares = inner(G, G, task.joint)[: len(value)]
-        gap = squares / (2 * self.alpha) + corners
-        return Found(V, n_iter, value, violation, gap, corners, start)
+        if few:
+            V = self._alone(task, V, known, max(goal, _FEW))
+        whole = Minimiser(self.phi, self.some, task, self.alpha, known)
+        return self._found(whole, V, goal, n_iter)
 
-    def sharp(self, task: Task, V: np.ndarray, tol: float, n_iter: int, spread: float) -> Found:
-        """A task with corners: smoothed by less and less, until that costs a third of tol."""
-        width, few, goal = _FIRST * spread, True, _ROUND
-        for _ in range(_WIDTHS):
-            found = self.smooth(task.smoothed(width), V, goal, n_iter, few)
-            V, n_iter, few = found.V, found.n_iter, False
-            size = np.maximum(np.abs(found.value), np.finfo(float).tiny)
-            costs = float(np.max(found.corners / size))
-            share = float(np.min(size / np.maximum(found.start - found.value, 1e-3 * size)))
-            least = 0.3 * tol * max(share, 1.0)  # the same excess, as a part of what is explained
-            done = costs <= 0.5 * tol
-            if (done and goal <= least) or self.watch.stopped or n_iter >= self.most:
+    def sharp(
+        self,
+        task: Task,
+        V: np.ndarray,
+        known: np.ndarray,
+        tol: float,
+        n_iter: int,
+        few: bool,
+        rng: np.random.Generator,
+    ) -> Found:
+        """A task with corners, along a path of problems with ever narrower ones."""
+        if few:
+            V = self._alone(task, V, known, _ROUGH)
+        near = Near(self.phi, self.some, rng)
+        whole = Minimiser(self.phi, self.some, task, self.alpha, known, near)
+        return self._found(whole, V, tol, n_iter, Path(task.width, tol))  # type: ignore[arg-type]
+
+    def _alone(self, task: Task, V: np.ndarray, known: np.ndarray, goal: float) -> np.ndarray:
+        """What the few samples would give, if they are not all."""
+        share = self.some.n / self.phi.n
+        if share == 1:
+            return V
+        part = Minimiser(self.some, self.some, task, self.alpha * share, known * share)
+        with Watch() as alone:
+            return part.run(V, goal, _NEWTON, alone).V
+
+    def _found(
+        self, whole: Minimiser, V: np.ndarray, tol: float, n_iter: int, path: Path | None = None
+    ) -> Found:
+        """In ever higher precision, until a pass in double precision finds it good enough."""
+        for dtype in PRECISIONS:
+            whole.dtype = dtype
+            state = whole.run(V, 0.5 * tol, self.most, self.watch, n_iter, path)
+            V, n_iter = state.V, state.n_iter
+            if self.watch.best is not None:
+                V = self.watch.best["coef"]
+            whole.dtype = np.float64
+            state = whole.at(V)
+            whole.judge(state)
+            violation = state.violation() + state.corners
+            if violation.max(initial=0.0) <= tol or self.watch.stopped or n_iter >= self.most:
                 break
-            goal = least if done else max(least, min(_ROUND, 0.1 * costs))
-            # what corners cost falls with the width, or with its square
-            width *= 1.0 if done else float(np.clip(0.4 * tol / costs, *_SHRINK))
-        found.violation = np.maximum(found.corners / size, 0.0) + found.violation / max(share, 1.0)
-        return found
+        squares = inner(state.G, state.G, whole.task.joint)[: len(violation)]
+        gap = squares / (2 * self.alpha) + state.corners * state.size
+        value = state.value if path is None else state.size  # without what rounding adds
+        return Found(V, n_iter, value, violation, gap)
 
 
 @dataclass

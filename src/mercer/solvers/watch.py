@@ -17,6 +17,8 @@ from ..progress import ticker
 
 State = dict[str, np.ndarray]
 
+_BEST = "_best_"  # before the names of arrays of the best state, in a checkpoint
+
 
 class Step(NamedTuple):
     """Where a solver is.
@@ -35,6 +37,8 @@ class Step(NamedTuple):
         Seconds that it will take, judged by how fast the error falls; infinite if it does not.
     state : dict
         Arrays from which the solver could go on, among them the coefficients; not copies.
+    held_out : float
+        The error on samples held out; not a number without such.
     """
 
     n_iter: int
@@ -43,6 +47,7 @@ class Step(NamedTuple):
     seconds: float
     left: float
     state: State
+    held_out: float = float("nan")
 
 
 @dataclass
@@ -124,30 +129,36 @@ class Watch:
             of, n_iter = str(state.pop("_problem")), int(state.pop("_n_iter"))
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise FileFormatError(f"{self.checkpoint!s} is no checkpoint of mercer.") from error
+        best = {name: state.pop(_BEST + name) for name in [*state] if _BEST + name in state}
+        score, waited = float(state.pop("_score", np.inf)), int(state.pop("_waited", 0))
         if of != self._problem:
             raise ValueError(
                 f"checkpoint={str(self.checkpoint)!r} belongs to another problem (other data, "
                 f"parameters or kernel); remove it, or give another file."
             )
+        if self.validation is not None and best:
+            self.best, self._score, self._waited = best, score, waited
         return n_iter, state
 
     def __call__(self, n_iter: int, error: float, goal: float, state: State) -> bool:
         """Look at an iteration; True if the solver is to stop."""
         now = time.monotonic()
         self._last = n_iter, state
-        step = Step(n_iter, error, goal, now - self._began, self._left(now, error, goal), state)
+        score = float("nan") if self.validation is None else float(self.validation(state))
+        left, seconds = self._left(now, error, goal), now - self._began
+        step = Step(n_iter, error, goal, seconds, left, state, score)
         self._tick(_words(step))
         if self.checkpoint is not None and now - self._written >= self.every:
             self._write(n_iter, state)
             self._written = now
+        worse = self.validation is not None and self._no_longer_better(score, state)
         if self.callback is not None and self.callback(step) is True:
             self.stopped = f"the callback stopped it after {n_iter} iterations"
-        elif self.validation is not None and self._no_longer_better(state):
+        elif worse:
             self.stopped = f"the validation error has not fallen for {self.patience} iterations"
         return bool(self.stopped)
 
-    def _no_longer_better(self, state: State) -> bool:
-        score = float(self.validation(state))  # type: ignore[misc]
+    def _no_longer_better(self, score: float, state: State) -> bool:
         if score < self._score:
             self._score, self._waited = score, 0
             self.best = {name: np.array(value) for name, value in state.items()}
@@ -170,6 +181,9 @@ class Watch:
         path = self.checkpoint
         assert path is not None
         arrays: Any = {**state, "_n_iter": np.array(n_iter), "_problem": np.array(self._problem)}
+        if self.best is not None:
+            arrays |= {_BEST + name: value for name, value in self.best.items()}
+            arrays |= {"_score": np.array(self._score), "_waited": np.array(self._waited)}
         write_atomically(path, lambda stream: np.savez(stream, **arrays))
 
 

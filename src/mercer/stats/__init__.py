@@ -17,7 +17,7 @@ FLAT = {
     "distribution": "distribution_test mmd_to",
     "independence": "independence_test",
     "independence_grid": "dependence_grid",
-    "information": "kernel_mutual_information",
+    "information": "kernel_mutual_information parzen_mutual_information",
     "interaction": "interaction_test lancaster",
     "interval": "mmd_interval",
     "multiple": "adjust_pvalues",

@@ -96,8 +96,12 @@ class Bank:
 
     def single(self) -> np.ndarray:
         """Is single precision enough for each kernel, in all that its formula combines?"""
+        return (self.eps() == _SINGLE) & self.mild()
+
+    def mild(self) -> np.ndarray:
+        """Can single precision hold all that the formula of each kernel combines?"""
         mild = [f is None or _mild(f) for f in map(self.formula, range(len(self)))]
-        return (self.eps() == _SINGLE) & np.array(mild, dtype=bool)
+        return np.array(mild, dtype=bool)
 
     @property
     def exact(self) -> np.ndarray:

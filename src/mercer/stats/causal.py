@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from ..data import Data, as_vectors, is_frame, length
+from ..data import Data, as_dense, as_vectors, is_frame, length
 from ..frames import column as column_of
+from ..frames import is_gap
 from ..frames import names as names_of
 from ..gram.plan import Plan
 from ..progress import progress
@@ -142,8 +143,7 @@ def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
         columns = [_column(column_of(data, name), str(name)) for name in given]
         known = [str(name) for name in given]
     else:
-        V: Any = as_vectors(data, "causal_graph")
-        V = V.toarray() if hasattr(V, "toarray") else V
+        V = as_dense(as_vectors(data, "causal_graph"))
         columns = list(np.asarray(V).T)
         known = [f"x{i}" for i in range(len(columns))]
     if names is not None:
@@ -161,7 +161,7 @@ def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
 
 def _column(values: Any, name: str) -> np.ndarray:
     """A column of numbers or labels; a label that is missing is none."""
-    if isinstance(values, list) and any(v is None or v != v for v in values):
+    if isinstance(values, list) and any(map(is_gap, values)):
         raise _missing(name)
     return np.asarray(values)
 

@@ -14,14 +14,16 @@ import numpy as np
 
 from ..chunks.base import Chunk, Chunks, Sums
 from ..data import Data, join, length, take
+from ..gram.base import HOST
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from .aggregate import as_kernels, judged, kernel_grid, wider_kernels
+from .device_sums import landmark_values
 from .landmarks import features_of_sums, value_sums
 from .permutation_test import Way, blind_spots
 from .permutations import Units
-from .planned import landmarks_of, threads
+from .planned import device_of, landmarks_of, threads
 from .result import TestResult, resampled
 from .samples import Relabelled, dispersions
 from .sums import PairSums, of_unit_sums
@@ -76,12 +78,15 @@ class BinSums:
     kernels: list[Kernel]
     Z: Data
     bins: Bins
+    device: str = HOST
 
     def __call__(self, chunk: Chunk) -> Sums:
         which = self.bins(chunk.start, chunk.start + len(chunk))
         order = np.argsort(which, kind="stable")
         size = np.bincount(which, minlength=len(self.bins))
-        return (value_sums(self.kernels, self.Z, chunk.X, size, order),)
+        given = self.kernels, self.Z, chunk.X, size, order
+        there = self.device != HOST
+        return (landmark_values(*given, self.device) if there else value_sums(*given),)
 
 
 def chunked_test(
@@ -102,8 +107,9 @@ def chunked_test(
     count = _BINS if way.bins in ("auto", None) else int(way.bins)
     width = max(1, min(n // max(count, 2), fewest // _PER_SAMPLE))
     bins = [spread(size, width, rng) for size in sizes]
+    device = device_of(way.plan, resolved, some)
     found = [
-        sample.reduce(BinSums(resolved, Z, own))[0]
+        sample.reduce(BinSums(resolved, Z, own, device))[0]
         for sample, own in zip(samples, bins, strict=True)
     ]
     size = np.concatenate([own.sizes for own in bins])
@@ -137,8 +143,8 @@ def chunked_test(
         kernel=kernels if given is not None else kernels[0],
         notes=(*blind_spots(resolved), note),
         details=details,
-        computation=f"sums over chunks of {n} samples, one pass for each of them; "
-        f"{threads(way.plan)}",
+        computation=f"sums over chunks of {n} samples, one pass for each of them"
+        f"{'' if device == HOST else f', kernel values on {device}'}; {threads(way.plan)}",
     )
 
 

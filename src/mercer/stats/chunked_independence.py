@@ -15,12 +15,11 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..chunks.base import Chunk, Chunks, Sums
 from ..chunks.front import stream
 from ..chunks.together import together
-from ..data import Data, length, take
+from ..data import Data, as_dense, length, take
 from ..gram.plan import Plan
 from ..gram.tiles import slices
 from ..kernels.algebra.nystrom import Nystrom
@@ -222,7 +221,7 @@ def _side(kernels: list[Kernel], X: Data) -> Side:
 
 
 def _dense(phi: Any) -> np.ndarray:
-    return np.asarray(phi.toarray() if sp.issparse(phi) else phi, dtype=np.float64)
+    return np.asarray(as_dense(phi), dtype=np.float64)
 
 
 def _limit(found: Covariances, traces: float, n: int, biased: bool) -> ChiSquareMixture | None:

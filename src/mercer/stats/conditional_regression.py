@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..data import Data, as_vectors, length, take
+from ..data import Data, as_dense, as_vectors, length, take
 from ..engine.lapack import lapack
 from ..exceptions import DomainError
 from ..gram.plan import Plan
@@ -321,4 +321,4 @@ def numbers(X: Data) -> np.ndarray:
         V: Any = as_vectors(X, "the default kernel")
     except DomainError as error:
         raise DomainError(f"{error} For other data, kernels have to be given.") from None
-    return np.asarray(V.toarray() if hasattr(V, "toarray") else V)
+    return np.asarray(as_dense(V))

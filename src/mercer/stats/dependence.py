@@ -9,7 +9,7 @@ import numpy as np
 from ..data import Data, as_vectors
 from ..gram.base import Gram
 from ..gram.plan import Plan
-from ..gram.tiles import TILE, run, slices
+from ..gram.tiles import symmetric_sum
 from ..kernels.vectors.distance_induced import Distance
 from .planned import planned
 from .variables import Variables, cross_sum, is_constant
@@ -133,17 +133,12 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
     joint = Variables(*variables)
     grams = joint.grams(kernels, plan, moved=len(joint) == 2)
     n, means = joint.n, [gram @ np.full(joint.n, 1 / joint.n) for gram in grams]
-    strips = slices(n, TILE)
-    jobs = [(r, c) for r in strips for c in strips if c.start >= r.start]
-    parts = np.zeros(len(jobs))
 
-    def job(i: int) -> None:
-        rows, cols = jobs[i]
+    def tile(rows: slice, cols: slice) -> float:
         blocks = [gram.block(rows, cols).astype(np.float64, copy=False) for gram in grams]
-        parts[i] = (1 if rows == cols else 2) * np.prod(blocks, axis=0).sum()
+        return float(np.prod(blocks, axis=0).sum())
 
-    run(job, range(len(jobs)))
-    together, apart = parts.sum() / n**2, np.prod([m.mean() for m in means])
+    together, apart = symmetric_sum(n, tile) / n**2, np.prod([m.mean() for m in means])
     return float(together + apart - 2 * np.prod(means, axis=0).mean())
 
 

@@ -13,7 +13,7 @@ from ..gram.tiles import TILE, run, slices
 from ..kernels.base import Kernel
 from .bank import not_finite
 from .dependence import from_centred
-from .interval import Curve, Interval
+from .interval import Curve, Interval, centred_squares
 from .planned import planned
 from .samples import from_mean
 from .variables import Variables, is_constant
@@ -210,9 +210,7 @@ def _unbiased(part: _Products, n: int) -> float:
 def _curve(cross: _Products, influence: np.ndarray, scale: float, n: int) -> Curve:
     """The distribution of an estimate from the influence of observations, half of it."""
     own = cross.rows - cross.diag
-    off = cross.squares - float(np.sum(cross.diag**2))
-    centred = off - 2 * float(np.sum(own**2)) / (n - 2)
-    centred += float(own.sum()) ** 2 / ((n - 1) * (n - 2))
+    centred = centred_squares(cross.squares - float(np.sum(cross.diag**2)), own)
     degenerate = 2 * scale**2 * centred / (n * (n - 1) * n * (n - 3))
     value, biased = _unbiased(cross, n) * scale, float(cross.rows.sum()) / n**2 * scale
     floor = (_FLAT * scale) ** 2

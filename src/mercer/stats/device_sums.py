@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data import Data, join, length, take
+from ..data import Data, length, take
 from ..engine.threads import go_on
 from ..gram.device.entries import Coordinates
 from ..gram.device.forms import Forms
 from ..gram.device.fused import Fused, why_not
-from ..gram.device.tiles import DeviceTiles
+from ..gram.device.points import matrix, recipe
+from ..gram.device.tiles import DeviceTiles, ManyTiles
 from ..gram.device.torch_ import get, import_torch, put, torch_device, within_memory
+from ..gram.device.triton_ import TritonError, warn_of_plain
 from ..gram.tiles import slices
 from ..kernels.base import Kernel
 from ..kernels.formula import Formula
 from ..progress import progress
 from .bank import Bank
 
-_CHUNK = 2**16  # samples at a time, of which there are kernel values with all landmarks
+_PIECE = 64  # samples of a unit that one thread adds up
 _COPIES = 6  # arrays of a tile that PyTorch has at once
 
 
@@ -55,18 +57,23 @@ def device_sums(
     there, points = put(weights, device), Coordinates(device, np.float32)
     if len(unit) != len(weights):
         there = there[put(unit, device)]
-    found = []
+    found, failed = [], False
     for place in progress([*range(len(bank))], verbose, "kernels"):
         go_on()
         formula: Any = bank.formula(place)
         scale = bank.scale[place]
         dtype = np.float32 if single[place] and scale == 1 else np.float64
         factors = any(term.factors for term in formula.terms())
-        if not factors and why_not(formula, device, dtype) is None:
+        fused = not factors and why_not(formula, device, dtype) is None
+        if fused and not failed:
             largest = float(np.abs(own[place]).max(initial=0.0))
-            found.append(_fused(formula, there, own[place], device, points, largest))
-        else:
-            found.append(_tiled(formula, there, device, dtype, scale))
+            try:
+                found.append(_fused(formula, there, own[place], device, points, largest))
+                continue
+            except TritonError as error:
+                warn_of_plain(device, error)
+                failed = True
+        found.append(_tiled(formula, there, device, dtype, scale))
     return found
 
 
@@ -121,19 +128,76 @@ def landmark_values(
     device: str,
     verbose: bool = False,
 ) -> np.ndarray:
-    """Sums over units of k(x, z) at all landmarks z, shape (kernels, s, m); ``size`` of each."""
+    """Sums over units of k(x, z) at all landmarks z, shape (kernels, s, m); ``size`` of each.
+
+    Samples are sent once, and coordinates made there. Distances that kernels share are computed
+    once; values are in single precision where that holds them, and added up in double.
+    """
     m, s, torch = length(Z), len(size), import_torch(device)
+    seen = _Landmarks(kernels, Z, device)
     unit = np.repeat(np.arange(s), size)
-    shape = len(kernels), s, m
-    total = torch.zeros(shape, dtype=torch.float64, device=torch_device(device))
-    for rows in progress(slices(len(order), _CHUNK), verbose, "samples"):
-        go_on()
-        bank = Bank(kernels, join(Z, take(X, order[rows])))
-        first, last = unit[rows.start], unit[rows.stop - 1] + 1
-        count = put(np.bincount(unit[rows] - first, minlength=last - first), device)
-        for place, scale in enumerate(bank.scale):
-            formula: Any = bank.formula(place)
-            tiles = DeviceTiles(formula, formula, device, np.float32 if scale == 1 else np.float64)
-            T = tiles(slice(m, m + rows.stop - rows.start), slice(0, m)).double()
-            total[place, first:last] += torch.segment_reduce(T, "sum", lengths=count, axis=0)
-    return get(total)
+
+    def work(entries: int) -> Any:
+        total = torch.zeros((len(kernels), s, m), dtype=torch.float64, device=torch_device(device))
+        for rows in progress(slices(len(order), max(entries // m, 1)), verbose, "samples"):
+            go_on()
+            first, last = unit[rows.start], unit[rows.stop - 1] + 1
+            pieces = _pieces(np.bincount(unit[rows] - first, minlength=last - first), device)
+            for place, T in seen(take(X, order[rows])):
+                total[place, first:last] += _added_up(T.double(), pieces)
+        return total
+
+    return get(within_memory(work, device, np.dtype(np.float64).itemsize))
+
+
+class _Landmarks:
+    """Values of several kernels with the same landmarks, at any samples."""
+
+    def __init__(self, kernels: Sequence[Kernel], Z: Data, device: str) -> None:
+        self.kernels, self.m, self.device = kernels, length(Z), device
+        self.recipes = [recipe(kernel, Z) for kernel in kernels]
+        bank = Bank(kernels, Z)
+        single = (bank.scale == 1) & bank.mild()
+        groups = ((np.float32, single), (np.float64, ~single))
+        self.groups = [(dtype, np.flatnonzero(which)) for dtype, which in groups if which.any()]
+        self.landmarks = self._formulas(Z)
+
+    def __call__(self, X: Data) -> Iterator[tuple[int, Any]]:
+        """The number of each kernel, and [k(x_i, z_j)] as a fresh tensor."""
+        rows = self._formulas(X)
+        everything = slice(0, length(X)), slice(0, self.m)
+        for dtype, places in self.groups:
+            left, right = ([of[place] for place in places] for of in (rows, self.landmarks))
+            tiles = ManyTiles(left, right, self.device, dtype)
+            yield from zip(places, tiles.each(*everything), strict=True)
+
+    def _formulas(self, X: Data) -> list[Formula]:
+        """With coordinates that are made on the device, where these are columns of samples."""
+        plain = matrix(X)
+        there = None if plain is None or not any(self.recipes) else put(plain, self.device)
+        if there is not None and not bool(there.isfinite().all()):
+            there = None  # the kernel says what is wrong
+        known: dict[Any, Any] = {}
+        found = []
+        for kernel, made in zip(self.kernels, self.recipes, strict=True):
+            formula: Any = None if made is None or there is None else made(there)
+            formula = formula or kernel.formula(kernel.prepare(X))
+            found.append(formula.shared(known))
+        return found
+
+
+def _pieces(count: np.ndarray, device: str) -> tuple[Any, Any]:
+    """Units of so many samples in a row, cut up: the sizes of pieces, and how many make a unit."""
+    pieces = -(-count // _PIECE)
+    size, last, some = np.full(pieces.sum(), _PIECE), np.cumsum(pieces) - 1, count > 0
+    size[last[some]] = (count - (pieces - 1) * _PIECE)[some]
+    return put(size, device), put(pieces, device)
+
+
+def _added_up(T: Any, pieces: tuple[Any, Any]) -> Any:
+    """Sums of rows of T over units: by pieces, since one thread adds up a column of each."""
+    import torch
+
+    for size in pieces:
+        T = torch.segment_reduce(T, "sum", lengths=size, axis=0, unsafe=True)
+    return T

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Data, as_vectors, length
+from ..data import Data, as_dense, as_vectors, length
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
 from ..kernels.distributions.normal import as_mixture, drawn
@@ -260,8 +260,7 @@ def _family(distribution: Any) -> Callable[[Data], Any] | None:
 
 def _normal(X: Data) -> Any:
     """The normal distribution of largest likelihood."""
-    V: Any = as_vectors(X, "distribution_test")
-    V = np.asarray(V.toarray() if hasattr(V, "toarray") else V, dtype=np.float64)
+    V = np.asarray(as_dense(as_vectors(X, "distribution_test")), dtype=np.float64)
     S = np.atleast_2d(np.cov(V.T, bias=True))
     if np.linalg.matrix_rank(S) < len(S):
         raise ValueError(

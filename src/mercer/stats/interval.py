@@ -12,7 +12,7 @@ from scipy.special import gammainc
 from ..data import Data
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
-from ..gram.tiles import TILE, run, slices
+from ..gram.tiles import TILE, run, upper
 from ..kernels.indefinite import warn_if_indefinite
 from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
@@ -176,15 +176,24 @@ def parts_of(sums: GroupSums, squares: np.ndarray) -> Parts:
         along[g] = float(np.var(witness)) * n[g] / max(1, n[g] - _LOST)
         own = rows[inside, g] - diag[inside]
         off = squares[g, g] - float(np.sum(diag[inside] ** 2))
-        centred = off - 2 * np.sum(own**2) / (n[g] - 2)
-        centred += own.sum() ** 2 / ((n[g] - 1) * (n[g] - 2))
-        inner[g] = float(centred) / (n[g] * max(1, n[g] - 3))
+        inner[g] = centred_squares(off, own) / (n[g] * max(1, n[g] - 3))
     left, right = (rows[labels == g, 1 - g] / n[1 - g] for g in (0, 1))
     mean = float(left.mean())
     across = squares[0, 1] / (n[0] * n[1]) - np.mean(left**2) - np.mean(right**2) + mean**2
     across *= n[0] * n[1] / ((n[0] - 1) * (n[1] - 1))
     value = sums.mmd(False)
     return Parts(value, sums.mmd(True) - value, along, inner, float(across))
+
+
+def centred_squares(off: float, own: np.ndarray) -> float:
+    """Squares of what neither argument of k explains, summed over pairs of distinct samples.
+
+    From the sum of squares of k over such pairs, and from sums of k over the others of each sample;
+    over n (n - 3), it is a variance without bias.
+    """
+    n = len(own)
+    centred = off - 2 * float(np.sum(own**2)) / (n - 2)
+    return centred + float(own.sum()) ** 2 / ((n - 1) * (n - 2))
 
 
 def curve_of(sums: GroupSums, squares: np.ndarray) -> Curve:
@@ -198,8 +207,7 @@ def curve_of(sums: GroupSums, squares: np.ndarray) -> Curve:
 
 def squared_sums(gram: Gram, labels: np.ndarray, unit: float = 1.0) -> np.ndarray:
     """Sums of squared kernel values, in some unit, between samples, tile by tile."""
-    strips = slices(len(gram), TILE)
-    jobs = [(r, c) for r in strips for c in strips if c.start >= r.start]
+    jobs = upper(len(gram), TILE)
     groups = np.equal.outer(labels, np.unique(labels)).astype(np.float64)
     parts = np.zeros((len(jobs), groups.shape[1], groups.shape[1]))
 

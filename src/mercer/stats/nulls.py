@@ -84,17 +84,13 @@ def counted_pvalue(exceeding: np.ndarray, draws: np.ndarray) -> MonteCarlo:
     return MonteCarlo((1 + count) / (1 + len(draws)), interval, draws)
 
 
-def monte_carlo_interval(
-    count: int, n_draws: int, confidence: float = 0.95, stopped: bool = False
-) -> tuple[float, float]:
-    """The Clopper-Pearson interval of P(T_b >= T), given how many of the draws exceeded T.
+def monte_carlo_interval(count: int, n_draws: int, *, stopped: bool = False) -> tuple[float, float]:
+    """The Clopper-Pearson interval (95 %) of P(T_b >= T), given how many draws exceeded T.
 
     Parameters
     ----------
     count, n_draws : int
         The number of draws that exceed T, and of all.
-    confidence : float
-        The probability with which the interval covers.
     stopped : bool
         Did drawing stop at the ``count``-th draw that exceeds T, which was the last one?
 
@@ -105,10 +101,10 @@ def monte_carlo_interval(
     >>> low, round(high, 5)
     (0.0, 0.00369)
     """
-    tail, failures = (1 - confidence) / 2, n_draws - count
-    low = betaincinv(count, failures + 1, tail) if count else 0.0
+    failures = n_draws - count
+    low = betaincinv(count, failures + 1, 0.025) if count else 0.0
     above = count if stopped else count + 1
-    high = betaincinv(above, failures, 1 - tail) if failures else 1.0
+    high = betaincinv(above, failures, 0.975) if failures else 1.0
     return float(low), float(high)
 
 

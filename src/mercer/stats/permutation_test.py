@@ -118,6 +118,9 @@ def _computation(kernels: list[Kernel], samples: Samples, plan: Plan | None) -> 
         how = stored if plan.storage == "dense" else f"of a {show(plan.storage)}"
     elif isinstance(kernels[0], Nystrom) or kernels[0].n_features(first) is not None:
         how = "by features where these are fewer than samples, else tile by tile"
+        seen = [k.kernel for k in kernels if isinstance(k, Nystrom)]
+        if seen and (device := device_of(plan, seen, samples.data)) != HOST:
+            how += f"; those with landmarks on {device} where bins are permuted"
     elif device_of(plan, kernels, samples.data) != HOST:
         how = f"on {plan.device if plan else HOST}, never stored"
     else:
@@ -136,11 +139,10 @@ def _default(samples: Samples, rng: np.random.Generator) -> list[Kernel]:
 
 def units_of(samples: Samples, work: int, bins: int | str | None, way: Way) -> Units:
     """What is permuted: samples, blocks of them, or bins where there is much work."""
-    units = exchange_samples(samples.sizes, way.groups, way.blocks)
     if bins == "auto":
         bins = _BINS if way.blocks is None and work * float(len(samples)) ** 2 > _WORK else None
     if bins is None:
-        return units
+        return exchange_samples(samples.sizes, way.groups, way.blocks)
     if isinstance(bins, str) or int(bins) != bins or bins < 2:
         raise ValueError(f'bins must be a number >= 2, "auto" or None, got {bins!r}.')
     if way.blocks is not None:

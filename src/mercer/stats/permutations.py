@@ -53,9 +53,9 @@ class Units:
             stratum[self.place] = codes
             if np.any(stratum[self.place] != codes):
                 raise ValueError("groups: every block has to lie inside one group.")
-        kind = np.unique(np.stack([stratum, self.size]), axis=1, return_inverse=True)[1].ravel()
+        kind = stratum * (self.size.max(initial=0) + 1) + self.size
         order = np.argsort(kind, kind="stable")
-        ends = np.flatnonzero(np.diff(kind[order])) + 1
+        ends = np.flatnonzero(np.diff(kind[order])) + 1  # one class for each stratum and size
         self.classes: list[np.ndarray] = np.split(order, ends)
 
     def __len__(self) -> int:
@@ -171,6 +171,7 @@ def binned(labels: np.ndarray, n_bins: int, rng: np.random.Generator, groups: An
     Domingo-Enrich, Dwivedi & Mackey, *Cheap permutation testing*, arXiv 2502.07672.
     """
     n = len(labels)
+    _check_labels(groups, n, "groups")
     strata = np.zeros(n, int) if groups is None else np.unique(groups, return_inverse=True)[1]
     place, first = np.empty(n, int), 0
     for stratum in range(int(strata.max()) + 1):

@@ -13,7 +13,7 @@ from ..gram.plan import LEAN, Plan
 from ..kernels.vectors.radial import Gaussian
 from .dependence_interval import measured, variances_of
 from .discrepancy import GroupSums, sums_with
-from .interval import Curve, Interval, curve_of, parts_of, squared_sums
+from .interval import Curve, Interval, centred_squares, curve_of, parts_of, squared_sums
 from .planned import planned
 from .samples import Samples
 from .variables import Variables, is_constant
@@ -267,9 +267,7 @@ def _pooled(sums: GroupSums, squares: np.ndarray) -> tuple[float, float]:
     rows = sums.rows.sum(axis=1)
     trace = float(sums.diag.mean() - (rows.sum() - sums.diag.sum()) / (n * (n - 1)))
     own = rows - sums.diag
-    off = float(squares.sum() - np.sum(sums.diag**2))
-    centred = off - 2 * float(np.sum(own**2)) / (n - 2)
-    centred += float(own.sum()) ** 2 / ((n - 1) * (n - 2))
+    centred = centred_squares(float(squares.sum() - np.sum(sums.diag**2)), own)
     return trace, max(centred / (n * (n - 3)), trace**2 / n)  # of n eigenvalues, at the least
 
 

@@ -13,7 +13,7 @@ from ..gram.tiles import TILE, run, slices
 from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .discrepancy import sums_with
-from .interval import squared_sums
+from .interval import centred_squares, squared_sums
 from .permutation_test import blind_spots
 from .planned import planned, threads
 from .result import TestResult
@@ -114,7 +114,7 @@ def relative_test(
     for g in (0, 1):
         own = rows[inside[g], g] - diag[inside[g]]
         off = squares[g, g] - float(np.sum(diag[inside[g]] ** 2))
-        rest += 2 * _centred(off, own, int(n[g])) / (n[g] * (n[g] - 1))
+        rest += 2 * _degenerate(off, own) / (n[g] * (n[g] - 1))
         left, right = means[inside[g], 2], means[inside[2], g]
         spread = squares[g, 2] / (n[g] * n[2]) - np.mean(left**2) - np.mean(right**2)
         spread = (spread + across[g] ** 2) * n[g] * n[2] / ((n[g] - 1) * (n[2] - 1))
@@ -198,7 +198,7 @@ def relative_fit_test(
     unit = float(np.abs(diag).max()) or 1.0
     own = (sums[0] - sums[1] - (diag[0] - diag[1])) / unit
     first = float(np.var(2 * own / (n - 1), ddof=1)) / n
-    rest = 2 * _centred(squares / unit**2, own, n) / (n * (n - 1))
+    rest = 2 * _degenerate(squares / unit**2, own) / (n * (n - 1))
     both = [float(np.sum(s - d)) / (n * (n - 1)) for s, d in zip(sums, diag, strict=True)]
     return _compared(
         (both[0], both[1]),
@@ -233,14 +233,10 @@ def _difference(
     return sums.sum(axis=0), off, diag, grams[0].explain().splitlines()[0]
 
 
-def _centred(off: float, own: np.ndarray, n: int) -> float:
-    """The variance of k(x, x') beyond what either argument explains, without bias.
-
-    From the sum of squares over pairs of distinct samples, and sums over the others of each.
-    """
-    total = off - 2 * float(np.sum(own**2)) / (n - 2)
-    total += float(own.sum()) ** 2 / ((n - 1) * (n - 2))
-    return max(total / (n * (n - 3)), 0.0)
+def _degenerate(off: float, own: np.ndarray) -> float:
+    """The variance of k(x, x') beyond what either argument explains, 0 at the least."""
+    n = len(own)
+    return max(centred_squares(off, own) / (n * (n - 3)), 0.0)
 
 
 def _error(first: float, rest: float) -> float:

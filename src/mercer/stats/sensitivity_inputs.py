@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from ..data import Data, as_vectors, columns, is_frame
+from ..data import Data, as_dense, as_vectors, columns, is_frame
 from ..engine.memory import require_memory
 from ..frames import names as names_of
 from ..kernels.base import Kernel
@@ -25,8 +25,7 @@ def columns_of(inputs: Data) -> tuple[list[str], list[Data]]:
     if is_frame(inputs):
         found = names_of(inputs)
         return [str(name) for name in found], [columns(inputs, name) for name in found]
-    X = as_vectors(inputs, "sensitivity_indices")
-    X = X.toarray() if hasattr(X, "toarray") else X
+    X = as_dense(as_vectors(inputs, "sensitivity_indices"))
     return [f"x{j}" for j in range(X.shape[1])], [X[:, [j]] for j in range(X.shape[1])]
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..data import Data, Zipped, as_vectors
+from ..data import Data, Zipped, as_dense, as_vectors
 from ..engine.memory import require_memory
 from ..gram.plan import LEAN, Plan
-from ..kernels.base import Kernel, Tile
-from ..kernels.overrides import by_tiles
+from ..kernels.base import Kernel, Tile, Tiled
 from ..kernels.vectors.base import VectorKernel
 from ..kernels.vectors.distances import SquaredDistances, centre
 from ..kernels.vectors.radial import Gaussian, Radial, RationalQuadratic
@@ -28,7 +26,7 @@ Score = Callable[[np.ndarray], Any]
 
 
 @dataclass(eq=False, repr=False)
-class Stein(VectorKernel):
+class Stein(VectorKernel, Tiled):
     r"""The Stein kernel of a density p: its functions have mean 0 under p.
 
     .. math:: k_p(x, y) = s(x)'s(y)\, k(x, y) + s(x)' \nabla_y k(x, y) + s(y)' \nabla_x k(x, y)
@@ -79,8 +77,7 @@ class Stein(VectorKernel):
     because = "<xi(x), xi(y)> with xi(x) = s(x) k(x, .) + grad k(x, .)"
 
     def prepare(self, X: Data) -> Zipped:
-        V: Any = as_vectors(X, "Stein")
-        V = V.toarray() if sp.issparse(V) else V
+        V = as_dense(as_vectors(X, "Stein"))
         weight, slope = self._weights(V)
         return Zipped(V, _checked_score(self.score(V), V) * weight + slope, weight)
 
@@ -111,9 +108,6 @@ class Stein(VectorKernel):
             change = np.where(bounded, sign / scale / (1 + t) ** 2, 0.0)
             weight, slope = weight * factor, slope * factor + weight * change
         return weight, slope
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Stein, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, S, A), (W, T, B) = X.parts, Y.parts  # with S = omega s + omega', and omega itself
@@ -347,8 +341,7 @@ def _open_ends(P: Zipped) -> tuple[str, ...]:
 
 def stein_kernel(X: Data, score: Any, kernel: Any, support: Any) -> tuple[Any, np.ndarray]:
     """The Stein kernel, and the sample as an array."""
-    V: Any = as_vectors(plain(X, "X"), "ksd")
-    V = V.toarray() if sp.issparse(V) else V
+    V = as_dense(as_vectors(plain(X, "X"), "ksd"))
     base = RationalQuadratic("median", alpha=0.5) if kernel is None else kernel
     values: Any = None if callable(score) else plain(score, "score")
     values = None if values is None else np.array(values, dtype=np.float64)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..data import Data, length, take
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
-from ..gram.tiles import TILE, run, slices
+from ..gram.tiles import TILE, slices, symmetric_sum
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
@@ -102,18 +102,12 @@ def cross_sum(K: Gram, L: Gram) -> float:
         step = max(1, _FEATURES // (left.shape[1] + right.shape[1]))
         product: Any = sum(left[at].T @ right[at] for at in slices(n, step))
         return float(np.sum(np.square(product)))
-    strips = slices(len(K), TILE)
-    jobs = [(r, c) for r in strips for c in strips if c.start >= r.start]
-    parts = np.zeros(len(jobs))
 
-    def job(i: int) -> None:
-        rows, cols = jobs[i]
+    def tile(rows: slice, cols: slice) -> float:
         A = K.block(rows, cols).astype(np.float64, copy=False)
-        B = A if L is K else L.block(rows, cols)
-        parts[i] = (1 if rows == cols else 2) * np.vdot(A, B)
+        return float(np.vdot(A, A if L is K else L.block(rows, cols)))
 
-    run(job, range(len(jobs)))
-    return float(parts.sum())
+    return symmetric_sum(len(K), tile)
 
 
 def is_constant(kernel: Kernel, X: Data) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from ..data import Data, as_vectors, length, take
+from ..data import Data, as_dense, as_vectors, length, take
 from ..kernels.vectors.radial import Gaussian
 from ..rkhs.function import RKHSFunction
 from .samples import Samples
@@ -154,8 +154,7 @@ def relevance(w: RKHSFunction, points: Data) -> np.ndarray:
     >>> print(relevance(witness(X, Y), np.vstack([X, Y])).argmax())
     1
     """
-    P = as_vectors(points, "relevance")
-    P = P.toarray() if hasattr(P, "toarray") else P
+    P = as_dense(as_vectors(points, "relevance"))
     slopes = np.mean(w.gradient(P) ** 2, axis=0) * P.var(axis=0)
     total = slopes.sum()
     return np.asarray(slopes / total if total > 0 else np.full(len(slopes), 1 / len(slopes)))

@@ -8,7 +8,7 @@ to the number of rows. Rough kernels, which look at near rows only, lose little 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -129,11 +129,19 @@ class Member(BaseEstimator):
             X, lambda machine, rows: machine.posterior_variance(rows)
         )
 
-    def _by_piece(self, X: Encoded, values: Any) -> np.ndarray:
+    def grams(self, X: Encoded) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The rows in each piece, and the matrix of the kernel there."""
+        for place, rows in self._pieces(X):
+            yield rows, self.machines_[place].kernel_(self._rows(X.take(rows)))
+
+    def _pieces(self, X: Encoded) -> Iterator[tuple[int, np.ndarray]]:
         places = self._place(moved(X.Z, self.map_)) if len(self.cuts_) else np.zeros(len(X), int)
-        found: Any = None
         for place in np.unique(places):
-            rows = np.flatnonzero(places == place)
+            yield int(place), np.flatnonzero(places == place)
+
+    def _by_piece(self, X: Encoded, values: Any) -> np.ndarray:
+        found: Any = None
+        for place, rows in self._pieces(X):
             part = values(self.machines_[place], self._rows(X.take(rows)))
             found = np.empty((len(X), *part.shape[1:])) if found is None else found
             found[rows] = part
@@ -254,6 +262,10 @@ class Given(BaseEstimator):
     def variance(self, X: Encoded) -> np.ndarray:
         """The posterior variance with the noise alpha."""
         return self.alpha + self.machine_.posterior_variance(X.own)
+
+    def grams(self, X: Encoded) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """All rows, and the matrix of the kernel."""
+        yield np.arange(len(X)), self.machine_.kernel_(X.own)
 
     @property
     def machines_(self) -> list[KernelRidge]:

@@ -89,9 +89,9 @@ def count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def part_of(n: int, whole: int, what: str = "row") -> str:
+def part_of(n: int, whole: int) -> str:
     """Some of all: ``"3 of 10 rows"``, or ``"10 rows"``."""
-    return count(whole, what) if n == whole else f"{n} of {count(whole, what)}"
+    return count(whole, "row") if n == whole else f"{n} of {count(whole, 'row')}"
 
 
 def _bare(values: Any) -> Any:

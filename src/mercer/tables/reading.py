@@ -9,18 +9,22 @@ line breaks; files may be compressed.
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
 import lzma
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from ..engine.memory import free_memory, memory_words
 from ..frames import pandas
+from .numbers import count
 from .roles import Table
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -28,6 +32,10 @@ _SEPARATORS = {".csv": ",;\t|", ".txt": "\t,;|", ".tsv": "\t"}
 _PROBE = 1 << 18  # bytes from which encoding and separator are told
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _QUOTED = re.compile(r'"[^"]*"')
+_UNCHECKED = 1e8  # bytes that every machine has
+_PARSED = 3  # bytes of memory that a byte of text takes while it is parsed, at least
+_DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, lzma.LZMAError)
+_REFUSED = (RuntimeError, NotImplementedError)  # by zipfile: passwords, unknown compression
 
 
 def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
@@ -45,7 +53,7 @@ def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
             raise ValueError(f"{path}: a table is a .csv, .tsv or .parquet file, not {kind!r}.")
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         raise ValueError(f"{path} is not a table: {error}".replace("\n", " ")) from None
-    except (OSError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
+    except _DAMAGED as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ValueError(f"{path} is damaged: {error}".replace("\n", " ")) from None
@@ -68,8 +76,14 @@ def kind_of(path: Path) -> str:
 
 def _parquet(pd: Any, path: Path) -> Table:
     import pyarrow
+    from pyarrow import parquet
 
     try:
+        about = parquet.read_metadata(path)
+        _check_memory(
+            8 * about.num_rows * about.num_columns,
+            f"{path} holds {count(about.num_rows, 'row')} of {count(about.num_columns, 'column')}",
+        )
         return pd.read_parquet(path)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowException) as error:
         raise ValueError(f"{path} is not a Parquet file: {error}".replace("\n", " ")) from None
@@ -83,7 +97,10 @@ def _opened(path: Path) -> IO[bytes]:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         if len(names) != 1:
             raise ValueError(f"{path} holds {len(names)} files; a table is one.")
-        return archive.open(names[0])
+        try:
+            return archive.open(names[0])
+        except _REFUSED as error:
+            raise ValueError(f"{path} cannot be unpacked: {error}") from None
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers.get(kind, open)(path, "rb")
 
@@ -98,18 +115,45 @@ def encoding_of(probe: bytes) -> str:
     return "utf-8"
 
 
-def _text(path: Path) -> IO[str]:
-    """The text of a file; what is not UTF-8 is read as cp1252, which knows nearly every byte."""
+def _encoding(path: Path) -> str:
+    """The encoding of all of a file; what is not UTF-8 is cp1252, which knows nearly every byte.
+
+    Refused is what holds bytes that are no text, or unpacks to more than fits in memory.
+    """
     with _opened(path) as file:
-        encoding = encoding_of(file.read(_PROBE))
-    if encoding == "utf-8":
-        try:
-            with _opened(path) as file:
-                for line in io.TextIOWrapper(file, encoding="utf-8"):
-                    if "\x00" in line:
-                        raise ValueError(f"{path} is not a table: it holds bytes that are no text.")
-        except UnicodeDecodeError:
-            encoding = "cp1252"
+        found = encoding_of(file.read(_PROBE))
+    decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
+    with _opened(path) as file:
+        while block := file.read(_PROBE):
+            size += len(block)
+            _check_memory(_PARSED * size, f"{path} holds more than {memory_words(size)} of text")
+            if found in ("utf-8", "cp1252") and b"\x00" in block:
+                raise ValueError(f"{path} is not a table: it holds bytes that are no text.")
+            if found == "utf-8":
+                found = _utf8_or_not(decoder, block)
+    return _utf8_or_not(decoder, b"") if found == "utf-8" else found
+
+
+def _utf8_or_not(decoder: codecs.IncrementalDecoder, block: bytes) -> str:
+    """Does UTF-8 go on with these bytes, or does it end, where there are none?"""
+    try:
+        decoder.decode(block, final=not block)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def _check_memory(nbytes: float, what: str) -> None:
+    """Refuse what does not fit in memory while there is still some."""
+    if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
+        raise ValueError(
+            f"{what}, more than fits in the {memory_words(free)} of memory that are free; read "
+            f"less of it, or in pieces, with mercer.stream."
+        )
+
+
+def _text(path: Path, encoding: str) -> IO[str]:
+    """The text of a file."""
     errors = "replace" if encoding == "cp1252" else "strict"
     return io.TextIOWrapper(_opened(path), encoding=encoding, errors=errors, newline="")
 
@@ -127,7 +171,8 @@ def _read_text(pd: Any, path: Path, separators: str, dtype: dict[str, type]) -> 
     and moves all columns by one; and it renames columns of the same name.)
     """
     try:
-        with _text(path) as file:
+        encoding = _encoding(path)
+        with _text(path, encoding) as file:
             probe = file.read(_PROBE)
             sep = separator_of(probe, separators)
             lines = csv.reader(io.StringIO(probe), delimiter=sep, skipinitialspace=True)
@@ -140,7 +185,7 @@ def _read_text(pd: Any, path: Path, separators: str, dtype: dict[str, type]) -> 
         names = [name or f"Unnamed: {i}" for i, name in enumerate(header)]
         # read under the numbers of the columns, since names may occur twice
         places = {i: dtype[name] for i, name in enumerate(names) if name in dtype}
-        with _text(path) as file:
+        with _text(path, encoding) as file:
             table = pd.read_csv(
                 file, header=0, names=range(width), low_memory=False, dtype=places, sep=sep,
                 skipinitialspace=True, index_col=False,

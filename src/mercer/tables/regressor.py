@@ -137,13 +137,15 @@ class TableRegressor(Regressor, TableModel):
         scale = np.sqrt(np.mean(self.scores_**2))
         return mean, self.std_ * scale * self._spread(encoded)
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+    def predict_interval(self, X: Any, level: Any = 0.9) -> np.ndarray:
         """Intervals that hold the target with a probability of about ``level``, (rows, 2).
 
-        They are as wide as errors on rows held out were, relative to how uncertain the model was
-        there: split conformal prediction, with the folds of the search for calibration.
+        Of several levels, they come along a last axis. They are as wide as errors on rows held out
+        were, relative to how uncertain the model was there: split conformal prediction, with the
+        folds of the search for calibration.
         """
-        if not 0 < level < 1:
+        levels = np.asarray(level, dtype=float)
+        if not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
         check_is_fitted(self)
         if hasattr(self, "ridge_"):
@@ -151,9 +153,10 @@ class TableRegressor(Regressor, TableModel):
         encoded = self._new(X)
         mean = self.mean_ + self.std_ * self._values(encoded)[:, 0]
         n = len(self.scores_)
-        rank = min(int(np.ceil(level * (n + 1))), n)
-        half = self.std_ * self.scores_[rank - 1] * self._spread(encoded)
-        return np.column_stack([mean - half, mean + half])
+        ranks = np.minimum(np.ceil(levels * (n + 1)).astype(int), n)
+        half = self.std_ * np.multiply.outer(self._spread(encoded), self.scores_[ranks - 1])
+        mean = mean.reshape(-1, *[1] * levels.ndim)
+        return np.stack([mean - half, mean + half], axis=1)
 
     def tabulate(self, X: Any, detail: bool = False) -> Table:
         """A table with a prediction for each row, its deviation and a 90 % interval if wanted."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frames import pandas
+from ..frames import is_gap, pandas
 from .dates import are_dates, days, order_of
 from .numbers import PLAIN, how_read, is_missing, numbers, style_of
 
@@ -328,7 +328,7 @@ def numeric_target(table: Table, name: str) -> tuple[np.ndarray, str]:
 
 def _string(x: Any) -> str | None:
     """A label as a string, the same whether a file gave it as a bool, a number or a string."""
-    if x is None or type(x).__name__ == "NAType" or x != x:
+    if is_gap(x):
         return None
     if isinstance(x, bytes):
         x = x.decode("utf-8", "backslashreplace")

@@ -9,7 +9,7 @@ import numpy as np
 from ..frames import is_frame, opened, pandas
 from .roles import Table, tidy
 
-_AT_ONCE = 20_000  # rows that are predicted together
+_AT_ONCE, _VALUES = 20_000, 5_000_000  # rows that are predicted together, and values in them
 
 
 def explained(model: Any, row: Any, n_orders: int, output: Any) -> Table:
@@ -32,23 +32,17 @@ def explained(model: Any, row: Any, n_orders: int, output: Any) -> Table:
     starts = rng.integers(len(others), size=n_orders)
     starts = np.concatenate([starts, starts])
     # the rows on the way from another one to this one, a column changing at a time
-    known = np.zeros((len(orders), len(names) + 1, len(names)), dtype=bool)
-    for o, order in enumerate(orders):
-        for step, j in enumerate(order):
-            known[o, step + 1 :, j] = True
-    flat = known.reshape(-1, len(names))
-    index = np.repeat(starts, len(names) + 1)
-    columns = {}
-    for j, name in enumerate(names):
-        before, after = others[name].to_numpy()[index], mine[name].to_numpy()[0]
-        values = np.array([after if k else b for k, b in zip(flat[:, j], before, strict=True)],
-                          dtype=object)  # fmt: skip
-        columns[name] = values.astype(float) if others[name].dtype.kind == "f" else values
-    rows = pd.DataFrame({n: pd.Series(v, dtype=v.dtype) for n, v in columns.items()})
-    parts = [
-        model._values(model._encoded(rows.iloc[i : i + _AT_ONCE].reset_index(drop=True)))
-        for i in range(0, len(rows), _AT_ONCE)
-    ]
+    ranks, width = np.argsort(orders, axis=1), len(names) + 1
+    parts, most = [], max(1, min(_AT_ONCE, _VALUES // width))
+    for first in range(0, len(orders) * width, most):
+        path, step = np.divmod(np.arange(first, min(first + most, len(orders) * width)), width)
+        changed = ranks[path] < step[:, None]
+        columns = {}
+        for j, name in enumerate(names):
+            values = others[name].to_numpy()[starts[path]]
+            values[changed[:, j]] = mine[name].to_numpy()[0]
+            columns[name] = pd.Series(values, dtype=values.dtype)
+        parts.append(model._values(model._encoded(pd.DataFrame(columns))))
     f = scale * np.concatenate(parts)[:, which].reshape(len(orders), len(names) + 1)
     adds = np.zeros(len(names))
     for o, order in enumerate(orders):

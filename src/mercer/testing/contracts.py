@@ -9,9 +9,8 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..data import Data, Rows, length, take
+from ..data import Data, Rows, as_dense, length, take
 from ..gram.base import Gram
 from ..kernels.base import Kernel
 from ..kernels.given.custom import Custom
@@ -261,8 +260,7 @@ def check_gram(
     agree(gram.rows(picked), dense[picked], tol, "rows is wrong")
     if gram.features is not None and gram.symmetric:
         phi = gram.features
-        product = phi @ phi.T
-        product = product.toarray() if sp.issparse(product) else product
+        product = as_dense(phi @ phi.T)
         agree(product, dense, 10 * tol, "features do not multiply to K")
     agree((2 * gram + gram * 3).to_dense(), 5 * dense, 5 * tol, "2 * K + K * 3 is wrong")
     require(isinstance(gram.explain(), str), "explain() does not return a string")

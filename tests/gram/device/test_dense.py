@@ -16,7 +16,7 @@ from mercer import (
     Plan,
 )
 from mercer.exceptions import DenseWarning, DeviceError
-from mercer.gram.device.dense import DeviceFactor
+from mercer.gram.device.dense import DeviceCholesky
 from mercer.solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
 from mercer.solvers.weight_space import device_factor
 
@@ -37,7 +37,11 @@ def test_the_factor_is_that_of_the_processor(rng, monkeypatch):
     monkeypatch.setattr("mercer.gram.device.dense._BLOCK", 16)
     A = rng.standard_normal((50, 60))
     A = A @ A.T
-    found, exact, B = DeviceFactor(torch.tensor(A), "torch-cpu"), CholeskyFactor(A.copy()), A[:, :3]
+    found, exact, B = (
+        DeviceCholesky(torch.tensor(A), "torch-cpu"),
+        CholeskyFactor(A.copy()),
+        A[:, :3],
+    )
     np.testing.assert_allclose(found.solve(B), exact.solve(B), atol=1e-9)
     np.testing.assert_allclose(found.solve(B[:, 0]), exact.solve(B[:, 0]), atol=1e-9)
     np.testing.assert_allclose(found.half_solve(B), exact.half_solve(B), atol=1e-9)

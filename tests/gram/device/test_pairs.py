@@ -6,6 +6,7 @@ import pytest
 from mercer import SVC, DynamicTimeWarping, GlobalAlignment, KernelRidge, Plan, Signature
 from mercer.exceptions import DeviceWarning
 from mercer.gram.device import pairs as module
+from mercer.gram.device import torch_
 from mercer.kernels.series import alignment_device, alignment_source
 from mercer.testing import check_gram
 
@@ -28,7 +29,7 @@ def test_values_are_those_of_the_processor(band, channels, longest, rng, interpr
     monkeypatch.setattr(alignment_source, "_STRIPS", {1: 4, 2: 2, 3: 2})
     alignment_source.written.cache_clear()
     for double, error in ((True, 1e-12), (False, 5e-6)):
-        monkeypatch.setattr(alignment_device, "_made_for_double", lambda _, made=double: made)
+        monkeypatch.setattr(torch_, "quick_in_double", lambda _, quick=double: quick)
         for kernel in (GlobalAlignment(1.5, band=band), DynamicTimeWarping(0.3, band=band)):
             values = kernel.on_device(DEVICE)
             P, Q = kernel.prepare(X), kernel.prepare(Y)

@@ -231,16 +231,17 @@ def test_no_room_is_met_by_smaller_slabs(interpreter, monkeypatch):
 
 @pytest.mark.parametrize("device", [DEVICE, SEVERAL])
 def test_where_triton_fails_products_are_plain(device, interpreter, monkeypatch):
-    from mercer.gram.device.fused import Fused
-
-    def broken(self, V, rows=None):
+    def broken(source, name):
         raise RuntimeError("Failed to find C compiler.\nMore of it")
 
-    monkeypatch.setattr(Fused, "__call__", broken)
+    monkeypatch.setattr("mercer.gram.device.triton_.compiled", broken)
     K, A = operator(device=device), dense(KERNELS[0])
     with pytest.warns(DeviceWarning, match=r"Failed to find C compiler\.\)"):
         close(K.normal(V), A, W[:, None] * (A @ V))
     close(K.normal(V), A, W[:, None] * (A @ V))  # without another try
+    with pytest.warns(DeviceWarning, match="Failed"):  # of sums that need no scores, too
+        found = operator(device=device).through(None, lambda F, chunk: (chunk.y, ()), 2)[0]
+    close(found, A, Y)
 
 
 @pytest.mark.parametrize("device", [DEVICE, SEVERAL])
@@ -286,3 +287,40 @@ def test_predictions_of_many_samples(interpreter, monkeypatch):
     f = model.rkhs_function_
     np.testing.assert_allclose(model.predict(X), f(X.astype(float)), atol=1e-4)
     np.testing.assert_allclose(model.predict(stream(X, rows=77)), model.predict(X), atol=1e-5)
+
+
+def test_where_triton_fails_operators_are_plain(interpreter, monkeypatch):
+    def broken(source, name):
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr("mercer.gram.device.triton_.compiled", broken)
+    A = KERNELS[0](X.astype(float))
+    for product in ("__matmul__", "normal", "apply"):
+        K = Plan(device=DEVICE).gram(KERNELS[0], X)
+        given = torch.tensor(A[:, :2]) if product == "apply" else A[:, :2]
+        with pytest.warns(DeviceWarning, match="no compiler"):
+            found = getattr(K, product)(given)
+        expected = A @ A @ A[:, :2] if product == "normal" else A @ A[:, :2]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert "tile by tile (RuntimeError: no compiler)" in K.explain()
+    K = Plan(device=DEVICE).gram(KERNELS[0], X)
+    with pytest.warns(DeviceWarning, match="no compiler"):
+        slopes = K.slopes(A[:, :2], A[:, :2], np.zeros(300))
+    P = KERNELS[0].prepare(X.astype(float))
+    expected = KERNELS[0].grad_theta(P, P, A[:, :2] @ A[:, :2].T)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5)
+
+
+def test_large_numbers_are_scaled_for_single_precision():
+    K = Plan(device=DEVICE).gram(KERNELS[0], X)
+    A, given = KERNELS[0](X.astype(float)), np.ones(300) * 1e36
+    np.testing.assert_allclose(K.normal(given), A @ A @ given, rtol=1e-5)
+
+
+def test_no_room_for_products_says_what_to_do(interpreter, monkeypatch):
+    def full(source, name):
+        raise torch.OutOfMemoryError("no room")
+
+    monkeypatch.setattr("mercer.gram.device.triton_.compiled", full)
+    with pytest.raises(DeviceError, match="300 x 300 samples; free some"):
+        Plan(device=DEVICE).gram(KERNELS[0], X) @ np.ones(300)

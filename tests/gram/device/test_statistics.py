@@ -5,14 +5,18 @@ import pytest
 
 from mercer import (
     Constant,
+    Exponential,
     Gaussian,
     Laplacian,
     Linear,
     Matern,
     Plan,
+    Polynomial,
     RationalQuadratic,
     Spectrum,
     independence_test,
+    kernel_grid,
+    stream,
     two_sample_test,
 )
 from mercer.exceptions import DeviceWarning
@@ -23,6 +27,8 @@ from mercer.stats.planned import bank_of
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
+from mercer.gram.device.distances import Distances  # noqa: E402
+
 DEVICE = Plan(device="torch-cpu")
 
 
@@ -68,6 +74,17 @@ def test_sums_are_those_of_k(kernel, pair, rng, route):
     )
 
 
+def test_where_triton_fails_sums_are_plain(pair, interpreter, monkeypatch):
+    def broken(source, name):
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr("mercer.gram.device.triton_.compiled", broken)
+    options = {"rng": 0, "n_permutations": 19}
+    with pytest.warns(DeviceWarning, match="no compiler"):
+        found = two_sample_test(*pair, [Gaussian(1.0), Matern(2.0)], plan=DEVICE, **options)
+    assert found.pvalue == two_sample_test(*pair, [Gaussian(1.0), Matern(2.0)], **options).pvalue
+
+
 @pytest.mark.parametrize("kernel", [Gaussian("median"), None], ids=repr)
 @pytest.mark.parametrize("options", [{}, {"bins": 40}, {"blocks": 5}], ids=str)
 def test_two_samples(pair, kernel, options, route):
@@ -84,15 +101,68 @@ def test_landmarks(pair, rng):
     assert there.statistic == pytest.approx(here.statistic, rel=1e-3)
 
 
-@pytest.mark.parametrize("chunk", [7, 1000])
-def test_values_with_landmarks(rng, monkeypatch, chunk):
-    monkeypatch.setattr("mercer.stats.device_sums._CHUNK", chunk)
-    X, Z, order = rng.standard_normal((50, 2)), rng.standard_normal((6, 2)), rng.permutation(50)
-    size = np.array([1, 10, 4, 25, 10])
-    kernels = [Gaussian(1.0), Matern(2.0) * 3, 1e9 * Laplacian(1.0)]
-    found = landmark_values(kernels, Z, X, size, order, "torch-cpu")
-    expected = value_sums(kernels, Z, X, size, order)
+SEEN = [
+    Gaussian(1.0),
+    Gaussian([0.5, 1.0]),
+    Matern(2.0) * 3,
+    Gaussian(0.3) + 2 * RationalQuadratic(1.0),  # whose distances those of the first are
+    Laplacian(2.0),
+    1e9 * Laplacian(1.0),
+    Exponential(0.1) * Gaussian(1.0),
+    (Polynomial(degree=2) + 1).normalize(),  # of which coordinates are asked for
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("entries", [40, 2**20])
+def test_values_with_landmarks(rng, monkeypatch, entries, dtype):
+    monkeypatch.setattr("mercer.gram.device.torch_._ENTRIES", entries)
+    monkeypatch.setattr("mercer.stats.device_sums._PIECE", 8)
+    X = rng.standard_normal((50, 2)).astype(dtype)
+    size, order = np.array([1, 10, 4, 0, 25, 10, 0]), rng.permutation(50)
+    found = landmark_values(SEEN, X[:6], X, size, order, "torch-cpu")
+    unit = np.repeat(np.arange(7), size) == np.arange(7)[:, None]
+    double = X.astype(np.float64)
+    expected = [unit @ kernel(double[order], double[:6]) for kernel in SEEN]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(found, value_sums(SEEN, X[:6], X, size, order), rtol=1e-5)
+
+
+def test_samples_in_chunks(rng):
+    X, Y = rng.standard_normal((700, 2)), 1.1 * rng.standard_normal((600, 2))
+    chunks = [stream(X, rows=150), stream(Y, rows=220)]
+    options = {"landmarks": 20, "bins": 60, "n_permutations": 99, "rng": 0}
+    here, there = (two_sample_test(*chunks, plan=plan, **options) for plan in (None, DEVICE))
+    assert there.pvalue == here.pvalue
+    assert there.statistic == pytest.approx(here.statistic, rel=1e-3)
+    assert "kernel values on torch-cpu" in there.computation
+
+
+def test_distances_that_kernels_share_are_computed_once(rng, monkeypatch):
+    X, computed = rng.standard_normal((300, 3)).astype(np.float32), []
+    tile = Distances.__call__
+    monkeypatch.setattr(Distances, "__call__", lambda *at: computed.append(at) or tile(*at))
+    kernels = kernel_grid(X, 5, rng=0)
+    landmark_values(kernels, X[:20], X, np.full(3, 100), np.arange(300), "torch-cpu")
+    assert len(computed) == 2  # squared ones, and sums of absolute differences
+
+
+def test_numbers_that_are_none_are_named(rng):
+    X = rng.standard_normal((50, 2))
+    X[30, 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN|nan|finite"):
+        landmark_values([Gaussian(1.0)], X[:6], X, np.full(5, 10), np.arange(50), "torch-cpu")
+
+
+@pytest.mark.parametrize("kernel", [None, Gaussian(1.0), [Laplacian(1.0), Matern(2.0)]], ids=repr)
+def test_many_samples_through_landmarks(rng, kernel):
+    X = rng.standard_normal((1500, 3)).astype(np.float32)
+    Y = (1.06 * rng.standard_normal((1200, 3))).astype(np.float32)
+    options = {"landmarks": 30, "bins": 60, "n_permutations": 99, "rng": 0}
+    here, there = (two_sample_test(X, Y, kernel, plan=plan, **options) for plan in (None, DEVICE))
+    assert there.pvalue == here.pvalue
+    assert there.statistic == pytest.approx(here.statistic, rel=1e-3)
+    assert "torch-cpu" in there.computation
 
 
 @pytest.mark.parametrize("kernels", [[Gaussian(1.0), 2 * Laplacian(1.0)], None], ids=repr)

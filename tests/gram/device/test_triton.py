@@ -2,28 +2,46 @@
 
 import pytest
 
-from mercer.gram.device.triton_ import run_with_room
+torch = pytest.importorskip("torch")
+from mercer.exceptions import DeviceError  # noqa: E402
+from mercer.gram.device import triton_  # noqa: E402
+from mercer.gram.device.triton_ import TritonError, launch  # noqa: E402
 
 
 class OutOfResources(Exception):
     """As Triton calls it."""
 
 
-@pytest.mark.parametrize("room", [1, 2, 3])
-def test_fewer_tiles_on_their_way_where_there_is_no_room(room):
-    def run(*arguments, num_stages, **options):
-        if num_stages > room:
-            raise OutOfResources
-        return num_stages, arguments, options
+@pytest.fixture
+def calls(monkeypatch):
+    """Calls of a function that has room for two stages, or raises what it is given."""
+    made = []
 
-    assert run_with_room(run, 3, 1, 2, BM=64) == (room, (1, 2), {"BM": 64})
+    class Kernel:
+        def __getitem__(self, grid):
+            def run(*arguments, num_stages=None, **options):
+                if isinstance(arguments[0], Exception):
+                    raise arguments[0]
+                if num_stages and num_stages > 2:
+                    raise OutOfResources("shared memory")
+                made.append((grid, arguments, num_stages, options))
+
+            return run
+
+    monkeypatch.setattr(triton_, "compiled", lambda source, name: Kernel())
+    return made
 
 
-def test_other_errors_and_the_last_one_are_raised():
-    def run(num_stages):
-        raise OutOfResources if num_stages == 1 else ValueError
+def test_fewer_tiles_on_their_way_where_there_is_no_room(calls):
+    launch("", (5,), 1, 2, stages=4, BM=64)
+    launch("", (5,), 1, 2, BM=64)
+    assert calls == [((5,), (1, 2), 2, {"BM": 64}), ((5,), (1, 2), None, {"BM": 64})]
 
-    with pytest.raises(ValueError):
-        run_with_room(run, 2)
-    with pytest.raises(OutOfResources):
-        run_with_room(run, 1)
+
+def test_other_errors_say_what_to_do(calls):
+    with pytest.raises(DeviceError, match=r"ValueError: one\); update Triton"):
+        launch("", (5,), ValueError("one\ntwo"), stages=2)
+    with pytest.raises(TritonError, match="OutOfResources"):
+        launch("", (5,), OutOfResources(), stages=1)
+    with pytest.raises(torch.OutOfMemoryError):  # which smaller tiles help against
+        launch("", (5,), torch.OutOfMemoryError("no room"), stages=1)

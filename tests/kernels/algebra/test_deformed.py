@@ -5,7 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import Gaussian, Linear, Spectrum, parse
-from mercer.kernels.algebra.neighbors import nearest, neighbor_graph
+from mercer.kernels.algebra import neighbors
+from mercer.kernels.algebra.deformed import Deformed
+from mercer.kernels.algebra.neighbors import neighbor_graph
 from mercer.testing import check_kernel
 
 
@@ -65,13 +67,13 @@ def test_graphs_of_users(rng):
     k = Gaussian()
     K, M = k(Z), laplacian(W, 1.0)
     exact = K - K @ np.linalg.solve(np.eye(5) + M @ K, M) @ K
-    for graph in (W, sp.csr_array(W), W + np.eye(5)):  # loops change nothing
+    for graph in (W, sp.csr_array(W), W.tolist(), W + np.eye(5)):  # loops change nothing
         np.testing.assert_allclose(k.along(Z, graph=graph)(Z), exact, atol=1e-10)
     np.testing.assert_allclose(k.along(Z, graph=np.zeros((5, 5)))(Z), K)
     np.testing.assert_allclose(k.along(Z, strength=0.0)(Z), K)
     with pytest.raises(ValueError, match="one row for each of the 5 samples"):
         k.along(Z, graph=np.zeros((4, 4)))(Z)
-    for wrong in (np.triu(np.ones((3, 3))), -np.eye(3), np.ones(3)):
+    for wrong in (np.triu(np.ones((3, 3))), -np.eye(3), np.ones(3), [1.0]):
         with pytest.raises(ValueError, match="symmetric matrix of weights"):
             k.along(Z, graph=wrong)
     with pytest.raises(ValueError, match="strength must be"):
@@ -108,12 +110,69 @@ def test_printing_and_reading_back():
         assert parse(repr(kernel)) == kernel
 
 
-def test_nearest_samples(rng):
-    X, Y = rng.normal(size=(30, 2)), rng.normal(size=(20, 2))
-    D = np.linalg.norm(X[:, None] - Y[None], axis=2)
-    K = -(D**2) / 2  # distances from any values
-    found = nearest(lambda rows: K[rows], np.zeros(30), np.zeros(20), 4, itself=True)
-    np.testing.assert_array_equal(found, np.argsort(D, axis=1)[:, :4])
-    k = Gaussian()(X)
-    A = neighbor_graph(lambda rows: k[rows], np.ones(30), 3)
-    np.testing.assert_array_equal(A.toarray(), graph_by_distances(k, 3))
+def test_the_graph_of_nearest_neighbours(rng):
+    K = Gaussian()(rng.normal(size=(30, 2)))
+    np.testing.assert_array_equal(neighbor_graph(K, 3).toarray(), graph_by_distances(K, 3))
+
+
+def test_strips_of_distances(rng, monkeypatch):
+    K = Gaussian()(rng.normal(size=(30, 2)))
+    monkeypatch.setattr(neighbors, "_STRIP", 100)
+    np.testing.assert_array_equal(neighbor_graph(K, 3).toarray(), graph_by_distances(K, 3))
+
+
+def test_what_is_far_from_all_has_no_neighbours(rng):
+    """Its distances are all the same, and any neighbours would be chance."""
+    X = rng.normal(size=(30, 2))
+    X[3] = 1e8
+    W = neighbor_graph(Gaussian()(X), 4).toarray()
+    assert not W[3].any()
+    inside = np.delete(np.delete(W, 3, axis=0), 3, axis=1)
+    expected = neighbor_graph(Gaussian()(np.delete(X, 3, axis=0)), 4).toarray()
+    np.testing.assert_array_equal(inside, expected)
+    assert not neighbor_graph(np.eye(20), 4).nnz
+    np.testing.assert_array_equal(neighbor_graph(np.ones((5, 5)), 4).toarray(), 1 - np.eye(5))
+    assert neighbor_graph(np.ones((20, 20)), 4).nnz >= 80  # copies are as near as can be
+
+
+@pytest.mark.parametrize("size", [1e8, 1e150])
+def test_values_of_any_size(rng, size):
+    Z = rng.normal(size=(20, 2))
+    found = Linear().along(size * Z, strength=2.0, neighbors=3)(size * Z) / size**2
+    M = laplacian(graph_by_distances(Linear()(Z), 3), 2.0)
+    assert np.isfinite(found).all()
+    # what is left of Z Z' is what M, many times as strong, leaves of it
+    left = Z @ np.linalg.inv(Z.T @ M @ Z) @ Z.T / size**2
+    np.testing.assert_allclose(found, left, atol=1e-10)
+
+
+def test_strength_beyond_all_numbers(rng):
+    Z = rng.normal(size=(20, 2))
+    strong = Gaussian().along(Z, strength=1e12)(Z)
+    for strength in (1e15, 1e100, 1e300):
+        np.testing.assert_allclose(Gaussian().along(Z, strength=strength)(Z), strong, atol=1e-3)
+
+
+def test_parts_that_all_but_fall_apart(rng):
+    Z = rng.normal(size=(20, 2))
+    K, W = Gaussian()(Z), np.kron(np.eye(2), np.ones((10, 10)))
+    weak = W.copy()
+    weak[3, 15] = weak[15, 3] = 1e-17
+    for graph in (W, weak, 10.0 ** -np.abs(np.subtract.outer(np.arange(20), np.arange(20)))):
+        M = laplacian(graph - np.diag(np.diag(graph)), 5.0)
+        exact = K - K @ np.linalg.solve(np.eye(20) + M @ K, M @ K)
+        np.testing.assert_allclose(Gaussian().along(Z, 5.0, graph=graph)(Z), exact, atol=1e-9)
+
+
+def test_made_once(rng, monkeypatch):
+    Z = rng.normal(size=(20, 2))
+    kernel = Gaussian().along(Z)
+    expected = kernel(Z)
+    calls = []
+    monkeypatch.setattr(Deformed, "_make", lambda self: calls.append(1))
+    np.testing.assert_array_equal(kernel(Z), expected)
+    assert not calls
+    kernel.strength = 2.0
+    with pytest.raises(TypeError):
+        kernel(Z)
+    assert calls

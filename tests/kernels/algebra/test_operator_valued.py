@@ -100,6 +100,8 @@ class TestBadInput:
             ([[1.0, 2.0, 3.0]], "positive semi-definite matrix"),
             ([[np.nan]], "finite"),
             ("B", "positive semi-definite matrix"),
+            ([[1.0], [2.0, 3.0]], "positive semi-definite matrix"),
+            ([[1.0, 1j], [-1j, 1.0]], "it is complex"),
             (np.zeros((0, 0)), "positive semi-definite matrix"),
         ],
     )

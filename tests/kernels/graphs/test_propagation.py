@@ -108,7 +108,7 @@ def rot(x, by):
 
 
 def hashes(graph, rounds, counted):
-    from mercer.kernels.strings.codes import mix
+    from mercer.mixing import mix
 
     state = [int(x) for x in mix(graphs([graph], "test").flat.labels)]
     around = [np.flatnonzero(row).tolist() for row in adjacency(graph)]

@@ -27,10 +27,6 @@ _STRIP = 2**15  # rows whose scores one thread of the host works on at a time
 _interpreter = threading.Lock()  # which works for one thread at a time
 
 
-class NotFused(Exception):
-    """Triton cannot do it."""
-
-
 def turn() -> Any:
     """A context in which kernels are launched."""
     return _interpreter if interpreted() else nullcontext()
@@ -96,7 +92,8 @@ class FusedCard:
         if self.V is None:
             self._finish(slab, products, lambda: np.zeros((len(slab), 0)))
             return
-        F = self._scores(products)
+        with turn():
+            F = products(self.V)
         if self.there is not None:
             U, sums = self.there(F, OnDevice(slab, self.lane))
             self._add(products, U)
@@ -105,16 +102,6 @@ class FusedCard:
         before, self._waiting = self._waiting, (slab, products, self.lane.fetch(F))
         if before is not None:
             self._finish(*before)
-
-    def _scores(self, products: Fused) -> Any:
-        try:
-            with turn():
-                return products(self.V)
-        except self.lane.torch.OutOfMemoryError:
-            raise
-        except Exception as error:  # of its compiler, of the one that it calls, of the driver
-            line = (str(error).strip().splitlines() or [""])[0]
-            raise NotFused(f"{type(error).__name__}: {line[:200]}") from error
 
     def _finish(self, slab: Slab, products: Fused, fetched: Any) -> None:
         """What the host does with scores, and what the device does with what comes of it."""

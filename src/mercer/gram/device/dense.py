@@ -6,27 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.memory import free_memory
 from ...engine.threads import go_on
 from ..tiles import slices
-from .torch_ import get, import_torch, put, torch_device
+from .torch_ import free_on, get, import_torch, put, torch_device
 
-_PART = 0.8  # of the free memory of a device, for matrices
+_PART = {"cuda": 0.8, "cpu": 0.4}  # of the free memory of a device, for matrices
 _BLOCK = 2048  # columns of the inverse at a time
 
 
 def fits(n: int, doubles: int, device: str) -> bool:
     """Is there room for so many n x n matrices in double precision?"""
-    place = torch_device(device)
-    torch = import_torch(device)
-    free = free_memory() / 2
-    if place.type == "cuda":
-        reserved = torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
-        free = torch.cuda.mem_get_info(place)[0] + reserved
-    return 8.0 * doubles * n**2 <= _PART * free
+    return 8.0 * doubles * n**2 <= _PART[torch_device(device).type] * free_on(device)
 
 
-class DeviceFactor:
+class DeviceCholesky:
     """What :class:`~mercer.solvers.cholesky.CholeskyFactor` does, on a device.
 
     Vectors go there and come back as arrays. What it keeps of A is the factor, in double precision.

@@ -19,7 +19,7 @@ from ...engine.threads import go_on
 from ...kernels.formula import Formula
 from .entries import Coordinates, Numbers, Taken, change, distance_lines
 from .torch_ import import_torch
-from .triton_ import compiled
+from .triton_ import launch
 
 _ROWS, _COLUMNS, _SIDES = 64, 128, 256  # of a tile, and of the vectors of a launch
 _PROGRAMS = 2048  # at least
@@ -69,19 +69,17 @@ class Forms:
             side = torch.nn.functional.pad(some, (0, sides - some.shape[1])).contiguous()
             high = side.half()
             low = (side - high.float()).half()
-            self._kernel[(blocks, splits)](
+            launch(
+                self._source, (blocks, splits),
                 *self._points, *self.numbers.values, side, high, low, out, norms, n, span, splits,
                 R=sides, HALF=self.half, LOW=bool((low != 0).any()), BM=_ROWS, BN=_COLUMNS,
-                num_warps=8, num_stages=2,
+                num_warps=8, stages=2,
             )  # fmt: skip
             total[first : first + some.shape[1]] = 2 * out.sum(0)[: some.shape[1]]
             squares = 2 * float(norms.sum())
         return total, squares
 
     @cached_property
-    def _kernel(self) -> Any:
-        return compiled(self._source())
-
     def _source(self) -> str:
         """The source of a program: some rows, and the columns of a span after them."""
         atoms = self.taken.atoms

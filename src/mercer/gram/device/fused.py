@@ -29,7 +29,7 @@ from .functions import Powers, unit_of, value
 from .halves import halves, longer, padded, pieces, short, singles, split
 from .source import Seen, Tile, near, written
 from .torch_ import import_torch, put, torch_device
-from .triton_ import compiled, interpreted, run_with_room
+from .triton_ import interpreted, launch
 
 _ERROR = {"fp32": 2.0**-20, "tf32": 2.0**-10}  # of squared norms, by the product
 _FLOOR = 2.0**-23  # what half precision does not resolve, of a coordinate of any size
@@ -321,10 +321,10 @@ class Fused:
             safes = torch.searchsorted(tensors[2 * self._limits[0] + 1], -x, right=True)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         for kernel in ("fused", "mended") if self._limits else ("fused",):
-            run = compiled(self._sources[width > 1], kernel)[(blocks, splits)]
-            run_with_room(
-                run, tile.stages if kernel == "fused" else 1,
+            launch(
+                self._sources[width > 1], (blocks, splits),
                 *tensors, self._numbers, V, marks, safes, out, n, m, span,
+                name=kernel, stages=tile.stages if kernel == "fused" else 1,
                 R=V.shape[1], SPLIT=both, DOT=dot, BM=tile.rows, BN=tile.columns,
                 num_warps=tile.warps,
             )  # fmt: skip

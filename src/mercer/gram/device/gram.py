@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..base import Gram
 from ..stored import TiledGram
 from ..tiles import diagonal, slices
 from .arrays import DeviceArrays
-from .dense import DeviceFactor
+from .dense import DeviceCholesky
 from .dense import fits as there_is_room
 from .fused import why_not
 from .parted import Parted
@@ -24,6 +25,7 @@ from .slopes import Slopes
 from .slopes import why_not as why_no_slopes
 from .tiles import DeviceTiles
 from .torch_ import devices, entries, get, import_torch, put, torch_device, within_memory
+from .triton_ import TritonError, warn_of_plain
 
 _SIDE = 16384  # columns of a tile, at most
 
@@ -70,11 +72,13 @@ class DeviceGram(TiledGram):
         super().__init__(kernel, X, Y, workers=workers)
         self.device, self.precision = device, precision
         self._asked: np.dtype | None = None
+        self._failed = ""  # why Triton cannot compile fused products, where these were tried
 
     @property
     def storage(self) -> str:  # type: ignore[override]
         """Where K is, in words."""
-        why = why_not(self.kernel.formula(self.X), devices(self.device)[0], self.dtype)
+        formula = self.kernel.formula(self.X)
+        why = self._failed or why_not(formula, devices(self.device)[0], self.dtype)
         how = "in fused products" if why is None else f"tile by tile ({why})"
         return f"computed on {self.device} {how}, never stored"
 
@@ -95,10 +99,27 @@ class DeviceGram(TiledGram):
     def _fused(self) -> Parted | None:
         """Products in one kernel each, where there is one for the formula and the device."""
         rows: Any = self.kernel.formula(self.X)
-        if why_not(rows, devices(self.device)[0], self.dtype) is not None:
+        if self._failed or why_not(rows, devices(self.device)[0], self.dtype) is not None:
             return None
         cols: Any = rows if self.symmetric else self.kernel.formula(self.Y)
         return Parted(rows, cols, devices(self.device), products_in(self.precision))
+
+    def _by_fused(self, product: Callable[[Parted], Any]) -> Any:
+        """A product in fused form; None where there is none."""
+        if self._fused is None:
+            return None
+        try:
+            return product(self._fused)
+        except TritonError as error:
+            warn_of_plain(self.device, error)
+            self._failed, self._fused = error.why, None
+            return None
+        except import_torch(self.device).OutOfMemoryError:
+            raise DeviceError(
+                f"the memory of device={self.device!r} does not suffice for products with K of "
+                f"{self.shape[0]} x {self.shape[1]} samples; free some of it, take fewer samples, "
+                f"or approximate the kernel with a rank."
+            ) from None
 
     @cached_property
     def _exact(self) -> np.ndarray:
@@ -106,10 +127,10 @@ class DeviceGram(TiledGram):
 
     def _matmul(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V, dtype=np.float64)
-        if self._fused is not None:
-            return self._fused(V)
-        largest = np.abs(V).max(axis=0, initial=0.0)
-        unit = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))  # rounds nothing
+        product = self._by_fused(lambda fused: fused(V))
+        if product is not None:
+            return product
+        unit = _units(V)
         scaled = put(V / unit, self.device, self.dtype)
 
         def work(size: int) -> np.ndarray:
@@ -165,10 +186,15 @@ class DeviceGram(TiledGram):
 
     def normal(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V, dtype=np.float64)
-        if self._fused is not None:
-            product = self._fused.normal(V[:, None] if V.ndim == 1 else V)
-            return product[:, 0] if V.ndim == 1 else product
-        W = put(V[:, None] if V.ndim == 1 else V, self.device, self.dtype)
+        columns = V[:, None] if V.ndim == 1 else V
+        product = self._by_fused(lambda fused: fused.normal(columns))
+        if product is None:
+            product = self._plain_normal(columns)
+        return product[:, 0] if V.ndim == 1 else product
+
+    def _plain_normal(self, V: np.ndarray) -> np.ndarray:
+        unit = _units(V)
+        W = put(V / unit, self.device, self.dtype)
 
         def work(size: int) -> np.ndarray:
             total = self._zeros(self.shape[1], W)
@@ -178,8 +204,7 @@ class DeviceGram(TiledGram):
                 total += strip.T @ (strip @ W)
             return get(total)
 
-        product = within_memory(work, self.device, self.dtype.itemsize)
-        return product[:, 0] if V.ndim == 1 else product
+        return within_memory(work, self.device, self.dtype.itemsize) * unit
 
     def products(self, dtype: Any, room: float = 0.0) -> Gram:
         same = self._as(DeviceGram)
@@ -194,6 +219,7 @@ class DeviceGram(TiledGram):
     def _as(self, form: Any, X: Data | None = None) -> Any:
         same = super()._as(form, X)
         same.device, same.precision, same._asked = self.device, self.precision, None
+        same._failed = self._failed
         return same
 
     def to_dense(self) -> np.ndarray:
@@ -206,9 +232,9 @@ class DeviceGram(TiledGram):
 
     def apply(self, V: Any) -> Any:
         """K V of a tensor in double precision, as a tensor."""
-        if self._fused is not None:
-            several = len(self._fused.parts) > 1
-            return put(self._fused(get(V)), self.device) if several else self._fused.parts[0](V)
+        product = self._by_fused(lambda fused: fused.there(V))
+        if product is not None:
+            return product
         largest = V.abs().amax(0)
         torch = import_torch(self.device)
         unit = torch.exp2(torch.floor(torch.log2(torch.where(largest > 0, largest, 1.0))))
@@ -261,10 +287,10 @@ class DeviceGram(TiledGram):
         K.diagonal().copy_(put(self._exact, self.device, np.float64))
         return K
 
-    def factored(self, noise: float | np.ndarray) -> DeviceFactor:
+    def factored(self, noise: float | np.ndarray) -> DeviceCholesky:
         K = self.whole(f"the factor of {len(self)} samples")
         K.diagonal().add_(put(np.broadcast_to(noise, len(self)), self.device, np.float64))
-        return DeviceFactor(K, self.device)
+        return DeviceCholesky(K, self.device)
 
     def slopes(self, left: Any, right: Any, own: np.ndarray) -> np.ndarray | None:
         why = why_no_slopes(self.kernel, self.X)
@@ -277,3 +303,9 @@ class DeviceGram(TiledGram):
             return None
         there = Slopes(self.kernel, self.X, self.device, self.dtype)(left, right)
         return np.asarray(there + self.kernel.grad_theta_diag(self.X, own))
+
+
+def _units(V: np.ndarray) -> np.ndarray:
+    """Powers of two by which columns are divided for single precision, which rounds nothing."""
+    largest = np.abs(V).max(axis=0, initial=0.0)
+    return np.asarray(np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0)))))

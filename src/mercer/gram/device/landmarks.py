@@ -19,7 +19,7 @@ import numpy as np
 
 from ...chunks.base import Chunks
 from ...data import Data, length, take
-from ...engine.memory import free_memory, memory_words
+from ...engine.memory import memory_words
 from ...exceptions import DeviceError, NumericalWarning, warn
 from ...kernels.algebra.nystrom import Nystrom
 from ...kernels.base import Kernel
@@ -29,13 +29,12 @@ from ..tiles import diagonal
 from .gram import DeviceGram
 from .products import Products, products_for
 from .tiles import DeviceTiles
-from .torch_ import get, import_torch, put, torch_device
+from .torch_ import free_on, get, import_torch, put, quick_in_double, torch_device
 from .triangles import SIDE, Square, Triangle
 
 PIVOTED = 1000  # landmarks up to which pivots are looked for, n M^2 work on the processor
 _DOUBLE = 60_000  # landmarks up to which the factor is in double precision
 _SLOW = 10_000  # the same where that is slow
-_QUICK = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # GPUs that compute half as fast in double
 _ROOM = 0.5, 0.9  # of free memory, that a matrix in double, and in single precision may take
 _JITTER = 4.0  # of sqrt(M) roundings of the largest entry
 _HOPELESS = 0.1  # of the largest entry: a jitter that no rounding explains
@@ -76,7 +75,7 @@ def by_chance(how: str, rank: float) -> bool:
     return rank >= 1 and (how == "uniform" or rank > PIVOTED)
 
 
-class DeviceFactor(Factor):
+class LandmarkFactor(Factor):
     """L on a device, with k(Z, Z) + jitter = L L'; made when it is first used.
 
     Parameters
@@ -124,10 +123,8 @@ class DeviceFactor(Factor):
                 f"Nystrom: {self.kernel!r} is zero at all {len(self)} landmarks; give others."
             )
         formula: Any = self.kernel.formula(P)
-        tiles, there = (
-            DeviceTiles(formula, formula, self.device, np.float64),
-            put(exact, self.device),
-        )
+        tiles = DeviceTiles(formula, formula, self.device, np.float64)
+        there = put(exact, self.device)
 
         def tile(rows: slice, cols: slice) -> Any:
             block = tiles(rows, cols)
@@ -183,24 +180,20 @@ class DeviceFactor(Factor):
 
 def landmark_columns(
     kernel: Nystrom, device: str, precision: str | None
-) -> tuple[Centres, DeviceFactor]:
+) -> tuple[Centres, LandmarkFactor]:
     """What samples are compared with, and the factor that makes features of it."""
     Z = kernel.reference
-    return Centres(kernel.kernel, Z, device, precision), DeviceFactor(kernel.kernel, Z, device)
+    return Centres(kernel.kernel, Z, device, precision), LandmarkFactor(kernel.kernel, Z, device)
 
 
 def precision(size: int, device: str) -> Any:
     """Of a matrix of this size: double where there is room for it, and where that is quick."""
-    place, free = torch_device(device), free_on(device)
-    quick = place.type != "cuda" or capability(place) in _QUICK
-    return (
-        np.float64
-        if size <= (_DOUBLE if quick else _SLOW) and _bytes(size, 8) <= (_ROOM[0] * free)
-        else _single(size, device, free)
-    )
-
-
-def _single(size: int, device: str, free: float) -> Any:
+    if torch_device(device).type == "cuda":
+        import_torch(device).cuda.empty_cache()  # large matrices do not fit what is left in pieces
+    free = free_on(device)
+    most = _DOUBLE if quick_in_double(device) else _SLOW
+    if size <= most and _bytes(size, 8) <= _ROOM[0] * free:
+        return np.float64
     if _bytes(size, 4) > _ROOM[1] * free:
         raise DeviceError(
             f"the factor of {size} landmarks takes {memory_words(_bytes(size, 4))}, and "
@@ -213,21 +206,6 @@ def _single(size: int, device: str, free: float) -> Any:
 def _bytes(size: int, itemsize: int) -> float:
     """Of a matrix, of blocks on two diagonals with their inverses, and of products."""
     return float(itemsize * size * size + 50.0 * size * min(SIDE, size))
-
-
-def capability(place: Any) -> tuple[int, int]:
-    """Of a GPU."""
-    found: tuple[int, int] = import_torch("cuda").cuda.get_device_capability(place)
-    return found
-
-
-def free_on(device: str) -> float:
-    """Bytes that are free on a device."""
-    place, torch = torch_device(device), import_torch(device)
-    if place.type != "cuda":
-        return free_memory()
-    torch.cuda.empty_cache()
-    return float(torch.cuda.mem_get_info(place)[0])
 
 
 @contextmanager

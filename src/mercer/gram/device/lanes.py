@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...engine.memory import free_memory
-from .torch_ import import_torch, torch_device
+from .torch_ import free_on, import_torch, torch_device
 
 T = TypeVar("T")
 Tensor = Any
@@ -43,8 +42,7 @@ class Lane:
 
     def free(self) -> float:
         """Bytes that samples may take which stay on the device."""
-        free = self.torch.cuda.mem_get_info(self.place)[0] if self.cuda else free_memory()
-        return _SHARE[self.place.type] * float(free)
+        return _SHARE[self.place.type] * free_on(self.name)
 
     def buffer(self, shape: tuple[int, ...], dtype: Any = np.float64) -> Tensor:
         """Memory of the host that the device reads and writes by itself."""

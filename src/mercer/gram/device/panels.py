@@ -10,7 +10,7 @@ import importlib.util
 from contextlib import nullcontext
 from typing import Any
 
-from .triton_ import compiled, interpreted
+from .triton_ import interpreted, launch
 
 Tensor = Any
 _SIDES = 8  # columns up to which reading the matrix once for each is quicker than a copy
@@ -49,9 +49,10 @@ def times(A: Tensor, X: Tensor) -> Tensor:
     parts = -(-m // per)
     out = torch.empty((parts, t, n), dtype=torch.float64, device=A.device)
     with torch.cuda.device(A.device) if A.is_cuda else nullcontext():
-        compiled(_SOURCE)[(blocks, parts, t)](
-            A, X.T.contiguous(), out, n, m, down, along, per, R=R, C=C
-        )
+        launch(
+            _SOURCE, (blocks, parts, t),
+            A, X.T.contiguous(), out, n, m, down, along, per, R=R, C=C,
+        )  # fmt: skip
     return out.sum(dim=0).T
 
 

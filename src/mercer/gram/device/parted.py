@@ -46,6 +46,13 @@ class Parted:
         """K V."""
         return np.concatenate(self._each("__call__", V))
 
+    def there(self, V: Any) -> Any:
+        """K V of a tensor on the first device, as a tensor."""
+        if len(self.parts) > 1:
+            return put(self(get(V)), self.names[0])
+        with turn():
+            return self.parts[0](V)
+
     def normal(self, V: np.ndarray) -> np.ndarray:
         """K' K V."""
         return np.asarray(np.sum(self._each("normal", V), axis=0))

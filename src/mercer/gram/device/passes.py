@@ -17,10 +17,10 @@ import numpy as np
 from ...chunks.base import Chunk, Sums, ahead, no_samples
 from ...data import Data
 from ...engine.threads import go_on
-from ...exceptions import DeviceError, DeviceWarning, not_finite, warn
+from ...exceptions import DeviceError, not_finite
 from ..streamed import Pass, in_double
 from ..tiles import slices
-from .cards import FusedCard, NotFused
+from .cards import FusedCard
 from .columns import fused_columns
 from .lanes import Lane
 from .precision import is_single
@@ -28,6 +28,7 @@ from .shares import shared
 from .slabs import Kept, Slab, slabs
 from .tiles import DeviceTiles
 from .torch_ import devices, get, import_torch, put, within_memory
+from .triton_ import TritonError, warn_of_plain
 
 if TYPE_CHECKING:
     from ..streamed import Block, Centres
@@ -60,13 +61,9 @@ class DevicePass(Pass):
         while True:
             try:
                 return self._over(chunks, kept, rows)
-            except NotFused as error:
-                kept.why_not = str(error)
-                warn(
-                    f"device={name!r}: Triton failed, so products are those of PyTorch, tile by "
-                    f"tile, which take longer ({error}).",
-                    DeviceWarning,
-                )
+            except TritonError as error:
+                kept.why_not = error.why
+                warn_of_plain(name, error)
             except torch.OutOfMemoryError:
                 rows = rows // 2 if kept.n is None else rows
                 kept.clear()

@@ -24,10 +24,10 @@ from ..factors import Curvatures, Solve
 from ..phi import FewPhi, Moments, Rows, StreamedPhi
 from ..streamed import Between, Centres, StreamedGram, in_double
 from ..tiles import slices
-from .landmarks import DeviceFactor, free_on, room
+from .landmarks import LandmarkFactor, room
 from .panels import times
 from .tiles import DeviceTiles
-from .torch_ import entries, get, import_torch, put
+from .torch_ import entries, free_on, get, import_torch, put
 from .triangles import Triangle
 
 Tensor = Any
@@ -45,7 +45,7 @@ class DevicePhi(StreamedPhi):
     ----------
     gram : StreamedGram
         The columns: centres.
-    factor : DeviceFactor
+    factor : LandmarkFactor
         L.
     intercept : bool
         Add a constant.
@@ -54,12 +54,12 @@ class DevicePhi(StreamedPhi):
     """
 
     def __init__(
-        self, gram: StreamedGram, factor: DeviceFactor, intercept: bool, places: Any = None
+        self, gram: StreamedGram, factor: LandmarkFactor, intercept: bool, places: Any = None
     ) -> None:
         super().__init__(gram, factor, intercept)
         self.device_factor, self.places = factor, places
 
-    def few(self, rng: np.random.Generator, limit: float = np.inf) -> FewPhi:
+    def few(self, rng: np.random.Generator, limit: float = np.inf, problems: int = 1) -> FewPhi:
         """A sample, or the landmarks, whichever promises less work."""
         factor, m = self.device_factor, len(self.device_factor)
         factor.make()  # takes its memory first
@@ -73,6 +73,9 @@ class DevicePhi(StreamedPhi):
         chunk = self.chunks.sample(count, rng)
         return SamplePhi(factor, self.gram.columns, chunk, self.intercept)
 
+    def drawn(self, V: np.ndarray, odds: Any, seed: int, most: int) -> Any:
+        return None
+
     def of_moments(self, moments: np.ndarray) -> Curvatures:
         return Given(self.device_factor, moments, self.intercept)
 
@@ -82,7 +85,7 @@ class DeviceFew(FewPhi):
 
     Parameters
     ----------
-    factor : DeviceFactor
+    factor : LandmarkFactor
         L.
     chunk : Chunk
         The samples with their targets and weights.
@@ -90,7 +93,7 @@ class DeviceFew(FewPhi):
         Is there a constant beside?
     """
 
-    def __init__(self, factor: DeviceFactor, chunk: Chunk, intercept: bool) -> None:
+    def __init__(self, factor: LandmarkFactor, chunk: Chunk, intercept: bool) -> None:
         self.factor, self.chunk, self.intercept = factor, chunk, intercept
         self.n, self.size = len(chunk), len(factor) + intercept
         single = getattr(chunk.X, "dtype", None) == np.float32
@@ -134,7 +137,7 @@ class LandmarkPhi(DeviceFew):
 class SamplePhi(DeviceFew):
     """Features of samples, stored in the precision of L."""
 
-    def __init__(self, factor: DeviceFactor, columns: Any, chunk: Chunk, intercept: bool) -> None:
+    def __init__(self, factor: LandmarkFactor, columns: Any, chunk: Chunk, intercept: bool) -> None:
         super().__init__(factor, chunk, intercept)
         torch = import_torch(factor.device)
         kind = getattr(torch, factor.products.dtype.name)
@@ -184,7 +187,7 @@ class DeviceCurvatures(Curvatures):
 class Given(Curvatures):
     """A matrix that is an array, factorised on the device."""
 
-    def __init__(self, factor: DeviceFactor, array: np.ndarray, intercept: bool) -> None:
+    def __init__(self, factor: LandmarkFactor, array: np.ndarray, intercept: bool) -> None:
         self.device_factor, self.array, self.intercept = factor, array, intercept
 
     def factor(self, penalty: np.ndarray, place: int) -> Solve:
@@ -208,7 +211,7 @@ class DeviceSolve:
     """
 
     def __init__(
-        self, matrix: Any, factor: DeviceFactor, penalty: np.ndarray, place: int, border: bool
+        self, matrix: Any, factor: LandmarkFactor, penalty: np.ndarray, place: int, border: bool
     ) -> None:
         self.matrix, self.factor, self.penalty = matrix, factor, penalty
         self.place, self.bordered = place, border
@@ -249,7 +252,7 @@ class DeviceSolve:
             return np.vstack([get(self._within(there[:-1]) - self.aside * last), get(last)])
 
 
-def features(columns: Centres, factor: DeviceFactor, chunk: Chunk) -> Any:
+def features(columns: Centres, factor: LandmarkFactor, chunk: Chunk) -> Any:
     """Slices of samples and their features, in the precision of the samples, on the device."""
     double = factor.products.dtype == np.float64
     dtype = np.float64 if double else None

@@ -7,21 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.memory import free_memory
 from ...engine.threads import go_on
 from ...kernels.base import Kernel
-from ...kernels.formula import INNER, TAXICAB, Atom
-from ...kernels.vectors.distances import _KINKED, _RELATIVE, _SMOOTH, centre
 from ..rows import RowGram
 from ..tiles import slices
-from .tiles import function_of
-from .torch_ import get, import_torch, put, torch_device, within_memory
+from .tiles import DeviceTiles
+from .torch_ import free_on, get, import_torch, put, torch_device, within_memory
 
 Tensor = Any
 
 _SHARE = 0.6  # of the free memory of a device that K may take
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
-_NUMBERS = 2**26  # that are written out at a time to take differences
 
 
 class DeviceMatrix:
@@ -45,24 +41,14 @@ class DeviceMatrix:
         self, kernel: Kernel, P: Any, order: np.ndarray | None, device: str, dtype: Any
     ) -> None:
         formula: Any = kernel.formula(P)
+        self._formula = formula if order is None else formula.take(order)
         self.device, self.dtype = device, np.dtype(dtype)
         self.place, self._torch = torch_device(device), import_torch(device)
         self.kind = getattr(self._torch, self.dtype.name)
-        at = None if order is None else put(order, device)
         diagonal = np.asarray(kernel.diag(P), np.float64)
         self.diagonal = diagonal if order is None else diagonal[order]
         self._diagonal = put(self.diagonal, device)
-        points: dict[int, _Points] = {}
-        self._terms: list[tuple[float, list[tuple[_Points, Atom, Any]], list[Tensor]]] = []
-        for term in formula.terms():
-            atoms = []
-            for atom in term.atoms:
-                if id(atom.points) not in points:
-                    points[id(atom.points)] = _Points(atom.points, at, device)
-                atoms.append((points[id(atom.points)], atom, function_of(atom.profile)))
-            factors = [put(f, device, np.float64) for f in term.factors]
-            factors = factors if at is None else [f[at] for f in factors]
-            self._terms.append((term.weight, atoms, factors))
+        self._tiles: dict[Any, DeviceTiles] = {}
 
     def __len__(self) -> int:
         return len(self.diagonal)
@@ -70,17 +56,11 @@ class DeviceMatrix:
     def tile(self, rows: Any, cols: Any, kind: Any = None) -> Tensor:
         """K[rows, cols] for slices or tensors of numbers; computed, in any precision."""
         kind = kind or self.kind
-        total: Any = 0.0
-        for weight, atoms, factors in self._terms:
-            product: Any = weight
-            for points, atom, profile in atoms:
-                product = profile(points.metric(atom, rows, cols, kind)).mul_(product)
-            for f in factors:
-                product = product * f[rows, None].to(kind) * f[cols].to(kind)
-            total = product + total
+        if kind not in self._tiles:
+            dtype = str(kind).removeprefix("torch.")
+            self._tiles[kind] = DeviceTiles(self._formula, self._formula, self.device, dtype)
+        total = self._tiles[kind](rows, cols)
         r, c = (torch_index(self._torch, at, self.place) for at in (rows, cols))
-        if not self._torch.is_tensor(total):
-            total = self._torch.full((len(r), len(c)), total, dtype=kind, device=self.place)
         i, j = (r[:, None] == c).nonzero(as_tuple=True)
         total[i, j] = self._diagonal[c[j]].to(kind)
         return total
@@ -89,7 +69,7 @@ class DeviceMatrix:
     def whole(self) -> Tensor | None:
         """K, where there is room for it."""
         n = len(self)
-        if n * n * self.dtype.itemsize > _SHARE * self._free():
+        if n * n * self.dtype.itemsize > _SHARE * free_on(self.device):
             return None
         K = self._torch.empty((n, n), dtype=self.kind, device=self.place)
 
@@ -100,13 +80,6 @@ class DeviceMatrix:
 
         within_memory(work, self.device, self.dtype.itemsize)
         return K
-
-    def _free(self) -> float:
-        if self.place.type != "cuda":
-            return free_memory()
-        cuda = self._torch.cuda
-        kept = cuda.memory_reserved(self.place) - cuda.memory_allocated(self.place)
-        return float(cuda.mem_get_info(self.place)[0] + kept)
 
     def part(self, rows: Tensor, cols: Tensor) -> Tensor:
         """K[rows, cols], of what is kept."""
@@ -136,59 +109,6 @@ class DeviceMatrix:
         off = self.tile(some, some).double() - self.tile(some, some, self._torch.float64)
         found = float(off.abs().max())
         return found if np.isfinite(found) else np.inf
-
-
-class _Points:
-    """Coordinates that distances and inner products are taken of, in two precisions."""
-
-    def __init__(self, points: np.ndarray, order: Tensor | None, device: str) -> None:
-        self.torch = import_torch(device)
-        there = put(points, device, np.float64)
-        self.raw = there if order is None else there[order]
-        self._kept: dict[Any, tuple[Tensor, Tensor]] = {}
-        self._plain: dict[Any, Tensor] = {}
-        self.origin = put(centre(np.asarray(points, np.float64)), device)
-
-    def _near(self, kind: Any) -> tuple[Tensor, Tensor]:
-        """Coordinates less the centre, and squared norms."""
-        if kind not in self._kept:
-            near = self.raw - self.origin
-            self._kept[kind] = near.to(kind), near.square().sum(1)
-        return self._kept[kind]
-
-    def metric(self, atom: Atom, rows: Any, cols: Any, kind: Any) -> Tensor:
-        """Weighted distances or inner products, fresh."""
-        weight = atom.weight
-        if atom.metric == INNER:
-            X = self._plain.setdefault(kind, self.raw.to(kind))
-            return (X[rows] @ X[cols].T).mul_(weight)
-        near, norms = self._near(kind)
-        if atom.metric == TAXICAB:
-            return self.torch.cdist(near[rows], near[cols], p=1).mul_(weight)
-        D = (near[rows] @ near[cols].T).mul_(-2 * weight)
-        D.add_((weight * norms[rows, None]).to(kind)).add_((weight * norms[cols]).to(kind))
-        doubt = self._doubt(atom, norms, kind)
-        if float(doubt.max()) > 0:
-            self._mend(D, atom.weight, doubt, rows, cols)
-        return D.clamp_(min=0) if weight > 0 else D.clamp_(max=0)
-
-    def _doubt(self, atom: Atom, norms: Tensor, kind: Any) -> Tensor:
-        """As :class:`~mercer.kernels.vectors.distances.SquaredDistances` has it."""
-        dtype = np.dtype(str(kind).removeprefix("torch."))
-        error = float(np.finfo(dtype).eps) * abs(atom.weight) * norms
-        doubt = error / _SMOOTH[dtype] - 0.5
-        if atom.profile.kinked:
-            root = (error / _KINKED[dtype]).square() / 2
-            doubt = self.torch.maximum(doubt, self.torch.maximum(root, _RELATIVE * error))
-        return self.torch.nan_to_num(doubt, nan=self.torch.inf)
-
-    def _mend(self, D: Tensor, weight: float, doubt: Tensor, rows: Any, cols: Any) -> None:
-        """Differences taken where the product has cancelled."""
-        i, j = (~(D.abs() >= doubt[rows, None] + doubt[cols])).nonzero(as_tuple=True)
-        left, right = self.raw[rows], self.raw[cols]
-        for some in slices(len(i), max(1, _NUMBERS // left.shape[1])):
-            apart = (left[i[some]] - right[j[some]]).square_().sum(1)
-            D[i[some], j[some]] = apart.mul_(weight).to(D.dtype)
 
 
 def torch_index(torch: Any, at: Any, place: Any) -> Tensor:

@@ -151,7 +151,9 @@ class Kept:
 
     def room(self, lane: Lane) -> float:
         """Bytes that all samples may take on a device."""
-        return self._whole.setdefault(lane.name, lane.free())
+        if lane.name not in self._whole:  # what is kept takes none of it away
+            self._whole[lane.name] = lane.free()
+        return self._whole[lane.name]
 
     def clear(self) -> None:
         """Forget all, and keep nothing from now on: there was no room."""

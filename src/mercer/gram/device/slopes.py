@@ -29,6 +29,7 @@ from ...engine.threads import go_on
 from ...kernels.base import Kernel
 from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula
 from ..tiles import slices
+from .distances import from_differences
 from .entries import (
     Coordinates,
     Numbers,
@@ -40,7 +41,7 @@ from .entries import (
 )
 from .fused import why_not as why_not_fused
 from .torch_ import get, import_torch, put, within_memory
-from .triton_ import compiled
+from .triton_ import TritonError, launch, warn_of_plain
 
 _STEP = 1e-4  # of theta, whose entries are logarithms where that is natural
 _SEEN = 16  # samples on which derivatives are compared with those of the kernel
@@ -131,10 +132,19 @@ class Slopes:
             left, right = put(left, self.device), put(right, self.device)
         totals = np.zeros(len(self.jacobian))
         if self.wanted:
-            found = self._by_triton(left, right) if self.fused else self._by_torch(left, right)
+            found = self._sums(left, right)
             for one, sums in zip(self.wanted, found, strict=True):
                 totals[self._places(one)] = one.factor * sums
         return np.asarray(totals @ self.jacobian)
+
+    def _sums(self, left: Any, right: Any) -> list[Any]:
+        if self.fused:
+            try:
+                return self._by_triton(left, right)
+            except TritonError as error:
+                warn_of_plain(self.device, error)
+                self.fused = False
+        return self._by_torch(left, right)
 
     def _all(self) -> Iterator[Wanted]:
         """What may be wanted: one sum for each number that the formula depends on, in order."""
@@ -201,9 +211,9 @@ class Slopes:
         scope: dict[str, Any] = {"tl": torch}
         scope |= {f"p{k}": value for k, value in enumerate(self.numbers.values)}
         for a, (atom, Z) in enumerate(zip(self.taken.atoms, points, strict=True)):
-            scope[f"t{a}"] = (
-                _distances(torch, atom.metric, Z[:, rows].T, Z[:, cols].T) * atom.weight
-            )
+            x, y = Z[:, rows].T, Z[:, cols].T
+            t = x @ y.T if atom.metric == INNER else from_differences(atom.metric, x, y)
+            scope[f"t{a}"] = t * atom.weight
             scope[f"v{a}"] = eval(self.changes[a].value, scope)  # of numbers and names, see entries
         found = []
         for one in self.wanted:
@@ -228,17 +238,15 @@ class Slopes:
         splits = -(-n // span)
         width = 1 << max(int(ends[-1]) - 1, 1).bit_length()
         out = torch.empty((blocks * splits, width), dtype=torch.float64, device=L.device)
-        self._kernel[(blocks, splits)](
+        launch(
+            self._source, (blocks, splits),
             *points, *self.numbers.values, L, R, out, n, span, splits,
-            Q=L.shape[1], P=_RANK, OUT=width, BM=_ROWS, BN=_COLUMNS, num_warps=8, num_stages=2,
+            Q=L.shape[1], P=_RANK, OUT=width, BM=_ROWS, BN=_COLUMNS, num_warps=8, stages=2,
         )  # fmt: skip
         sums = get(out.sum(0))
         return [sums[i:j] for i, j in pairwise(ends.tolist())]
 
     @cached_property
-    def _kernel(self) -> Any:
-        return compiled(self._source())
-
     def _source(self) -> str:
         """The source of a program: some rows, and the columns of a span after them.
 
@@ -295,14 +303,6 @@ class Slopes:
             *("    " + line for line in difference_lines(one.atom)),
             "    " + add(f"e * ({step})", f"{place} + at"),
         ]
-
-
-def _distances(torch: Any, metric: str, x: Any, y: Any) -> Any:
-    if metric == INNER:
-        return x @ y.T
-    if metric == TAXICAB:
-        return torch.cdist(x, y, p=1)
-    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").square_()
 
 
 def _by_column(torch: Any, atom: Atom, E: Any, x: Any, y: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +12,8 @@ import scipy.sparse as sp
 from ...data import Data
 from ...exceptions import DeviceWarning, warn
 from ...kernels.base import Kernel
-from ...kernels.formula import INNER, TAXICAB, Atom, Formula, Profile
-from ...kernels.vectors.distances import SquaredDistances, centre
+from ...kernels.formula import Atom, Formula, Profile, Term
+from .distances import Distances
 from .torch_ import import_torch, put, torch_device
 
 Tensor = Any
@@ -94,7 +95,97 @@ def computes(device: str, kernel: Kernel, P: Data, why: str | None = None) -> bo
     return why is None
 
 
-class DeviceTiles:
+class ManyTiles:
+    """Tiles of several kernels k(x, y) on a device: distances that they share are computed once.
+
+    Parameters
+    ----------
+    rows, cols : sequences of Formula
+        The same formulas on the samples of rows and of columns.
+    device : str
+        Where.
+    dtype : dtype
+        The precision of tiles.
+    """
+
+    def __init__(
+        self, rows: Sequence[Formula], cols: Sequence[Formula], device: str, dtype: Any
+    ) -> None:
+        self.dtype, self.place = np.dtype(dtype), torch_device(device)
+        self._torch = import_torch(device)
+        terms = [
+            list(zip(left.terms(), right.terms(), strict=True))
+            for left, right in zip(rows, cols, strict=True)
+        ]
+        self._distances = self._shared([pair for of in terms for pair in of], device)
+        self._uses: Counter[Any] = Counter()
+        self._kernels = [[self._term(*pair, device) for pair in of] for of in terms]
+
+    def _shared(self, terms: list[tuple[Term, Term]], device: str) -> dict[Any, Distances]:
+        """Those of all atoms that differ by a factor at most, weighted as the finest one asks."""
+        users: dict[Any, list[tuple[Atom, Atom]]] = {}
+        for left, right in terms:
+            for pair in zip(left.atoms, right.atoms, strict=True):
+                users.setdefault(_place(*pair), []).append(pair)
+        found = {}
+        for place, pairs in users.items():
+            atom, other = max(pairs, key=lambda pair: abs(pair[0].weight))
+            kinked = any(user.profile.kinked for user, _ in pairs)
+            found[place] = Distances(
+                atom.metric, atom.points, other.points, device, self.dtype, atom.weight, kinked
+            )
+        return found
+
+    def _term(self, left: Term, right: Term, device: str) -> _Product:
+        atoms = []
+        for atom, other in zip(left.atoms, right.atoms, strict=True):
+            place, profile = _place(atom, other), function_of(atom.profile)
+            assert profile is not None  # see unsupported
+            weight = self._distances[place].weight
+            ratio = 1.0 if atom.weight == weight else atom.weight / weight
+            atoms.append((place, ratio, profile))
+            self._uses[place] += 1
+        pairs = zip(left.factors, right.factors, strict=True)
+        factors = [tuple(put(f, device, self.dtype) for f in pair) for pair in pairs]
+        return _Product(left.weight, atoms, factors)
+
+    def each(self, rows: Any, cols: Any) -> Iterator[Tensor]:
+        """A fresh tile of each kernel; ``rows`` and ``cols`` are slices, or index arrays."""
+        seen: dict[Any, Tensor] = {}
+        left = dict(self._uses)
+
+        def fresh(place: Any, ratio: float) -> Tensor:
+            D = seen.pop(place, None)
+            D = self._distances[place](rows, cols) if D is None else D
+            left[place] -= 1
+            if not left[place]:
+                return D if ratio == 1 else D.mul_(ratio)
+            seen[place] = D
+            return D.clone() if ratio == 1 else D * ratio
+
+        for terms in self._kernels:
+            constant, total = 0.0, None
+            for weight, atoms, factors in terms:
+                product = None
+                for place, ratio, profile in atoms:
+                    value = profile(fresh(place, ratio))
+                    product = value if product is None else product.mul_(value)
+                for f, g in factors:
+                    x, y = f[rows, None], g[cols]
+                    product = x * y if product is None else product.mul_(x).mul_(y)
+                if product is None:
+                    constant += weight
+                    continue
+                product = product if weight == 1 else product.mul_(weight)
+                total = product if total is None else total.add_(product)
+            if total is None:
+                kind = getattr(self._torch, self.dtype.name)
+                shape = _size(rows), _size(cols)
+                total = self._torch.zeros(shape, dtype=kind, device=self.place)
+            yield total if constant == 0 else total.add_(constant)
+
+
+class DeviceTiles(ManyTiles):
     """Tiles of k(x, y) on a device.
 
     Parameters
@@ -104,99 +195,29 @@ class DeviceTiles:
     device : str
         Where.
     dtype : dtype
-        The precision of tiles. Distances that a matrix product would cancel are computed from
-        differences, in double precision.
+        The precision of tiles.
     """
 
     def __init__(self, rows: Formula, cols: Formula, device: str, dtype: Any) -> None:
-        self.dtype, self.place, self._torch = (
-            np.dtype(dtype),
-            torch_device(device),
-            import_torch(device),
-        )
-        self._terms: list[tuple[float, list[tuple[_Metric, Function]], list[Tensor]]] = []
-        known: dict[Any, _Metric] = {}
-        for left, right in zip(rows.terms(), cols.terms(), strict=True):
-            atoms = []
-            for atom, other in zip(left.atoms, right.atoms, strict=True):
-                place = atom.metric, id(atom.points), id(other.points), atom.weight
-                if place not in known:
-                    known[place] = _Metric(atom, other, device, self.dtype)
-                profile = function_of(atom.profile)
-                assert profile is not None  # see unsupported
-                atoms.append((known[place], profile))
-            pairs = zip(left.factors, right.factors, strict=True)
-            factors = [tuple(put(f, device, self.dtype) for f in pair) for pair in pairs]
-            self._terms.append((left.weight, atoms, factors))
+        super().__init__([rows], [cols], device, dtype)
 
     def __call__(self, rows: Any, cols: Any) -> Tensor:
         """A fresh tile; ``rows`` and ``cols`` are slices within the samples, or index arrays."""
-        total: Any = 0.0
-        for weight, atoms, factors in self._terms:
-            product: Any = weight
-            for metric, profile in atoms:
-                product = profile(metric(rows, cols)).mul_(product)
-            for f, g in factors:
-                product = product * f[rows, None] * g[cols]
-            total = product + total
-        if self._torch.is_tensor(total):
-            return total
-        kind = getattr(self._torch, self.dtype.name)
-        return self._torch.full((_size(rows), _size(cols)), total, dtype=kind, device=self.place)
+        (found,) = self.each(rows, cols)
+        return found
+
+
+class _Product(NamedTuple):
+    """A term: its weight, which functions of which distances, and functions f(x) g(y)."""
+
+    weight: float
+    atoms: list[tuple[Any, float, Function]]
+    factors: list[tuple[Tensor, ...]]
+
+
+def _place(atom: Atom, other: Atom) -> Any:
+    return atom.metric, id(atom.points), id(other.points)
 
 
 def _size(index: Any) -> int:
     return index.stop - index.start if isinstance(index, slice) else len(index)
-
-
-class _Metric:
-    """Weighted distances, or inner products, of two samples on a device, tile by tile."""
-
-    def __init__(self, atom: Atom, other: Atom, device: str, dtype: np.dtype) -> None:
-        self.kind, self.weight, self.torch = atom.metric, atom.weight, import_torch(device)
-        X, Y = atom.points, other.points
-        self.in_doubt = False
-        if self.kind == INNER:
-            self.left, self.right = put(X, device, dtype), put(Y, device, dtype)
-            return
-        near_x, near_y = _rounded(X, Y, dtype)
-        if self.kind == TAXICAB:
-            self.X, self.Y = put(near_x, device), put(near_y, device)
-            return
-        made = SquaredDistances(near_x, near_y, self.weight, exact=atom.profile.kinked)
-        self.left, self.right = put(made.left, device), put(made.right, device)
-        self.in_doubt = bool(made.in_doubt)
-        if self.in_doubt:
-            self.doubt = put(made.doubt_x, device), put(made.doubt_y, device)
-            self.X, self.Y = put(X, device, np.float64), put(Y, device, np.float64)
-
-    def __call__(self, rows: Any, cols: Any) -> Tensor:
-        if self.kind == TAXICAB:
-            return self.torch.cdist(self.X[rows], self.Y[cols], p=1).mul_(self.weight)
-        D = self.left[rows] @ self.right[cols].T
-        if self.kind == INNER:
-            return D if self.weight == 1 else D.mul_(self.weight)
-        if self.in_doubt:
-            D = self._mended(D, rows, cols)
-        return D.clamp_(min=0) if self.weight > 0 else D.clamp_(max=0)
-
-    def _mended(self, D: Tensor, rows: Any, cols: Any) -> Tensor:
-        """Differences taken where the product has cancelled."""
-        limit = self.doubt[0][rows, None] + self.doubt[1][cols]
-        doubtful = ~(D.abs() >= limit)  # also where it is not a number
-        if not doubtful.any():
-            return D
-        exact = self.torch.cdist(
-            self.X[rows], self.Y[cols], compute_mode="donot_use_mm_for_euclid_dist"
-        )
-        return self.torch.where(doubtful, exact.square_().mul_(self.weight).to(D.dtype), D)
-
-
-def _rounded(X: np.ndarray, Y: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates in a precision, taken from a centre before they lose digits."""
-    if X.dtype == Y.dtype == dtype:
-        return X, Y
-    origin = centre(np.asarray(Y, np.float64))
-    with np.errstate(over="ignore"):  # what single precision does not hold is in doubt
-        near = (X - origin).astype(dtype)
-        return near, near if Y is X else (Y - origin).astype(dtype)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...engine.memory import free_memory
 from ...exceptions import DeviceError
 
 HOST = "cpu"  # no device of torch: the engine of this library
@@ -16,6 +17,7 @@ _NAMES = re.compile(r"cuda(:\d+)?|torch-cpu")
 _ENTRIES = 2**26  # of a tile, where memory allows it
 _SHARE = 0.2  # of the free memory of a device that a tile may take: it is used with copies beside
 _LEAST = 2**14  # entries of a tile that is not made smaller
+_SERVERS = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # versions of GPUs, by their makers
 
 Result = TypeVar("Result")
 
@@ -68,11 +70,27 @@ def import_torch(name: str) -> Any:
 
 def entries(name: str, itemsize: int) -> int:
     """How many numbers a tile on the device may have."""
+    if torch_device(name).type != "cuda":
+        return _ENTRIES
+    return int(max(min(_ENTRIES, _SHARE * free_on(name) / itemsize), _LEAST))
+
+
+def free_on(name: str) -> float:
+    """Bytes that are free on a device; what PyTorch holds there without using it is."""
     device = torch_device(name)
     if device.type != "cuda":
-        return _ENTRIES
-    free = import_torch(name).cuda.mem_get_info(device)[0]
-    return int(max(min(_ENTRIES, _SHARE * free / itemsize), _LEAST))
+        return free_memory()
+    cuda = import_torch(name).cuda
+    unused = cuda.memory_reserved(device) - cuda.memory_allocated(device)
+    return float(cuda.mem_get_info(device)[0] + unused)
+
+
+def quick_in_double(name: str) -> bool:
+    """Is double precision half as fast there as single precision, as on GPUs for servers?"""
+    device = torch_device(name)
+    if device.type != "cuda":
+        return True
+    return import_torch(name).cuda.get_device_capability(device) in _SERVERS
 
 
 def put(array: Any, name: str, dtype: Any = None) -> Any:

@@ -8,6 +8,8 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
+from ...exceptions import DeviceError, DeviceWarning, warn
+
 
 def interpreted() -> bool:
     """Does Triton run its kernels in Python, on the processor?"""
@@ -30,12 +32,65 @@ def compiled(source: str, name: str = "fused") -> Any:
     return scope[name]
 
 
-def run_with_room(run: Any, stages: int, *arguments: Any, **options: Any) -> Any:
-    """Run a function with so many tiles on their way, or fewer where there is no room for them."""
+class TritonError(DeviceError):
+    """A kernel that Triton cannot compile or start.
+
+    Parameters
+    ----------
+    why : str
+        What its compiler, the one that it calls, or the driver said.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"Triton cannot run a kernel ({why}); update Triton or the driver, or leave "
+            f'device="cpu".'
+        )
+        self.why = why
+
+
+def launch(
+    source: str,
+    grid: tuple[int, ...],
+    *arguments: Any,
+    name: str = "fused",
+    stages: int = 0,
+    **options: Any,
+) -> None:
+    """Start as many programs of a function as the grid has.
+
+    Parameters
+    ----------
+    source, name : str
+        As for :func:`compiled`.
+    grid : tuple of int
+    stages : int
+        How many tiles are on their way at a time, at most: fewer where there is no room for them.
+        With 0 that is left to Triton.
+    *arguments, **options
+        Of the function, and of Triton.
+    """
+    import torch
+
     while True:
+        depth = {"num_stages": stages} if stages else {}
         try:
-            return run(*arguments, num_stages=stages, **options)
-        except Exception as error:  # it has no place in Triton that all versions share
-            if type(error).__name__ != "OutOfResources" or stages == 1:
-                raise
-            stages -= 1
+            compiled(source, name)[grid](*arguments, **options, **depth)
+            return
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # of its compiler, of the one that it calls, of the driver
+            if type(error).__name__ == "OutOfResources" and stages > 1:
+                stages -= 1
+                continue
+            line = (str(error).strip().splitlines() or [""])[0]
+            raise TritonError(f"{type(error).__name__}: {line[:200]}") from error
+
+
+def warn_of_plain(device: str, error: TritonError) -> None:
+    """Say that PyTorch does what Triton cannot."""
+    warn(
+        f"device={device!r}: Triton failed, so products are those of PyTorch, tile by tile, which "
+        f"take longer ({error.why}).",
+        DeviceWarning,
+    )

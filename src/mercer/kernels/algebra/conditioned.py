@@ -25,7 +25,30 @@ def _is_noise(value: Any) -> str | None:
 
 
 @dataclass(eq=False, repr=False)
-class Conditioned(Anchored):
+class Without(Anchored):
+    """k(x, y) - <h(x), h(y)>: prepared samples are those of k, and h."""
+
+    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
+        return by_tiles(self, Without, X, Y)
+
+    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
+        inner, hx, hy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
+        return lambda rows, cols: inner(rows, cols) - hx[rows] @ hy[cols].T
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        half = X.parts[1]
+        left = self.kernel.diag(X.parts[0]) - np.einsum("ij,ij->i", half, half)
+        return np.maximum(left, 0.0)
+
+    def features(self, X: Zipped) -> None:
+        return None
+
+    def n_features(self, X: Zipped) -> None:
+        return None
+
+
+@dataclass(eq=False, repr=False)
+class Conditioned(Without):
     r"""The posterior covariance given observations at z_1..z_m with noise: ``k.given(z, noise)``.
 
     .. math:: k(x, y) - k(x, z) (K_{zz} + N)^{-1} k(z, y)
@@ -66,24 +89,6 @@ class Conditioned(Anchored):
         cross = self.kernel.pairwise(Z, P).astype(np.float64)
         half = lapack(len(K), solve_lower, L, cross)
         return Zipped(P, half.T)
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Conditioned, X, Y)
-
-    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        inner, hx, hy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
-        return lambda rows, cols: inner(rows, cols) - hx[rows] @ hy[cols].T
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        half = X.parts[1]
-        left = self.kernel.diag(X.parts[0]) - np.einsum("ij,ij->i", half, half)
-        return np.maximum(left, 0.0)
-
-    def features(self, X: Zipped) -> None:
-        return None
-
-    def n_features(self, X: Zipped) -> None:
-        return None
 
     @property
     def properties(self) -> prop.Properties:

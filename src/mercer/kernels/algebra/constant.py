@@ -13,7 +13,7 @@ from ...exceptions import NotAKernelError
 from ...params import nonnegative
 from ..base import Kernel, Tile
 from ..calculus import properties as prop
-from ..calculus.domains import EVERYTHING, Domain
+from ..calculus.domains import EVERYTHING
 from ..formula_nodes import Number
 from ..operators import NEGATIVE
 
@@ -56,6 +56,7 @@ class Constant(Kernel):
 
     value: float = nonnegative(1.0)
     because = "c = <sqrt(c), sqrt(c)>"
+    domain = EVERYTHING
 
     def prepare(self, X: Data) -> np.ndarray:
         return np.empty((length(super().prepare(X)), 0), np.float32)
@@ -102,10 +103,6 @@ class Constant(Kernel):
 
     def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
         return np.array([self.value * np.sum(w)]) if self.value else np.zeros(0)
-
-    @property
-    def domain(self) -> Domain:
-        return EVERYTHING
 
     @property
     def properties(self) -> prop.Properties:

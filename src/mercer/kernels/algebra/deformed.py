@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
-from ...data import Data, Zipped
+from ...data import Data, Zipped, length
 from ...engine.lapack import lapack
+from ...engine.memory import require_memory
 from ...engine.routines import solve_lower
-from ...params import integer, parameter, show
-from ..base import Tile
+from ...params import copy_params, integer, parameter, show
 from ..calculus import properties as prop
 from ..calculus.transformed import of_conditioned
-from ..overrides import by_tiles
-from .anchored import Anchored
+from .conditioned import Without
 from .neighbors import neighbor_graph
 
-_JITTER = 1e-11  # of the largest degree: constants along a part of the graph cost nothing
+_JITTER = 1e-11  # of the largest degree
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def _is_strength(value: Any) -> str | None:
@@ -28,18 +29,17 @@ def _is_strength(value: Any) -> str | None:
 
 
 def _is_graph(value: Any) -> str | None:
-    if value is None:
-        return None
-    fine = (np.ndim(value) == 2 or sp.issparse(value)) and value.shape[0] == value.shape[1]
-    if fine:
-        W: Any = sp.csr_array(value)
-        fine = W.dtype.kind in "biuf" and bool(np.all(np.isfinite(W.data) & (W.data >= 0)))
-        fine = fine and bool(abs(W - W.T).sum() <= 1e-9 * W.sum())
-    return None if fine else "a symmetric matrix of weights >= 0, one row for each sample"
+    words = "a symmetric matrix of weights >= 0, one row for each sample"
+    shape = np.shape(value)
+    if value is None or len(shape) != 2 or shape[0] != shape[1]:
+        return None if value is None else words
+    W: Any = sp.csr_array(value)
+    fine = W.dtype.kind in "biuf" and bool(np.all(np.isfinite(W.data) & (W.data >= 0)))
+    return None if fine and bool(abs(W - W.T).sum() <= 1e-9 * W.sum()) else words
 
 
 @dataclass(eq=False, repr=False)
-class Deformed(Anchored):
+class Deformed(Without):
     r"""A kernel along a graph of samples z_1..z_m: written ``k.along(z, strength)``.
 
     .. math:: k(x, y) - k(x, z) (I + M K_{zz})^{-1} M\, k(z, y), \qquad
@@ -87,23 +87,52 @@ class Deformed(Anchored):
     because = "it is the kernel of H_k with another inner product, whose norm is equivalent"
 
     def prepare(self, X: Data) -> Zipped:
-        Z = self._anchors()
-        K = self.kernel.pairwise(Z, Z).astype(np.float64)
-        squares = self.kernel.diag(Z).astype(np.float64)
-        B = self._root(K, squares)
-        P = self.kernel.prepare(X)
-        inner = B.T @ (K @ B)
-        inner.flat[:: len(inner) + 1] += 1.0
-        L = lapack(len(inner), np.linalg.cholesky, inner)
-        cross = B.T @ self.kernel.pairwise(Z, P).astype(np.float64)
-        half = lapack(len(inner), solve_lower, L, cross)
-        return Zipped(P, half.T)
+        from ...gram.tiles import evaluate
 
-    def _root(self, K: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        P = self.kernel.prepare(X)
+        Z, A = self._along()
+        return Zipped(P, evaluate(self.kernel, P, Z).astype(np.float64) @ A)
+
+    def _along(self) -> tuple[Data, np.ndarray]:
+        """The samples z, prepared, and A with A A' = (I + M K)^-1 M.
+
+        Made once, and anew only if a parameter has changed since.
+        """
+        same, made = (self.reference, self.graph), self.__dict__.get("_made")
+        values = (self.kernel, self.strength, self.neighbors)
+        if made is None or any(a is not b for a, b in zip(made[0], same, strict=True)) or (
+            made[1] != values
+        ):  # fmt: skip
+            found = self._make()
+            made = same, (copy_params(self.kernel), self.strength, self.neighbors), found
+            self.__dict__["_made"] = made
+        return made[2]
+
+    def _make(self) -> tuple[Data, np.ndarray]:
+        from ...gram.tiles import evaluate
+
+        Z = self._anchors()
+        m = length(Z)
+        require_memory(4 * 8.0 * m * m, f"a kernel along a graph of {m} samples")
+        K = evaluate(self.kernel, Z, Z).astype(np.float64)
+        B = self._root(K)
+        with np.errstate(over="ignore", invalid="ignore"):
+            inner = B.T @ (K @ B)
+        highest = float(inner.diagonal().max(initial=0.0))
+        if not np.isfinite(inner).all():
+            raise ValueError(
+                f"strength={self.strength!r} times kernel values of up to {K.max():.0e} are more "
+                f"than numbers can hold; take a smaller one, or scale the data."
+            )
+        inner.flat[:: len(inner) + 1] += 1.0 + len(inner) * _EPS * highest  # of what rounding loses
+        L = lapack(len(inner), np.linalg.cholesky, inner)
+        return Z, np.ascontiguousarray(lapack(len(inner), solve_lower, L, B.T).T)
+
+    def _root(self, K: np.ndarray) -> np.ndarray:
         """B with B B' = M."""
         m = len(K)
         if self.graph is None:
-            W = neighbor_graph(lambda rows: K[rows], squares, self.neighbors)
+            W = neighbor_graph(K, self.neighbors)
         else:
             W = sp.csr_array(self.graph).astype(np.float64)
             if W.shape[0] != m:
@@ -115,27 +144,20 @@ class Deformed(Anchored):
         total, degrees = W.sum() / 2, np.asarray(W.sum(axis=1)).ravel()
         if total == 0 or self.strength == 0:
             return np.zeros((m, 1))
+        # constants along a part of the graph cost nothing: of each the last sample is held, which
+        # makes M invertible, and then let go again
+        part = connected_components(W, directed=False)[1]
+        last = m - 1 - np.unique(part[::-1], return_index=True)[1]
         M = -W.toarray()
-        M.flat[:: m + 1] = degrees + _JITTER * degrees.max()
-        return np.sqrt(float(self.strength) / total) * lapack(m, np.linalg.cholesky, M)
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Deformed, X, Y)
-
-    def tiles(self, X: Zipped, Y: Zipped) -> Tile:
-        inner, hx, hy = self.kernel.tiles(X.parts[0], Y.parts[0]), X.parts[1], Y.parts[1]
-        return lambda rows, cols: inner(rows, cols) - hx[rows] @ hy[cols].T
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        half = X.parts[1]
-        left = self.kernel.diag(X.parts[0]) - np.einsum("ij,ij->i", half, half)
-        return np.maximum(left, 0.0)
-
-    def features(self, X: Zipped) -> None:
-        return None
-
-    def n_features(self, X: Zipped) -> None:
-        return None
+        M.flat[:: m + 1] = degrees
+        M[last, last] += degrees.max()
+        try:
+            B = lapack(m, np.linalg.cholesky, M)
+        except np.linalg.LinAlgError:  # parts that all but fall apart
+            M.flat[:: m + 1] += _JITTER * degrees.max()
+            B = lapack(m, np.linalg.cholesky, M)
+        B[last, last] = 0.0
+        return np.sqrt(float(self.strength) / total) * B
 
     @property
     def properties(self) -> prop.Properties:

@@ -9,14 +9,13 @@ import numpy as np
 
 from ...data import Data, length, take
 from ...exceptions import UnresolvedError
-from ..base import Kernel, Tile
-from ..overrides import by_tiles
+from ..base import Kernel, Tile, Tiled
 from .negative import Negative, SquaredMetric
 
 _MEDIAN_SAMPLES = 200
 
 
-class Exponential(Kernel):
+class Exponential(Tiled):
     """exp(-rate psi(x, y)), where the rate is a function of the last parameter in theta."""
 
     scale: ClassVar[str]  # the name of this parameter: a number, or "median"
@@ -46,9 +45,6 @@ class Exponential(Kernel):
                 f"kernel.resolve(X_train) first."
             )
         return self._psi.prepare(X)
-
-    def pairwise(self, X: Data, Y: Data) -> np.ndarray:
-        return by_tiles(self, Exponential, X, Y)
 
     def tiles(self, X: Data, Y: Data) -> Tile:
         inner, rate = self._psi.tiles(X, Y), self._rate

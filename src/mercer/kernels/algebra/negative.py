@@ -136,6 +136,7 @@ class NegativeDefinite(Negative):
     batch: bool = one_of(False, False, True)
     because = "a function of the user, taken to be negative definite"
     metric = False  # who knows
+    negative = Fact(None, "not checked; see mercer.is_negative_definite")
 
     @property
     def _blocks(self) -> Custom:
@@ -149,10 +150,6 @@ class NegativeDefinite(Negative):
 
     def diag(self, X: Data) -> np.ndarray:
         return self._blocks.diag(X)
-
-    @property
-    def negative(self) -> Fact:
-        return Fact(None, "not checked; see mercer.is_negative_definite")
 
 
 @dataclass(eq=False, repr=False)
@@ -256,6 +253,10 @@ class EuclideanPower(Negative):
 
     exponent: float = parameter(1.0, check=_exponent)
     because = "a power of at most 2 of the Euclidean distance is of negative type (Schoenberg)"
+    domain = VECTORS
+    continuous = yes("a continuous function of the distance")
+    separates = yes("a positive power of a distance")
+    stationary = yes("a function of x - y")
 
     def prepare(self, X: Data) -> Any:
         return as_vectors(X, type(self).__name__)
@@ -268,22 +269,6 @@ class EuclideanPower(Negative):
     def origin(self, X: Any) -> Any:
         zero = np.zeros((1, X.shape[1]), dtype=X.dtype)
         return sp.csr_matrix(zero) if sp.issparse(X) else zero
-
-    @property
-    def domain(self) -> Domain:
-        return VECTORS
-
-    @property
-    def continuous(self) -> Fact:
-        return yes("a continuous function of the distance")
-
-    @property
-    def separates(self) -> Fact:
-        return yes("a positive power of a distance")
-
-    @property
-    def stationary(self) -> Fact:
-        return yes("a function of x - y")
 
 
 def as_negative(psi: Any) -> Negative:

@@ -31,6 +31,8 @@ def not_psd(value: Any) -> str | None:
     """What a value must be if it is not a symmetric positive semi-definite matrix, else None."""
     wanted = "a symmetric positive semi-definite matrix of finite numbers"
     try:
+        if np.iscomplexobj(value):
+            return f"{wanted} (it is complex)"
         B = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         return wanted

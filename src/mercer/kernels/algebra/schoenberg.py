@@ -10,10 +10,9 @@ import numpy as np
 
 from ...data import Data, Zipped, is_frame, length, take
 from ...params import parameter, positive
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
-from ..overrides import by_tiles
 from ..vectors.distance_induced import induced
 from .metric import Exponential
 from .negative import Negative, as_negative, is_negative
@@ -128,7 +127,7 @@ class Schoenberg(OfNegative, Exponential):
 
 
 @dataclass(eq=False, repr=False)
-class Induced(OfNegative):
+class Induced(OfNegative, Tiled):
     r"""The kernel of which a negative definite function is the squared distance.
 
     .. math:: k(x, y) = \tfrac12 \left( \psi(x, z) + \psi(y, z) - \psi(x, y) - \psi(z, z) \right)
@@ -179,9 +178,6 @@ class Induced(OfNegative):
         n = length(P)
         away = np.array(psi.tiles(P, Z)(slice(0, n), slice(0, 1))[:, 0])
         return Zipped(P, away - psi.diag(Z)[0] / 2)
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Induced, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (P, a), (Q, b) = X.parts, Y.parts

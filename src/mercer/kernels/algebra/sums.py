@@ -13,17 +13,16 @@ import scipy.sparse as sp
 from ...data import Data, Zipped, take
 from ...features.products import MAX_COLUMNS, MAX_DENSE, khatri_rao, side_by_side
 from ...params import parameter
-from ..base import Kernel, Tile, no_gradient
+from ..base import Kernel, Tile, Tiled, no_gradient
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..formula import Formula
 from ..formula_nodes import Plus, Times, combined, into
-from ..overrides import by_tiles
 from .constant import Constant, is_kernel, number
 
 
 @dataclass(eq=False, repr=False)
-class Binary(Kernel):
+class Binary(Tiled):
     """What sums and products share: two kernels on the same samples."""
 
     left: Kernel = parameter(check=is_kernel)
@@ -34,9 +33,6 @@ class Binary(Kernel):
 
     def prepare(self, X: Data) -> Zipped:
         return Zipped(self.left.prepare(X), self.right.prepare(X))
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Binary, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, Zipped, length, take
+from ...data import Data, Rows, Zipped, as_dense, length, take
 from ...exceptions import UnresolvedError
 from ...params import Params, integer, one_of, parameter
 from ..algebra.nystrom import CHOICES, Nystrom
@@ -276,5 +276,4 @@ def _terms(kernel: Kernel, P: Data, rule: FeatureRule) -> list[Term]:
 
 
 def _product(A: Any, B: Any) -> np.ndarray:
-    product = A @ B.T
-    return product.toarray() if sp.issparse(product) else product
+    return as_dense(A @ B.T)

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.fft as fft
 import scipy.sparse as sp
 
-from ...data import Data
+from ...data import Data, as_dense
+from ...mixing import mix
 from ...params import parameter
 from ..base import Kernel
 from ..formula import INNER, Atom, Term
@@ -22,7 +23,6 @@ from .rules import Approximated, DrawnRule, MapRule, Ones, Piece, phi_of, shares
 _TAIL = 1e-3  # of exp(gamma |x|^2) that the degrees which are left out may add up to
 _DEGREES = 30
 _STRIP = 2000  # samples whose sketches are multiplied at a time
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of splitmix64
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +90,7 @@ class Coordinates(Piece):
 
     def features(self, term: Term, n: int) -> np.ndarray:
         (matrix,) = _split(term)[1]
-        return matrix.toarray() if sp.issparse(matrix) else np.array(matrix)
+        return np.array(as_dense(matrix))
 
 
 @dataclass(eq=False, repr=False)
@@ -125,8 +125,7 @@ class Convolved(Piece):
             rows = slice(start, start + _STRIP)
             spectrum: Any = 1.0
             for factor, sketch in zip(factors, sketches, strict=True):
-                strip = factor[rows] @ sketch
-                strip = strip.toarray() if sp.issparse(strip) else strip
+                strip = as_dense(factor[rows] @ sketch)
                 spectrum = spectrum * fft.rfft(strip, axis=1)
             phi[rows] = fft.irfft(spectrum, n=self.count, axis=1)
         return phi
@@ -246,10 +245,7 @@ class Hashing(MapRule):
                 f"Hashing needs a kernel with features, which {kernel!r} has not; use Landmarks."
             )
         phi = phi if sp.issparse(phi) else sp.csr_matrix(phi)
-        code = phi.indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        code = (code ^ (code >> np.uint64(30))) * _MIX[0]
-        code = (code ^ (code >> np.uint64(27))) * _MIX[1]
-        code ^= code >> np.uint64(31)
+        code = mix(phi.indices.astype(np.uint64))
         signs = 1.0 - 2.0 * (code & np.uint64(1)).astype(phi.dtype)
         places = ((code >> np.uint64(1)) % np.uint64(self.n)).astype(np.int64)
         hashed = sp.csr_matrix((phi.data * signs, places, phi.indptr), (phi.shape[0], self.n))

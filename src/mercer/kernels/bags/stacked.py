@@ -9,13 +9,14 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, is_frame, join, length, take
+from ...data import Data, Prepared, is_frame, join, length, take
 from ...exceptions import DomainError
 
 _BLOCK = 128  # points of small bags that are compared at once where only each with itself counts
 
 
-class Bags:
+@dataclass(eq=False, repr=False)
+class Bags(Prepared):
     """Samples of points, prepared; parts of it share the points.
 
     Parameters
@@ -27,14 +28,11 @@ class Bags:
         For each bag its first point and the number of its points.
     """
 
-    def __init__(self, points: Data, start: np.ndarray, size: np.ndarray) -> None:
-        self.points, self.start, self.size = points, start, size
+    points: Data
+    start: np.ndarray
+    size: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, rows: Rows) -> Bags:
-        return Bags(self.points, self.start[rows], self.size[rows])
+    each = ("start", "size")
 
     def bag(self, i: int) -> Data:
         """The points of one bag."""

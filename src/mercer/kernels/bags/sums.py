@@ -14,12 +14,11 @@ from ...features.labels import COLUMNS
 from ...features.sparse import compress
 from ...params import parameter
 from ..algebra.constant import is_kernel
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..calculus.facts import UNKNOWN
 from ..distributions.kind import bags, bags_of
-from ..overrides import by_tiles
 from .stacked import Bags, bounds_of, groups, pieces, read, stack
 
 
@@ -47,7 +46,7 @@ class OnBags(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class BagSums(OnBags):
+class BagSums(OnBags, Tiled):
     """s(P) s(Q) times the sum of k(p, q) over all pairs of points; 0 where there are none."""
 
     @abstractmethod
@@ -56,9 +55,6 @@ class BagSums(OnBags):
 
     def prepare(self, X: Data) -> Bags:
         return self._prepared(X)
-
-    def pairwise(self, X: Bags, Y: Bags) -> np.ndarray:
-        return by_tiles(self, BagSums, X, Y)
 
     def tiles(self, X: Bags, Y: Bags) -> Tile:
         sums = pair_sums(self.kernel, X, Y)

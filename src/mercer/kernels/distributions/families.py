@@ -6,12 +6,13 @@ pairs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, as_samples, holds_numbers, is_frame
+from ...data import Data, Prepared, Rows, as_dense, as_samples, holds_numbers, is_frame
 from ...exceptions import DomainError
 from ..generative.hmm import HMM
 from ..generative.models import as_hmm
@@ -40,17 +41,14 @@ class Histograms:
         return inner_products(self.powers, other.powers)
 
 
-class Bernoullis:
+@dataclass(eq=False, repr=False)
+class Bernoullis(Prepared):
     """Rows of independent probabilities."""
 
-    def __init__(self, shares: np.ndarray, rest: np.ndarray) -> None:
-        self.shares, self.rest = shares, rest  # p^rho and (1 - p)^rho
+    shares: np.ndarray  # p^rho
+    rest: np.ndarray  # (1 - p)^rho
 
-    def __len__(self) -> int:
-        return len(self.shares)
-
-    def __getitem__(self, rows: Rows) -> Bernoullis:
-        return Bernoullis(self.shares[rows], self.rest[rows])
+    each = ("shares", "rest")
 
     def logs(self, other: Bernoullis, rho: float) -> np.ndarray:
         """sum_i log(p_i^rho q_i^rho + (1 - p_i)^rho (1 - q_i)^rho)."""
@@ -64,17 +62,15 @@ class Bernoullis:
         return out
 
 
-class Normals:
+@dataclass(eq=False, repr=False)
+class Normals(Prepared):
     """Mixtures of normal distributions, the components of all one after the other."""
 
-    def __init__(self, parts: tuple[np.ndarray, ...], start: np.ndarray, size: np.ndarray) -> None:
-        self.parts, self.start, self.size = parts, start, size
+    parts: tuple[np.ndarray, ...]
+    start: np.ndarray
+    size: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, rows: Rows) -> Normals:
-        return Normals(self.parts, self.start[rows], self.size[rows])
+    each = ("start", "size")
 
     def stacked(self) -> tuple[np.ndarray, ...]:
         """Means, covariances and constants of the components of these samples alone."""
@@ -174,7 +170,7 @@ def _of_rows(X: Data, rho: float, family: str) -> Histograms | Bernoullis:
     V = histograms(X, _NAME)
     if family != "bernoulli":
         return Histograms(V.power(rho) if sp.issparse(V) else V**rho)
-    V = np.asarray(V.toarray() if sp.issparse(V) else V, dtype=np.float64)
+    V = np.asarray(as_dense(V), dtype=np.float64)
     if V.max() > 1:
         raise DomainError(f"{_NAME}: probabilities must be in [0, 1], but X holds {V.max():g}.")
     return Bernoullis(V**rho, (1 - V) ** rho)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, Zipped
+from ...data import Data, Zipped, as_dense
 from ...exceptions import DomainError
 from ...params import positive
 from ..calculus import properties as prop
@@ -68,8 +67,7 @@ class SemigroupVariance(OnBags, LogPaired):
         count = self.kernel.n_features(bags.points)
         if count is None or count > _MOST:
             return Zipped(bags)
-        phi: Any = self.kernel.features(bags.points)
-        phi = np.asarray(phi.toarray() if sp.issparse(phi) else phi, dtype=np.float64)
+        phi = np.asarray(as_dense(self.kernel.features(bags.points)), dtype=np.float64)
         parts = [phi[a : a + n] for a, n in zip(bags.start, bags.size, strict=True)]
         means = np.array([part.mean(axis=0) for part in parts])
         centred = [part - mean for part, mean in zip(parts, means, strict=True)]

@@ -21,7 +21,6 @@ from ...data import Data
 from ...params import parameter
 from ..algebra.negative import Negative
 from ..base import Tile
-from ..calculus.domains import Domain
 from ..calculus.facts import Fact, no, yes
 from ..vectors.base import check_widths
 from ..vectors.distances import SquaredDistances
@@ -105,6 +104,8 @@ class HilbertianMetric(Negative):
     alpha: float = parameter(1.0, check=_alpha)
     beta: float = parameter(-1.0, check=_beta)
     because = "the square of a Hilbertian metric (Fuglede; Hein & Bousquet)"
+    domain = HISTOGRAMS
+    separates = yes("power means of different exponents differ wherever x != y")
 
     @classmethod
     def from_name(cls, name: str) -> HilbertianMetric:
@@ -147,18 +148,10 @@ class HilbertianMetric(Negative):
         return lambda X, Y: _general(X, Y, a, b)
 
     @property
-    def domain(self) -> Domain:
-        return HISTOGRAMS
-
-    @property
     def continuous(self) -> Fact:
         if self.alpha == self.beta == inf:
             return no("max(x, y) for x != y, but 0 for x = y")
         return yes("a sum of continuous functions")
-
-    @property
-    def separates(self) -> Fact:
-        return yes("power means of different exponents differ wherever x != y")
 
 
 # ---- blocks --------------------------------------------------------------------------------

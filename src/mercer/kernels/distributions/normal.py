@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import logsumexp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ...exceptions import DomainError
 from ...params import Params, parameter
 from ..calculus.domains import Domain
@@ -181,8 +180,7 @@ class NormalMixture(Params):
 
 def dense(X: Data, owner: str) -> np.ndarray:
     """Vectors as an array in double precision."""
-    V: Any = as_vectors(X, owner)
-    return np.asarray(V.toarray() if sp.issparse(V) else V, dtype=np.float64)
+    return np.asarray(as_dense(as_vectors(X, owner)), dtype=np.float64)
 
 
 def normal_logs(apart: np.ndarray, L: np.ndarray) -> np.ndarray:

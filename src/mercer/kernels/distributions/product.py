@@ -9,13 +9,12 @@ import numpy as np
 
 from ...data import Data
 from ...params import integer, one_of, positive
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, Tiled
 from ..calculus.domains import Domain
-from ..overrides import by_tiles
 
 
 @dataclass(eq=False, repr=False)
-class ProbabilityProduct(Kernel):
+class ProbabilityProduct(Tiled):
     r"""The inner product of powers of two densities.
 
     .. math:: k(p, q) = \int p(x)^\rho\, q(x)^\rho\, dx
@@ -80,14 +79,12 @@ class ProbabilityProduct(Kernel):
     ridge: float = positive(1e-3, tuned=False)
     length: int = integer(10, low=1)
     because = "an inner product of the functions p^rho"
+    domain = Domain("bags", "distributions: histograms, normal distributions, Markov models")
 
     def prepare(self, X: Data) -> Any:
         from .families import read
 
         return read(X, self.rho, self.family, self.ridge, self.length)
-
-    def pairwise(self, X: Any, Y: Any) -> np.ndarray:
-        return by_tiles(self, ProbabilityProduct, X, Y)
 
     def tiles(self, X: Any, Y: Any) -> Tile:
         if type(X) is not type(Y):
@@ -129,7 +126,3 @@ class ProbabilityProduct(Kernel):
     def n_features(self, X: Any) -> int | None:
         powers = getattr(X, "powers", None)
         return None if powers is None else int(powers.shape[1])
-
-    @property
-    def domain(self) -> Domain:
-        return Domain("bags", "distributions: histograms, normal distributions, Markov models")

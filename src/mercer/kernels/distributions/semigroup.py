@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ...exceptions import DomainError
 from ...params import positive
-from ..base import Kernel, Tile, weigh
+from ..base import Kernel, Tile, Tiled, weigh
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, subset
-from ..overrides import by_tiles
+from ..calculus.domains import subset
 from ..vectors.base import check_widths
 from ..vectors.kind import VECTORS
 
@@ -31,7 +29,7 @@ _TOGETHER = 2**16  # entries of histograms that are added up at a time
 
 
 @dataclass(eq=False, repr=False)
-class SemigroupEntropy(Kernel):
+class SemigroupEntropy(Tiled):
     r"""The entropy kernel on histograms: large where the mixture of both is concentrated.
 
     .. math:: k(P, Q) = e^{-\lambda\, h((P + Q) / 2)}, \qquad h(P) = -\sum_i p_i \log p_i
@@ -61,10 +59,10 @@ class SemigroupEntropy(Kernel):
 
     decay: float = positive(1.0)
     because = "exp(-h) of the entropy h, which is negative definite on measures that are added"
+    domain = subset(VECTORS)
 
     def prepare(self, X: Data) -> np.ndarray:
-        X = as_vectors(X, type(self).__name__)
-        X = X.toarray() if sp.issparse(X) else X
+        X = as_dense(as_vectors(X, type(self).__name__))
         if X.min() < 0:
             raise DomainError(
                 f"SemigroupEntropy works on histograms, rows of numbers >= 0, but X holds "
@@ -78,9 +76,6 @@ class SemigroupEntropy(Kernel):
             )
         X = X / largest  # sums of these are finite
         return X / X.sum(axis=1, keepdims=True)
-
-    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        return by_tiles(self, SemigroupEntropy, X, Y)
 
     def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
         logs = self.log_tiles(X, Y)
@@ -114,10 +109,6 @@ class SemigroupEntropy(Kernel):
 
     def grad_log_theta_diag(self, X: np.ndarray, w: np.ndarray) -> np.ndarray:
         return weigh(w, [self.log_diag(X)])
-
-    @property
-    def domain(self) -> Domain:
-        return subset(VECTORS)
 
     @property
     def properties(self) -> prop.Properties:

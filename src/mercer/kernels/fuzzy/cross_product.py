@@ -12,17 +12,16 @@ from ...params import parameter
 from ..algebra.constant import is_kernel
 from ..algebra.sums import Product
 from ..bags.stacked import Bags
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..distributions.embeddings import MeanEmbedding
-from ..overrides import by_tiles
 from .kind import fuzzy
 from .sets import read
 
 
 @dataclass(eq=False, repr=False)
-class CrossProduct(Kernel):
+class CrossProduct(Tiled):
     r"""Fuzzy sets by all pairs of their points: near each other, and with like memberships.
 
     .. math:: k(X, Y) = \sum_{x \in \mathrm{supp} X} \sum_{y \in \mathrm{supp} Y}
@@ -77,9 +76,6 @@ class CrossProduct(Kernel):
     def _means(self) -> MeanEmbedding:
         """The same with means instead of sums."""
         return MeanEmbedding(Product(self.points, self.memberships))
-
-    def pairwise(self, X: Bags, Y: Bags) -> np.ndarray:
-        return by_tiles(self, CrossProduct, X, Y)
 
     def tiles(self, X: Bags, Y: Bags) -> Tile:
         means = self._means.tiles(X, Y)

@@ -10,7 +10,6 @@ import numpy as np
 from ...data import Data
 from ...exceptions import DomainError
 from ...params import parameter
-from ..calculus.domains import Domain
 from ..strings.kind import STRINGS
 from ..strings.sequences import alphabet_symbols, check_alphabet, discover, places, read
 from .hmm import HMM, Observed, chances, random_chain
@@ -53,6 +52,7 @@ class DiscreteHMM(HMM):
     alphabet: Any = parameter(
         check=lambda v: "distinct symbols" if v is None else check_alphabet(v)
     )
+    domain = STRINGS
 
     def __post_init__(self) -> None:
         shape = (len(self.start), len(self.alphabet))
@@ -61,10 +61,6 @@ class DiscreteHMM(HMM):
                 f"DiscreteHMM: {shape[0]} states and {shape[1]} symbols need an emission of shape "
                 f"{shape} and a transition of shape {(shape[0],) * 2}."
             )
-
-    @property
-    def domain(self) -> Domain:
-        return STRINGS
 
     def read(self, X: Data, owner: str) -> Observed:
         found = read(X, owner)

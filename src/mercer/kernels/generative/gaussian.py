@@ -10,7 +10,6 @@ import numpy as np
 from ...data import Data
 from ...exceptions import DomainError
 from ...params import parameter
-from ..calculus.domains import Domain
 from ..distributions.loops import normal_products
 from ..distributions.normal import (
     finite,
@@ -53,6 +52,7 @@ class GaussianHMM(HMM):
 
     means: Any = parameter(check=finite)
     covariances: Any = parameter(check=finite)
+    domain = SERIES
 
     def __post_init__(self) -> None:
         S, d = len(self.start), np.shape(self.means)[-1] if np.ndim(self.means) == 2 else 0
@@ -70,10 +70,6 @@ class GaussianHMM(HMM):
             return np.linalg.cholesky(np.asarray(self.covariances, dtype=float))
         except np.linalg.LinAlgError:
             raise ValueError("GaussianHMM: covariances must be positive definite.") from None
-
-    @property
-    def domain(self) -> Domain:
-        return SERIES
 
     def read(self, X: Data, owner: str) -> Observed:
         found = ragged(X, owner)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data
+from ...data import Data, as_dense
 from ...exceptions import DomainError
 from ...params import Params, parameter
 from ..calculus.domains import Domain
@@ -76,7 +76,7 @@ class MultinomialModel(Params):
         """Derivatives of log p(x) by the logits of the chances: x - N theta."""
         V = self.read(X, owner)
         total = np.asarray(V.sum(axis=1), dtype=float).reshape(-1, 1)
-        V = np.asarray(V.toarray() if hasattr(V, "toarray") else V, dtype=float)
+        V = np.asarray(as_dense(V), dtype=float)
         return {"chances": V - total * np.asarray(self.chances, dtype=float)}
 
 

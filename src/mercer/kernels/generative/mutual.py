@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from ...data import Data, Zipped, length
+from ...data import Data, Zipped, as_dense, length
 from ...exceptions import DomainError
 from ...params import Params, parameter, positive
-from ..base import Kernel, Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.domains import ANY, Domain
 from ..distributions.histograms import histograms
 from ..distributions.kind import HISTOGRAMS
 from ..distributions.normal import probabilities
-from ..overrides import by_tiles
 from ..vectors.base import check_widths, inner_products
 from .models import as_model
 
@@ -61,7 +60,7 @@ def _shares(value: Any) -> str | None:
 
 
 @dataclass(eq=False, repr=False)
-class MutualInformation(Kernel):
+class MutualInformation(Tiled):
     r"""The mutual information kernel: both samples from one model, averaged over models.
 
     .. math:: Q(x, y) = \int p(x|\theta)^\lambda\, p(y|\theta)^\lambda\, P(d\theta), \qquad
@@ -149,8 +148,7 @@ class MutualInformation(Kernel):
         return found
 
     def _counts(self, X: Data) -> Zipped:
-        V: Any = histograms(X, "MutualInformation")
-        V = np.asarray(V.toarray() if hasattr(V, "toarray") else V, dtype=np.float64)
+        V = np.asarray(as_dense(histograms(X, "MutualInformation")), dtype=np.float64)
         V = V * self.exponent
         return Zipped(V, self._log_beta(2 * V) / 2)
 
@@ -164,9 +162,6 @@ class MutualInformation(Kernel):
             )
         V = V + a
         return gammaln(V).sum(axis=1) - gammaln(V.sum(axis=1))
-
-    def pairwise(self, X: Any, Y: Any) -> np.ndarray:
-        return by_tiles(self, MutualInformation, X, Y)
 
     def tiles(self, X: Any, Y: Any) -> Tile:
         if isinstance(X, np.ndarray):

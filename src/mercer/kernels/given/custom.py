@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, is_frame, length
+from ...data import Data, as_dense, is_frame, length
 from ...frames import records
 from ...params import one_of, parameter
 from ..base import Kernel
@@ -61,7 +61,7 @@ class Custom(Kernel):
 
     def pairwise(self, X: Data, Y: Data) -> np.ndarray:
         values = self.function(X, Y) if self.batch else self._loop(X, Y)
-        block = _floats(values.toarray() if hasattr(values, "toarray") else values)
+        block = _floats(as_dense(values))
         wanted = (length(X), length(Y))
         if block.shape != wanted:
             each = "a block of" if self.batch else "one number per pair of samples, in all"

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, Rows, as_samples
+from ...data import Data, Prepared, as_dense, as_samples
 from ...engine.threads import run
 from ...exceptions import DomainError
 from ..base import Kernel
@@ -54,17 +53,14 @@ class KernelMatrix:
         return self.values
 
 
-class MatrixRows:
+@dataclass(eq=False, repr=False)
+class MatrixRows(Prepared):
     """Some rows of a kernel matrix: a prepared sample is a row and its place in it."""
 
-    def __init__(self, matrix: KernelMatrix, rows: np.ndarray) -> None:
-        self.matrix, self.rows = matrix, rows
+    matrix: KernelMatrix
+    rows: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, rows: Rows) -> MatrixRows:
-        return MatrixRows(self.matrix, self.rows[rows])
+    each = ("rows",)
 
 
 @dataclass(eq=False, repr=False)
@@ -113,7 +109,7 @@ class Precomputed(Kernel):
 def _checked(X: Data) -> np.ndarray:
     X = as_samples(X)
     try:
-        values = np.asarray(X.toarray() if sp.issparse(X) else X)
+        values = np.asarray(as_dense(X))
         values = values.astype(np.float32 if values.dtype == np.float32 else np.float64, copy=False)
     except (TypeError, ValueError):
         raise DomainError(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...data import Data
+from ...mixing import mix
 from ...params import integer
 from ..calculus import properties as prop
-from ..strings.codes import as_code, mix
+from ..strings.codes import as_code
 from .base import GraphKernel, in_pieces
 from .container import Graphs, graphs
 from .lists import Lists, add_shared, join

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from ...data import Data
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..strings.codes import stacked
 from ..vectors.explicit import Explicit
 from .container import Graphs, graphs
@@ -30,9 +29,7 @@ Gains = Callable[[np.ndarray], np.ndarray]  # from columns to what each of them 
 class GraphKernel(Kernel):
     """A kernel on graphs."""
 
-    @property
-    def domain(self) -> Domain:
-        return GRAPHS
+    domain = GRAPHS
 
     def _growing(self, empty: str, alike: str = "", **facts: Any) -> prop.Properties:
         """The properties of counts: 0 for some graphs and, perhaps, the same for others."""

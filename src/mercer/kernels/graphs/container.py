@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows
+from ...data import Data, Prepared
 from ...exceptions import DomainError
 from ...features.labels import integer_codes, label_codes
 from ..strings.sequences import counted
@@ -37,7 +38,8 @@ class Flat(NamedTuple):
     attributes: np.ndarray | None  # float64, nodes x d
 
 
-class Graphs:
+@dataclass(eq=False, repr=False)
+class Graphs(Prepared):
     """Graphs as a sequence of samples, prepared; parts of it share the flat arrays.
 
     Parameters
@@ -50,16 +52,12 @@ class Graphs:
         For each graph, do its edges have a direction?
     """
 
-    def __init__(
-        self, flat: Flat, start: np.ndarray, size: np.ndarray, directed: np.ndarray
-    ) -> None:
-        self.flat, self.start, self.size, self.directed = flat, start, size, directed
+    flat: Flat
+    start: np.ndarray
+    size: np.ndarray
+    directed: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, rows: Rows) -> Graphs:
-        return Graphs(self.flat, self.start[rows], self.size[rows], self.directed[rows])
+    each = ("start", "size", "directed")
 
     @property
     def arcs(self) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._compiled import njit
+from ...mixing import GOLDEN, mixed
 
 
 @njit(cache=True, nogil=True)
@@ -91,11 +92,9 @@ def enumerate_sets(k, start, size, indptr, indices, table, out, state, room, mos
 @njit(cache=True, nogil=True)
 def _next(state):
     """The next number of splitmix64, from a state that it moves on."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    number = mixed(state[0])
+    state[0] += GOLDEN
+    return number
 
 
 @njit(cache=True, nogil=True)

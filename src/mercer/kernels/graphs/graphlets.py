@@ -12,9 +12,9 @@ import numpy as np
 
 from ...data import Data
 from ...exceptions import DomainError
+from ...mixing import mix
 from ...params import one_of, parameter
 from ..calculus import properties as prop
-from ..strings.codes import mix
 from ..vectors.explicit import Explicit
 from .base import GraphKernel, in_pieces
 from .container import Graphs, graphs

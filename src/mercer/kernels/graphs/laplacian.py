@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ...data import Data, Rows, take
+from ...data import Data, Prepared, take
 from ...engine.memory import require_memory
 from ...exceptions import DomainError
 from ...params import integer, parameter, positive
@@ -42,7 +42,8 @@ class Balls(NamedTuple):
     constants: np.ndarray
 
 
-class Scales:
+@dataclass(eq=False, repr=False)
+class Scales(Prepared):
     """Graphs as a sequence of samples, prepared: their balls of all sizes, the last the graphs.
 
     Parameters
@@ -55,23 +56,13 @@ class Scales:
         For each graph its first node, the number of its nodes, and its place in the last level.
     """
 
-    def __init__(
-        self,
-        levels: list[Balls],
-        points: Data,
-        start: np.ndarray,
-        size: np.ndarray,
-        place: np.ndarray,
-    ) -> None:
-        self.levels, self.points = levels, points
-        self.start, self.size, self.place = start, size, place
+    levels: list[Balls]
+    points: Data
+    start: np.ndarray
+    size: np.ndarray
+    place: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, rows: Rows) -> Scales:
-        chosen = self.start[rows], self.size[rows], self.place[rows]
-        return Scales(self.levels, self.points, *chosen)
+    each = ("start", "size", "place")
 
     def at(self, level: int, i: int) -> tuple[int, int]:
         """Where the balls of a graph begin at a level, and how many they are."""

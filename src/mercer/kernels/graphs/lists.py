@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...data import Rows
+from ...data import Prepared
 from ..strings.sequences import counted
 
 Visit = Callable[..., None]
 
 
-class Lists:
+@dataclass(eq=False, repr=False)
+class Lists(Prepared):
     """Codes of each sample, distinct, with a row of numbers for each; parts share the arrays.
 
     Parameters
@@ -26,16 +28,12 @@ class Lists:
         For each sample its first code and the number of its codes.
     """
 
-    def __init__(
-        self, codes: np.ndarray, numbers: np.ndarray, start: np.ndarray, size: np.ndarray
-    ) -> None:
-        self.codes, self.numbers, self.start, self.size = codes, numbers, start, size
+    codes: np.ndarray
+    numbers: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, rows: Rows) -> Lists:
-        return Lists(self.codes, self.numbers, self.start[rows], self.size[rows])
+    each = ("start", "size")
 
     @property
     def places(self) -> np.ndarray:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, as_samples, is_frame, length
+from ...data import Data, Prepared, as_samples, is_frame, length
 from ...exceptions import DomainError
 from ...params import integer, one_of, parameter, positive, same
-from ..base import Kernel, Tile, weigh
+from ..base import Tile, Tiled, weigh
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..labels.kind import LABELS  # registers the kind
-from ..overrides import by_tiles
 from .container import pack
 from .reading import as_graph
 from .spectral import Laplacian, laplacian
@@ -28,21 +27,18 @@ from .spectral import Laplacian, laplacian
 _AT_ONCE = 2**25  # numbers of a matrix that is computed before it is cut into tiles
 
 
-class Nodes:
+@dataclass(eq=False, repr=False)
+class Nodes(Prepared):
     """Nodes of a graph as samples: their places, and the Laplacian of the graph."""
 
-    def __init__(self, laplacian: Laplacian, places: np.ndarray) -> None:
-        self.laplacian, self.places = laplacian, places
+    laplacian: Laplacian
+    places: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, rows: Rows) -> Nodes:
-        return Nodes(self.laplacian, self.places[rows])
+    each = ("places",)
 
 
 @dataclass(eq=False, repr=False)
-class NodeKernel(Kernel):
+class NodeKernel(Tiled):
     """f(L) for the Laplacian L of a graph: samples are nodes.
 
     They are named as in the graph: the nodes of a networkx graph, the keys of ``(edges, {node:
@@ -52,6 +48,7 @@ class NodeKernel(Kernel):
     graph: Any = parameter()
     if TYPE_CHECKING:  # a field, which comes after those of the kernels themselves
         normalized: bool = False
+    domain = Domain(LABELS.kind, "the nodes of a graph")
 
     @abstractmethod
     def function(self, eigenvalues: np.ndarray, upper: float) -> np.ndarray:
@@ -73,9 +70,6 @@ class NodeKernel(Kernel):
         return laplacian
 
     # ---- values --------------------------------------------------------------------------
-    def pairwise(self, X: Nodes, Y: Nodes) -> np.ndarray:
-        return by_tiles(self, NodeKernel, X, Y)
-
     def tiles(self, X: Nodes, Y: Nodes) -> Tile:
         if X.laplacian.small:
             left = self._coordinates(X)
@@ -129,9 +123,6 @@ class NodeKernel(Kernel):
     __hash__ = None  # type: ignore[assignment]  # mutable, compared by value
 
     # ---- facts ---------------------------------------------------------------------------
-    @property
-    def domain(self) -> Domain:
-        return Domain(LABELS.kind, "the nodes of a graph")
 
     def _invertible(self, why: str) -> prop.Properties:
         """What is true of f(L) for f > 0, on finitely many nodes."""

@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._compiled import njit
-
-
-@njit(cache=True, nogil=True)
-def _mixed(z):
-    """As :func:`mercer.kernels.strings.codes.mix`."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+from ...mixing import mixed
 
 
 @njit(cache=True, nogil=True)
@@ -40,7 +32,7 @@ def path_states(first, stop, begin, indptr, indices, marks, out):
             head += 1
             if v != u:
                 there = np.uint64(distance[v - low])
-                out[place] = _mixed(_mixed(marks[u] + there) + np.uint64(3) * marks[v])
+                out[place] = mixed(mixed(marks[u] + there) + np.uint64(3) * marks[v])
                 place += 1
             for arc in range(indptr[v], indptr[v + 1]):
                 w = indices[arc]

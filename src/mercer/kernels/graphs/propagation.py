@@ -13,11 +13,11 @@ from scipy.special import ndtri
 from ...data import Data, Zipped
 from ...exceptions import DomainError
 from ...features.inverted import products
+from ...mixing import mix
 from ...params import integer, one_of, positive
-from ..base import Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
-from ..overrides import by_tiles
-from ..strings.codes import Part, as_code, from_arrays, mix, tally
+from ..strings.codes import Part, as_code, from_arrays, tally
 from .base import CountedParts, Gains, GraphKernel
 from .container import Graphs, graphs
 from .walked import nonnegative, sources
@@ -159,7 +159,7 @@ def _uniform(bits: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class NeighborhoodHash(GraphKernel):
+class NeighborhoodHash(GraphKernel, Tiled):
     r"""The neighbourhood hash kernel: the share of hashed neighbourhoods that two graphs share.
 
     .. math:: k(x, y) = \frac1R \sum_{r=1}^{R} \frac{c_r}{|x| + |y| - c_r}, \qquad
@@ -216,9 +216,6 @@ class NeighborhoodHash(GraphKernel):
             np.bitwise_xor.accumulate(around, out=running[1:])
             state = _rotated(state, 1) ^ running[flat.indptr[1:]] ^ running[flat.indptr[:-1]]
             yield state
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, NeighborhoodHash, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         same = X is Y

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..strings.codes import as_code, mix
+from ...mixing import mix
+from ..strings.codes import as_code
 from .container import Graphs
 
 _EITHER, _OUT, _IN = map(np.uint64, (3, 5, 7))  # odd: times them, no bit of a hash is lost

@@ -10,9 +10,10 @@ import scipy.sparse as sp
 
 from ...data import Data
 from ...exceptions import DomainError
+from ...mixing import mix
 from ...params import one_of
 from ..calculus import properties as prop
-from ..strings.codes import Part, as_code, from_arrays, mix, tally
+from ..strings.codes import Part, as_code, from_arrays, tally
 from .base import CountedParts, Gains
 from .container import Graphs, graphs
 

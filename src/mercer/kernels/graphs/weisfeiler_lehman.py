@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ...mixing import mix
 from ...params import integer
 from ..calculus import properties as prop
-from ..strings.codes import Part, as_code, from_arrays, mix, tally
+from ..strings.codes import Part, as_code, from_arrays, tally
 from ..strings.sequences import counted
 from .base import CountedParts, Gains
 from .container import Graphs

@@ -13,7 +13,6 @@ from ...exceptions import DomainError
 from ...features.labels import COLUMNS, label_codes
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from .kind import LABELS
 
 
@@ -38,6 +37,7 @@ class Categorical(Kernel):
     """
 
     because = "an inner product of explicit features: the indicator of each label"
+    domain = LABELS
 
     def prepare(self, X: Data) -> np.ndarray:
         labels, places = _distinct(_column(X))
@@ -55,10 +55,6 @@ class Categorical(Kernel):
 
     def n_features(self, X: np.ndarray) -> int:
         return COLUMNS
-
-    @property
-    def domain(self) -> Domain:
-        return LABELS
 
     @property
     def properties(self) -> prop.Properties:

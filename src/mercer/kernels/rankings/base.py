@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import Kernel
-from ..calculus.domains import Domain
 from .kind import RANKINGS
 
 
@@ -15,9 +14,7 @@ from .kind import RANKINGS
 class RankingKernel(Kernel):
     """A kernel on rankings, each a row with the rank of every item."""
 
-    @property
-    def domain(self) -> Domain:
-        return RANKINGS
+    domain = RANKINGS
 
 
 def same_items(X: np.ndarray, Y: np.ndarray) -> None:

@@ -14,10 +14,11 @@ by sorting), as it cannot know which way the next comparison goes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...data import Data, Rows
+from ...data import Data, Prepared
 from ..vectors.bits import look_up, pack
 from .base import same_items
 from .orders import read, standings
@@ -29,7 +30,8 @@ _ROWS = 256  # of features that are made at a time
 _PRODUCTS = 2**12  # pairs of items whose signs are numbers, and multiplied at a time
 
 
-class Rankings:
+@dataclass(eq=False, repr=False)
+class Rankings(Prepared):
     """Rankings, prepared; parts of it are rankings again.
 
     Parameters
@@ -45,23 +47,13 @@ class Rankings:
         The signs as bits: s = 1, and s = -1. Where they are not kept they are made when needed.
     """
 
-    def __init__(
-        self,
-        places: np.ndarray,
-        norms: np.ndarray,
-        leans: np.ndarray | None = None,
-        before: np.ndarray | None = None,
-        after: np.ndarray | None = None,
-    ) -> None:
-        self.places, self.norms, self.leans = places, norms, leans
-        self.before, self.after = before, after
+    places: np.ndarray
+    norms: np.ndarray
+    leans: np.ndarray | None = None
+    before: np.ndarray | None = None
+    after: np.ndarray | None = None
 
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, rows: Rows) -> Rankings:
-        parts = (self.places, self.norms, self.leans, self.before, self.after)
-        return Rankings(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
+    each = ("places", "norms", "leans", "before", "after")
 
     def packed(self) -> Rankings:
         """These rankings with their bits, if there is room for them."""

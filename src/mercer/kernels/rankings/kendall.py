@@ -10,9 +10,8 @@ import numpy as np
 from ...data import Data, length, take
 from ...exceptions import UnresolvedError
 from ...params import one_of, positive
-from ..base import Tile, weigh
+from ..base import Tile, Tiled, weigh
 from ..calculus import properties as prop
-from ..overrides import by_tiles
 from .base import RankingKernel, same_items
 from .comparisons import Rankings, agreements, compared, packed, signs
 
@@ -20,7 +19,7 @@ _MEDIAN_OF = 500  # rankings
 
 
 @dataclass(eq=False, repr=False)
-class Kendall(RankingKernel):
+class Kendall(RankingKernel, Tiled):
     r"""The Kendall kernel on rankings: pairs in the same order, less pairs in opposite order.
 
     .. math:: k(x, y) = \frac{n_{\mathrm{con}}(x, y) - n_{\mathrm{dis}}(x, y)}{\binom m2}
@@ -64,9 +63,6 @@ class Kendall(RankingKernel):
     def prepare(self, X: Data) -> Rankings:
         return compared(X, type(self).__name__, self.missing)
 
-    def pairwise(self, X: Rankings, Y: Rankings) -> np.ndarray:
-        return by_tiles(self, Kendall, X, Y)
-
     def tiles(self, X: Rankings, Y: Rankings) -> Tile:
         left, right = packed(X, Y)
         return lambda rows, cols: agreements(left[rows], right[cols]) / X.pairs
@@ -95,7 +91,7 @@ class Kendall(RankingKernel):
 
 
 @dataclass(eq=False, repr=False)
-class Mallows(RankingKernel):
+class Mallows(RankingKernel, Tiled):
     r"""The Mallows kernel on rankings: it falls with each pair of items in opposite order.
 
     .. math:: k(x, y) = e^{-\lambda\, n_{\mathrm{dis}}(x, y)}, \qquad
@@ -152,9 +148,6 @@ class Mallows(RankingKernel):
                 f"first."
             )
         return compared(X, type(self).__name__, self.missing)
-
-    def pairwise(self, X: Rankings, Y: Rankings) -> np.ndarray:
-        return by_tiles(self, Mallows, X, Y)
 
     def tiles(self, X: Rankings, Y: Rankings) -> Tile:
         left, right = packed(X, Y)

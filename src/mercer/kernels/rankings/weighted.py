@@ -11,9 +11,8 @@ import numpy as np
 from ...data import Data, Zipped
 from ...exceptions import DomainError
 from ...params import one_of, parameter
-from ..base import Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
-from ..overrides import by_tiles
 from ..pairs.base import Paired
 from .base import RankingKernel, same_items
 from .comparisons import paired
@@ -57,7 +56,7 @@ class Concordance(RankingKernel):
 
 
 @dataclass(eq=False, repr=False)
-class WeightedKendall(Concordance):
+class WeightedKendall(Concordance, Tiled):
     r"""Pairs of items in the same order, those near the top of both rankings with more weight.
 
     .. math:: k(x, y) = \frac1c \sum_{i \ne j} U(x_i, x_j)\, U(y_i, y_j)\,
@@ -114,9 +113,6 @@ class WeightedKendall(Concordance):
                 f"items; give one for each place."
             )
         return weights
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, WeightedKendall, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         same_items(X.parts[0], Y.parts[0])

@@ -24,7 +24,6 @@ from .on_device import LANES, AllPairs, padded, strips
 from .ragged import Ragged, segments
 
 _SINGLE = 64.0  # coordinates beyond it are compared in double precision
-_SERVERS = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # versions of cards, by their makers
 
 
 class DeviceAlignments(AllPairs):
@@ -45,9 +44,11 @@ class DeviceAlignments(AllPairs):
     def __init__(
         self, band: int | None, minimum: bool, device: str, double: bool | None = None
     ) -> None:
+        from ...gram.device.torch_ import quick_in_double
+
         super().__init__(device)
         self.band, self.minimum = band, minimum
-        self.double = _made_for_double(device) if double is None else double
+        self.double = quick_in_double(device) if double is None else double
 
     @property
     def dtype(self) -> Any:
@@ -57,7 +58,7 @@ class DeviceAlignments(AllPairs):
     def _sorted(self, X: Ragged, Y: Ragged, symmetric: bool) -> Any:
         from ...engine.threads import go_on
         from ...gram.device.torch_ import import_torch, put
-        from ...gram.device.triton_ import compiled
+        from ...gram.device.triton_ import launch
 
         torch, n, m = import_torch(self.device), len(X), len(Y)
         origin = Y.values[segments(Y.start, Y.size)].mean(axis=0)
@@ -77,21 +78,12 @@ class DeviceAlignments(AllPairs):
         power = torch.empty(room, dtype=torch.int32, device=left.device)
         for start in range(0, n, rows):
             go_on()
-            compiled(written(task))[(min(rows, n - start), blocks)](
+            launch(
+                written(task), (min(rows, n - start), blocks),
                 left, right, *sizes, edge, power, out, start, m, x.shape[1], self.band or 0,
                 int(symmetric), L=LANES, num_warps=LANES // 32,
             )  # fmt: skip
         return out
-
-
-def _made_for_double(device: str) -> bool:
-    """Is double precision there at half the speed of single precision, as on cards for servers?"""
-    from ...gram.device.torch_ import import_torch, torch_device
-
-    place = torch_device(device)
-    if place.type != "cuda":
-        return True
-    return import_torch(device).cuda.get_device_capability(place) in _SERVERS
 
 
 def kernel_values(band: int | None, device: str) -> Values:

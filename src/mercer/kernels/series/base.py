@@ -17,7 +17,6 @@ from ...data import Data, Zipped
 from ...exceptions import UnresolvedError
 from ...params import parameter, positive
 from ..base import Kernel
-from ..calculus.domains import Domain
 from ..pairs.base import Paired
 from ..vectors.distances import median_distance
 from .kind import SERIES
@@ -26,13 +25,12 @@ from .ragged import Ragged, ragged
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def optional_count(low: int = 1) -> Any:
-    """A field that holds None or an integer >= ``low``."""
+def optional_count() -> Any:
+    """A field that holds None or an integer >= 1."""
 
     def check(value: Any) -> str | None:
         whole = isinstance(value, Integral) and not isinstance(value, bool)
-        fine = value is None or (whole and int(value) >= low)
-        return None if fine else f"None or an integer >= {low}"
+        return None if value is None or (whole and int(value) >= 1) else "None or an integer >= 1"
 
     return parameter(None, check=check)
 
@@ -41,15 +39,13 @@ def optional_count(low: int = 1) -> Any:
 class SeriesKernel(Paired):
     """A kernel on series whose values come from a table of all pairs of points."""
 
+    domain = SERIES
+
     def prepare(self, X: Data) -> Any:
         return ragged(X, type(self).__name__)
 
     def sizes(self, X: Any) -> np.ndarray:
         return X.size
-
-    @property
-    def domain(self) -> Domain:
-        return SERIES
 
     def _number(self, name: str) -> float:
         """The value of a parameter that may still be the name of a rule."""

@@ -16,7 +16,6 @@ from ...data import Data
 from ...exceptions import UnresolvedError
 from ...params import integer, parameter
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
 from .kind import SERIES
 from .ragged import Ragged, ragged
@@ -97,6 +96,7 @@ class DilatedConvolution(Explicit):
     thresholds: Any = parameter(None)
     scaling: Any = parameter(None)
     because = "an inner product of explicit features: shares of time above thresholds"
+    domain = SERIES
 
     # ---- what is learned -----------------------------------------------------------------
     @property
@@ -200,10 +200,6 @@ class DilatedConvolution(Explicit):
         pieces = slices(len(P), max(1, int(_WORK / each)))
         run(job, [(number, rows) for rows in pieces for number in range(len(plan))])
         return out
-
-    @property
-    def domain(self) -> Domain:
-        return SERIES
 
     @property
     def properties(self) -> prop.Properties:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, is_frame
+from ...data import Data, Prepared, is_frame
 from ...exceptions import DomainError
 
 _MEDIAN_POINTS = 1000
 
 
-class Ragged:
+@dataclass(eq=False, repr=False)
+class Ragged(Prepared):
     """Series as a sequence of samples; parts of it share the points.
 
     Parameters
@@ -27,16 +29,12 @@ class Ragged:
         a stamp is missing, and NaN for other series.
     """
 
-    def __init__(
-        self, values: Data, start: np.ndarray, size: np.ndarray, times: np.ndarray | None = None
-    ) -> None:
-        self.values, self.start, self.size, self.times = values, start, size, times
+    values: Data
+    start: np.ndarray
+    size: np.ndarray
+    times: np.ndarray | None = None
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, rows: Rows) -> Ragged:
-        return Ragged(self.values, self.start[rows], self.size[rows], self.times)
+    each = ("start", "size")
 
     @property
     def channels(self) -> int:
@@ -45,7 +43,7 @@ class Ragged:
 
     def scaled(self, lengthscale: float) -> Ragged:
         """The same series, divided by a number."""
-        return Ragged(self.values / lengthscale, self.start, self.size, self.times)
+        return replace(self, values=self.values / lengthscale)
 
     def some_points(self) -> np.ndarray:
         """All points of the series, or 1000 of them at random (always the same)."""

@@ -36,7 +36,7 @@ class DeviceSignatures(AllPairs):
     def _sorted(self, X: Ragged, Y: Ragged, symmetric: bool) -> Any:
         from ...engine.threads import go_on
         from ...gram.device.torch_ import import_torch, put
-        from ...gram.device.triton_ import compiled
+        from ...gram.device.triton_ import launch
 
         torch, n, m, kept = import_torch(self.device), len(X), len(Y), self.order + 1
         strip = _STRIPS.get(X.channels, 4)
@@ -50,7 +50,8 @@ class DeviceSignatures(AllPairs):
         edge = out.new_empty(rows * blocks * LANES * kept * longest)
         for start in range(0, n, rows):
             go_on()
-            compiled(written(X.channels, self.order))[(min(rows, n - start), blocks)](
+            launch(
+                written(X.channels, self.order), (min(rows, n - start), blocks),
                 left, right, size, edge, out, start, m, longest, width, int(symmetric), L=LANES,
                 num_warps=LANES // 32,
             )  # fmt: skip

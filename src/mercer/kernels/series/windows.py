@@ -20,7 +20,6 @@ from ...params import integer, parameter
 from ..algebra.constant import is_kernel
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from .kind import SERIES
 from .ragged import Ragged, ragged, same_channels, segments
 
@@ -66,6 +65,7 @@ class LagEmbedding(Kernel):
     window: int = integer(low=1)
     stride: int = integer(1, low=1)
     because = "an inner product of mean embeddings of the windows"
+    domain = SERIES
 
     def prepare(self, X: Data) -> Ragged:
         X = ragged(X, type(self).__name__)
@@ -138,10 +138,6 @@ class LagEmbedding(Kernel):
         return np.asarray(points.reshape(len(places), -1))
 
     @property
-    def domain(self) -> Domain:
-        return SERIES
-
-    @property
     def properties(self) -> prop.Properties:
         inner = self.kernel.properties
         same = "constant series of different lengths have the same windows"
@@ -197,6 +193,7 @@ class RegularizedFourier(Kernel):
 
     q: float = parameter(0.5, check=_below_one)
     because = "a product of kernels on the circle, whose Fourier coefficients q^|l| are positive"
+    domain = SERIES
 
     def prepare(self, X: Data) -> np.ndarray:
         P = ragged(X, type(self).__name__)
@@ -217,10 +214,6 @@ class RegularizedFourier(Kernel):
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X))
-
-    @property
-    def domain(self) -> Domain:
-        return SERIES
 
     @property
     def properties(self) -> prop.Properties:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Rows, Zipped
+from ...data import Prepared, Rows, Zipped
 from ...exceptions import DomainError
 from ..bags.stacked import Bags
 from ..bags.sums import pair_sums
@@ -17,7 +17,8 @@ from ..base import Kernel, Tile
 Box = tuple[np.ndarray, np.ndarray]  # its lower and its upper corner
 
 
-class Boxes:
+@dataclass(eq=False, repr=False)
+class Boxes(Prepared):
     """Unions of disjoint boxes, prepared.
 
     Parameters
@@ -30,14 +31,11 @@ class Boxes:
         That of the boxes; None if there are none.
     """
 
-    def __init__(self, bags: Bags, volumes: np.ndarray, dimension: int | None) -> None:
-        self.bags, self.volumes, self.dimension = bags, volumes, dimension
+    bags: Bags
+    volumes: np.ndarray
+    dimension: int | None
 
-    def __len__(self) -> int:
-        return len(self.bags)
-
-    def __getitem__(self, at: Rows) -> Boxes:
-        return Boxes(self.bags[at], self.volumes[at], self.dimension)
+    each = ("bags", "volumes")
 
     def sizes(self) -> np.ndarray:
         """The volume of each union."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...data import Data, Rows
+from ...data import Data, Prepared, Rows
 from ...exceptions import DomainError
 from ..base import Tile
 from ..vectors.bits import look_up, pack
 
 
-class Masks:
+@dataclass(eq=False, repr=False)
+class Masks(Prepared):
     """Masks of one shape, prepared: bits, and what each place counts.
 
     Parameters
@@ -25,14 +27,11 @@ class Masks:
         The measure of each.
     """
 
-    def __init__(self, bits: np.ndarray, places: int, weight: Any) -> None:
-        self.bits, self.places, self.weight = bits, places, weight
+    bits: np.ndarray
+    places: int
+    weight: Any
 
-    def __len__(self) -> int:
-        return len(self.bits)
-
-    def __getitem__(self, at: Rows) -> Masks:
-        return Masks(self.bits[at], self.places, self.weight)
+    each = ("bits",)
 
     def sizes(self) -> np.ndarray:
         """The measure of each mask."""

@@ -13,18 +13,16 @@ from ...data import Data, Rows, Zipped, as_samples, is_frame, length
 from ...exceptions import DomainError
 from ...params import parameter, positive
 from ..algebra.metric import MetricGaussian
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, Tiled
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..calculus.facts import UNKNOWN
-from ..overrides import by_tiles
 from .boxes import Boxes, boxes
 from .kind import SETS
 from .masks import Masks, masks
 from .members import Members, members, sparse_members
 
 MEASURES = ("natural", "counting", "lebesgue")
-Prepared = Members | Masks | Boxes
+Collected = Members | Masks | Boxes
 
 
 def _is_measure(value: Any) -> str | None:
@@ -47,14 +45,11 @@ class OnSets(Kernel):
     """What kernels on sets share: a measure, and how sets are read."""
 
     measure: Any = parameter("natural", check=_is_measure)
-
-    @property
-    def domain(self) -> Domain:
-        return SETS
+    domain = SETS
 
 
 @dataclass(eq=False, repr=False)
-class Intersection(OnSets):
+class Intersection(OnSets, Tiled):
     r"""The measure of the intersection of two sets.
 
     .. math:: k(A, B) = \mu(A \cap B) = \int 1_A\, 1_B\, d\mu
@@ -96,25 +91,22 @@ class Intersection(OnSets):
 
     because = "the inner product of indicator functions in L2(mu)"
 
-    def prepare(self, X: Data) -> Prepared:
+    def prepare(self, X: Data) -> Collected:
         return collect(X, self.measure, type(self).__name__)
 
-    def pairwise(self, X: Prepared, Y: Prepared) -> np.ndarray:
-        return by_tiles(self, Intersection, X, Y)
-
-    def tiles(self, X: Prepared, Y: Prepared) -> Tile:
+    def tiles(self, X: Collected, Y: Collected) -> Tile:
         if type(X) is not type(Y):
             kinds = " and ".join(type(side).__name__.lower() for side in (X, Y))
             raise DomainError(f"sets must have one form in all data, got {kinds}.")
         return X.overlaps(Y)  # type: ignore[arg-type]
 
-    def diag(self, X: Prepared) -> np.ndarray:
+    def diag(self, X: Collected) -> np.ndarray:
         return X.sizes().copy()
 
-    def features(self, X: Prepared) -> Any | None:
+    def features(self, X: Collected) -> Any | None:
         return X.features()
 
-    def n_features(self, X: Prepared) -> int | None:
+    def n_features(self, X: Collected) -> int | None:
         return X.n_features
 
     @property
@@ -199,7 +191,7 @@ class SymmetricDifference(MetricGaussian, OnSets):
 
 
 @dataclass(eq=False, repr=False)
-class Jaccard(OnSets):
+class Jaccard(OnSets, Tiled):
     r"""The share that two sets have in common: the Jaccard or Tanimoto index.
 
     .. math:: k(A, B) = \frac{\mu(A \cap B)}{\mu(A \cup B)}, \qquad k(\emptyset, \emptyset) = 1
@@ -236,9 +228,6 @@ class Jaccard(OnSets):
         P = collect(X, self.measure, type(self).__name__)
         return Zipped(P, P.sizes())
 
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Jaccard, X, Y)
-
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (P, left), (Q, right) = X.parts, Y.parts
         shared = Intersection(self.measure).tiles(P, Q)
@@ -272,7 +261,7 @@ class Jaccard(OnSets):
         )
 
 
-def collect(X: Data, measure: Any, owner: str) -> Prepared:
+def collect(X: Data, measure: Any, owner: str) -> Collected:
     """Sets in one of the forms that there are, prepared."""
     X = as_samples(X, owner)
     if is_frame(X):

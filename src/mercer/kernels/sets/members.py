@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Rows
+from ...data import Prepared, Rows
 from ...exceptions import DomainError
 from ...features.labels import COLUMNS, label_codes
 from ...features.sparse import common_columns
 from ..base import Tile
 
 
-class Members:
+@dataclass(eq=False, repr=False)
+class Members(Prepared):
     """Finite sets, prepared.
 
     Parameters
@@ -26,14 +28,10 @@ class Members:
         Which sets have no weights of their own: there each element counts its measure, as in all.
     """
 
-    def __init__(self, rows: sp.csr_matrix, plain: np.ndarray) -> None:
-        self.rows, self.plain = rows, plain
+    rows: sp.csr_matrix
+    plain: np.ndarray
 
-    def __len__(self) -> int:
-        return self.rows.shape[0]
-
-    def __getitem__(self, at: Rows) -> Members:
-        return Members(self.rows[at], self.plain[at])
+    each = ("rows", "plain")
 
     def sizes(self) -> np.ndarray:
         """The measure of each set."""

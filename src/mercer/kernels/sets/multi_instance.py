@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, as_vectors, join, length
+from ...data import Data, as_dense, as_vectors, join, length
 from ...params import integer, one_of, parameter
 from ..algebra.composed import Composed
 from ..algebra.constant import is_kernel
@@ -134,8 +132,7 @@ class Minimax(Transform):
 def extremes(X: Data, owner: str) -> np.ndarray:
     """The minima, then the maxima, of all features of each bag."""
     parts = read(X, owner)
-    points: Any = as_vectors(join(*parts), owner)
-    points = points.toarray() if sp.issparse(points) else points
+    points = as_dense(as_vectors(join(*parts), owner))
     sizes = np.array([length(part) for part in parts])
     starts = np.cumsum(sizes) - sizes
     return np.hstack([f.reduceat(points, starts, axis=0) for f in (np.minimum, np.maximum)])

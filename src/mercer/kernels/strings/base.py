@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 from ...data import Data
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
 from .codes import Part, stacked, tally
 from .kind import STRINGS
@@ -29,6 +28,7 @@ class Substrings(Explicit):
     """Counts of what the windows of a sequence show; prepared samples are their features."""
 
     positional: ClassVar[bool] = False  # does it matter where in the sequence a window is?
+    domain = STRINGS
 
     @abstractmethod
     def parts(self, sequences: Sequences) -> Iterable[Part]:
@@ -69,10 +69,6 @@ class Substrings(Explicit):
 
         run(piece, range(len(found)))
         return found
-
-    @property
-    def domain(self) -> Domain:
-        return STRINGS
 
     def _without_short(self, span: int, **facts: prop.Fact) -> prop.Properties:
         """The properties of counts of windows of a length, which shorter strings do not hold."""

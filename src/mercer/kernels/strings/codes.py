@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ...mixing import mix
 from .sequences import counted
 
 _EXACT_BITS = 56
@@ -108,14 +109,6 @@ def _seed(kept: Sequence[int], index: int) -> int:
 def as_code(state: np.ndarray) -> np.ndarray:
     """The column of a 64-bit hash."""
     return _HASHED + (state >> np.uint64(8)).astype(np.int64)
-
-
-def mix(z: np.ndarray) -> np.ndarray:
-    """The 64-bit mixing step of splitmix64 (Steele, Lea & Flood 2014), a bijection."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 # ---- counts ----------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from ...exceptions import UnresolvedError
 from ...params import integer, parameter, positive
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..pairs.base import weighted_pairs
 from .kind import STRINGS
 from .sequences import (
@@ -118,6 +117,7 @@ class ContextTree(Kernel):
     )
     alphabet: Alphabet | None = parameter(None, check=check_alphabet)
     because = "an integral of P(x) P(y) over models: the features of x are its likelihoods"
+    domain = STRINGS
 
     @property
     def unresolved(self) -> str | None:
@@ -208,10 +208,6 @@ class ContextTree(Kernel):
             alone(P.before, P.letter, P.ends, *self._numbers(), slopes)
         slopes = np.empty((len(i), 3))
         return self._values(X, Y, i, j, (own[0], own[-1]), slopes)[:, None] * slopes
-
-    @property
-    def domain(self) -> Domain:
-        return STRINGS
 
     @property
     def properties(self) -> prop.Properties:

@@ -73,10 +73,7 @@ class Substitution(Substrings):
     k: int = integer(4, low=1)
     threshold: float = positive(6.0, tuned=False)
     because = "an inner product of explicit features: the counts of the k-mers that are likely"
-
-    @property
-    def codes_per_window(self) -> int:
-        return 30
+    codes_per_window = 30
 
     def read(self, X: Data) -> Sequences:
         """Letters as places in the alphabet, -1 for others."""

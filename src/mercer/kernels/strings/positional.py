@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...mixing import mix
 from ...params import integer, one_of
 from ..calculus import properties as prop
 from .base import Substrings
-from .codes import Part, as_code, mix
+from .codes import Part, as_code
 from .sequences import Sequences
 
 

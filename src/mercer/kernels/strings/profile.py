@@ -11,7 +11,7 @@ from ...data import Data, length
 from ...exceptions import DomainError
 from ...params import integer, positive
 from ..calculus import properties as prop
-from ..calculus.domains import ANY, Domain
+from ..calculus.domains import ANY
 from .base import Substrings
 from .codes import Part
 from .sequences import Sequences
@@ -54,10 +54,8 @@ class Profile(Substrings):
     k: int = integer(5, low=1)
     threshold: float = positive(7.5, tuned=False)
     because = "an inner product of explicit features: the counts of all likely k-mers"
-
-    @property
-    def codes_per_window(self) -> int:
-        return 20
+    domain = ANY
+    codes_per_window = 20
 
     def read(self, X: Data) -> Sequences:
         """-log of the probabilities, in place of symbols."""
@@ -77,10 +75,6 @@ class Profile(Substrings):
     def parts(self, sequences: Sequences) -> Iterator[Part]:
         windows = sequences.windows(self.k)
         yield likely(sequences.symbols, *windows, self.k, self.threshold, "Profile")
-
-    @property
-    def domain(self) -> Domain:
-        return ANY
 
     @property
     def properties(self) -> prop.Properties:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ...data import Data
-from ..calculus.domains import Domain
 from ..pairs.logarithms import LogPaired, slope
 from .kind import STRINGS
 from .sequences import Sequences, read
@@ -24,16 +23,14 @@ _SLOWER = 20  # so much longer take wide numbers
 class Tabled(LogPaired):
     """A kernel whose values come from a table of |x| times |y| cells; samples are sequences."""
 
+    domain = STRINGS
+
     def prepare(self, X: Data) -> Sequences:
         return read(X, type(self).__name__)
 
     def arranged(self, X: Sequences) -> np.ndarray:
         """By length, so that neighbouring pairs fill their tables in step."""
         return np.argsort(X.lengths, kind="stable")
-
-    @property
-    def domain(self) -> Domain:
-        return STRINGS
 
 
 # ---- calls of compiled loops that are short enough for Ctrl-C ----------------------------------

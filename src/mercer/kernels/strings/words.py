@@ -17,7 +17,6 @@ from ...data import Data, is_frame, length
 from ...exceptions import DomainError
 from ...features.sparse import stable_codes
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
 from .kind import STRINGS
 
@@ -50,6 +49,7 @@ class Words(Explicit):
     because = "<counts of x, counts of y> is an inner product of word histograms"
     _word: ClassVar[re.Pattern] = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
     _bits: ClassVar[int] = 56  # room to add the columns of other features within int64
+    domain = STRINGS
 
     @classmethod
     def words(cls, document: str) -> list[str]:
@@ -83,10 +83,6 @@ class Words(Explicit):
         phi = sp.csr_matrix((values, indices, np.array(ends)), shape=shape)
         phi.sum_duplicates()
         return phi
-
-    @property
-    def domain(self) -> Domain:
-        return STRINGS
 
     @property
     def properties(self) -> prop.Properties:

@@ -14,7 +14,6 @@ from ...exceptions import MemoryPlanError
 from ...params import fraction
 from ..base import Kernel
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from ..pairs.logarithms import Found, WidePaired, moved, slope
 from ..pairs.wide import LARGEST, logarithms, zeros
 from .forest import Forest, Visited, forest
@@ -59,6 +58,7 @@ class TreeKernel(Kernel):
     """
 
     decay: float = fraction(0.4)
+    domain = TREES
 
     @abstractmethod
     def gains(self, x: Forest, Y: Forest, coef: np.ndarray, scale: Any = 0.0) -> np.ndarray:
@@ -69,10 +69,6 @@ class TreeKernel(Kernel):
 
     def prepare(self, X: Data) -> Forest:
         return forest(X, type(self).__name__)
-
-    @property
-    def domain(self) -> Domain:
-        return TREES
 
     def _without_nodes(self) -> prop.Properties:
         """The properties of kernels in which single nodes are no fragments."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, is_frame
+from ...data import Data, Prepared, is_frame
 from ...exceptions import DomainError
 from ...features.sparse import stable_codes
 from ..strings.sequences import is_missing
@@ -53,7 +54,8 @@ class Visited(NamedTuple):
     codes: np.ndarray
 
 
-class Forest:
+@dataclass(eq=False, repr=False)
+class Forest(Prepared):
     """Trees as a sequence of samples; parts of it share the arrays of nodes.
 
     Parameters
@@ -67,20 +69,14 @@ class Forest:
         their parent at most, as nodes come one by one.
     """
 
-    def __init__(
-        self,
-        nodes: Nodes,
-        by_label: Visited,
-        by_production: Visited,
-        start: np.ndarray,
-        size: np.ndarray,
-        height: np.ndarray,
-    ) -> None:
-        self.nodes, self.by_label, self.by_production = nodes, by_label, by_production
-        self.start, self.size, self.height = start, size, height
+    nodes: Nodes
+    by_label: Visited
+    by_production: Visited
+    start: np.ndarray
+    size: np.ndarray
+    height: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.start)
+    each = ("start", "size", "height")
 
     def numbered(self, labels: Sequence[str]) -> Forest:
         """The same trees with the given labels numbered -1, -2, ... for those who visit nodes."""
@@ -92,11 +88,7 @@ class Forest:
         by_label, by_production = (
             visited._replace(label=label) for visited in (self.by_label, self.by_production)
         )
-        return Forest(self.nodes, by_label, by_production, self.start, self.size, self.height)
-
-    def __getitem__(self, rows: Rows) -> Forest:
-        trees = self.start[rows], self.size[rows], self.height[rows]
-        return Forest(self.nodes, self.by_label, self.by_production, *trees)
+        return replace(self, by_label=by_label, by_production=by_production)
 
 
 def forest(X: Data, name: str) -> Forest:

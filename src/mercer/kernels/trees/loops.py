@@ -11,16 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._compiled import njit
+from ...mixing import mixed
 from ..pairs.wide import get, like, plus, put, times
-
-
-@njit(cache=True, nogil=True)
-def _mix(z):
-    """The 64-bit mixing step of splitmix64 (Steele, Lea & Flood 2014), a bijection."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)
@@ -33,12 +25,12 @@ def node_codes(label, first, count, children, origin):
     production, complete = np.empty(label.size, np.int64), np.empty(label.size, np.int64)
     internal = np.empty(label.size, np.int64)
     for v in range(label.size):
-        y = z = _mix(np.uint64(label[v]) ^ _mix(np.uint64(count[v])))
+        y = z = mixed(np.uint64(label[v]) ^ mixed(np.uint64(count[v])))
         internal[v] = count[v] > 0
         for k in range(first[v], first[v] + count[v]):
             w = origin[v] + children[k]
-            y = _mix(y ^ np.uint64(label[w]))
-            z = _mix(z ^ np.uint64(complete[w]))
+            y = mixed(y ^ np.uint64(label[w]))
+            z = mixed(z ^ np.uint64(complete[w]))
             internal[v] += internal[w]
         production[v] = np.int64(y >> np.uint64(2))
         complete[v] = np.int64(z >> np.uint64(7))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ..base import Kernel
 from ..calculus.domains import Domain
 from .kind import VECTORS
@@ -39,8 +39,7 @@ def check_widths(X: Vectors, Y: Vectors) -> None:
 def inner_products(X: Vectors, Y: Vectors) -> np.ndarray:
     """[<x_i, y_j>] as a dense array."""
     check_widths(X, Y)
-    product = X @ Y.T
-    return product.toarray() if sp.issparse(product) else np.asarray(product)
+    return np.asarray(as_dense(X @ Y.T))
 
 
 def squared_norms(X: Vectors) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._compiled import intrinsic, njit
+from ...data import as_dense
 
 _FIRST = 8  # rows that tell most other vectors apart
 _WORD = 32  # bits
@@ -97,8 +98,7 @@ def pack(X: Any, high: float) -> np.ndarray:
     n, d = X.shape
     packed = np.zeros((n, -(-d // _WORD) * (_WORD // 8)), np.uint8)
     for start in range(0, n, _ROWS):
-        part = X[start : start + _ROWS]
-        part = part.toarray() if sp.issparse(part) else part
+        part = as_dense(X[start : start + _ROWS])
         packed[start : start + _ROWS, : -(-d // 8)] = np.packbits(part == high, axis=1)
     return packed.view(np.uint32)
 

@@ -15,16 +15,15 @@ from abc import abstractmethod
 import numpy as np
 
 from ...data import Data
-from ..base import Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.domains import Domain, circle
-from ..overrides import by_tiles
 from .line import LineKernel
 
 TURN = 2 * np.pi
 
 
-class Circular(LineKernel):
+class Circular(LineKernel, Tiled):
     """A stationary kernel on the circle; prepared samples are angles in [0, 2 pi], and turns.
 
     The kernel is a function of the angles; how many whole turns lie before them matters only to
@@ -56,9 +55,6 @@ class Circular(LineKernel):
         # In float64 also for float32 samples: many turns times a rounded period would drift.
         turns, rest = np.divmod(x.astype(np.float64), self.period)
         return np.stack([rest * (TURN / self.period), turns], axis=1).astype(x.dtype, copy=False)
-
-    def pairwise(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        return by_tiles(self, Circular, X, Y)
 
     def tiles(self, X: np.ndarray, Y: np.ndarray) -> Tile:
         weights = self.series()

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Zipped
+from ...data import Data, Zipped, as_dense
 from ...params import _is_number, parameter
-from ..base import Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
-from ..overrides import by_tiles
 from .base import VectorKernel, squared_norms
 from .distances import SQUARABLE, SquaredDistances
 
@@ -42,14 +41,14 @@ def induced(D: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _lengths(V: Any) -> np.ndarray:
     """Lengths of vectors of any size."""
-    V = V.toarray() if sp.issparse(V) else V
+    V = as_dense(V)
     largest = np.abs(V).max(axis=1, initial=np.finfo(float).tiny)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(largest * np.linalg.norm(V / largest[:, None], axis=1))
 
 
 @dataclass(eq=False, repr=False)
-class Distance(VectorKernel):
+class Distance(VectorKernel, Tiled):
     r"""The kernel induced by a power of the Euclidean distance.
 
     .. math:: k(x, y) = \tfrac12 \left( \|x - z\|^\beta + \|y - z\|^\beta - \|x - y\|^\beta \right)
@@ -92,16 +91,13 @@ class Distance(VectorKernel):
                 raise ValueError(
                     f"Distance: origin has {len(z)} entries, but X has {V.shape[1]} features."
                 )
-            V = (V.toarray() if sp.issparse(V) else V) - z
+            V = as_dense(V) - z
         largest = float(abs(V).max()) if V.shape[0] and V.shape[1] else 0.0
         if V.dtype == np.float32 and largest and not 1 / SQUARABLE < largest < SQUARABLE:
             V = V.astype(np.float64)
         far = largest > _FAR
         lengths = _lengths(V) ** self.exponent if far else self._power(squared_norms(V))
         return Zipped(V, lengths.astype(V.dtype))
-
-    def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
-        return by_tiles(self, Distance, X, Y)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, a), (W, b) = X.parts, Y.parts

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from ...data import length, take
+from ...data import as_dense, length, take
 from .base import Vectors, inner_products, squared_norms
 
 _MEDIAN_SAMPLES = 1000  # the median distance is taken over at most this many samples
@@ -164,7 +164,7 @@ class SquaredDistances:
             return D
         small = X.shape[1] * sum(D.shape) <= _NUMBERS
         if len(i) > _MOST * D.size and (small or not self.sparse):
-            return np.multiply(cdist(_dense(X), _dense(Y), "sqeuclidean"), self.weight, out=D)
+            return np.multiply(cdist(as_dense(X), as_dense(Y), "sqeuclidean"), self.weight, out=D)
         for some in _some(len(i), X.shape[1]):
             a, b = X[i[some]], Y[j[some]]
             if self.dtype == np.float32:
@@ -174,9 +174,9 @@ class SquaredDistances:
 
     def pull(self, V: np.ndarray) -> np.ndarray:
         """[sum_j V_ij (x_i - y_j)] for every i, by one product with V."""
-        X, Y = _dense(self.X), self.Y
+        X, Y = as_dense(self.X), self.Y
         if self.in_doubt:
-            Y = _dense(Y)
+            Y = as_dense(Y)
             with np.errstate(over="ignore", invalid="ignore"):
                 columns = (np.subtract.outer(x, y) for x, y in zip(X.T, Y.T, strict=True))
                 return np.stack([np.where(V, V * by, 0).sum(axis=1) for by in columns], axis=1)
@@ -191,7 +191,7 @@ class SquaredDistances:
         D is the whole block of distances: it tells which pairs are so close that their differences
         are taken one by one.
         """
-        X, Y = (_dense(Z).astype(np.float64, copy=False) for Z in (self.X, self.Y))
+        X, Y = (as_dense(Z).astype(np.float64, copy=False) for Z in (self.X, self.Y))
         near: Any = 0.0
         if self.in_doubt:
             close = ~(np.abs(D) >= self.doubt_x[:, None] + self.doubt_y)
@@ -245,10 +245,6 @@ def _without_offset(X: Any, Y: Any) -> tuple[Any, Any] | None:
     return left, left if same else shifted(Y)
 
 
-def _dense(Z: Vectors) -> np.ndarray:
-    return Z.toarray() if sp.issparse(Z) else Z
-
-
 def _some(pairs: int, width: int) -> list[slice]:
     """Pairs of vectors of this width, as many at a time as may be written out."""
     step = max(1, _NUMBERS // width)
@@ -260,8 +256,7 @@ def median_distance(X: Vectors) -> float:
     n = length(X)
     if n > _MEDIAN_SAMPLES:
         X = take(X, np.linspace(0, n - 1, _MEDIAN_SAMPLES).astype(int))
-    sizes = abs(X).max(axis=1)
-    sizes = np.asarray(sizes.toarray() if sp.issparse(sizes) else sizes, dtype=np.float64)
+    sizes = np.asarray(as_dense(abs(X).max(axis=1)), dtype=np.float64)
     typical = np.median(sizes[sizes > 0]) if sizes.any() else 0.0  # outliers have no say
     X, unit = _squarable(X, float(typical))
     D = SquaredDistances(X, X, exact=True)(_ALL, _ALL)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data
+from ...data import Data, as_dense
 from ...exceptions import DomainError
 from ...features.products import MAX_DENSE
 from ...params import integer, nonnegative, positive
@@ -192,7 +191,7 @@ class Polynomial(Dot):
         """Monomials x^a, |a| <= p, each with the root of its multinomial coefficient."""
         if self.n_features(X) is None:
             return None
-        X = X.toarray() if sp.issparse(X) else X
+        X = as_dense(X)
         p, d = self.degree, X.shape[1]
         level = np.ones((len(X), 1))  # monomials of degree q, as ordered lists of their factors
         last, run, orders = np.zeros(1, int), np.zeros(1, int), np.ones(1)
@@ -316,10 +315,7 @@ class Binomial(Dot):
     alpha: float = positive(1.0)
     profile_name = "binomial"
     because = "a power series in <x, y> with coefficients alpha (alpha+1) ... (alpha+n-1) / n! >= 0"
-
-    @property
-    def radius(self) -> float:
-        return 1.0
+    radius = 1.0
 
     def profile(self, T: np.ndarray) -> np.ndarray:
         np.subtract(1, T, out=T)

@@ -25,17 +25,16 @@ from ...data import Data, as_vectors, length
 from ...exceptions import DomainError
 from ...features.inverted import products
 from ...params import integer, parameter
-from ..base import Kernel, Tile
+from ..base import Tile, Tiled
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, circle
-from ..overrides import by_tiles
+from ..calculus.domains import circle
 from .base import inner_products
 from .kind import VECTORS
 from .line import one_column
 
 
 @dataclass(eq=False, repr=False)
-class Explicit(Kernel):
+class Explicit(Tiled):
     """<phi(x), phi(y)>; prepared samples are the features, an (n, D) array or CSR matrix."""
 
     because = "<phi(x), phi(y)> is an inner product of explicit features"
@@ -43,9 +42,6 @@ class Explicit(Kernel):
     @abstractmethod
     def prepare(self, X: Data) -> Any:
         """The features phi(x), one row per sample."""
-
-    def pairwise(self, X: Any, Y: Any) -> np.ndarray:
-        return by_tiles(self, Explicit, X, Y)
 
     def tiles(self, X: Any, Y: Any) -> Tile:
         if not sp.issparse(X):
@@ -139,6 +135,7 @@ class Monomials(Differentiable):
     """
 
     degree: int = integer(3, low=1)
+    domain = VECTORS
 
     def prepare(self, X: Data) -> np.ndarray:
         x = one_column(X, "Monomials")
@@ -155,10 +152,6 @@ class Monomials(Differentiable):
     def jacobian(self, phi: np.ndarray) -> np.ndarray:
         lower = np.hstack([np.ones_like(phi[:, :1]), phi[:, :-1]])
         return (lower * np.arange(1, self.degree + 1))[:, None, :]
-
-    @property
-    def domain(self) -> Domain:
-        return VECTORS
 
     @property
     def properties(self) -> prop.Properties:
@@ -192,6 +185,7 @@ class Sinusoids(Differentiable):
     """
 
     degree: int = integer(3, low=1)
+    domain = circle(2 * np.pi)
 
     def prepare(self, X: Data) -> np.ndarray:
         x = one_column(X, "Sinusoids")
@@ -203,10 +197,6 @@ class Sinusoids(Differentiable):
         l = np.arange(1, self.degree + 1)
         turned = np.stack([phi[:, 1::2] * l, -phi[:, ::2] * l], axis=2)
         return turned.reshape(len(phi), 1, -1)
-
-    @property
-    def domain(self) -> Domain:
-        return circle(2 * np.pi)
 
     @property
     def properties(self) -> prop.Properties:

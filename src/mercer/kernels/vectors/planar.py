@@ -14,12 +14,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ...exceptions import DomainError
 from ..calculus import properties as prop
-from ..calculus.domains import Domain
 from .explicit import Differentiable
 from .kind import VECTORS
 
@@ -29,6 +27,8 @@ _ROOT2 = float(np.sqrt(2))
 @dataclass(eq=False, repr=False)
 class Planar(Differentiable):
     """Features of points of the plane; subclasses list them."""
+
+    domain = VECTORS
 
     @abstractmethod
     def columns(self, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
@@ -42,12 +42,8 @@ class Planar(Differentiable):
                 f"{owner} works on points of the plane, but X has {X.shape[1]} columns; pick two "
                 f"with .on([first, second])."
             )
-        X = X.toarray() if sp.issparse(X) else X
+        X = as_dense(X)
         return np.stack(self.columns(X[:, 0], X[:, 1]), axis=1)
-
-    @property
-    def domain(self) -> Domain:
-        return VECTORS
 
     def _polynomials(self, positive_diag: prop.Fact) -> prop.Properties:
         return self._stated(

@@ -26,20 +26,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, as_vectors
+from ...data import Data, as_dense, as_vectors
 from ...exceptions import UnresolvedError
 from ...params import one_of, positive
-from ..base import Kernel, Tile, no_gradient, weigh
+from ..base import Kernel, Tile, Tiled, no_gradient, weigh
 from ..calculus import properties as prop
 from ..formula import SQUARED, TAXICAB, Atom, Profile, prepared_by
-from ..overrides import by_tiles
 from .base import VectorKernel, Vectors, inner_products
 from .bessel import matern_slope
 from .distances import SquaredDistances, median_distance, variance_scale
 
 
 @dataclass(eq=False, repr=False)
-class Radial(VectorKernel):
+class Radial(VectorKernel, Tiled):
     """A function of the scaled distance; subclasses give it as a function of stretch * r^2."""
 
     lengthscale: Any = positive(1.0, arrays=True, choices=("median", "scale"))
@@ -82,9 +81,6 @@ class Radial(VectorKernel):
             inverse = sp.diags(np.broadcast_to(1 / scale, X.shape[1]))
             return sp.csr_matrix(X @ inverse, dtype=X.dtype)
         return X if scale.ndim == 0 and scale == 1 else X / scale
-
-    def pairwise(self, X: Vectors, Y: Vectors) -> np.ndarray:
-        return by_tiles(self, Radial, X, Y)
 
     def tiles(self, X: Vectors, Y: Vectors) -> Tile:
         distances = SquaredDistances(X, Y, weight=self.stretch, exact=self.kinked)
@@ -167,6 +163,7 @@ class Gaussian(Radial):
     kinked = False
     profile_name = "exp"
     because = "its Fourier transform is a Gaussian, which is positive (Bochner)"
+    stretch = -0.5
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Gaussian:
@@ -192,10 +189,6 @@ class Gaussian(Radial):
     def from_bandwidth(cls, h: float) -> Gaussian:
         """exp(-||x - y||^2 / (2 h))."""
         return cls(lengthscale=float(np.sqrt(h)))
-
-    @property
-    def stretch(self) -> float:
-        return -0.5
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return np.exp(D, out=D)
@@ -257,7 +250,7 @@ class Laplacian(Radial):
         from scipy.spatial.distance import cdist
 
         inner_products(X[:1], Y[:1])  # raises, if the two widths differ
-        X, Y = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y))
+        X, Y = (as_dense(Z) for Z in (X, Y))
 
         def tile(rows: slice, cols: slice) -> np.ndarray:
             D = cdist(X[rows], Y[cols], "cityblock").astype(X.dtype, copy=False)
@@ -290,7 +283,7 @@ class Laplacian(Radial):
         if self.p == 2:
             return super().grad_theta(X, Y, W)
         V = W * self.pairwise(X, Y)
-        X, Y = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, Y))
+        X, Y = (as_dense(Z) for Z in (X, Y))
         pairs = zip(X.T, Y.T, strict=True)
         columns = weigh(V, (np.abs(np.subtract.outer(x, y)) for x, y in pairs))
         return columns if np.size(self.lengthscale) > 1 else columns.sum(keepdims=True)

@@ -11,7 +11,7 @@ from ...data import Data
 from ...exceptions import DomainError
 from ...params import integer, one_of
 from ..calculus import properties as prop
-from ..calculus.domains import Domain, interval
+from ..calculus.domains import interval
 from .line import LineKernel
 
 
@@ -52,6 +52,7 @@ class Spline(LineKernel):
     order: int = integer(2, low=1)
     polynomial: bool = one_of(True, True, False)
     because = "<g_x, g_y> in L2 of g_x(u) = (x - u)_+^(m-1) / (m-1)!, plus products of monomials"
+    domain = interval(0, 1)
 
     def prepare(self, X: Data) -> np.ndarray:
         x = super().prepare(X)
@@ -86,10 +87,6 @@ class Spline(LineKernel):
         if self.polynomial:
             D += sum(_monomials(X, Y, j - 1, j) for j in range(1, m))
         return np.sum(W * D, axis=1)[:, None]
-
-    @property
-    def domain(self) -> Domain:
-        return interval(0, 1)
 
     @property
     def properties(self) -> prop.Properties:

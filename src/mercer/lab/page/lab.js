@@ -78,7 +78,8 @@ function show(found, asked) {
     }
     return box;
   }));
-  $("timing").textContent = `Computed in ${found.ms} ms.`;
+  const took = found.ms < 1000 ? `${found.ms} ms` : `${(found.ms / 1000).toFixed(1)} s`;
+  $("timing").textContent = `Computed in ${took}.`;
 }
 
 function draw(panels) {

@@ -68,7 +68,7 @@ def level_tree(
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
-    >>> path = sp.diags_array([1, 1], offsets=[-1, 1], shape=(5, 5)).tocsr()
+    >>> path = sp.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(5, 5)).tocsr()
     >>> tree = level_tree(np.array([1.0, 3.0, 0.0, 2.0, 1.0]), np.full(5, 0.2), path, 0.3)
     >>> tree.parent, tree.node
     (array([ 2,  2, -1]), array([0, 0, 2, 1, 1]))

@@ -5,8 +5,8 @@ Integrals from a few values
 If a function is in the space of a kernel, its mean over a distribution P is an inner product with
 the embedding :math:`\mu_P`. Weighted points that are close to this embedding give all such means:
 
-.. math:: \Bigl| \int f\, dP - \sum_i w_i f(x_i) \Bigr|
-          \le \Bigl\| \mu_P - \sum_i w_i k(x_i, \cdot) \Bigr\| \, \|f\|
+.. math:: \left| \int f\, dP - \sum_i w_i f(x_i) \right|
+          \le \left\| \mu_P - \sum_i w_i k(x_i, \cdot) \right\| \, \|f\|
 
 :func:`mercer.kernel_quadrature` chooses points one by one so that this bound falls most, with the
 best weights for them.

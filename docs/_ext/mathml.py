@@ -7,7 +7,7 @@ from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.util import logging
 
-_UNKNOWN = re.compile(r"\\[A-Za-z]+")  # commands that the converter leaves as they are
+_UNKNOWN = re.compile(r"\\(?:[A-Za-z]+|\|)")  # commands that the converter leaves as they are
 
 
 def _formula(node, display):

@@ -69,8 +69,8 @@ def compress(
 ) -> Compression:
     r"""Points of a sample whose mean embedding is close to that of the whole sample.
 
-    .. math:: \mathrm{MMD} = \Big\| \sum_{i \in S} w_i\, k(x_i, \cdot)
-              - \frac1n \sum_{i=1}^n k(x_i, \cdot) \Big\|
+    .. math:: \mathrm{MMD} = \left\| \sum_{i \in S} w_i\, k(x_i, \cdot)
+              - \frac1n \sum_{i=1}^n k(x_i, \cdot) \right\|
 
     Means over the points are off by at most MMD times the norm of f, for every f in H_k. Random
     points have an MMD of order 1 / sqrt(m); both methods are well below.

@@ -34,7 +34,7 @@ def paired_test(
     The statistic is the maximum mean discrepancy of both samples, and its null distribution that
     under random exchanges within pairs,
 
-    .. math:: \Big\| \frac1n \sum_i s_i \left(k(x_i, \cdot) - k(y_i, \cdot)\right) \Big\|^2,
+    .. math:: \left\| \frac1n \sum_i s_i \left(k(x_i, \cdot) - k(y_i, \cdot)\right) \right\|^2,
               \qquad s_i = \pm 1
 
     What subjects have in common cancels, as in a paired t-test: where measurements of one subject

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelMachine, Plan, load, save
-from mercer.exceptions import ConvergenceWarning
+from mercer.exceptions import ConvergenceWarning, DomainError
 from mercer.losses import NormBall, NormPower, Penalty
 from mercer.solvers import penalised
 
@@ -120,3 +120,20 @@ def test_hard_problems_end_the_search(rng, monkeypatch):
     assert len(asked) < 20
     assert np.all(np.isfinite(model.predict(X)))
     assert model.solution_.stats["norm"] <= 1 + 1e-9
+
+
+def test_a_problem_that_overflows_ends_the_search(rng, monkeypatch):
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    solve, asked = penalised.solve_representer, []
+
+    def overflowing(*args, **options):
+        asked.append(args[3])
+        if len(set(asked)) > 2:
+            raise DomainError("the kernel has values that are not finite")
+        return solve(*args, **options)
+
+    monkeypatch.setattr(penalised, "solve_representer", overflowing)
+    with pytest.warns(ConvergenceWarning, match="the multiplier of the penalty was not found"):
+        model = KernelMachine("linear", penalty=NormBall(1e-3)).fit(X, y)
+    assert len(set(asked)) == 3
+    assert model.solution_.stats["norm"] <= 1e-3 * (1 + 1e-9)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.threads import go_on
+from ..exceptions import DomainError
 from ..gram.device.rows import DeviceMatrix
 from ..gram.device.torch_ import get, import_torch, put
 from ..gram.rows import RowGram
@@ -74,7 +75,7 @@ def solve_boxes(
     The solutions, one for each problem.
     """
     if not np.isfinite(K.diagonal).all():
-        raise ValueError(NOT_FINITE)
+        raise DomainError(NOT_FINITE)
     matrices = [K] * len(problems) if parts is None else [K.subset(part) for part in parts]
     members = [matrix.index for matrix in matrices]  # type: ignore[attr-defined]
     found: list[BoxSolution] = []
@@ -151,7 +152,7 @@ class _Boxes:
             summary = torch.stack([violation.max(), self.g.abs().max(), open_.any().double()])
             worst, steepest, going = summary.tolist()
             if not np.isfinite([worst, steepest]).all():
-                raise ValueError(NOT_FINITE)
+                raise DomainError(NOT_FINITE)
             if watch is not None:
                 watch(worst)
             if not going or self.rounds >= _ROUNDS:

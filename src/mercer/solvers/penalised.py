@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..exceptions import DomainError
 from ..gram.base import Gram
 from ..losses.base import Loss
 from ..losses.penalties import Penalty
@@ -109,9 +110,16 @@ class _Multiplier:
             known = self.found[near].solution
             start = known.coef * (known.stats["multiplier"] / lam), known.intercept
         for _ in range(_FINER):
-            solution = solve_representer(
-                *self.args, lam, self.weights, tol=tol, start=start, **self.options
-            )
+            try:
+                solution = solve_representer(
+                    *self.args, lam, self.weights, tol=tol, start=start, **self.options
+                )
+            except DomainError:  # sums that overflow, with a lambda so small
+                if near is None:
+                    raise
+                self.failed = _FAILED
+                self.found[log_lambda] = self.found[near]._replace(gap=np.inf)
+                return self.found[near].position
             left = solution.stats.get("gap", np.inf)
             if left <= self.goal / 4 or not (solution.converged or left <= _CLOSE * self.goal):
                 break

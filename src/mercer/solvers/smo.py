@@ -41,6 +41,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..exceptions import DomainError
 from ..gram.rows import RowGram
 from ..gram.tiles import one_blas_thread
 from . import smo_dense
@@ -93,13 +94,13 @@ def solve_box(
         Told the violation in each round.
     """
     if not np.isfinite(K.diagonal).all():
-        raise ValueError(NOT_FINITE)
+        raise DomainError(NOT_FINITE)
     with one_blas_thread():
         K = K.centred() if problem.balanced else K
         found = None
         if K.matrix is not None and len(problem) <= smo_dense.LARGEST:
             if not np.isfinite(K.matrix).all():
-                raise ValueError(NOT_FINITE)
+                raise DomainError(NOT_FINITE)
             found = smo_dense.solve(K.matrix, problem, tol, max_iter)
         if found is None:
             found = _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..exceptions import DomainError
 from ..gram.rows import Product, RowGram
 from .box import BoxProblem
 from .rows import RowCache
@@ -106,7 +107,7 @@ class State:
     def _violation(self) -> tuple[float, Extremes]:
         """The largest violation, and for each group the lowest rise and the highest fall."""
         if not np.isfinite(self.g).all():
-            raise ValueError(NOT_FINITE)
+            raise DomainError(NOT_FINITE)
         ends = slopes(self.g, self.b, self.lower, self.upper, self.epsilon, self.rise, self.fall)
         if self.n_groups == 1:
             return ends[1] - ends[0], [ends]

@@ -224,13 +224,3 @@ def test_what_is_refused(rings):
     hidden = np.ma.array(y, mask=np.arange(120) == 3)
     with pytest.raises(ValueError, match="y has 1 masked entries"):
         SemiSupervised(SVC()).fit(X, hidden)
-
-
-def test_samples_that_were_rounded():
-    """More copies of each value than there are neighbours: labels spread all the same."""
-    values = np.arange(20.0)[:, None]
-    X = np.concatenate([values, values + 100.0]).repeat(12, axis=0)
-    y = np.full(480, -1)
-    y[0], y[-1] = 0, 1
-    model = SemiSupervised(SVC(C=100.0, kernel=Gaussian(2.0)), strength=1e5, neighbors=3)
-    np.testing.assert_array_equal(model.fit(X, y).predict(X), np.repeat([0, 1], 240))

@@ -132,3 +132,19 @@ def test_samples_without_anything_in_common_are_not_joined():
     assert len(set(tree.labels_[:8])) == len(set(tree.labels_[8:])) == 1
     found = tree.predict(["abab", "dcdc", "zzzz"])
     assert found.tolist() == [tree.labels_[0], tree.labels_[-1], -1]
+
+
+def test_integers_that_are_repeated():
+    grid = np.indices((6, 6)).reshape(2, -1).T.astype(float)
+    assert LevelSetTree(Gaussian(), neighbors=5).fit(np.repeat(grid, 10, axis=0)).n_clusters_ == 1
+
+
+def test_rounded_samples(rng):
+    X = np.round(np.concatenate([rng.normal(m, 0.5, 400) for m in (-3, 0, 3)]), 1)[:, None]
+    assert LevelSetTree(Gaussian(0.3)).fit(X).n_clusters_ == 3
+
+
+def test_one_value():
+    model = LevelSetTree(Gaussian()).fit(np.ones((30, 2)))
+    assert model.n_clusters_ == 1
+    assert not model.labels_.any()

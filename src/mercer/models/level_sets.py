@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -9,9 +10,9 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Data
+from ..data import Data, in_double
 from ..gram.plan import Plan
-from ..kernels.algebra.neighbors import graph_of, nearest
+from ..kernels.algebra.neighbors import Strip, graph_of, neighbor_pairs
 from ..solvers.level_tree import LevelTree, labels_of, level_tree
 from .common import all_or_nothing, check_data, check_number
 from .density import DensityEstimate, level_of, log_strips
@@ -32,7 +33,7 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
     component, from the level at which it appears to the one at which it joins another; leaves are
     the clusters, as many as the density has peaks of some mass. Components are those of a graph
     that joins samples with their nearest neighbours in the metric of the normalised kernel, so
-    samples may be of any kind.
+    samples may be of any kind. Copies of a sample count once as neighbours, and are joined.
 
     Parameters
     ----------
@@ -96,13 +97,21 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
         check_number("min_mass", self.min_mass, "in (0, 1)", lambda mass: 0 < mass < 1)
         check_number("neighbors", self.neighbors, "an integer >= 1", _is_count)
         gram, weights = self._estimate(X, sample_weight)
-        values, pairs = [], []
-        squares = self._log_squares(self.X_fit_)
-        for rows, logs in log_strips(gram, self.kernel_, self.X_fit_):
-            pairs.append(nearest(squares / 2 - logs, self.neighbors, rows.start, _ROUNDING))
-            values.append(self._held_out(weights, rows, logs))
-        self.leave_one_out_ = np.concatenate(values)
-        graph = graph_of(pairs, len(weights))
+        values: list[float] = []
+        X = in_double(self.X_fit_)
+        squares = self._log_squares(X)
+
+        def strips() -> Iterator[Strip]:
+            for rows, logs in log_strips(gram, self.kernel_, X):
+                yield rows, squares / 2 - logs, _ROUNDING
+                if len(values) < len(squares):  # they come twice if there are copies
+                    values.extend(self._held_out(weights, rows, logs))
+
+        (one, other), original = neighbor_pairs(strips, self.neighbors)
+        copies = np.flatnonzero(original != np.arange(len(original)))
+        one, other = np.append(one, copies), np.append(other, original[copies])
+        graph = graph_of((one, other), len(original))
+        self.leave_one_out_ = np.array(values)
         tree = level_tree(self.leave_one_out_, self.dual_coef_, graph, float(self.min_mass))
         numbers = np.stack([tree.parent, tree.top, tree.base, tree.mass])
         self._branches = np.maximum(numbers, _LOWEST)  # files hold finite numbers

@@ -60,7 +60,7 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
         gamma >= 0.
     neighbors : int
         Samples are neighbours if one is among so many nearest to the other, in the metric of the
-        kernel.
+        kernel, where copies of a sample count once.
     graph : array or sparse matrix of shape (n, n), optional
         Weights w_ij in place of neighbours.
 

@@ -131,8 +131,54 @@ def test_what_is_far_from_all_has_no_neighbours(rng):
     expected = neighbor_graph(Gaussian()(np.delete(X, 3, axis=0)), 4).toarray()
     np.testing.assert_array_equal(inside, expected)
     assert not neighbor_graph(np.eye(20), 4).nnz
-    np.testing.assert_array_equal(neighbor_graph(np.ones((5, 5)), 4).toarray(), 1 - np.eye(5))
-    assert neighbor_graph(np.ones((20, 20)), 4).nnz >= 80  # copies are as near as can be
+
+
+def graph_of_copies(X, count):
+    """Neighbours among distinct samples; the i-th copy with the i-th, and so on."""
+    values, code = np.unique(X, axis=0, return_inverse=True)
+    code = code.ravel()
+    order = np.argsort(-Gaussian()(values), axis=1)
+    W = np.zeros((len(X), len(X)))
+    for a in range(len(values)):
+        ours = np.flatnonzero(code == a)
+        for b in [b for b in order[a] if b != a][:count]:
+            theirs = np.flatnonzero(code == b)
+            for i, sample in enumerate(ours):
+                W[sample, theirs[i % len(theirs)]] = 1
+    return np.maximum(W, W.T)
+
+
+def test_copies_count_once(rng, monkeypatch):
+    X = rng.normal(size=(15, 2))[rng.integers(0, 15, 120)]
+    expected = graph_of_copies(X, 3)
+    np.testing.assert_array_equal(neighbor_graph(Gaussian()(X), 3).toarray(), expected)
+    monkeypatch.setattr(neighbors, "_STRIP", 1000)
+    np.testing.assert_array_equal(neighbor_graph(Gaussian()(X), 3).toarray(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_data_that_are_repeated_have_the_same_kernel(rng, dtype):
+    Z, X = rng.normal(size=(20, 3)).astype(dtype), rng.normal(size=(6, 3))
+    often = np.tile(Z, (15, 1))[rng.permutation(300)]
+    once = Gaussian(0.5).along(Z, 10.0, neighbors=3)(X)
+    np.testing.assert_allclose(Gaussian(0.5).along(often, 10.0, neighbors=3)(X), once, atol=1e-6)
+
+
+def test_one_value_and_two(rng):
+    X = rng.normal(size=(5, 2))
+    np.testing.assert_array_equal(Gaussian().along(np.ones((50, 2)))(X), Gaussian()(X))
+    two = np.repeat([[0.0, 0.0], [1.0, 2.0]], [40, 3], axis=0)
+    np.testing.assert_allclose(
+        Gaussian().along(two)(X), Gaussian().along(two[[0, -1]])(X), atol=1e-12
+    )
+
+
+def test_one_value_with_most_samples(rng):
+    X = np.concatenate([np.zeros(900), rng.normal(size=100)])[:, None]
+    W = neighbor_graph(Gaussian()(X), 5)
+    assert W.nnz <= 2 * 5 * len(X)
+    assert np.all(W.sum(axis=1) >= 5)
+    assert not W[:900, :900].nnz
 
 
 @pytest.mark.parametrize("size", [1e8, 1e150])

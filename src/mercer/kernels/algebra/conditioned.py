@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, Zipped
+from ...data import Data, Zipped, in_double
 from ...engine.lapack import lapack
 from ...engine.routines import solve_lower
 from ...params import parameter, show
@@ -27,6 +27,13 @@ def _is_noise(value: Any) -> str | None:
 @dataclass(eq=False, repr=False)
 class Without(Anchored):
     """k(x, y) - <h(x), h(y)>: prepared samples are those of k, and h."""
+
+    def _matrix(self) -> np.ndarray:
+        """Kernel values between samples of the reference, in double precision."""
+        from ...gram.tiles import evaluate
+
+        Z = self.kernel.prepare(in_double(self.reference))
+        return evaluate(self.kernel, Z, Z).astype(np.float64, copy=False)
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
         return by_tiles(self, Without, X, Y)

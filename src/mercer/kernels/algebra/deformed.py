@@ -62,7 +62,9 @@ class Deformed(Without):
     strength : float
         gamma >= 0.
     neighbors : int
-        Samples are joined with so many of the nearest, in the metric of k, with weights 1.
+        Samples are joined with so many of the nearest, in the metric of k, with weights 1. Copies
+        count once: the i-th copy of a sample is joined with the i-th of its neighbours, and data
+        that are repeated as a whole have the same kernel.
     graph : array or sparse matrix of shape (m, m), optional
         Other weights w_ij of edges between the samples z, in place of neighbours.
 
@@ -109,12 +111,10 @@ class Deformed(Without):
         return made[2]
 
     def _make(self) -> tuple[Data, np.ndarray]:
-        from ...gram.tiles import evaluate
-
         Z = self._anchors()
         m = length(Z)
         require_memory(4 * 8.0 * m * m, f"a kernel along a graph of {m} samples")
-        K = evaluate(self.kernel, Z, Z).astype(np.float64)
+        K = self._matrix()
         B = self._root(K)
         with np.errstate(over="ignore", invalid="ignore"):
             inner = B.T @ (K @ B)

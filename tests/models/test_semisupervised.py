@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn.svm
+from sklearn.datasets import make_moons
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -224,3 +225,14 @@ def test_what_is_refused(rings):
     hidden = np.ma.array(y, mask=np.arange(120) == 3)
     with pytest.raises(ValueError, match="y has 1 masked entries"):
         SemiSupervised(SVC()).fit(X, hidden)
+
+
+def test_labels_spread_among_rounded_samples():
+    """Most samples have copies: neighbours are distinct ones, else each value is an island."""
+    X, y = make_moons(400, noise=0.05, random_state=0)
+    X = X.round(1)
+    labels = np.full(len(y), -1)
+    labels[[np.flatnonzero(y == 0)[0], np.flatnonzero(y == 1)[0]]] = 0, 1
+    model = SemiSupervised(SVC(Gaussian(0.2), C=100.0), strength=1e3).fit(X, labels)
+    assert len(np.unique(X, axis=0)) < len(X) / 2
+    assert np.mean(model.predict(X) == y) > 0.95

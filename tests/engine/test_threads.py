@@ -1,11 +1,14 @@
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -61,6 +64,21 @@ def test_a_busy_pool_is_not_waited_for():
     assert sorted(done) == list(range(5))
     assert not busy.done()
     go.set()
+
+
+def test_a_busy_pool_keeps_nothing_of_what_nobody_waits_for():
+    """Else arrays of jobs that are long done pile up until a thread of the pool looks at them."""
+    busy = threading.Event()
+    threads._pool(1).submit(busy.wait)
+    try:
+        arrays = [np.zeros(10)]
+        gone = weakref.ref(arrays[0])
+        threads.run(lambda i, held=arrays: held[0][i], range(3), workers=2)
+        del arrays
+        gc.collect()
+        assert gone() is None
+    finally:
+        busy.set()
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -70,11 +70,12 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
                 return
             job(item)
 
+    share = [work]  # emptied in the end: a busy pool keeps what it was given, without its arrays
     others: list[Future[None]] = []
     with one_blas_thread():
         try:
             for _ in range(workers - 1):
-                others.append(_pool(workers - 1).submit(work))
+                others.append(_pool(workers - 1).submit(lambda: share[0]()))
             with suppress(CalledOff):  # by an error in another thread, which is raised below
                 work()
             begun = _await(others)
@@ -82,6 +83,8 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
             called_off.set()
             _await(others)
             raise
+        finally:
+            share.clear()
     for other in begun:
         error = other.exception()
         if error is not None and not isinstance(error, CalledOff):

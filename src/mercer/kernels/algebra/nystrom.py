@@ -258,7 +258,7 @@ def _make_basis(kernel: Kernel, Z: Data, exact: Data) -> Basis:
     m, double = len(K), float(np.finfo(np.float64).eps)
     rounding = float(np.finfo(evaluate(kernel, one, one).dtype).eps)
     tol = max(m * double, np.sqrt(m) * rounding) * float(np.diagonal(K).max())
-    A = np.asfortranarray(K, dtype=np.float64)
+    A = K.T.astype(np.float64, copy=False)  # the same matrix, as LAPACK stores it: no copy
     L, order, rank = lapack(m, cholesky_with_pivots, A, tol)
     if rank == 0:
         raise ValueError(f"Nystrom: {kernel!r} is zero at all {m} landmarks; give others.")

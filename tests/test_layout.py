@@ -11,7 +11,7 @@ LIBRARY = Path(mercer.__file__).parent
 FLOORS = [  # a file imports from its own floor's room and from lower floors
     {"_lazy", "exceptions", "kinds", "progress", "shown"},
     {"_compiled", "tensors"},
-    {"frames", "mixing", "params"},
+    {"frames", "mixing", "params", "randomness"},
     {"data"},
     {"ownership", "engine"},
     {"chunks"},

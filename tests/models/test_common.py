@@ -356,3 +356,20 @@ def test_columns_of_a_table_are_no_rows_of_numbers():
     assert on_vectors(Constant(1))
     assert on_vectors(Gaussian())
     assert not on_vectors(Constant(1).on("a"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelRidge(Gaussian()),
+        KernelPCA(Gaussian()),
+        KernelCCA(Gaussian()),
+        mercer.KernelQuantileRegressor(Gaussian()),
+        mercer.SVCCV(Gaussian()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_kernel_in_the_place_of_a_number_is_named(model, rng):
+    X = rng.normal(size=(10, 2))
+    with pytest.raises(ValueError, match=r"was given a kernel, .*Gaussian.*\(kernels?=\.\.\.\)"):
+        model.fit(X, X[:, 0] > 0)

@@ -278,7 +278,7 @@ class TestBadInput:
         [
             ({"level": 0}, "level must be between 0 and 1"),
             ({"level": 1.0}, "level must be between 0 and 1"),
-            ({"level": "0.9"}, "level must be between 0 and 1"),
+            ({"level": "0.9"}, "level must be a number"),
             ({"level": 0.99}, "needs at least 99 samples, got 40"),
             ({"method": "bootstrap"}, "method must be one of"),
             ({"method": "cv+", "cv": 1}, "cv must be between 2 and"),

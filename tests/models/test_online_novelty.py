@@ -77,5 +77,5 @@ def test_strings_chunks_and_errors(rng):
 
 def test_steps_have_a_size(rng):
     """Losses alone do not compare sizes: a larger f has a larger margin."""
-    with pytest.raises(ValueError, match="eta must be > 0 and finite, got 'auto'"):
+    with pytest.raises(ValueError, match="eta must be a number, got 'auto'"):
         OnlineOneClassSVM(eta="auto").fit(rng.normal(size=(20, 2)))

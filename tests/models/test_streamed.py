@@ -352,7 +352,7 @@ def test_early_stopping_keeps_the_best():
     )
     assert labels.fit(X, MANY).score(X, MANY) > 0.6
     assert seen
-    with pytest.raises(ValueError, match="pair"):
+    with pytest.raises(ValueError, match="validation must be a tuple"):
         KernelRidge(kernel=KERNEL, plan=STREAMED, validation=X).fit(X, R)
     with pytest.raises(ValueError, match="labels that y has not"):
         labels.set_params(validation=(X[:2], ["a", "z"])).fit(X, MANY)

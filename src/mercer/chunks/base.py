@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..data import Data, join, length, take
+from ..randomness import as_generator
 
 T = TypeVar("T")
 Sums = tuple[np.ndarray, ...]
@@ -124,7 +125,7 @@ class Chunks(ABC):
         they are the same from a file, an array or a cluster, whatever the size of the chunks.
         """
         total = self.n_samples
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         return self.take(np.sort(rng.choice(total, min(n, total), replace=False)))
 
     def take(self, places: np.ndarray) -> Chunk:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..data import Data, as_vectors, is_frame, length
 from ..mixing import GOLDEN, mix
+from ..randomness import as_generator
 from .base import Change, Chunk, Chunks, Sums
 
 _BLOCK = 1_000_000  # numbers that are hashed at a time
@@ -70,7 +71,7 @@ def halves(fraction: float, rng: Any) -> tuple[Part, Part]:
     """Most samples, and a fraction of them."""
     if not 0 < fraction < 1:
         raise ValueError(f"fraction must be between 0 and 1, got {fraction!r}.")
-    seed = int(np.random.default_rng(rng).integers(2**63))
+    seed = int(as_generator(rng).integers(2**63))
     return Part(fraction, seed, below=False), Part(fraction, seed, below=True)
 
 

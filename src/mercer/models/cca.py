@@ -20,6 +20,7 @@ from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from ..rkhs.function import RKHSFunction
 from ..solvers.canonical import CanonicalProblem
 from ..solvers.pivoted import pivoted_cholesky
@@ -35,7 +36,6 @@ from .multiview import (
     warn_if_trivial,
 )
 from .pca_subspace import Coordinates
-from .ridge import _seed
 from .streamed import head
 
 _EXACT = 3000  # samples up to which rank="auto" approximates nothing
@@ -270,7 +270,7 @@ class KernelCCA(MultiViewModel):
         if not (fixed or self.rank is None or self.rank == "auto"):
             raise ValueError(f'rank must be "auto", None or an integer >= 1, got {self.rank!r}.')
         weights = check_weights(sample_weight, n)
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = as_generator(self.random_state, "random_state")
         self._columns = [{} for _ in views]
         parts = []
         for m, X in enumerate(views):

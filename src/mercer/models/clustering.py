@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data, length
 from ..gram.plan import Plan
+from ..randomness import as_generator
 from ..rkhs.function import RKHSFunction
 from ..solvers.clusters import Clusters, kernel_kmeans
 from .common import KernelByName, all_or_nothing, check_data, check_weights, without_masks
 from .kept import KEPT, KeepsSamples
-from .ridge import _seed
 
 
 @dataclass(eq=False, repr=False)
@@ -151,7 +151,7 @@ class KernelKMeans(
         self._keep(gram, X, self._clusters(gram, weights))
 
     def _clusters(self, gram: Any, weights: np.ndarray | None) -> Clusters:
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = as_generator(self.random_state, "random_state")
         return kernel_kmeans(
             gram, self.n_clusters, weights, starts=self.n_init, max_iter=self.max_iter, rng=rng
         ).warn()  # type: ignore[return-value]

@@ -26,6 +26,7 @@ from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from ..ownership import owned
 from ..tensors import TakesTensors
+from .declared import check_declared
 
 SEEN = ("n_features_in_", "feature_names_in_")  # what scikit-learn remembers of X
 
@@ -109,6 +110,7 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
         if needs_targets and isinstance(args[-1], Chunks):  # which bring their own
             raise no_chunks(estimator)
         before = dict(vars(estimator))
+        check_declared(estimator)
         plan = before.get("plan")
         try:
             if not begins or getattr(plan, "budget", None) is None:

@@ -34,6 +34,7 @@ from .common import (
     check_weights,
     on_vectors,
 )
+from .declared import as_numbers
 
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
@@ -234,8 +235,12 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
             if alphas != "auto":
                 raise ValueError(f'alpha must be numbers > 0 or "auto", got {alphas!r}.')
             alphas = _RELATIVE * max(float(np.mean(self.gram_.diag())), 1e-300)
-        self.alphas_ = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        if self.alphas_.ndim != 1 or not np.all((self.alphas_ > 0) & np.isfinite(self.alphas_)):
+        self.alphas_ = np.atleast_1d(as_numbers("alpha", alphas))
+        if (
+            self.alphas_.ndim != 1
+            or not self.alphas_.size
+            or not np.all((self.alphas_ > 0) & np.isfinite(self.alphas_))
+        ):
             raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
         self.loo_ = np.full(1, np.nan)
         if len(self.alphas_) > 1:

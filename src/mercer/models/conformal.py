@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from ..data import Data
+from ..randomness import as_random_state
 from ..solvers.cholesky import NotPositiveDefiniteError
 from .common import SEEN, Regressor, all_or_nothing, check_data, check_targets, check_weights
 from .ridge import KernelRidge
@@ -249,7 +250,9 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         if isinstance(self.cv, Integral):
             if not 2 <= int(self.cv) <= n:
                 raise ValueError(f"cv must be between 2 and n_samples = {n}, got {self.cv}.")
-            splitter: Any = KFold(int(self.cv), shuffle=True, random_state=self.random_state)
+            splitter: Any = KFold(
+                int(self.cv), shuffle=True, random_state=as_random_state(self.random_state)
+            )
             used = np.ones(n, dtype=bool)
         else:
             splitter = check_cv(self.cv)
@@ -268,7 +271,9 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         if not (isinstance(size, Real) and 0 < size < 1):
             raise ValueError(f"calibration_size must be between 0 and 1, got {size!r}.")
         _, test = train_test_split(
-            np.arange(len(y)), test_size=float(size), random_state=self.random_state
+            np.arange(len(y)),
+            test_size=float(size),
+            random_state=as_random_state(self.random_state),
         )
         _rank(self.level, len(test), " held back from training (calibration_size)")
         self.residuals_ = self._fit_without(X, y, weights, np.sort(test))

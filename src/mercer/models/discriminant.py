@@ -23,6 +23,7 @@ from .common import (
     check_number,
     check_weights,
 )
+from .declared import as_numbers
 from .kept import KEPT, KeepsSamples
 
 
@@ -168,7 +169,7 @@ class KernelFisherDiscriminant(
         if self.priors is None:
             totals = np.bincount(codes, weights)
             return totals / totals.sum()
-        priors = np.asarray(self.priors, dtype=float)
+        priors = as_numbers("priors", self.priors)
         fine = priors.shape == self.classes_.shape and np.all(priors >= 0) and priors.sum() > 0
         if not (fine and np.all(np.isfinite(priors))):
             raise ValueError(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..chunks.base import Chunks
@@ -16,6 +15,7 @@ from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import landmarks
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
+from ..randomness import as_random_state
 from ..search.outcome import Tuning
 from ..solvers.iterative import rank_for
 from ..solvers.weight_space import by_products
@@ -362,7 +362,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         spread = float(np.mean(Y.var(axis=0))) or unit
         alpha = 1.0 if known else float(np.exp(np.mean(np.log(noise))))
         scale = (noise if known else np.ones((len(noise), 1))) / weights[:, None]
-        rng = check_random_state(self.random_state)
+        rng = as_random_state(self.random_state)
         task = Learning(
             kernel, X, Y, alpha, scale, fixed, unit, _LEAST_NOISE * spread / unit,
             self.n_restarts_optimizer, rng, self.plan, self.approximation,

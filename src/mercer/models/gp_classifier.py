@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Data
@@ -15,6 +14,7 @@ from ..gram.base import Gram
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
+from ..randomness import as_random_state
 from ..rkhs.function import RKHSFunction
 from ..search.descent import rows_of, search
 from ..solvers.laplace import Mode, laplace_evidence, mode_of
@@ -142,7 +142,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
         _, self._codes = check_labels(self, X, y)
         self.X_train_ = X
         kernel = as_kernel(covariance(self.kernel), X).resolve(X)
-        rng = check_random_state(self.random_state)
+        rng = as_random_state(self.random_state)
         self.kernels_ = [self._tuned(kernel, X, labels, rng) for labels in self._problems()]
         self._restore()
         self.kernels_ = [latent.kernel for latent in self._latents]

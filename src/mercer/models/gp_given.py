@@ -12,6 +12,7 @@ from ..kernels.base import Kernel
 from ..search.descent import is_matrix, rows_of
 from ..search.landmarks import APPROXIMATIONS
 from .common import check_data, check_weights, covariance
+from .declared import as_numbers
 
 
 class Present(NamedTuple):
@@ -45,7 +46,7 @@ def check_choices(model: Any) -> None:
 def present(model: Any, X: Data, y: np.ndarray, sample_weight: Any) -> Present:
     """The samples whose weight is not 0; noise that is none, or of other samples, is refused."""
     weights = check_weights(sample_weight, y)
-    alpha: Any = None if model.alpha is None else np.asarray(model.alpha, dtype=float)
+    alpha: Any = None if model.alpha is None else as_numbers("alpha", model.alpha)
     if alpha is not None:
         if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != len(y)):
             raise ValueError(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..data import Data
 from ..engine.lapack import lapack
 from ..kernels.algebra.sums import Sum
 from ..kernels.base import Kernel
+from ..randomness import as_random_state
 from .common import check_data, covariance
 from .gp_posterior import NewSamples
 
@@ -92,7 +92,7 @@ def draw(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -
     From eigenvalues, those below zero by rounding taken as zero: covariances of functions at
     close points have no Cholesky factor.
     """
-    rng = check_random_state(random_state)
+    rng = as_random_state(random_state)
     means = mean.reshape(len(mean), -1)
     covs = cov.reshape(len(mean), len(mean), -1)
     draws = np.empty((*means.shape, n_samples))

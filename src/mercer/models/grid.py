@@ -15,6 +15,7 @@ from sklearn.model_selection import (
 )
 
 from ..progress import progress
+from ..randomness import as_random_state
 
 Setting = dict[str, Any]
 CHOSEN = ("best_params_", "best_score_", "cv_results_")  # what a search leaves behind
@@ -88,6 +89,7 @@ class GridSearch:
             return np.arange(n), np.arange(0)
         draw: Any = ShuffleSplit if classes is None else StratifiedShuffleSplit
         draw = draw if groups is None else GroupShuffleSplit
-        splitter = draw(1, test_size=self.test_size, random_state=self.random_state)
+        draws = as_random_state(self.random_state)
+        splitter = draw(1, test_size=self.test_size, random_state=draws)
         train, test = next(splitter.split(np.empty((n, 1)), classes, groups))
         return np.sort(train), np.sort(test)

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.linalg import expm
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import as_dense
 from ..exceptions import ConvergenceWarning, warn
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_random_state
 from ..solvers.contrasts import CONTRASTS, Features, contrast
 from ..tensors import TakesTensors
 from .common import SEEN, all_or_nothing, check_number, check_weights
@@ -157,7 +157,7 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise ValueError(f"contrast must be one of {tuple(CONTRASTS)}, got {self.contrast!r}.")
         if not (self.kernel is None or isinstance(self.kernel, Kernel)):
             raise ValueError(f"kernel must be None or a kernel on numbers, got {self.kernel!r}.")
-        check_number("kappa", self.kappa, "> 0", lambda kappa: kappa > 0)
+        check_number("kappa", self.kappa, "> 0 and finite", lambda kappa: 0 < kappa < np.inf)
         for name in ("n_init", "max_iter"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -190,7 +190,7 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """The rotation with the least contrast, from several starts."""
         q = Z.shape[1]
         features = Features((Gaussian(0.5) if self.kernel is None else self.kernel).resolve(Z))
-        rng = check_random_state(self.random_state)
+        rng = as_random_state(self.random_state)
         few = rng.permutation(len(Z))[:_FEW]
         best: tuple[float, np.ndarray, int] | None = None
         if q == 1:

@@ -34,7 +34,7 @@ class LeastSquaresMachine(KeepsSamples, KernelEstimator):
     kernel: Any = "rbf"
     _: KW_ONLY
     C: float = 1.0
-    degree: int = 3
+    degree: float = 3
     gamma: Any = "scale"
     coef0: float = 0.0
     plan: Plan | None = None

@@ -16,6 +16,7 @@ from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..kernels.algebra.operator_valued import OperatorGram, OperatorKernel, Separable, not_psd
 from ..kernels.given.precomputed import Precomputed
+from ..randomness import as_generator
 from ..rkhs.function import RKHSFunction
 from ..solvers.cholesky import CholeskyFactor
 from ..solvers.eigen import RidgeSpectrum
@@ -30,7 +31,6 @@ from .common import (
     check_weights,
 )
 from .kept import KEPT, few_gram, unseen
-from .ridge import _seed
 
 _BLOCK = 1024  # new samples at a time, in variances
 
@@ -160,7 +160,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
             rows=rows,
             tol=self.tol,
             max_iter=self.max_iter,
-            rng=np.random.default_rng(_seed(self.random_state)),
+            rng=as_generator(self.random_state, "random_state"),
         ).warn()
         self.n_iter_ = max(1, solution.n_iter)
         self._weights, self._observed = weights, ~np.isnan(Y)

@@ -18,13 +18,13 @@ from ..kernels.approximate.rules import Approximated
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_gamma
 from ..ownership import owned
+from ..randomness import as_generator
 from ..rkhs.subspace import Subspace
 from ..solvers.components import Spectrum, principal
 from .common import SEEN, all_or_nothing, check_data, check_weights
 from .kept import few_gram
 from .pca_parts import Components, Place, Selection, Stream, from_spectrum, in_single
 from .pca_subspace import PrincipalSubspace, in_precision_of
-from .ridge import _seed
 from .streamed import as_chunks, head
 
 _LANDMARKS = 500
@@ -295,7 +295,7 @@ class KernelPCA(PrincipalSubspace):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 passes=None if power == "auto" else int(power) + 1,
-                rng=np.random.default_rng(_seed(self.random_state)),
+                rng=as_generator(self.random_state, "random_state"),
             )
 
         found = None

@@ -19,6 +19,7 @@ from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
 from .common import Regressor, all_or_nothing
+from .declared import as_numbers
 from .kept import KEPT, KeepsSamples
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty
@@ -117,7 +118,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the way from coordinates, shape (n, q), to samples y, shape (n, d)."""
-        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))
+        alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
         if alphas.ndim != 1 or not len(alphas) or np.any(~(alphas > 0)):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
         scores, Y = validate_data(

@@ -15,6 +15,7 @@ from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.regression import Expectile, Quantile
 from .common import Regressor, all_or_nothing, check_weights, of_chunks
+from .declared import as_numbers
 from .machine_base import RepresenterMachine
 from .streamed import Watched
 
@@ -66,7 +67,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
         return getattr(self, self._parameter)
 
     def _levels(self) -> np.ndarray:
-        q = np.atleast_1d(np.asarray(self._given, dtype=float))
+        q = np.atleast_1d(as_numbers(self._parameter, self._given))
         if q.ndim != 1 or not len(q) or not np.all((q > 0) & (q < 1)):
             raise ValueError(f"{self._parameter} must lie between 0 and 1, got {self._given!r}.")
         if len(np.unique(q)) < len(q):

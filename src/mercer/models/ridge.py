@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..data import Data, length
 from ..gram.plan import Plan
+from ..randomness import as_generator
 from ..solvers import auto
 from ..solvers.auto import Solver, solve_ridge
 from ..solvers.cholesky import CholeskyFactor, factor
@@ -22,6 +23,7 @@ from .common import (
     check_targets,
     check_weights,
 )
+from .declared import as_numbers
 from .kept import KEPT, KeepsSamples, unseen
 from .recursive import RecursiveRidge
 from .streamed import Watched, as_chunks, head, ridge_by_passes, surveyed
@@ -139,7 +141,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         gram = self._make_gram(X)
         if gram.streamed:
             return self._fit_by_passes(gram, Y, weights, None if flat else Y.shape[1])
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = as_generator(self.random_state, "random_state")
         solution = solve_ridge(
             gram,
             Y,
@@ -222,7 +224,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         return X, Y, check_weights(sample_weight, Y)
 
     def _check_alpha(self, targets: int) -> np.ndarray:
-        alpha = np.atleast_1d(np.asarray(self.alpha, dtype=float))
+        alpha = np.atleast_1d(as_numbers("alpha", self.alpha))
         if alpha.ndim != 1 or len(alpha) not in (1, targets):
             raise ValueError(
                 f"alpha must be one number or one per target ({targets}), got shape {alpha.shape}."
@@ -240,7 +242,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     def _fit_by_passes(self, gram: Any, Y: Any, weights: Any, targets: int | None) -> Self:
         """With features that are never stored; targets come with the samples if Y is None."""
         alphas = self._check_alpha(targets or 1)
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = as_generator(self.random_state, "random_state")
         solution = ridge_by_passes(self, gram, Y, alphas, weights, rng)
         span, self._noise = gram.span(), alphas
         self._keep_span(span, gram, None)
@@ -308,10 +310,3 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
 
     def _factor(self, noise: np.ndarray) -> CholeskyFactor:
         return factor(self.gram_.detached(), noise, np.dtype(np.float64))
-
-
-def _seed(random_state: Any) -> Any:
-    """What numpy.random.default_rng understands, from scikit-learn's random_state."""
-    if isinstance(random_state, np.random.RandomState):
-        return random_state.randint(2**31)
-    return random_state

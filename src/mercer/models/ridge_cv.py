@@ -21,6 +21,7 @@ from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.resampled import RidgeSystems, left_out
 from .common import Regressor, all_or_nothing, check_data
+from .declared import as_numbers
 from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 from .ridge_cv_chunks import choose_by_passes
@@ -140,8 +141,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             The group of each sample, for splitters such as GroupKFold. The part held out for the
             final test then has groups of its own.
         """
-        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))
-        if alphas.ndim != 1 or not len(alphas) or np.any(alphas <= 0):
+        alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
+        if alphas.ndim != 1 or not len(alphas) or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
         if not (isinstance(self.test_size, Real) and 0 <= self.test_size < 1):
             raise ValueError(f"test_size must be >= 0 and < 1, got {self.test_size!r}.")

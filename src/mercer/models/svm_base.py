@@ -54,7 +54,7 @@ class SupportVectorMachine(KernelEstimator):
 
     kernel: Any = "rbf"
     _: KW_ONLY
-    degree: int = 3
+    degree: float = 3
     gamma: Any = "scale"
     coef0: float = 0.0
     tol: float = 1e-3
@@ -115,7 +115,7 @@ class SupportVectorMachine(KernelEstimator):
             "-1, for the default, or a number of steps",
             lambda most: most >= -1 and most % 1 == 0,
         )
-        if self.kernel == "poly":
+        if isinstance(self.kernel, str) and self.kernel == "poly":
             check_number(
                 "degree", self.degree, "an integer >= 0", lambda d: d >= 0 and float(d).is_integer()
             )

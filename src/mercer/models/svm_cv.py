@@ -20,6 +20,7 @@ from ..engine.memory import free_memory
 from ..exceptions import ConvergenceWarning
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, run
+from ..randomness import as_random_state
 from .common import all_or_nothing
 from .grid import CHOSEN, GridSearch, Setting
 from .svm import SVC
@@ -192,7 +193,9 @@ class SVCCV(GridSearch, SVC):
             splitter = self.cv
             if isinstance(self.cv, Integral):
                 kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-                splitter = kind(int(self.cv), shuffle=True, random_state=self.random_state)
+                splitter = kind(
+                    int(self.cv), shuffle=True, random_state=as_random_state(self.random_state)
+                )
             folds = list(splitter.split(np.empty((len(own), 1)), own, some))
         else:  # splits of all samples, of which some were held out
             place = np.full(len(codes), -1)

@@ -19,6 +19,7 @@ from ..data import Data, take
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, on_pool, run
 from ..progress import counted
+from ..randomness import as_random_state
 from ..solvers.box import BoxProblem, BoxSolution
 from ..solvers.dual import ON_FEATURES
 from .calibration import Calibration
@@ -215,7 +216,9 @@ class VectorClassifier(Classifier, SupportVectorMachine):
             raise ValueError("probability=True needs at least two samples of every class.")
         from sklearn.model_selection import StratifiedKFold  # takes long to import
 
-        folds = StratifiedKFold(min(5, smallest), shuffle=True, random_state=self.random_state)
+        folds = StratifiedKFold(
+            min(5, smallest), shuffle=True, random_state=as_random_state(self.random_state)
+        )
         machine = clone(self).set_params(probability=False)
         for name in ("callback", "checkpoint", "validation"):
             setattr(machine, name, None)  # those of the fit to all samples

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data import Data, as_samples, as_vectors, is_frame
+from ..randomness import as_generator
 from .figure import HUES, canvas
 from .functions import _grid
 from .intervals import LEVEL, as_columns, intervals, middle, normal_quantile
@@ -172,7 +173,7 @@ def plot_process(
     if level is not None:
         edge = normal_quantile(level) * np.sqrt(np.maximum(np.diagonal(K), 0))
         _draw_band(t, -edge, edge, {"color": "0.55"}, ax, alpha=0.18)
-    normal = np.random.default_rng(rng).standard_normal((len(t), samples))
+    normal = as_generator(rng).standard_normal((len(t), samples))
     values, vectors = np.linalg.eigh(K)  # close points: rounding leaves no Cholesky factor
     draws = vectors * np.sqrt(np.maximum(values, 0)) @ normal
     for j, f in enumerate(draws.T):
@@ -187,7 +188,7 @@ def _draws(model: Any, X: Data, count: int, rng: Any) -> np.ndarray:
     m = len(X)
     if not count:
         return np.empty((m, 1, 0))
-    seed = int(np.random.default_rng(rng).integers(2**31))
+    seed = int(as_generator(rng).integers(2**31))
     return np.asarray(model.sample_y(X, count, random_state=seed)).reshape(m, -1, count)
 
 

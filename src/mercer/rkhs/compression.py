@@ -15,6 +15,7 @@ from ..gram.plan import LEAN
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from .function import RKHSFunction
 
 METHODS = ("thinning", "herding")
@@ -131,7 +132,7 @@ def compress(
     if method == "herding":
         chosen = herd(gram, own, mean, size)
     else:
-        chosen = _thin(gram, own, mean, size, np.random.default_rng(rng))
+        chosen = _thin(gram, own, mean, size, as_generator(rng))
     K = np.array(gram.block(chosen, chosen), dtype=np.float64)
     np.fill_diagonal(K, own[chosen])
     K += mean.mean() - mean[chosen, None] - mean[chosen]

@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from ..data import Data, as_samples, take
 from ..kernels.base import Kernel
 from ..kernels.distributions.normal import as_mixture, drawn
+from ..randomness import as_generator
 from .function import RKHSFunction
 from .known import KnownEmbedding
 
@@ -129,7 +130,7 @@ def kernel_quadrature(
     if isinstance(points, int | np.integer) and not isinstance(points, bool):
         if points < 1:
             raise ValueError(f"points must be a number >= 1 or data, got {points!r}.")
-        candidates = _candidates(distribution, np.random.default_rng(rng))
+        candidates = _candidates(distribution, as_generator(rng))
         if points > len(candidates):
             raise ValueError(f"points must be at most {len(candidates)}, got {points}.")
         points = _chosen(kernel, mu, candidates, int(points))

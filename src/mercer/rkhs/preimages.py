@@ -16,6 +16,7 @@ from ..data import Data, as_dense, as_vectors, is_frame, length, take
 from ..exceptions import ConvergenceWarning, DomainError
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
+from ..randomness import as_generator
 from .attraction import is_radial
 from .function import RKHSFunction
 from .preimage_search import Found, Goal, Limits, fixed_point, from_starts, gradient_descent
@@ -194,7 +195,7 @@ def preimage(
             if method == "auto" and chosen == "fixed_point" and _has_gradient(goal.kernel, points):
                 ways.append(gradient_descent)
             limits = Limits(tol, int(max_iter), int(n_restarts))
-            ended = from_starts(goal, ways, start, limits, np.random.default_rng(rng))
+            ended = from_starts(goal, ways, start, limits, as_generator(rng))
             found = _report(ended, chosen, max_iter)
     found.functions = functions
     if functions.coef.ndim == 1:

@@ -12,6 +12,7 @@ from ..exceptions import UnresolvedError
 from ..kernels.base import Kernel
 from ..kernels.vectors.matern import Matern
 from ..kernels.vectors.radial import Gaussian, Laplacian, RationalQuadratic
+from ..randomness import as_generator
 
 _BLOCK = 2**22  # entries of phases held at once
 
@@ -93,7 +94,7 @@ class SpectralMeasure:
 
     def sample(self, n: int, rng: Any = None) -> np.ndarray:
         """n frequencies drawn from the measure, shape (n, d)."""
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         k: Any = self.kernel
         if type(k) is Laplacian and k.p == 1:
             return rng.standard_cauchy((n, self.dimension)) / self._scale

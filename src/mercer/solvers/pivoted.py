@@ -10,6 +10,7 @@ import scipy.linalg as sla
 
 from ..gram.base import Gram
 from ..gram.tiles import run, slices
+from ..randomness import as_generator
 
 _STRIP = 2000  # rows updated at a time by one thread
 _ROUNDING = 100  # units in the last place of the largest diagonal entry: less is nothing
@@ -134,7 +135,7 @@ def pivoted_cholesky(
     tol = tol if tol is not None else 1e-3 if rank is None else 0.0
     if not 0 <= tol < 1:
         raise ValueError(f"tol must be in [0, 1), got {tol!r}.")
-    n, rng = len(gram), np.random.default_rng(rng)
+    n, rng = len(gram), as_generator(rng)
     left = np.array(gram.diag(), dtype=np.float64)
     if np.any(left < 0):
         raise ValueError(f"K has a negative diagonal entry ({left.min():.3g}): it is no kernel's.")

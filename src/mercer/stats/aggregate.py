@@ -18,6 +18,7 @@ from ..data import Data, as_vectors, length, take
 from ..kernels.base import Kernel
 from ..kernels.vectors.distances import SquaredDistances
 from ..kernels.vectors.radial import Gaussian, Laplacian
+from ..randomness import as_generator
 from .nulls import MonteCarlo, counted_pvalue, exceeds, permutation_pvalue
 
 _SAMPLE = 1000  # samples whose distances set the range of bandwidths
@@ -74,7 +75,7 @@ def kernel_grid(
     Z: Any = as_vectors(X, "kernel_grid")
     n = length(Z)
     if n > _SAMPLE:
-        Z = take(Z, np.random.default_rng(rng).choice(n, _SAMPLE, replace=False))
+        Z = take(Z, as_generator(rng).choice(n, _SAMPLE, replace=False))
     sparse = sp.issparse(Z)
     units = column_units(Z) if standardize and not sparse else 1.0
     Z = Z if sparse else Z / units

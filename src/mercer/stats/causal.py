@@ -15,6 +15,7 @@ from ..frames import is_gap
 from ..frames import names as names_of
 from ..gram.plan import Plan
 from ..progress import progress
+from ..randomness import as_generator
 from .causal_result import CausalGraph, complete
 from .conditional_shared import kernel_tests
 from .independence import independence_test
@@ -106,7 +107,7 @@ def causal_graph(
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
     if most is not None and (isinstance(most, bool) or int(most) != most or most < 0):
         raise ValueError(f"most must be an integer >= 0 or None, got {most!r}.")
-    ask = _test(test, variables, n_permutations, np.random.default_rng(rng), plan)
+    ask = _test(test, variables, n_permutations, as_generator(rng), plan)
     near = ~np.eye(d, dtype=bool)
     pvalues, apart = np.full((d, d), np.nan), {}
     count, size = 0, 0

@@ -11,6 +11,7 @@ from scipy.stats import norm, rankdata
 
 from ..data import Data, take
 from ..gram.plan import Plan
+from ..randomness import as_generator
 from .permutation_test import SAME
 from .planned import planned, threads
 from .problems import check_count
@@ -97,7 +98,7 @@ def classifier_test(
     2021.
     """
     check_count(n_permutations)
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     if isinstance(n_parts, bool) or int(n_parts) != n_parts or n_parts < 2:
         raise ValueError(f"n_parts must be an integer >= 2, got {n_parts!r}.")
     samples = Samples(X, Y, least=int(n_parts))

@@ -13,6 +13,7 @@ from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..gram.tiles import one_blas_thread
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from .aggregate import as_kernels, combine
 from .conditional_cells import cells, is_discrete, pooled_and_apart, values_of, within
 from .conditional_regression import PENALTIES, Condition
@@ -136,7 +137,7 @@ def conditional_independence_test(
         raise ValueError(f"regularization must be positive, got {regularization!r}.")
     if n_permutations < 1:
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     joint = Variables(X, Y, Z, least=_LEAST)
     X, Y, Z = joint.data
     kernel = [

@@ -13,6 +13,7 @@ from ..kernels.base import Kernel
 from ..kernels.distributions.normal import as_mixture, drawn
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from ..rkhs.embedding import mean_embedding
 from ..rkhs.known import KnownEmbedding, in_closed_form
 from .aggregate import as_kernels, judged, kernel_grid
@@ -168,7 +169,7 @@ def distribution_test(
     """
     if isinstance(n_draws, bool) or int(n_draws) != n_draws or n_draws < 1:
         raise ValueError(f"n_draws must be an integer >= 1, got {n_draws!r}.")
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     X = plain(X, "X")
     if (n := length(X)) < _LEAST:
         raise ValueError(f"at least {_LEAST} observations are needed, got {n}.")

@@ -10,6 +10,7 @@ import numpy as np
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
+from ..randomness import as_generator
 from . import independence_nulls as without_permutations
 from .aggregate import as_kernels, judged
 from .bank import not_finite
@@ -171,7 +172,7 @@ def independence_test(
     JRSS B 2018; Hemerik & Goeman, *Exact testing with random permutations*, TEST 2018 (groups);
     Chwialkowski, Sejdinovic & Gretton, *A wild bootstrap for degenerate kernel tests*, NIPS 2014.
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     if any(isinstance(variable, Chunks) for variable in variables):
         plain = (null in ("auto", "spectrum")) and statistic in (None, "u", "v")
         if not plain or any(x is not None for x in (groups, blocks, stop_after, regularization)):

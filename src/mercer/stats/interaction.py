@@ -10,6 +10,7 @@ from ..data import Data
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
+from ..randomness import as_generator
 from .bank import not_finite
 from .gather import permuted_sums
 from .independence_kernels import blind_spots
@@ -114,7 +115,7 @@ def interaction_test(
     Sejdinovic, Gretton & Bergsma, *A kernel test for three-variable interactions*, NIPS 2013.
     """
     check_count(n_permutations)
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     joint = Variables(X, Y, Z, least=4)
     resolved, matrices = _matrices(joint, kernels, plan)
     n = joint.n

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from ..randomness import as_generator
+
 _SMALL = 1e-12  # of the largest weight: weights below are left out
 _REACH = 1e-9  # of the integral: what its end may still add
 _STEP = 0.1  # of the midpoint rule, in widths of the peak of the integrand
@@ -79,7 +81,7 @@ class ChiSquareMixture:
 
     def rvs(self, size: int, rng: Any = None) -> np.ndarray:
         """Independent draws."""
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         total = self.shift + np.sqrt(self.normal) * rng.standard_normal(size)
         step = max(1, _BLOCK // size)
         for i in range(0, len(self.weights), step):

@@ -12,6 +12,7 @@ from ..data import Data, take
 from ..gram.plan import Plan
 from ..gram.tiles import contract, evaluate
 from ..kernels.base import Kernel
+from ..randomness import as_generator
 from .aggregate import kernel_grid
 from .discrepancy import group_sums
 from .planned import planned
@@ -80,7 +81,7 @@ def optimize_kernel(
     criticism via optimized maximum mean discrepancy*, ICLR 2017; Liu, Xu, Lu, Zhang, Gretton &
     Sutherland, *Learning deep kernels for non-parametric two-sample tests*, ICML 2020.
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     samples = Samples(X, Y)
     candidates = [samples.kernel(k, rng) for k in kernels or kernel_grid(samples.data, rng=rng)]
     probe = take(samples.data, rng.permutation(len(samples))[:_PROBE])

@@ -17,6 +17,7 @@ from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.sets.measured import SymmetricDifference
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from ..shown import Shown
 from .dependence import from_centred
 from .gather import permuted_sums
@@ -207,7 +208,7 @@ def sensitivity_indices(
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
     names, values = columns_of(inputs)
     Variables(*values, output, least=_LEAST)
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     require_stored(plan, "sensitivity_indices", len(values[0]))
     parts = parts_of(values, kernels, laws, names)
     resolved = as_kernel(_usual(output) if kernel is None else kernel, output).resolve(output)

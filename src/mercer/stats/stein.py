@@ -16,6 +16,7 @@ from ..kernels.vectors.base import VectorKernel
 from ..kernels.vectors.distances import SquaredDistances, centre
 from ..kernels.vectors.radial import Gaussian, Radial, RationalQuadratic
 from ..params import parameter
+from ..randomness import as_generator
 from .nulls import STRETCH, check_memory, permutation_pvalue, wild_signs
 from .planned import planned, threads
 from .result import TestResult, resampled
@@ -301,7 +302,7 @@ def goodness_of_fit_test(
     Chwialkowski, Strathmann & Gretton, *A kernel test of goodness of fit*, ICML 2016; Liu, Lee &
     Jordan, *A kernelized Stein discrepancy*, ICML 2016.
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     if isinstance(n_draws, bool) or int(n_draws) != n_draws or n_draws < 1:
         raise ValueError(f"n_draws must be an integer >= 1, got {n_draws!r}.")
     k, V = stein_kernel(X, score, kernel, support)

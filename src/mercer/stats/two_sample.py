@@ -12,6 +12,7 @@ from ..chunks.base import Chunks
 from ..chunks.front import stream
 from ..data import Data, as_samples, take
 from ..gram.plan import Plan
+from ..randomness import as_generator
 from . import two_sample_nulls as without_permutations
 from .aggregate import as_kernels
 from .bank import not_finite
@@ -144,7 +145,7 @@ def two_sample_test(
     Gretton, Borgwardt, Rasch, Schölkopf & Smola, *A kernel two-sample test*, JMLR 2012; Biggs,
     Schrab & Gretton, *MMD-FUSE*, NeurIPS 2023 (many kernels, the same permutations).
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     check_null(null, NULLS)
     check_count(n_permutations)
     if isinstance(X, Chunks) or isinstance(Y, Chunks):
@@ -215,7 +216,7 @@ def k_sample_test(
     >>> k_sample_test(samples, rng=0).pvalue
     0.002
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     check_count(n_permutations)
     check_null(null, NULLS[:1])
     if isinstance(kernel, np.ndarray):

@@ -17,6 +17,7 @@ from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..models.common import SEEN
 from ..progress import ticker
+from ..randomness import as_generator
 from .candidates import on_table, text_similarities
 from .encoding import Encoded, completed, encode, learn_parts, words_of
 from .members import Given, Member
@@ -94,7 +95,7 @@ class TableModel(BaseEstimator):
             replace(c, why="; ".join(filter(None, [c.why, said.get(c.name, "")])))
             for c in self.columns_
         ]
-        rows = np.random.default_rng(self.random_state).permutation(len(table))[:_BACKGROUND]
+        rows = as_generator(self.random_state, "random_state").permutation(len(table))[:_BACKGROUND]
         self.background_ = table.iloc[np.sort(rows)].reset_index(drop=True)
         kept = self._kept(table, needed, most)
         self.rows_given_ = len(table)
@@ -110,7 +111,7 @@ class TableModel(BaseEstimator):
             most = Effort.of(n, width, 1, self._seconds(), self._memory()).most
         if most is None or most >= n:
             return None
-        some = np.random.default_rng(self.random_state).permutation(n)[:most]
+        some = as_generator(self.random_state, "random_state").permutation(n)[:most]
         return np.union1d(some, np.asarray(needed, dtype=int))
 
     def _encoded(self, table: Table) -> Encoded:
@@ -159,7 +160,7 @@ class TableModel(BaseEstimator):
         return choice
 
     def _fit_members(self, members: list, X: Encoded, Y: np.ndarray, w: np.ndarray) -> None:
-        order = np.random.default_rng(self.random_state).permutation(len(Y))
+        order = as_generator(self.random_state, "random_state").permutation(len(Y))
         self.rows_ = len(Y)
         self._say(f"fitting to {part_of(len(Y), self.rows_given_)}")
         X, Y, w = X.take(order), Y[order], w[order]

@@ -15,6 +15,7 @@ from ..kernels.base import Kernel
 from ..kernels.labels.categorical import Categorical
 from ..kernels.strings.spectrum import Spectrum
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from ..stats.aggregate import column_units, combine
 from ..stats.bank import not_finite
 from ..stats.gather import permuted_sums
@@ -289,7 +290,7 @@ def _checked(correction: str, n_permutations: int, rng: Any) -> np.random.Genera
     if correction not in known:
         listed = ", ".join(map(repr, known))
         raise ValueError(f"correction must be one of {listed}, got {correction!r}.")
-    return np.random.default_rng(rng)
+    return as_generator(rng)
 
 
 def _read(table: Table, roles: Mapping[str, str] | None, missing: str) -> _Read:

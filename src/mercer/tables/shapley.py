@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..frames import is_frame, opened, pandas
+from ..randomness import as_generator
 from .roles import Table, tidy
 
 _AT_ONCE, _VALUES = 20_000, 5_000_000  # rows that are predicted together, and values in them
@@ -26,7 +27,7 @@ def explained(model: Any, row: Any, n_orders: int, output: Any) -> Table:
     others = model.background_
     names = list(model.roles_)
     which, scale, base = model._explained_output(model._encoded(mine), output)
-    rng = np.random.default_rng(model.random_state)
+    rng = as_generator(model.random_state, "random_state")
     orders = [rng.permutation(len(names)) for _ in range(n_orders)]
     orders += [order[::-1] for order in orders]
     starts = rng.integers(len(others), size=n_orders)

@@ -14,6 +14,7 @@ from ..data import Data, Rows, as_dense, length, take
 from ..gram.base import Gram
 from ..kernels.base import Kernel
 from ..kernels.given.custom import Custom
+from ..randomness import as_generator
 from . import promises as promise
 from .promises import agree, require
 
@@ -136,7 +137,7 @@ def check_kernel(kernel: Kernel, X: Data, rng: Any = 0, rtol: float | None = Non
     >>> check_kernel(Spectrum(2).normalize(), ["abab", "babb", "cab", "aabb"])
     """
     promise.round_trips(kernel)
-    before, rng = deepcopy(X), np.random.default_rng(rng)
+    before, rng = deepcopy(X), as_generator(rng)
     k = kernel.resolve(X)
     require(k.unresolved is None, f"after resolve(X) {k.unresolved} still depends on data")
     require(k.resolve(X) == k, "resolve is not idempotent: resolving twice changes the kernel")
@@ -186,7 +187,7 @@ def check_properties(kernel: Kernel, X: Data, rng: Any = 0) -> None:
     >>> from mercer.testing import check_properties
     >>> check_properties(Matern(), [[0.0], [0.5], [1.0]])
     """
-    k, rng = kernel.resolve(X), np.random.default_rng(rng)
+    k, rng = kernel.resolve(X), as_generator(rng)
     p = k.properties
     for one, other in _IMPLIES:
         clash = getattr(p, one) and getattr(p, other).no

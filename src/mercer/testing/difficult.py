@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..randomness import as_generator
+
 _SIZES = (1e3, 1e6, 1e9, 1e18, 1e30, 1e150, 1e300)
 
 
@@ -30,7 +32,7 @@ def difficult_samples(
     >>> from mercer.testing import check_kernel, difficult_samples
     >>> check_kernel(Matern(nu=2.5), difficult_samples()["a sentinel"])
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     plain = rng.normal(size=(n, d))
     samples = {"plain": plain}
     for size in _SIZES:

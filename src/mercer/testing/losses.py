@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..losses.base import Loss
+from ..randomness import as_generator
 from .promises import agree, require
 
 _SAMPLES = 40
@@ -46,7 +47,7 @@ def check_loss(loss: Loss, y: Any = None, rng: Any = 0) -> None:
     >>> from mercer.testing import check_loss
     >>> check_loss(Huber(0.5))
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     require(loss.targets in _TARGETS, f"targets is {loss.targets!r}, not one of {_TARGETS}")
     y = _targets(loss, rng) if y is None else np.asarray(y)
     several = loss.targets == "classes"

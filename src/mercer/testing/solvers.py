@@ -15,6 +15,7 @@ from ..gram.plan import Plan
 from ..gram.tiles import evaluate, multiply
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from ..solvers.auto import Solver
 from ..solvers.base import Solution
 from .promises import agree, require
@@ -66,7 +67,7 @@ def check_solver(
     >>> from mercer.testing import check_solver
     >>> check_solver(partial(solve_ridge, solver="cg"))
     """
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     X = rng.standard_normal((_SAMPLES, 3))
     Y = rng.standard_normal((_SAMPLES, _TARGETS))
     Y[:, -1] = 0  # a target of zeros has the answer zero

@@ -11,6 +11,7 @@ import numpy as np
 from ..data import take
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
+from ..randomness import as_generator
 from ..stats.independence import independence_test
 from ..stats.problems import Comparison, Dependence
 from ..stats.result import TestResult
@@ -81,7 +82,7 @@ def check_statistic(
     >>> check_statistic(energy, invariant=("shift", "scale"))
     """
     _check_words(of, invariant)
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     kernel = Gaussian(1.0) if kernel is None else kernel
     points = draw is None  # of the plane, of which more is known
     chosen = _points if draw is None else draw
@@ -153,7 +154,7 @@ def check_null(
     >>> check_null("gamma", n_trials=50)
     """
     _check_words(of)
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     kernel = Gaussian(1.0) if kernel is None else kernel
     points = draw is None
     chosen = partial(_points, n=60) if draw is None else draw

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from ..data import Data, in_double, length, take, unmasked
@@ -18,6 +17,7 @@ from ..kernels.algebra.sums import Product
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..models.common import check_data, covariance
+from ..randomness import as_random_state
 from ..search.descent import LOGISTIC, SAMPLE, Measure, is_matrix, rows_of, search
 from ..search.lengthscales import per_feature
 from ..search.objective import check_names
@@ -168,7 +168,7 @@ def _best_of(
     """The model with the best of several kernels, all seen on the same draws."""
     if isinstance(kernels, str | Kernel) or not len(kernels):
         raise ValueError(f"kernels must be a list of kernels with at least one, got {kernels!r}.")
-    draws = check_random_state(wish.random_state).randint(2**31)
+    draws = as_random_state(wish.random_state).randint(2**31)
     wish = replace(wish, random_state=draws, several=len(kernels) > 1)
     best: Any = None
     candidates: list[Candidate] = []
@@ -224,7 +224,7 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     if np.ndim(model.alpha) or not model.alpha > 0:
         raise ValueError(f"alpha must be one number > 0 to begin with, got {model.alpha!r}.")
     kernel = wish.start(model._make_gram(X).kernel, X)
-    n, rng = length(X), check_random_state(wish.random_state)
+    n, rng = length(X), as_random_state(wish.random_state)
     w = np.ones(n) if weights is None else weights
     data, targets, scale = X, Y.reshape(n, -1).astype(float), 1 / w
     measure: Measure | None = _RIDGE.get(wish.by)
@@ -252,7 +252,7 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         model, kernel, X, Y - Y.mean(axis=0), 1 / model.C,
         partial(_RIDGE[wish.by], intercept=True), w, wish, scale=1 / w,
         fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
-        rng=check_random_state(wish.random_state),
+        rng=as_random_state(wish.random_state),
     )  # fmt: skip
     return _fitted(model, found, X, y, wish, C=1 / found.alpha)
 
@@ -294,7 +294,7 @@ def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     kernel = wish.start(model._make_gram(X).kernel, X)
     check_names(wish.fixed, kernel)
     nested = {h.name: f"right__{h.name}" for h in kernel.hyperparameters()}
-    rng, counts = check_random_state(wish.random_state), np.bincount(codes)
+    rng, counts = as_random_state(wish.random_state), np.bincount(codes)
     train = held = np.ones(len(codes)) if weights is None else weights
     if wish.by == "validation":
         out = _some_of_each(codes, wish.test_size, rng)

@@ -13,6 +13,7 @@ import numpy as np
 from ...data import Data
 from ...exceptions import DomainError
 from ...params import Params, parameter
+from ...randomness import as_generator
 from ..calculus.domains import Domain
 from ..distributions.normal import probabilities
 from .hmm_loops import forward_backward
@@ -193,7 +194,7 @@ class HMM(Params, ABC):
 
     def sample(self, length: int, rng: Any = 0) -> Any:
         """A random sequence of a length: a string or list of symbols, or an array of points."""
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         cumulated = np.cumsum([self.start, *np.asarray(self.transition)], axis=1)
         states, row = np.empty(length, dtype=int), 0
         for t, u in enumerate(rng.random(length)):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...data import Data
 from ...exceptions import ConvergenceWarning, warn
+from ...randomness import as_generator
 from .hmm import HMM
 
 
@@ -26,7 +27,7 @@ def fit(
         raise ValueError(f"{cls.__name__}.fit: n_states must be an integer >= 1, got {n_states!r}.")
     if not smoothing >= 0:
         raise ValueError(f"{cls.__name__}.fit: smoothing must be >= 0, got {smoothing!r}.")
-    model: Any = cls.guess(X, n_states, np.random.default_rng(rng), **options)
+    model: Any = cls.guess(X, n_states, as_generator(rng), **options)
     x = model.read(X, f"{cls.__name__}.fit")
     if not len(x.values):
         raise ValueError(f"{cls.__name__}.fit: all sequences are empty.")

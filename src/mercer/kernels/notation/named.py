@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from ...data import Data, as_vectors
 from ...exceptions import DomainError
@@ -45,9 +48,12 @@ def as_kernel(
         return _kept(kernel)
     if is_foreign(kernel):
         return from_sklearn(kernel, as_vectors(X, f"kernel={kernel!r}").shape[1])
+    if isinstance(kernel, type) and issubclass(kernel, Params):
+        name = kernel.__name__
+        raise ValueError(f"kernel must be an object such as {name}(), got the class {name}.")
     if callable(kernel):
         return from_function(partial(kernel, **kernel_params) if kernel_params else kernel, X)
-    if kernel not in NAMES:
+    if not (isinstance(kernel, str) and kernel in NAMES):
         listed = ", ".join(map(repr, NAMES))
         raise ValueError(f"kernel must be a mercer kernel, a function or one of {listed}; "
                          f"got {kernel!r}.")  # fmt: skip
@@ -63,6 +69,8 @@ def as_kernel(
     if kernel == "laplacian":
         return Laplacian.from_gamma(gamma, p=1)
     if kernel in ("poly", "polynomial"):
+        if not (isinstance(degree, Real) and degree % 1 == 0):
+            raise ValueError(f"degree must be a whole number, got {degree!r}.")
         return Polynomial(degree=int(degree), offset=coef0, scale=gamma)
     return _borrowed(kernel, gamma, coef0)
 
@@ -79,7 +87,7 @@ def _kept(kernel: Any) -> Any:
 
 def as_gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
     """scikit-learn's gamma as a number: 1 / (d var(X)) for "scale", 1 / d for "auto" and None."""
-    if gamma == "scale":
+    if isinstance(gamma, str) and gamma == "scale":
         scale = variance_scale(as_vectors(X, f"kernel={kernel!r}"))
         if not 1e-150 < scale < 1e150:
             raise DomainError(
@@ -89,9 +97,9 @@ def as_gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
         return 1 / (2 * scale**2)
     if gamma is None and kernel == "chi2":
         return 1.0
-    if gamma is None or gamma == "auto":
+    if gamma is None or (isinstance(gamma, str) and gamma == "auto"):
         return 1.0 / as_vectors(X, f"kernel={kernel!r}").shape[1]
-    if isinstance(gamma, str) or not gamma > 0:
+    if not (isinstance(gamma, Real) and 0 < gamma < np.inf):
         raise ValueError(f'gamma must be a positive number, "scale" or "auto", got {gamma!r}.')
     return gamma
 

@@ -385,3 +385,18 @@ def test_memory_is_refused_before_any_work(data, optimizer, monkeypatch):
     model = GaussianProcessRegressor(optimizer=optimizer, plan=Plan(memory="10 kB"))
     with pytest.raises(MemoryPlanError, match="the plan allows 10 kB"):
         model.fit(*data)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140])
+def test_targets_of_any_size(size, rng):
+    X = rng.normal(size=(20, 1))
+    plain = GaussianProcessRegressor().fit(X, np.sin(X[:, 0])).predict(X)
+    scaled = GaussianProcessRegressor().fit(X, np.sin(X[:, 0]) * size).predict(X)
+    np.testing.assert_allclose(scaled / size, plain, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("size", "words"), [(1e-200, "multiply"), (1e200, "divide")])
+def test_targets_whose_squares_are_no_numbers(size, words, rng):
+    X = rng.normal(size=(20, 1))
+    with pytest.raises(ValueError, match=f"{words} it by a constant"):
+        GaussianProcessRegressor().fit(X, np.sin(X[:, 0]) * size)

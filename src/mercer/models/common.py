@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from ..chunks.base import Chunks
@@ -257,17 +256,6 @@ def check_targets(
     return y
 
 
-def check_labels(estimator: Any, X: Data, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Labels, and as codes 0..k-1 of the classes, which the estimator remembers."""
-    y = column_or_1d(check_targets(estimator, X, y, None), warn=True)
-    check_classification_targets(y)
-    estimator.classes_, codes = np.unique(y, return_inverse=True)
-    k = len(estimator.classes_)
-    if k < 2:
-        raise ValueError(f"The number of classes has to be greater than one; got {k} class")
-    return y, codes
-
-
 def check_groups(X: Data, groups: Any) -> np.ndarray:
     """The group of each sample, as a number; without groups all are in one."""
     n = length(X)
@@ -279,30 +267,6 @@ def check_groups(X: Data, groups: Any) -> np.ndarray:
     if any(map(is_gap, groups.tolist())):
         raise ValueError("groups has missing values; every sample has to be in a group.")
     return np.unique(groups, return_inverse=True)[1]
-
-
-def check_stream_labels(estimator: Any, X: Data, y: Any, classes: Any, first: bool) -> np.ndarray:
-    """Labels of a part of a stream as codes of ``classes_``, which the first call sets."""
-    y = column_or_1d(check_targets(estimator, X, y, None), warn=True)
-    check_classification_targets(y)
-    given = None if classes is None else np.unique(classes)
-    if first:
-        estimator.classes_ = np.unique(y) if given is None else given
-        if len(estimator.classes_) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; name all of them in the first "
-                f"call of partial_fit, classes=[...]; got {len(estimator.classes_)} class"
-            )
-    known: np.ndarray = estimator.classes_
-    if given is not None and not np.array_equal(given, known):
-        raise ValueError(f"classes must be those of the first call, {known.tolist()}.")
-    strange = ~np.isin(y, known)
-    if strange.any():
-        raise ValueError(
-            f"y has the label {y[strange].tolist()[0]!r}, which is none of {known.tolist()}; name "
-            f"all classes in the first call of partial_fit, classes=[...]."
-        )
-    return np.searchsorted(known, y)
 
 
 def check_stream_weights(X: Data, sample_weight: Any, begun: bool) -> np.ndarray:

@@ -19,12 +19,12 @@ from .common import (
     all_or_nothing,
     check_class_weights,
     check_data,
-    check_labels,
     check_number,
     check_weights,
 )
 from .declared import as_numbers
 from .kept import KEPT, KeepsSamples
+from .labels import check_labels
 
 
 @dataclass(eq=False, repr=False)

@@ -45,6 +45,7 @@ from .gp_parts import ProcessPart, summands
 from .gp_posterior import NewSamples, exact, is_approximate, search_rows, with_room
 from .streamed import as_chunks
 
+_TINY = 1e-150  # whose square is 0, nearly
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
 
 
@@ -207,6 +208,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
             )
         if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
             raise ValueError("y is so large that its square is no number; divide it by a constant.")
+        if 0 < np.ptp(y, axis=0).max() < _TINY:
+            raise ValueError("y varies so little that squares are 0; multiply it by a constant.")
         for name in ("y_train_", "_noise", "landmarks_", "_roots"):  # of another way to fit
             self.__dict__.pop(name, None)
         X, y, alpha, weights = present(self, X, y, sample_weight)

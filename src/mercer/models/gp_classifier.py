@@ -24,10 +24,10 @@ from .common import (
     KernelEstimator,
     all_or_nothing,
     check_data,
-    check_labels,
     covariance,
 )
 from .gp_posterior import NewSamples, exact, make_gram, search_rows
+from .labels import check_labels
 
 _MATRICES = 5  # of all samples that are there at once in a step of the search
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)

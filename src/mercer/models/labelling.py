@@ -19,11 +19,11 @@ from .common import (
     all_or_nothing,
     check_data,
     check_groups,
-    check_labels,
     check_number,
     without_masks,
 )
 from .kept import KEPT, KeepsSamples
+from .labels import check_labels
 
 
 @dataclass(eq=False, repr=False)

@@ -17,12 +17,12 @@ from .common import (
     Regressor,
     all_or_nothing,
     check_data,
-    check_labels,
     check_number,
     check_targets,
     check_weights,
 )
 from .kept import KEPT, KeepsSamples
+from .labels import check_labels
 
 _Problem = tuple[Data, np.ndarray, np.ndarray | None]  # samples, targets as columns, weights
 

@@ -23,12 +23,12 @@ from .common import (
     by_features,
     check_class_weights,
     check_data,
-    check_labels,
     check_number,
     check_targets,
     check_weights,
 )
 from .kept import KEPT, KeepsSamples
+from .labels import check_labels
 from .streamed import (
     as_chunks,
     beside_coordinates,

@@ -19,10 +19,10 @@ from .common import (
     all_or_nothing,
     check_data,
     check_number,
-    check_stream_labels,
     check_stream_weights,
     check_targets,
 )
+from .labels import check_stream_labels
 from .logistic import _probabilities
 from .online_base import OnlineModel
 

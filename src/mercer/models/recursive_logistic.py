@@ -11,7 +11,12 @@ from ..data import Data
 from ..engine.memory import require_memory
 from ..solvers.recursive import Posterior
 from ..solvers.representer import MachineSolution
-from .common import all_or_nothing, check_data, check_stream_labels, check_stream_weights
+from .common import (
+    all_or_nothing,
+    check_data,
+    check_stream_weights,
+)
+from .labels import check_stream_labels
 from .recursive import StreamedFeatures, _is_given
 
 

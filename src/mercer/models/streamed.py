@@ -28,10 +28,10 @@ from ..solvers.watch import State, Step, Watch
 from .common import (
     check_class_weights,
     check_data,
-    check_labels,
     check_targets,
     nothing_beside_chunks,
 )
+from .labels import check_comparable, check_labels
 
 SOLVERS = ("auto", "falkon", "primal")  # of ridge regression by passes
 
@@ -114,7 +114,7 @@ class Survey:
         if self.labels:
             if y.ndim != 1:
                 raise ValueError(f"labels must have one dimension, got shape {y.shape}.")
-            found, codes = np.unique(y, return_inverse=True)
+            found, codes = np.unique(check_comparable(y), return_inverse=True)
             counts = np.bincount(codes, minlength=len(found))
             return Seen(found, np.bincount(codes, w, len(found)), None, weighted, counts)
         if y.dtype.kind not in "biuf" or not np.all(np.isfinite(y)):

@@ -29,7 +29,13 @@ from ..solvers.dual import ON_FEATURES, HeldOut
 from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task, weight_of
 from ..solvers.watch import State
-from .common import check_data, check_labels, check_targets, check_weights, nothing_beside_chunks
+from .common import (
+    check_data,
+    check_targets,
+    check_weights,
+    nothing_beside_chunks,
+)
+from .labels import check_labels
 from .streamed import Watched, _beside, head, surveyed
 from .svm_report import REST, DualReport
 

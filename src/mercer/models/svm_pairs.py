@@ -28,10 +28,10 @@ from .common import (
     all_or_nothing,
     check_class_weights,
     check_data,
-    check_labels,
     check_weights,
     no_chunks,
 )
+from .labels import check_labels
 from .svm_base import SupportVectorMachine
 from .svm_chunks import predicted
 from .svm_report import REST, DualReport

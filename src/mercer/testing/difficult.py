@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import check_count
+
 _SIZES = (1e3, 1e6, 1e9, 1e18, 1e30, 1e150, 1e300)
 
 
@@ -30,6 +32,8 @@ def difficult_samples(
     >>> from mercer.testing import check_kernel, difficult_samples
     >>> check_kernel(Matern(nu=2.5), difficult_samples()["a sentinel"])
     """
+    check_count("n", n, 20)
+    check_count("d", d, 2)
     rng = np.random.default_rng(rng)
     plain = rng.normal(size=(n, d))
     samples = {"plain": plain}

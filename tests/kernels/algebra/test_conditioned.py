@@ -154,7 +154,7 @@ def test_many_threads_share_a_kernel(rng):
 def test_what_cannot_be_conditioned_is_refused():
     Z = np.array([[0.0], [1.0]])
     indefinite = Custom(lambda x, y: 1.0 - abs(x[0] - y[0]) * 3)
-    with pytest.raises(ValueError, match="smallest eigenvalue is -1. Give a larger noise"):
+    with pytest.raises(ValueError, match=r"smallest eigenvalue is -1\. Give a larger noise"):
         indefinite.given(Z)(Z)
     with pytest.raises(ValueError, match="noise has 3 entries, and there are 2 points"):
         Gaussian().given(Z, [0.1, 0.2, 0.3])(Z)

@@ -9,7 +9,7 @@ import mercer
 
 LIBRARY = Path(mercer.__file__).parent
 FLOORS = [  # a file imports from its own floor's room and from lower floors
-    {"_lazy", "exceptions", "kinds", "progress", "shown"},
+    {"_lazy", "checks", "exceptions", "kinds", "progress", "shown"},
     {"_compiled", "tensors"},
     {"frames", "mixing", "params", "randomness"},
     {"data"},

@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+
+from .checks import count_words, is_count, is_number, is_one_of
 
 _MOST_SHOWN = 10_000  # numbers of one parameter that are printed
 Check = Callable[[Any], str | None]
@@ -40,11 +41,6 @@ def parameter(
 ) -> Any:
     """A dataclass field with a check and, for continuous ones, its range for tuning."""
     return field(default=default, metadata={"check": check, "bounds": bounds, "log": log})
-
-
-def _is_number(value: Any) -> bool:
-    numeric = isinstance(value, Real) and not isinstance(value, bool)
-    return numeric and bool(np.isfinite(float(value)))
 
 
 def positive(
@@ -64,7 +60,7 @@ def positive(
         if isinstance(value, str):
             return None if value in choices else wanted
         if not arrays:
-            return None if _is_number(value) and value > 0 else wanted
+            return None if is_number(value) and value > 0 else wanted
         try:
             array = np.asarray(value)
         except ValueError:
@@ -79,7 +75,7 @@ def nonnegative(default: Any = MISSING) -> Any:
     """A finite number >= 0."""
 
     def check(value: Any) -> str | None:
-        return None if _is_number(value) and value >= 0 else "a finite number >= 0"
+        return None if is_number(value) and value >= 0 else "a finite number >= 0"
 
     return parameter(default, check=check, bounds=(1e-5, 1e5), log=True)
 
@@ -88,7 +84,7 @@ def fraction(default: Any = MISSING, *, tuned: bool = True) -> Any:
     """A number in (0, 1], such as a factor by which something decays; in theta if ``tuned``."""
 
     def check(value: Any) -> str | None:
-        return None if _is_number(value) and 0 < value <= 1 else "a number in (0, 1]"
+        return None if is_number(value) and 0 < value <= 1 else "a number in (0, 1]"
 
     return parameter(default, check=check, bounds=(1e-3, 1.0) if tuned else None, log=tuned)
 
@@ -97,7 +93,7 @@ def probability(default: Any = MISSING) -> Any:
     """A number in [0, 1]; in theta unless it is 0."""
 
     def check(value: Any) -> str | None:
-        return None if _is_number(value) and 0 <= value <= 1 else "a number in [0, 1]"
+        return None if is_number(value) and 0 <= value <= 1 else "a number in [0, 1]"
 
     return parameter(default, check=check, bounds=(1e-3, 1.0), log=True)
 
@@ -112,12 +108,12 @@ def square_matrix(value: Any) -> np.ndarray | None:
     return array if square and bool(np.all(np.isfinite(array))) else None
 
 
-def integer(default: Any = MISSING, *, low: int = 0) -> Any:
-    """An integer >= ``low``."""
+def integer(default: Any = MISSING, *, low: int = 0, also: tuple[str | None, ...] = ()) -> Any:
+    """An integer >= ``low``, or one of the names ``also``."""
 
     def check(value: Any) -> str | None:
-        fine = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low
-        return None if fine else f"an integer >= {low}"
+        fine = is_one_of(value, also) or is_count(value, low)
+        return None if fine else count_words(low, also=also)
 
     return parameter(default, check=check)
 
@@ -281,7 +277,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         a, b = np.asarray(a), np.asarray(b)
         return a.shape == b.shape and bool(np.all(a == b))
-    return (type(a) is type(b) and bool(a == b)) or (_is_number(a) and _is_number(b) and a == b)
+    return (type(a) is type(b) and bool(a == b)) or (is_number(a) and is_number(b) and a == b)
 
 
 def show(value: Any, *, whole: bool = False) -> str:

@@ -33,7 +33,9 @@ def test_tune(folder, capsys):
     assert told["kernel"] != kernel
     assert main([*arguments, "--rows", "50"]) == 0
     assert "on 50 rows" in capsys.readouterr().out
-    assert main([*arguments, "--rows", "2"]) == 2
+    with pytest.raises(SystemExit):
+        main([*arguments, "--rows", "2"])
+    assert "--rows: must be an integer >= 5, got '2'" in capsys.readouterr().err
 
 
 def test_plan(folder, capsys):

@@ -192,7 +192,7 @@ def test_refusals(data):
     partial = KernelRidge(0.1, kernel=PartialTree()).fit(X, y)
     with pytest.raises(TypeError, match="PartialTree are too many to be listed"):
         fragment_weights(partial)
-    with pytest.raises(ValueError, match="size must be at least 1"):
+    with pytest.raises(ValueError, match="size must be an integer >= 1"):
         fragment_weights(partial, size=0)
     with pytest.raises(TypeError, match="fitted kernel model"):
         node_weights("model", "a")

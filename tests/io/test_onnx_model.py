@@ -192,3 +192,29 @@ def test_labels_of_scores_that_are_rounding():
     points = np.array([[1.0], [-1.0], [0.0]])
     model = SVC(kernel=Linear(), C=1e3).fit(points, [1, 0, 1])
     to_onnx(model)
+
+
+SUMS = [Gaussian() + 0.1 * Linear(), Gaussian() + Polynomial(2), Gaussian() * Linear() + 1]
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.NumericalWarning")
+@pytest.mark.parametrize("kernel", SUMS, ids=repr)
+@pytest.mark.parametrize("move", [0.0, 300.0, 3e4, 1e6, 1e9])
+def test_large_inner_products_are_written_or_refused_for_what_they_are(kernel, move):
+    """Sums of large terms that cancel: up to rounding, or an error that says so."""
+    data = X * [1.0, 10.0, 100.0] + move
+    model = KernelRidge(1.0, kernel=kernel).fit(data, Y)
+    terms = np.abs(kernel(data)) @ np.abs(model.dual_coef_)
+    rounding = 8 * np.finfo(float).eps * terms.max()
+    try:
+        found, told = ask(to_onnx(model), data)["prediction"], ""
+    except ValueError as error:
+        told = str(error)
+    if told:
+        assert "terms of KernelRidge cancel" in told
+        assert "Scale the columns" in told
+        assert rounding > 1e-3
+    else:
+        expected = model.predict(data)
+        size = 1 + np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, atol=1e-8 * size + 4 * rounding)

@@ -436,7 +436,7 @@ def test_bad_new_data(views):
         model.transform([X, Y, Z])
     with pytest.raises(ValueError, match="view 1: X has 1 features"):
         model.transform(X, Z)
-    with pytest.raises(ValueError, match=r"view must be one of 0\.\.1"):
+    with pytest.raises(ValueError, match=r"view must be an integer from 0 to 1"):
         model.project(X, 2)
 
 

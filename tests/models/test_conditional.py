@@ -246,5 +246,5 @@ def test_bad_input(data):
     with pytest.raises(ValueError, match="NaN or infinity"):
         model.expect(np.full(80, np.nan), X)
     for size in (0, 81, 1.5):
-        with pytest.raises(ValueError, match="size must be an integer between 1 and 80"):
+        with pytest.raises(ValueError, match="size must be an integer from 1 to 80"):
             model.representatives(X, size)

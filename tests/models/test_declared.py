@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator
 
 import mercer
 from mercer import SVC, SVR, Gaussian, KernelRidge, Linear, Plan, models
-from mercer.models.declared import _declared, as_numbers, check_declared
+from mercer.checks import as_numbers
+from mercer.models.declared import _declared, check_declared
 
 ESTIMATORS = [
     found

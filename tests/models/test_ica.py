@@ -108,7 +108,7 @@ def test_refusals(rng):
     X = rng.standard_normal((20, 2))
     with pytest.raises(ValueError, match="contrast must be one of"):
         KernelICA(contrast="mi").fit(X)
-    with pytest.raises(ValueError, match="n_components must be from 1 to the 2"):
+    with pytest.raises(ValueError, match="n_components must be an integer from 1 to 2"):
         KernelICA(3).fit(X)
     with pytest.raises(ValueError, match="nothing to separate"):
         KernelICA().fit(np.ones((5, 2)))

@@ -204,7 +204,7 @@ def test_plans_agree(data):
         ({"alpha": 0}, "alpha must be > 0"),
         ({"alpha": np.inf}, "alpha must be > 0 and finite"),
         ({"tol": 0}, "tol must be > 0"),
-        ({"max_iter": 0}, "max_iter must be None or >= 1"),
+        ({"max_iter": 0}, "max_iter must be None or an integer >= 1"),
         ({"loss": "cubic"}, "loss must be a mercer loss or one of"),
         ({"solver": "magic"}, "solver must be one of"),
         ({"solver": "newton", "loss": "absolute"}, "needs a smooth loss"),

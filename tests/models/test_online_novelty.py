@@ -71,7 +71,7 @@ def test_strings_chunks_and_errors(rng):
         parts.decision_function(words), whole.decision_function(words), atol=1e-10
     )
     assert whole.predict(["zzzzzzz"]) == -1
-    with pytest.raises(ValueError, match="nu must be in"):
+    with pytest.raises(ValueError, match="nu must be between 0 and 1"):
         OnlineOneClassSVM(nu=0).fit(np.eye(3))
 
 

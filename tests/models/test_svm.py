@@ -352,7 +352,7 @@ class TestBadInput:
             ({"C": [1, 10]}, "C must be a number"),
             ({"tol": 0}, "tol must be > 0"),
             ({"tol": np.nan}, "tol must be > 0"),
-            ({"max_iter": -5}, "max_iter must be -1"),
+            ({"max_iter": -5}, "max_iter must be an integer >= -1"),
             ({"max_iter": 2.5}, "max_iter must be an integer"),
             ({"cache_size": 0}, "cache_size must be > 0"),
             ({"cache_size": "lots"}, "cache_size must be > 0, in MB, or like"),

@@ -228,7 +228,7 @@ class TestBadInput:
         model = SVC().fit(X, y)
         with pytest.raises(ValueError, match="inconsistent numbers"):
             plot_decision(model, X, y[:5])
-        with pytest.raises(ValueError, match="resolution must be at least 2"):
+        with pytest.raises(ValueError, match="resolution must be an integer >= 2"):
             plot_decision(model, X, y, resolution=1)
         K = Gaussian()(X)
         with pytest.raises(ValueError, match="evaluates the kernel on a grid"):

@@ -160,7 +160,7 @@ def test_three_rows_are_enough_and_two_are_not(ridge):
         ({"y": np.ones((90, 2))}, "report for each target"),
         ({"y": [1.0] * 5}, "90 rows and y has 5"),
         ({"max_rows": 3}, "max_rows"),
-        ({"cv": 1}, "at least 2 folds"),
+        ({"cv": 1}, "an integer >= 2 or a splitter"),
         ({"budget": -1}, "budget must be"),
         ({"test": 3}, "pair"),
         ({"X": None}, "needs X and y"),

@@ -206,7 +206,7 @@ def test_same_seed_same_answer(X):
 
 def test_bad_input(X):
     for size in (0, -1, 151, 2.5, True, "many"):
-        with pytest.raises(ValueError, match="size must be an integer between 1 and 150"):
+        with pytest.raises(ValueError, match="size must be an integer from 1 to 150"):
             compress(X, size)
     with pytest.raises(ValueError, match="method must be one of"):
         compress(X, method="greedy")

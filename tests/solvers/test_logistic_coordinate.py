@@ -128,7 +128,7 @@ def test_callbacks_checkpoints_and_validation(name, tmp_path):
         model.set_params(validation=None).fit(X[:200], noise[:200]).score(X[200:], noise[200:])
     )
     assert scores[0] >= scores[1] - 0.05
-    with pytest.raises(ValueError, match="pair"):
+    with pytest.raises(ValueError, match="validation must be a tuple"):
         model.set_params(validation=X).fit(X, Y)
     model.set_params(validation=None)
 

@@ -113,7 +113,7 @@ def test_any_operator_and_data(rng):
 
 def test_zero_and_bad_input(K):
     assert pivoted_cholesky(Linear().gram(np.zeros((4, 2))), rng=0).rank == 0
-    with pytest.raises(ValueError, match="rank must be at least 1"):
+    with pytest.raises(ValueError, match="rank must be None or an integer >= 1"):
         pivoted_cholesky(K, rank=0)
     with pytest.raises(ValueError, match=r"tol must be in \[0, 1\)"):
         pivoted_cholesky(K, tol=2)

@@ -209,7 +209,7 @@ def test_nothing_explained(rng):
 
 def test_bad_input(X):
     y = ishigami(X)
-    with pytest.raises(ValueError, match="order must be 1 or 2"):
+    with pytest.raises(ValueError, match="order must be an integer from 1 to 2"):
         quick(X, y, order=3)
     with pytest.raises(ValueError, match="confidence must be between"):
         quick(X, y, confidence=95)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..checks import check_count
 from ..data import Data, length, take
 from ..exceptions import FileFormatError
 from ..tensors import on_host
@@ -51,7 +52,7 @@ class ArrayChunks(Source):
         X, y, weight = map(on_host, (X, y, weight))
         self.X = X.tocsr() if sp.issparse(X) else X
         self.y, self.weight = _vector(y), _vector(weight)
-        self.rows = rows or _rows(self.X)
+        self.rows = check_count("rows", rows, also=(None,)) or _rows(self.X)
         for name, values in (("targets", self.y), ("weights", self.weight)):
             if values is not None and length(values) != length(X):
                 raise ValueError(f"{length(X)} samples, but {length(values)} {name}.")

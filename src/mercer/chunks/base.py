@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data, join, length, take
 from ..randomness import as_generator
 
@@ -124,6 +125,7 @@ class Chunks(ABC):
         Which ones depends on ``rng`` (a generator, or its seed) and the number of samples alone:
         they are the same from a file, an array or a cluster, whatever the size of the chunks.
         """
+        check_count("n", n)
         total = self.n_samples
         rng = as_generator(rng)
         return self.take(np.sort(rng.choice(total, min(n, total), replace=False)))

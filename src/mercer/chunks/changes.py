@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..checks import check_fraction
 from ..data import Data, as_vectors, is_frame, length
 from ..mixing import GOLDEN, mix
 from ..randomness import as_generator
@@ -69,8 +70,7 @@ class Part(Change):
 
 def halves(fraction: float, rng: Any) -> tuple[Part, Part]:
     """Most samples, and a fraction of them."""
-    if not 0 < fraction < 1:
-        raise ValueError(f"fraction must be between 0 and 1, got {fraction!r}.")
+    check_fraction("fraction", fraction)
     seed = int(as_generator(rng).integers(2**63))
     return Part(fraction, seed, below=False), Part(fraction, seed, below=True)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..checks import check_count
 from .base import Chunk, regrouped
 from .source import Source
 
@@ -43,7 +44,7 @@ class FunctionChunks(Source):
                 f"give a function without arguments that returns a new one."
             )
         super().__init__(f"{getattr(function, '__name__', 'the function')}()")
-        self.function, self.rows = function, rows
+        self.function, self.rows = function, check_count("rows", rows, also=(None,))
 
     def _read(self) -> Iterator[Chunk]:
         found = self.function()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..checks import check_count
 from ..exceptions import FileFormatError
 from .base import Chunk, regrouped
 from .source import Source, existing
@@ -71,7 +72,8 @@ class SvmlightChunks(Source):
             raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}.')
         self.path = existing(path)
         super().__init__(str(path), [self.path])
-        self.n_features, self.zero_based, self.rows = n_features, zero_based, rows
+        self.n_features = check_count("n_features", n_features, also=(None,))
+        self.rows, self.zero_based = check_count("rows", rows, also=(None,)), zero_based
 
     def _read(self) -> Iterator[Chunk]:
         width, first = self._columns

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..exceptions import FileFormatError
 from .base import Chunk, regrouped
 from .roles import Roles, listed
@@ -58,7 +59,8 @@ class TableChunks(Source):
         if twice:
             raise ValueError(f"{name} has two columns of the same name, {twice[0]!r}; rename one.")
         self.wanted = list(dict.fromkeys(self._named(known)))
-        self.rows = rows or rows_of_chunk(sum(_width(self.schema.field(n)) for n in self.wanted))
+        usual = rows_of_chunk(sum(_width(self.schema.field(n)) for n in self.wanted))
+        self.rows = check_count("rows", rows, also=(None,)) or usual
 
     @cached_property
     @abstractmethod

@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 
 from ..progress import progress
+from .arguments import whole
 from .output import as_json, entry, grid
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer bench`` understands."""
-    parser.add_argument("--rows", type=int, default=3000, metavar="N", help="(default: 3000)")
+    parser.add_argument(
+        "--rows", type=whole(100), default=3000, metavar="N", help="(default: 3000)"
+    )
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 def run(args: Namespace) -> None:
     """Time each pair once to warm up and once to measure."""
-    if args.rows < 100:
-        raise ValueError(f"--rows must be at least 100, got {args.rows}.")
     told = []
     for name, ours, theirs in progress(
         _pairs(args.rows), not args.json and sys.stderr.isatty(), "pairs"

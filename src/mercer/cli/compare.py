@@ -17,9 +17,10 @@ from ..tables.reading import read_table
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table, label_target, numeric_target
 from ..tables.rows import check_enough, check_share, select
+from .arguments import names
 from .baselines import Constant, Linear, boosted
 from .classify import class_scores, kept_inside, learnable
-from .fit import add_table, names, number_scores, selection_options, task_of
+from .fit import add_table, number_scores, selection_options, task_of
 from .output import as_json, entry, grid, number, say
 
 

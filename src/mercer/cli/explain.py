@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..kernels.notation.parse import parse
+from .arguments import whole
 from .output import as_json, entry, grid, number
 
 _LISTED = 12
@@ -21,7 +22,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help='a kernel: "2 * Gaussian() + Linear() ** 2"; or a file that mercer fit wrote',
     )
     add("table", metavar="TABLE", nargs="?", help="of a model: a table with the row to explain")
-    add("--row", type=int, default=0, metavar="N", help="which row, counted from 0 (default: 0)")
+    add(
+        "--row",
+        type=whole(0),
+        default=0,
+        metavar="N",
+        help="which row, counted from 0 (default: 0)",
+    )
     add("--json", action="store_true", help="print the outcome as JSON")
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from ..tables.reading import kind_of, read_table
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numeric_target
 from ..tables.rows import MISSING, MOST_HELD, check_enough, held_share, select
+from .arguments import budget, names, positive_numbers, rank, whole
 from .baselines import Constant, Linear, boosted
 from .output import as_json, entry
 
@@ -38,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer fit`` understands."""
     add = parser.add_argument
     add_table(parser)
-    add("--alphas", type=_numbers, metavar="X,Y", help="penalties to try")
+    add("--alphas", type=positive_numbers, metavar="X,Y", help="penalties to try")
     add(
         "--test-size",
         type=float,
@@ -47,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add(
         "--rank",
-        type=_rank,
+        type=rank,
         default="auto",
         metavar="N",
         help='landmarks of a kernel that is given, or "all" rows (default: 1000 beyond 10000 rows)',
@@ -92,13 +91,13 @@ def add_table(
     if timed:
         add(
             "--budget",
-            type=_budget,
+            type=budget,
             default="1 min",
             metavar="TIME",
             help="for all that is done, on an idle machine, roughly (default: 1 min)",
         )
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
-    add("--seed", type=int, default=0, metavar="N", help="draws split and folds (default: 0)")
+    add("--seed", type=whole(0), default=0, metavar="N", help="draws split and folds (default: 0)")
 
 
 def run(args: Namespace) -> None:
@@ -294,33 +293,3 @@ def number_scores(y: np.ndarray, f: np.ndarray) -> tuple[float, float, float]:
     metrics = (root_mean_squared_error, mean_absolute_error, r2_score)
     rmse, mae, r2 = (float(m(y, f)) for m in metrics)
     return rmse, mae, r2
-
-
-# ---- arguments -----------------------------------------------------------------------------
-def names(text: str) -> list[str]:
-    """Names of columns with commas between."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _budget(text: str) -> str:
-    with suppress(ValueError):
-        if parse_duration(text if not text.replace(".", "", 1).isdigit() else float(text)) >= 1:
-            return text if not text.replace(".", "", 1).isdigit() else f"{text} s"
-    raise ArgumentTypeError(f'a time of a second or more, such as "30 s" or "2 min", got {text!r}')
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    with suppress(ValueError):
-        numbers = tuple(float(x) for x in text.split(","))
-        if all(0 < x < inf for x in numbers):
-            return numbers
-    raise ArgumentTypeError(f"positive numbers with commas between, got {text!r}")
-
-
-def _rank(text: str) -> int | str | None:
-    if text in ("all", "auto"):
-        return None if text == "all" else text
-    with suppress(ValueError):
-        if int(text) >= 1:
-            return int(text)
-    raise ArgumentTypeError(f'at least 1 landmark, or "all", got {text!r}')

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from threading import Thread, Timer
+
+from .arguments import whole
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -16,7 +18,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="",
         help='what to open: the part of a link after "#", such as preset=witness',
     )
-    parser.add_argument("--port", type=_port, default=0, help="a port; any that is free by default")
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=0, help="a port; any that is free by default"
+    )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
@@ -49,9 +53,3 @@ def run(args: Namespace) -> None:
     finally:
         server.server_close()
         worker.stop()
-
-
-def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) <= 65535:
-        return int(text)
-    raise ArgumentTypeError(f"a port is a number from 0 to 65535, got {text!r}")

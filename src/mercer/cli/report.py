@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import shlex
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..engine.durations import parse_duration
 from ..frames import pandas
 from ..io.files import load
 from ..reports.front import report
 from ..tables.model import TableModel
 from ..tables.numbers import count
 from ..tables.roles import Table, label_target, numeric_target, require
+from .arguments import seconds, whole
 from .output import entry
 from .predict import read_for
 
@@ -31,18 +31,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--test", metavar="TABLE", help="rows the model has not seen, to judge it on")
     add("--out", metavar="FILE", help="the page (default: the model's name, .html)")
     add("--title", help="the heading")
-    add("--budget", type=_time, default=60.0, metavar="TIME", help='default: "1 min"')
-    add("--max-rows", type=int, default=2000, metavar="N", help="rows of refits (default: 2000)")
-    add("--seed", type=int, default=0, metavar="N", help="draws rows and folds (default: 0)")
+    add("--budget", type=seconds, default=60.0, metavar="TIME", help='default: "1 min"')
+    add(
+        "--max-rows",
+        type=whole(10),
+        default=2000,
+        metavar="N",
+        help="rows of refits (default: 2000)",
+    )
+    add("--seed", type=whole(0), default=0, metavar="N", help="draws rows and folds (default: 0)")
     add("--quiet", action="store_true", help="print nothing but errors")
-
-
-def _time(text: str) -> float:
-    """Seconds, from a number of them or from words."""
-    try:
-        return parse_duration(float(text) if text.replace(".", "", 1).isdigit() else text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
 
 
 def run(args: Namespace) -> None:

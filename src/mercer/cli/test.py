@@ -18,7 +18,7 @@ from ..tables.numbers import count
 from ..tables.reading import read_table
 from ..tables.roles import Column, Table, describe, numbers_rows, require, tidy
 from ..tables.rows import complete_rows
-from .fit import names
+from .arguments import names, whole
 from .output import as_json, entry, grid, say
 
 _TESTED = 100  # parts of the data that are tested on their own, at most
@@ -42,15 +42,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         add = sub.add_argument
         add("--labels", type=names, default=[], metavar="A,B", help="columns to read as labels")
         add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
-        add("--permutations", type=int, default=999, metavar="N", help="(default: 999)")
+        add("--permutations", type=whole(), default=999, metavar="N", help="(default: 999)")
         add(
             "--missing",
             choices=("drop", "error"),
             default="drop",
             help="rows with missing values: drop them (default), or stop with an error",
         )
-        add("--blocks", type=int, metavar="N", help="rows of a series that are permuted together")
-        add("--seed", type=int, default=0, metavar="N", help="draws permutations (default: 0)")
+        add(
+            "--blocks",
+            type=whole(),
+            metavar="N",
+            help="rows of a series that are permuted together",
+        )
+        add("--seed", type=whole(0), default=0, metavar="N", help="draws permutations (default: 0)")
         add("--plot", metavar="FILE", help="a picture of the outcome (.png, .pdf, .svg)")
         add("--json", action="store_true", help="print the outcome as JSON")
         sub.set_defaults(task=run)

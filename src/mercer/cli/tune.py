@@ -22,6 +22,7 @@ from ..tables.reading import read_table
 from ..tables.roles import label_target, numeric_target, tidy
 from ..tables.rows import check_enough, select
 from ..tuning.models import tune
+from .arguments import whole
 from .fit import add_table, selection_options, task_of
 from .output import as_json, entry, say
 
@@ -32,15 +33,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer tune`` understands."""
     add_table(parser, kernel={"required": True, "help": "the kernel, with numbers to begin with"},
               timed=False)  # fmt: skip
-    parser.add_argument("--rows", type=int, default=_ROWS, metavar="N", help="(default: 1000)")
+    parser.add_argument("--rows", type=whole(5), default=_ROWS, metavar="N", help="(default: 1000)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
     start, kernel = time.perf_counter(), parse(args.kernel)
-    if args.rows < 5:
-        raise ValueError(f"--rows must be at least 5, got {args.rows}.")
     table = read_table(args.table)
     options = selection_options(args)
     seed = options.pop("seed")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data, is_frame, length
 from ..kernels.base import Kernel
 from ..kernels.strings.base import Substrings
@@ -73,6 +74,7 @@ def kmer_weights(
     >>> [(text, round(weight, 2)) for text, weight, _ in kmer_weights(model, 2)]
     [('gata', 0.45), ('ccag', -0.35)]
     """
+    check_count("n", n, 0, also=(None,))
     found: dict[tuple, float] = {}
     for term in _terms(function_of(model, output), column):
         for text, position, weight in term.windows():

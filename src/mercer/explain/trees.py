@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
+from ..checks import check_count
 from ..data import Data
 from ..kernels.base import Kernel
 from ..kernels.trees.base import TreeKernel
@@ -87,8 +88,8 @@ def fragment_weights(
      0.54 (V bark)
     -0.23 (S N (V purr))
     """
-    if size < 1:
-        raise ValueError(f"fragment_weights: size must be at least 1, got {size}.")
+    check_count("size", size)
+    check_count("n", n, 0, also=(None,))
     found: dict[Fragment, float] = {}
     for term in _terms(function_of(model, output), column):
         for fragment, weight in _fragments(term, size):

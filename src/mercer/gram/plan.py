@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from inspect import isabstract
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..engine.memory import free_memory, is_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
 from ..kernels.approximate.rules import Approximated, FeatureRule, Landmarks
 from ..kernels.base import Kernel
-from ..params import Params, parameter, show
+from ..params import Params, integer, parameter, show
 from ..tensors import on_host
 from .base import Gram
 from .device.gram import DeviceGram
@@ -39,11 +38,6 @@ _LANDMARKS = 1e8  # entries of the columns from which landmarks are chosen, or
 _PER_FEATURE = 2, 50  # samples for each of them, at least and at most
 _SHARE = 0.25  # of the memory of a plan, for these columns
 _SMALL = 1e8  # bytes: sparse features up to this size are preferred even to a smaller K
-
-
-def _workers(value: Any) -> str | None:
-    count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-    return None if value is None or count else "None or an integer >= 1"
 
 
 def _storage(value: Any) -> str | None:
@@ -116,7 +110,7 @@ class Plan(Params):
     """
 
     memory: float | str | None = parameter(None, check=is_memory)
-    workers: int | None = parameter(None, check=_workers)
+    workers: int | None = integer(None, low=1, also=(None,))
     storage: str | type[Gram] = parameter("auto", check=_storage)
     device: str = parameter("cpu", check=is_device)
     precision: str | None = parameter(None, check=is_precision)

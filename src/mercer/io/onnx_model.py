@@ -21,7 +21,8 @@ _OPSET, _IR = 17, 8  # understood by runtimes since 2022
 _INT64, _DOUBLE = 7, 11  # types of elements, by their numbers in ONNX
 _CHECKED = 25  # centres at which the graph must say what the model says
 _NEAR = 1e-8  # to which part of the size of the answers they must agree
-_SINGLE = 1e-6  # of the sum of all terms in size, where samples are in single precision
+_ROUNDED = 8  # units in the last place of the sum of all terms in size, that rounding may cost
+_BLURRED = 1e-3  # of the answers: those that rounding changes by more are not worth writing
 
 Ask = Callable[[Any], Any]
 
@@ -101,7 +102,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
         producer_version=__version__,
     )
     onnx.checker.check_model(made)
-    _compare(onnx, made, model, seen, expected, _nearness(function))
+    _compare(onnx, made, model, seen, expected, _rounding(function, seen))
     if path is not None:
         data = made.SerializeToString()
         write_atomically(path, lambda file: file.writelines([data]))
@@ -186,9 +187,13 @@ def _described(onnx: Any, name: str, value: np.ndarray) -> Any:
 
 
 def _compare(
-    onnx: Any, made: Any, model: Any, seen: Any, expected: dict[str, np.ndarray], near: float
+    onnx: Any, made: Any, model: Any, seen: Any, expected: dict[str, np.ndarray], rounding: float
 ) -> None:
     """The graph says what the model says: else its predictions are something more."""
+    sizes = [float(np.abs(v).max()) for name, v in expected.items() if name != "label"]
+    size = 1 + max(sizes, default=0.0)
+    blurred = not rounding <= _BLURRED * size
+    near = _NEAR * size + (0.0 if blurred else rounding)
     X = matrix(seen, "to_onnx") if is_frame(seen) else seen
     X = np.asarray(as_dense(X), dtype=float)
     evaluator = onnx.reference.ReferenceEvaluator(made)
@@ -199,7 +204,13 @@ def _compare(
         if same and name == "label":
             same = bool(np.all((np.asarray(found).astype(value.dtype) == value) | ties))
         elif same:
-            same = bool(np.all(np.abs(found - value) <= near * (1 + np.abs(value).max())))
+            same = bool(np.all(np.abs(found - value) <= near))
+        if not same and blurred:
+            raise ValueError(
+                f"to_onnx: the terms of {type(model).__name__} cancel, so that rounding changes "
+                f"its answers by up to {rounding:.1g}: samples are too large for their kernel. "
+                f"Scale the columns, as by StandardScaler(), and fit again."
+            )
         if not same:
             raise ValueError(
                 f"to_onnx: the {name} of {type(model).__name__} is more than a function in an RKHS "
@@ -209,20 +220,19 @@ def _compare(
 
 def _undecided(scores: np.ndarray, near: float) -> np.ndarray:
     """Samples whose label depends on the rounding of their scores."""
-    near = near * (1 + float(np.abs(scores).max()))
     if scores.ndim == 1:
         return np.abs(scores) <= near
     first, second = np.sort(scores, axis=1)[:, :-3:-1].T
     return (first - second <= near) | np.any(np.abs(scores) <= near, axis=1)
 
 
-def _nearness(function: RKHSFunction) -> float:
-    """To which part of the size of answers they must agree: models of single precision to less."""
-    if getattr(function.points, "dtype", None) != np.float32:
-        return _NEAR
-    height = float(function.kernel.diag(function.kernel.prepare(function.points)).max())
-    sums = float(np.abs(function.coef).sum(axis=0).max())
-    return _SINGLE * (1 + height * sums)
+def _rounding(function: RKHSFunction, seen: Any) -> float:
+    """What rounding may change sums c_i k(z_i, x) by, in the precision of the samples."""
+    kernel, single = function.kernel, getattr(function.points, "dtype", None) == np.float32
+    coef = np.abs(function.coef.reshape(length(function.points), -1))
+    terms = np.abs(kernel(seen, function.points)).astype(np.float64) @ coef
+    eps = np.finfo(np.float32 if single else np.float64).eps
+    return _ROUNDED * float(eps) * float(terms.max(initial=0.0))
 
 
 def _import_onnx() -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from ..checks import is_number
 
 MOST_POINTS = 300
 MOST_STRINGS = 24
@@ -59,7 +59,7 @@ class Option:
                 return value
             listed = ", ".join(each for each, _ in self.choices)
             raise ValueError(f"{self.name} must be one of {listed}, got {_short(value)}.")
-        if not _is_number(value) or not self.low <= value <= self.high:
+        if not is_number(value) or not self.low <= value <= self.high:
             ends = f"{self.low:g} to {self.high:g}"
             raise ValueError(f"{self.name} must be a number from {ends}, got {_short(value)}.")
         return round(value) if self.whole else float(value)
@@ -146,7 +146,7 @@ def read_state(payload: Any, options: Mapping[str, tuple[Option, ...]]) -> State
     if unknown := sorted(set(given) - set(known)):
         raise ValueError(f"The view {view} has no option called {_short(unknown[0])}.")
     changes = _named(payload, "changes")
-    if len(changes) > 50 or not all(_is_number(value) for value in changes.values()):
+    if len(changes) > 50 or not all(is_number(value) for value in changes.values()):
         raise ValueError("Parameters of a kernel must be numbers, at most 50 of them.")
     return State(
         view=view,
@@ -169,7 +169,7 @@ def _points(given: Any) -> np.ndarray:
     if not isinstance(given, list) or len(given) > MOST_POINTS:
         raise ValueError(f"Points must be a list of at most {MOST_POINTS}.")
     for point in given:
-        fine = isinstance(point, list) and len(point) == 3 and all(map(_is_number, point))
+        fine = isinstance(point, list) and len(point) == 3 and all(map(is_number, point))
         if not (fine and max(abs(point[0]), abs(point[1])) <= _FARTHEST):
             raise ValueError(f"A point must be [x, y, class] with |x|, |y| <= {_FARTHEST:g}.")
         if point[2] not in range(CLASSES):
@@ -184,15 +184,6 @@ def _strings(given: Any) -> tuple[str, ...]:
         if not isinstance(text, str) or len(text) > LONGEST_STRING:
             raise ValueError(f"A string must have at most {LONGEST_STRING} characters.")
     return tuple(text for text in given if text.strip())
-
-
-def _is_number(value: Any) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    try:
-        return isfinite(float(value))
-    except OverflowError:
-        return False
 
 
 def _short(value: Any) -> str:

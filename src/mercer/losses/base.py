@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..checks import is_number
 from ..params import Params, parameter
 
 _BISECTIONS = 100
@@ -205,7 +206,6 @@ def fraction(default: float) -> Any:
     """A number strictly between 0 and 1."""
 
     def check(value: Any) -> str | None:
-        fine = isinstance(value, int | float | np.number) and 0 < value < 1
-        return None if fine else "between 0 and 1 (both excluded)"
+        return None if is_number(value) and 0 < value < 1 else "between 0 and 1 (both excluded)"
 
     return parameter(default, check=check)

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.linalg as sla
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
 from ..data import Data, as_dense, length, take
@@ -266,9 +267,7 @@ class KernelCCA(MultiViewModel):
             raise ValueError(
                 f"kernels must be one kernel or one per view ({M}), got {len(self.kernels)}."
             )
-        fixed = isinstance(self.rank, Integral) and int(self.rank) > 0
-        if not (fixed or self.rank is None or self.rank == "auto"):
-            raise ValueError(f'rank must be "auto", None or an integer >= 1, got {self.rank!r}.')
+        check_count("rank", self.rank, also=("auto", None))
         weights = check_weights(sample_weight, n)
         rng = as_generator(self.random_state, "random_state")
         self._columns = [{} for _ in views]

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
+from ..checks import check_folds
 from ..data import Data, length
 from ..gram.plan import Plan
 from ..solvers.canonical import CanonicalProblem
@@ -119,7 +120,7 @@ class KernelCCACV(GridSearch, KernelCCA):
         if not candidates or min(r.min() for r in candidates) == 0:
             raise ValueError(f"regularizations must be positive, got {self.regularizations!r}.")
         n = length(found[0])
-        folds = list(check_cv(self.cv).split(np.empty((n, 1))))
+        folds = list(check_cv(check_folds(self.cv)).split(np.empty((n, 1))))
         smallest = min(float(r.min()) for r in candidates)
 
         def score(setting: Setting) -> np.ndarray:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count
 from ..data import Data, length
 from ..gram.plan import Plan
 from ..randomness import as_generator
@@ -142,9 +142,7 @@ class KernelKMeans(
     # ---- parts -----------------------------------------------------------------------------
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
+            check_count(name, getattr(self, name))
 
     def _split(self, gram: Any, X: Data, weights: np.ndarray | None) -> None:
         """Find clusters, and keep them."""

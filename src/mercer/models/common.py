@@ -236,14 +236,6 @@ def _checked(estimator: BaseEstimator, X: Data, kernel: Any, reset: bool) -> Dat
     return X
 
 
-def check_number(
-    name: str, value: Any, words: str, allowed: Callable[[Any], bool | np.bool_]
-) -> None:
-    """A parameter that is not a number or not allowed is refused, in these words."""
-    if not (isinstance(value, Real) and allowed(value)):
-        raise ValueError(f"{name} must be {words}, got {value!r}.")
-
-
 def check_targets(
     estimator: BaseEstimator, X: Data, y: Any, dtype: Any = np.float64, **options: Any
 ) -> np.ndarray:

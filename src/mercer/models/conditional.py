@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import as_numbers, check_count
 from ..data import Data, length, take
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
@@ -34,7 +34,6 @@ from .common import (
     check_weights,
     on_vectors,
 )
-from .declared import as_numbers
 
 _RELATIVE = np.logspace(-6, 2, 25)  # what "auto" tries, times the mean of k(x, x)
 _FACTOR = 1e-10  # share of the trace of L that a factor for leave-one-out may lose
@@ -203,10 +202,8 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         The mean of their features greedily comes close to mu(x); the first one is nearest to it.
         """
         check_is_fitted(self)
-        n = len(self.gram_)
-        if not isinstance(size, Integral) or not 1 <= int(size) <= n:
-            raise ValueError(f"size must be an integer between 1 and {n}, got {size!r}.")
-        return [take(self.Y_fit_, places) for places in self._herded(X, int(size))]
+        check_count("size", size, 1, len(self.gram_))
+        return [take(self.Y_fit_, places) for places in self._herded(X, size)]
 
     def _herded(self, X: Data, size: int) -> np.ndarray:
         """Places of representatives, one row per sample of X."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from ..checks import check_folds, check_fraction
 from ..data import Data
 from ..randomness import as_random_state
 from ..solvers.cholesky import NotPositiveDefiniteError
@@ -247,9 +248,10 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     def _fold_numbers(self, used: np.ndarray) -> np.ndarray:
         """The fold of each sample in use; a splitter sees also those of weight 0."""
         n = int(np.sum(used))
+        check_folds(self.cv)
         if isinstance(self.cv, Integral):
-            if not 2 <= int(self.cv) <= n:
-                raise ValueError(f"cv must be between 2 and n_samples = {n}, got {self.cv}.")
+            if int(self.cv) > n:
+                raise ValueError(f"cv must be at most n_samples = {n}, got {self.cv}.")
             splitter: Any = KFold(
                 int(self.cv), shuffle=True, random_state=as_random_state(self.random_state)
             )
@@ -267,13 +269,9 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         return numbers[used]
 
     def _fit_split(self, X: Data, y: np.ndarray, weights: np.ndarray | None) -> None:
-        size = self.calibration_size
-        if not (isinstance(size, Real) and 0 < size < 1):
-            raise ValueError(f"calibration_size must be between 0 and 1, got {size!r}.")
+        size = check_fraction("calibration_size", self.calibration_size)
         _, test = train_test_split(
-            np.arange(len(y)),
-            test_size=float(size),
-            random_state=as_random_state(self.random_state),
+            np.arange(len(y)), test_size=size, random_state=as_random_state(self.random_state)
         )
         _rank(self.level, len(test), " held back from training (calibration_size)")
         self.residuals_ = self._fit_without(X, y, weights, np.sort(test))
@@ -363,9 +361,7 @@ def _leave_one_out(model: KernelRidge) -> np.ndarray:
 
 def _rank(level: Any, n: int, which: str = "") -> int:
     """The rank, from below, of the upper end among n values."""
-    if not (isinstance(level, Real) and 0 < float(level) < 1):
-        raise ValueError(f"level must be between 0 and 1, got {level!r}.")
-    level = float(level)
+    level = check_fraction("level", level)
     rank = math.ceil(level * (n + 1) - 1e-9)
     if rank > n:
         least = math.ceil(level / (1 - level) - 1e-9)

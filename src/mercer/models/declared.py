@@ -9,11 +9,13 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
+from math import inf
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ..checks import is_count
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..randomness import check_random
@@ -24,18 +26,10 @@ class _Type(NamedTuple):
     holds: Callable[[Any], bool]
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 _TYPES: dict[Any, _Type] = {
     bool: _Type("True or False", lambda value: isinstance(value, (bool, np.bool_, Integral))),
-    int: _Type("an integer", _is_whole),
-    float: _Type("a number", _is_number),
+    int: _Type("an integer", lambda value: is_count(value, -inf)),
+    float: _Type("a number", lambda value: isinstance(value, Real) and not isinstance(value, bool)),
     str: _Type("a string", lambda value: isinstance(value, str)),
     type(None): _Type("None", lambda value: value is None),
     Plan: _Type('a Plan such as Plan(memory="2 GB")', lambda value: isinstance(value, Plan)),
@@ -56,17 +50,6 @@ def _declared(cls: Any) -> dict[str, tuple[_Type, ...]]:
         if all(origin in _TYPES for origin in origins):
             found[name] = tuple(_TYPES[origin] for origin in origins)
     return found
-
-
-def as_numbers(name: str, value: Any) -> np.ndarray:
-    """An array of numbers, of a parameter that may be one number or several."""
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        array = np.asarray(None)
-    if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be a number or an array of numbers, got {value!r}.")
-    return array.astype(float)
 
 
 def check_declared(estimator: Any) -> None:
@@ -91,4 +74,10 @@ def check_declared(estimator: Any) -> None:
         types_ = _declared(cls).get(name, ())
         if types_ and not any(type_.holds(value) for type_ in types_):
             wanted = " or ".join(type_.words for type_ in types_)
-            raise ValueError(f"{cls.__name__}: {name} must be {wanted}, got {value!r}.")
+            raise ValueError(f"{cls.__name__}: {name} must be {wanted}, got {_shown(value)}.")
+
+
+def _shown(value: Any) -> str:
+    """The value as errors name it: no array in full."""
+    shape = np.shape(value) if hasattr(value, "__array__") else ()
+    return f"an array of shape {shape}" if shape else repr(value)

@@ -11,6 +11,7 @@ from scipy.special import gammaln, logsumexp
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_fraction
 from ..data import Data, length
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
@@ -22,7 +23,6 @@ from .common import (
     KernelByName,
     all_or_nothing,
     check_data,
-    check_number,
     check_weights,
     without_masks,
 )
@@ -154,7 +154,7 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the density of samples X, with weights; y is ignored."""
-        check_number("mass", self.mass, "in (0, 1]", lambda mass: 0 < mass <= 1)
+        check_fraction("mass", self.mass, one=True)
         gram, weights = self._estimate(X, sample_weight)
         strips = log_strips(gram, self.kernel_, self.X_fit_)
         found = [self._held_out(weights, rows, logs) for rows, logs in strips]
@@ -165,7 +165,7 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     def level(self, mass: float) -> float:
         """The logarithm of the highest level whose set holds this share of the data."""
         check_is_fitted(self)
-        check_number("mass", mass, "in (0, 1]", lambda mass: 0 < mass <= 1)
+        check_fraction("mass", mass, one=True)
         return level_of(self.leave_one_out_, self.dual_coef_, mass)
 
     def decision_function(self, X: Data) -> np.ndarray:

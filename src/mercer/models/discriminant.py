@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from ..checks import as_numbers, check_count, check_positive
 from ..data import Data
 from ..gram.plan import Plan
 from ..solvers.discriminant import fisher_directions
@@ -19,10 +19,8 @@ from .common import (
     all_or_nothing,
     check_class_weights,
     check_data,
-    check_number,
     check_weights,
 )
-from .declared import as_numbers
 from .kept import KEPT, KeepsSamples
 from .labels import check_labels
 
@@ -104,10 +102,8 @@ class KernelFisherDiscriminant(
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Find the functions for samples X, labels y and weights."""
-        check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
-        most = self.n_components
-        if most is not None and not (isinstance(most, Integral) and most >= 1):
-            raise ValueError(f"n_components must be None or an integer >= 1, got {most!r}.")
+        check_positive("alpha", self.alpha)
+        most = check_count("n_components", self.n_components, also=(None,))
         X = check_data(self, X, self.kernel, reset=True)
         y, codes = check_labels(self, X, y)
         given = check_weights(sample_weight, y)

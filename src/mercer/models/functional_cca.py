@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.linalg as sla
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count
 from ..data import Data
 from ..engine.lapack import lapack
 from ..engine.routines import eigh
@@ -163,21 +163,20 @@ class FunctionalCCA(MultiViewModel):
             )
         given = 0.0 if chosen else self.regularization
         regularization = self._check_parameters(found, given, "ridge")
-        m = self.order
-        if not isinstance(m, Integral) or isinstance(m, bool) or m < 1:
-            raise ValueError(f"order must be an integer >= 1, got {m!r}.")
+        m = check_count("order", self.order)
         self._columns = [{} for _ in found]
         arrays = [self._dense(X, m, reset=True) for m, X in enumerate(found)]
         weights = check_weights(sample_weight, len(arrays[0]))
         self.knots_: list[np.ndarray] = _check_points(self.points, [X.shape[1] for X in arrays])
-        bases, views = [], []
+        bases: list[np.ndarray] = []
+        views: list[SemiparametricView] = []
         for X, t in zip(arrays, self.knots_, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
                 check_variance(len(views), *FactorView(X, weights).scale())
             with in_view(len(views)):
-                bases.append(spline_basis(t, int(m)))
+                bases.append(spline_basis(t, m))
             G = X @ (quadrature(t)[:, None] * bases[-1])
-            views.append(SemiparametricView(G, weights, free=min(int(m), len(t))))
+            views.append(SemiparametricView(G, weights, free=min(m, len(t))))
         if chosen:
             regularization = self._choose(views)
         self.regularization_ = np.array(regularization)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_number
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
@@ -25,7 +26,6 @@ from .common import (
     Regressor,
     all_or_nothing,
     check_data,
-    check_number,
     check_targets,
     covariance,
 )

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count
 from ..data import Data
 from ..gram.base import Gram
 from ..gram.plan import Plan
@@ -138,6 +139,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
         """Choose the hyper-parameters of each problem, then find its mode."""
         if self.optimizer not in ("lbfgs", None):
             raise ValueError(f'optimizer must be "lbfgs" or None, got {self.optimizer!r}.')
+        check_count("n_restarts_optimizer", self.n_restarts_optimizer, 0)
         X = check_data(self, X, covariance(self.kernel), reset=True)
         _, self._codes = check_labels(self, X, y)
         self.X_train_ = X

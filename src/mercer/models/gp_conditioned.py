@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count, check_fraction
 from ..data import Data
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
@@ -19,7 +20,6 @@ from ..solvers.base import Solution
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.variational import LandmarkFactor
 from ..solvers.weight_space import Factor, by_products, factors_of
-from .common import check_number
 from .gp_parts import draw
 from .gp_posterior import NewSamples, make_gram, with_room
 
@@ -111,13 +111,14 @@ class ConditionedProcess:
         ndarray of shape (m, 2) or (m, 2, t)
             Lower and upper ends.
         """
-        check_number("level", level, "between 0 and 1", lambda p: 0 < p < 1)
+        check_fraction("level", level)
         mean, std = self.predict(X, return_std=True, include_noise=True)
         half = ndtri((1 + level) / 2) * std
         return np.stack([mean - half, mean + half], axis=1)
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draws of f at X from the posterior: shape (m, n_samples) or (m, t, n_samples)."""
+        check_count("n_samples", n_samples)
         mean, cov = self.predict(X, return_cov=True)
         return draw(mean, cov, n_samples, random_state)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import as_numbers, check_count, is_count
 from ..data import Data, as_vectors, in_double, is_frame
 from ..kernels.base import Kernel
 from ..search.descent import is_matrix, rows_of
 from ..search.landmarks import APPROXIMATIONS
 from .common import check_data, check_weights, covariance
-from .declared import as_numbers
 
 
 class Present(NamedTuple):
@@ -38,6 +38,7 @@ def check_choices(model: Any) -> None:
     """Refuse names that are none."""
     if model.optimizer not in ("lbfgs", None):
         raise ValueError(f'optimizer must be "lbfgs" or None, got {model.optimizer!r}.')
+    check_count("n_restarts_optimizer", model.n_restarts_optimizer, 0)
     if model.approximation not in APPROXIMATIONS:
         known = tuple(APPROXIMATIONS)
         raise ValueError(f"approximation must be one of {known}, got {model.approximation!r}.")
@@ -104,10 +105,9 @@ def given_landmarks(model: Any, kernel: Kernel) -> Data | None:
         raise ValueError(
             "landmarks and a plan with a rank or features are two approximations: give one."
         )
-    if not isinstance(model.landmarks, Real):
+    if not isinstance(model.landmarks, Real | str):
         Z = check_data(model, model.landmarks, covariance(model.kernel), reset=False)
         return for_landmarks(kernel, Z)
-    number: Any = model.landmarks
-    if not isinstance(number, Integral) or isinstance(number, bool) or int(number) < 1:
+    if not is_count(model.landmarks):
         raise ValueError(f"landmarks must be an integer >= 1, or samples, got {model.landmarks!r}.")
     return None

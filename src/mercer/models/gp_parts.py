@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data
 from ..engine.lapack import lapack
 from ..kernels.algebra.sums import Sum
@@ -92,6 +93,7 @@ def draw(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -
     From eigenvalues, those below zero by rounding taken as zero: covariances of functions at
     close points have no Cholesky factor.
     """
+    check_count("n_samples", n_samples)
     rng = as_random_state(random_state)
     means = mean.reshape(len(mean), -1)
     covs = cov.reshape(len(mean), len(mean), -1)

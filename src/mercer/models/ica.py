@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import check_count, check_number
 from ..data import as_dense
 from ..exceptions import ConvergenceWarning, warn
 from ..kernels.base import Kernel
@@ -20,7 +20,7 @@ from ..kernels.vectors.radial import Gaussian
 from ..randomness import as_random_state
 from ..solvers.contrasts import CONTRASTS, Features, contrast
 from ..tensors import TakesTensors
-from .common import SEEN, all_or_nothing, check_number, check_weights
+from .common import SEEN, all_or_nothing, check_weights
 
 _ANGLES = 12  # of a pair of components that are tried, within a quarter turn
 _SWEEPS = 4  # over all pairs
@@ -159,17 +159,12 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise ValueError(f"kernel must be None or a kernel on numbers, got {self.kernel!r}.")
         check_number("kappa", self.kappa, "> 0 and finite", lambda kappa: 0 < kappa < np.inf)
         for name in ("n_init", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
+            check_count(name, getattr(self, name))
 
     def _whitening(self, X: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Principal components, divided by their standard deviations."""
         q: Any = X.shape[1] if self.n_components is None else self.n_components
-        if not (isinstance(q, Integral) and 1 <= int(q) <= X.shape[1]):
-            raise ValueError(
-                f"n_components must be from 1 to the {X.shape[1]} features, got {q!r}."
-            )
+        check_count("n_components", q, 1, X.shape[1])
         largest = np.abs(X).max(axis=0)
         X = np.sqrt(weights)[:, None] * (X - self.mean_)
         units = np.linalg.norm(X, axis=0)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..checks import check_count, check_number, check_positive
 from ..data import Data
 from ..gram.plan import Plan
 from ..solvers.chain import expectations, solve_chain
@@ -19,7 +20,6 @@ from .common import (
     all_or_nothing,
     check_data,
     check_groups,
-    check_number,
     without_masks,
 )
 from .kept import KEPT, KeepsSamples
@@ -125,14 +125,13 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
         groups : array of shape (n,), optional
             The sequence of each element; by default all are one.
         """
-        check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
+        check_positive("alpha", self.alpha)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         check_number(
             "transition_weight", self.transition_weight, ">= 0 and finite",
             lambda tau: 0 <= tau < np.inf,
         )  # fmt: skip
-        if self.max_iter is not None:
-            check_number("max_iter", self.max_iter, "None or >= 1", lambda most: most >= 1)
+        check_count("max_iter", self.max_iter, also=(None,))
         X = check_data(self, X, self.kernel, reset=True)
         _, codes = check_labels(self, X, y)
         order, starts = _sequences(X, groups)

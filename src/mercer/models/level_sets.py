@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count, check_fraction
 from ..data import Data, in_double
 from ..gram.plan import Plan
 from ..kernels.algebra.neighbors import Strip, graph_of, neighbor_pairs
 from ..solvers.level_tree import LevelTree, labels_of, level_tree
-from .common import all_or_nothing, check_data, check_number
+from .common import all_or_nothing, check_data
 from .density import DensityEstimate, level_of, log_strips
 from .kept import KEPT
 
@@ -94,8 +95,8 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the tree of samples X, with weights; y is ignored."""
-        check_number("min_mass", self.min_mass, "in (0, 1)", lambda mass: 0 < mass < 1)
-        check_number("neighbors", self.neighbors, "an integer >= 1", _is_count)
+        check_fraction("min_mass", self.min_mass)
+        check_count("neighbors", self.neighbors)
         gram, weights = self._estimate(X, sample_weight)
         values: list[float] = []
         X = in_double(self.X_fit_)
@@ -134,7 +135,7 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
     def level(self, mass: float) -> float:
         """The logarithm of the highest level whose set holds this share of the data."""
         check_is_fitted(self)
-        check_number("mass", mass, "in (0, 1]", lambda mass: 0 < mass <= 1)
+        check_fraction("mass", mass, one=True)
         return level_of(self.leave_one_out_, self.dual_coef_, mass)
 
     def components(self, mass: float) -> np.ndarray:
@@ -181,7 +182,3 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
         with np.errstate(divide="ignore"):
             found = np.log(self.kernel_.diag(self.kernel_.prepare(X)).astype(np.float64))
         return np.where(np.isfinite(found), found, 0.0)
-
-
-def _is_count(value: Any) -> bool:
-    return not isinstance(value, bool) and value >= 1 and value == int(value)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
+from ..checks import check_positive
 from ..data import Data
 from ..gram.plan import Plan
 from ..solvers.auto import solve_ridge
@@ -17,7 +18,6 @@ from .common import (
     Regressor,
     all_or_nothing,
     check_data,
-    check_number,
     check_targets,
     check_weights,
 )
@@ -42,7 +42,7 @@ class LeastSquaresMachine(KeepsSamples, KernelEstimator):
     saved_state: ClassVar[tuple[str, ...]] = (*KEPT, "intercept_")
 
     def _make_gram(self, X: Data) -> Any:
-        check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
+        check_positive("C", self.C)
         return self._as_kernel(X).gram(X, self.plan)
 
     def _fit(self, X: Data, Y: np.ndarray, weights: np.ndarray | None) -> None:

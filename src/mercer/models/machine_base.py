@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..checks import check_count, check_number, check_positive
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
@@ -23,7 +24,6 @@ from .common import (
     by_features,
     check_class_weights,
     check_data,
-    check_number,
     check_targets,
     check_weights,
 )
@@ -64,10 +64,9 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_parameters(self) -> None:
         """Before any work."""
-        check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
+        check_positive("alpha", self.alpha)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
-        if self.max_iter is not None and not self.max_iter >= 1:
-            raise ValueError(f"max_iter must be None or >= 1, got {self.max_iter!r}.")
+        check_count("max_iter", self.max_iter, also=(None,))
 
     def _check_X(self, X: Data) -> Data:
         """Samples; of chunks the first ones tell."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count, check_positive
 from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
@@ -137,8 +137,8 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y of shape (n,) or (n, T), NaN where missing, and weights."""
-        if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < np.inf):
-            raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
+        check_positive("alpha", self.alpha)
+        check_count("max_iter", self.max_iter)
         X = check_data(self, X, self._scalar_kernel, reset=True)
         Y, weights = self._check_targets(X, y, sample_weight)
         flat = Y.ndim == 1

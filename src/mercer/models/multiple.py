@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..checks import check_count, check_number
 from ..data import Data
 from ..gram.algebra import SumGram
 from ..gram.base import Gram
@@ -20,7 +21,7 @@ from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.radial import Gaussian
 from ..solvers.kernel_weights import Cut, best_weights
 from ..solvers.representer import MachineSolution, Problem, solve_representer
-from .common import all_or_nothing, check_number
+from .common import all_or_nothing
 from .machine_base import LossMachine
 
 _GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # lengthscales of the default kernels, in units of the median
@@ -128,6 +129,7 @@ class MultipleKernelMachine(LossMachine):
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets or labels y, and weights."""
         check_number("p", self.p, ">= 1", lambda p: p >= 1)
+        check_count("max_iter", self.max_iter)
         given = self._given()
         X = self._read(X, y, sample_weight)
         if given is None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import combinations
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..checks import check_count
 from ..data import Data, as_dense, length
 from ..exceptions import DomainError, NumericalWarning
 from ..frames import all_numbers
@@ -135,8 +135,7 @@ class ViewMethods(ABC):
 
     def _check_number(self, view: int) -> None:
         check_is_fitted(self)
-        if view not in range(len(self._columns)):
-            raise ValueError(f"view must be one of 0..{len(self._columns) - 1}, got {view!r}.")
+        check_count("view", view, 0, len(self._columns) - 1)
 
     def _check_view(self, X: Data, m: int, kernel: Any, *, reset: bool) -> Data:
         """One view as its kernel wants it; errors say which view it is."""
@@ -163,9 +162,7 @@ class ViewMethods(ABC):
         k, M, n = self.n_components, len(views), length(views[0])
         if n < 2:
             raise ValueError(f"a correlation needs at least 2 samples, got n_samples={n}.")
-        if not isinstance(k, Integral) or isinstance(k, bool) or int(k) < 1:
-            raise ValueError(f"n_components must be an integer >= 1, got {k!r}.")
-        if int(k) >= n:
+        if check_count("n_components", k) >= n:
             raise ValueError(f"n_components must be at most {n - 1} with {n} samples, got {k}.")
         if form not in FORMS:
             raise ValueError(f"form must be one of {FORMS}, got {form!r}.")

@@ -8,11 +8,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
+from ..checks import check_fraction
 from ..data import Data, length
 from ..gram.rows import RowGram
 from ..rkhs.function import RKHSFunction
 from ..solvers.box import BoxProblem, BoxSolution, multiplier
-from .common import all_or_nothing, check_data, check_number, check_weights
+from .common import all_or_nothing, check_data, check_weights
 from .svm_base import SupportVectorMachine, fill_up
 from .svm_report import report_of
 
@@ -70,7 +71,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region; y is ignored."""
-        check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
+        check_fraction("nu", self.nu, one=True)
         X = self._check_X(X)
         weights = check_weights(sample_weight, np.zeros(length(X)))
         upper = np.ones(length(X)) if weights is None else weights

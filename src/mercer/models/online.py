@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..checks import check_number
 from ..data import Data
 from ..losses.classification import Logistic, Multinomial
 from ..losses.named import as_loss
@@ -18,7 +19,6 @@ from .by_loss import ByLoss
 from .common import (
     all_or_nothing,
     check_data,
-    check_number,
     check_stream_weights,
     check_targets,
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_number, check_positive, is_count
 from ..data import Data, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
 from ..engine.threads import go_on, one_blas_thread
@@ -18,7 +18,7 @@ from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
 from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule, take_in
 from ..solvers.online_loops import Rule
-from .common import SEEN, KernelEstimator, check_data, check_number
+from .common import SEEN, KernelEstimator, check_data
 from .online_samples import KeptSamples
 
 _BLOCK = 256  # samples whose kernel values are computed at once, at most
@@ -75,7 +75,7 @@ class OnlineModel(KernelEstimator):
     # ---- learning --------------------------------------------------------------------------
     def _check_parameters(self) -> None:
         """Before any work."""
-        check_number("alpha", self.alpha, "> 0 and finite", lambda v: 0 < v < np.inf)
+        check_positive("alpha", self.alpha)
         if not (isinstance(self.eta, str) and self.eta == "auto"):
             check_number("eta", self.eta, '"auto", or > 0 and finite', lambda v: 0 < v < np.inf)
         for name, allowed in (
@@ -171,20 +171,20 @@ class OnlineModel(KernelEstimator):
 
     def _count(self, X: Data, rows: int) -> int:
         """The budget as a number of samples."""
-        if isinstance(self.budget, Integral) and not isinstance(self.budget, bool):
-            if self.budget < 1:
-                raise ValueError(f"budget must be >= 1, got {self.budget!r}.")
+        if is_count(self.budget):
             return int(self.budget)
-        if not isinstance(self.budget, str):
+        try:
+            memory = parse_memory(self.budget if isinstance(self.budget, str) else "")
+        except ValueError:
             raise ValueError(
-                f'budget must be a number of samples or memory like "10 MB", got {self.budget!r}.'
-            )
+                f"budget must be a number of samples, an integer >= 1, or memory like "
+                f'"10 MB", got {self.budget!r}.'
+            ) from None
         if not isinstance(X, np.ndarray) or X.dtype == object:
             raise ValueError(
                 f"budget={self.budget!r}: only vectors have a size that is known ahead; give a "
                 f"number of samples."
             )
-        memory = parse_memory(self.budget)
         # twice the sample, coefficients and averages, a column of kernel values of a block; K
         each = 2 * X[:1].nbytes + 8 * (4 * rows + _BLOCK + 4)
         most = memory / each

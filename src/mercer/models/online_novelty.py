@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
+from ..checks import check_fraction, check_positive
 from ..data import Data, join, length, take
 from ..losses.base import Dual, Piecewise
 from ..ownership import owned
-from .common import all_or_nothing, check_data, check_number, check_stream_weights
+from .common import all_or_nothing, check_data, check_stream_weights
 from .online_base import OnlineModel
 
 _ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
@@ -125,8 +126,8 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
     def _take(self, X: Data, sample_weight: Any) -> Self:
         first = not hasattr(self, "_state")
         self._check_parameters()
-        check_number("eta", self.eta, "> 0 and finite", lambda eta: 0 < eta < np.inf)
-        check_number("nu", self.nu, "in (0, 1)", lambda nu: 0 < nu < 1)
+        check_positive("eta", self.eta)
+        check_fraction("nu", self.nu)
         X = check_data(self, X, self.kernel, reset=first, keep=False)
         weights = check_stream_weights(X, sample_weight, begun=not first)
         if first:

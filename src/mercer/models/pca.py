@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..checks import check_count
 from ..chunks.base import Chunk, Chunks
 from ..data import Data, length, take
 from ..gram.plan import Plan
@@ -326,11 +326,9 @@ class KernelPCA(PrincipalSubspace):
     def _check_parameters(self) -> None:
         if self.eigen_solver not in SOLVERS:
             raise ValueError(f"eigen_solver must be one of {SOLVERS}, got {self.eigen_solver!r}.")
-        k, power = self.n_components, self.iterated_power
-        if k is not None and (not isinstance(k, Integral) or k < 1):
-            raise ValueError(f"n_components must be an integer >= 1 or None, got {k!r}.")
-        if power != "auto" and (not isinstance(power, Integral) or power < 0):
-            raise ValueError(f'iterated_power must be an integer >= 0 or "auto", got {power!r}.')
+        check_count("n_components", self.n_components, also=(None,))
+        check_count("iterated_power", self.iterated_power, 0, also=("auto",))
+        check_count("max_iter", self.max_iter, also=(None,))
         if self.fit_inverse_transform and self.kernel == "precomputed":
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
         if self.tol < 0 or self.alpha < 0:

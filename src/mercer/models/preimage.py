@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import as_numbers
 from ..data import take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
@@ -19,7 +20,6 @@ from ..ownership import owned
 from ..solvers.auto import solve_ridge
 from ..solvers.eigen import RidgeSpectrum
 from .common import Regressor, all_or_nothing
-from .declared import as_numbers
 from .kept import KEPT, KeepsSamples
 
 _SAMPLES = 1500  # of them, evenly spaced, choose the width and the penalty

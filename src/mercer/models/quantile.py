@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from ..checks import as_numbers
 from ..chunks.base import Chunk, Sums
 from ..data import Data
 from ..gram.phi import Shifted
@@ -15,7 +16,6 @@ from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.regression import Expectile, Quantile
 from .common import Regressor, all_or_nothing, check_weights, of_chunks
-from .declared import as_numbers
 from .machine_base import RepresenterMachine
 from .streamed import Watched
 

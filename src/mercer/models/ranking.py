@@ -11,6 +11,7 @@ from sklearn.metrics import ndcg_score
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
+from ..checks import check_count, check_number, check_positive
 from ..data import Data
 from ..gram.plan import Plan
 from ..solvers.ranking import solve_ranking
@@ -19,7 +20,6 @@ from .common import (
     all_or_nothing,
     check_data,
     check_groups,
-    check_number,
     check_targets,
     check_weights,
     without_masks,
@@ -112,10 +112,9 @@ class KernelRanker(KeepsSamples, KernelByName):
         sample_weight : array of shape (n,), optional
             Weights; those of pairs are products.
         """
-        check_number("alpha", self.alpha, "> 0 and finite", lambda alpha: 0 < alpha < np.inf)
+        check_positive("alpha", self.alpha)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
-        if self.max_iter is not None:
-            check_number("max_iter", self.max_iter, "None or >= 1", lambda most: most >= 1)
+        check_count("max_iter", self.max_iter, also=(None,))
         X = check_data(self, X, self.kernel, reset=True)
         y = column_or_1d(check_targets(self, X, y), warn=True)
         codes = check_groups(X, groups)

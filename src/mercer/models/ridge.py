@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..checks import as_numbers
 from ..data import Data, length
 from ..gram.plan import Plan
 from ..randomness import as_generator
@@ -23,7 +24,6 @@ from .common import (
     check_targets,
     check_weights,
 )
-from .declared import as_numbers
 from .kept import KEPT, KeepsSamples, unseen
 from .recursive import RecursiveRidge
 from .streamed import Watched, as_chunks, head, ridge_by_passes, surveyed

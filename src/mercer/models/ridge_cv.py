@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, indexable
 
+from ..checks import as_numbers, check_folds, check_number
 from ..chunks.base import Chunks
 from ..data import Data, take
 from ..kernels.base import Kernel
@@ -21,7 +22,6 @@ from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.resampled import RidgeSystems, left_out
 from .common import Regressor, all_or_nothing, check_data
-from .declared import as_numbers
 from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 from .ridge_cv_chunks import choose_by_passes
@@ -144,8 +144,9 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
         if alphas.ndim != 1 or not len(alphas) or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
-        if not (isinstance(self.test_size, Real) and 0 <= self.test_size < 1):
-            raise ValueError(f"test_size must be >= 0 and < 1, got {self.test_size!r}.")
+        check_number("test_size", self.test_size, ">= 0 and < 1", lambda size: 0 <= size < 1)
+        if self.cv is not None:
+            check_folds(self.cv)
         chunks = as_chunks(X, y, sample_weight, self.plan)
         if chunks is not None:
             return self._fit_chunks(chunks, alphas, groups)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_number
 from ..data import Data, as_vectors
 from ..gram.base import Gram
 from ..gram.plan import Plan
@@ -51,8 +51,8 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
         if isinstance(self.alpha, str):
             if self.alpha not in ("gcv", "loo"):
                 raise ValueError(f'alpha must be a number, "gcv" or "loo", got {self.alpha!r}.')
-        elif not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) < np.inf:
-            raise ValueError(f"alpha must be >= 0 and finite, got {self.alpha!r}.")
+        else:
+            check_number("alpha", self.alpha, ">= 0 and finite", lambda alpha: 0 <= alpha < np.inf)
         Y = check_targets(self, X, y)
         return Y, check_weights(sample_weight, Y)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from math import perm
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import check_count, is_count
 from ..gram.plan import Plan
 from ..gram.polyharmonic import PolyharmonicGram
 from ..kernels.vectors.spline import Spline
@@ -37,7 +37,7 @@ class SplineModel(SemiparametricModel):
                 "the matrix of a spline, which is positive definite only beside its polynomials, "
                 'is stored and has no features; give the plan no rank, and storage="auto".'
             )
-        if not isinstance(m, Integral) or isinstance(m, bool) or 2 * m <= d:
+        if not is_count(m, d // 2 + 1):
             raise ValueError(
                 f"order must be an integer > d / 2, so at least {d // 2 + 1} for X with d = {d} "
                 f"columns; got {m!r}."
@@ -158,11 +158,10 @@ class SmoothingSpline(SplineModel):
         That of order 2m - 1 is a step function; at the data it is the mean of both sides.
         """
         check_is_fitted(self)
-        order, r = self.gram_.order, derivative
-        if not isinstance(r, Integral) or not 0 <= r < 2 * order:
-            raise ValueError(f"derivative must be an integer from 0 to {2 * order - 1}, got {r!r}.")
+        order = self.gram_.order
+        r = check_count("derivative", derivative, 0, 2 * order - 1)
         Z = (self._column(X, reset=False) - self.center_) / self.scale_
-        cross = PolyharmonicGram(Z, order, self.gram_.Z, derivative=int(r))
+        cross = PolyharmonicGram(Z, order, self.gram_.Z, derivative=r)
         P = np.hstack([perm(j, r) * Z ** max(j - r, 0) for j in range(order)])
         return (cross @ self.coef_ + P @ self.null_coef_) / self.scale_**r
 

@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..checks import check_fraction, check_number
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.rows import RowGram
 from ..losses.classification import Hinge
 from ..solvers.box import BoxProblem, BoxSolution, bounds_of_optimum, multiplier
 from ..solvers.dual import ON_FEATURES
-from .common import check_number, check_targets
+from .common import check_targets
 from .streamed import known_codes
 from .svm_base import fill_up
 from .svm_chunks import PairHinge, PairSigns, StreamedMachine, pair_signs
@@ -255,7 +256,7 @@ class NuSVC(VectorClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
+        check_fraction("nu", self.nu, one=True)
 
     def _solve_pair(
         self, K: RowGram, y: np.ndarray, weights: np.ndarray, start: np.ndarray

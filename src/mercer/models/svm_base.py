@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_count, check_number, check_positive
 from ..chunks.base import Chunks
 from ..data import Data, as_dense, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
@@ -32,7 +33,6 @@ from .common import (
     KernelEstimator,
     by_features,
     check_data,
-    check_number,
     no_chunks,
     on_vectors,
 )
@@ -108,14 +108,9 @@ class SupportVectorMachine(KernelEstimator):
     def _check_solver(self) -> None:
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
-        check_number("tol", self.tol, "> 0 and finite", lambda tol: 0 < tol < np.inf)
-        check_number(
-            "max_iter",
-            self.max_iter,
-            "-1, for the default, or a number of steps",
-            lambda most: most >= -1 and most % 1 == 0,
-        )
-        if isinstance(self.kernel, str) and self.kernel == "poly":
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter, -1)
+        if self.kernel == "poly":
             check_number(
                 "degree", self.degree, "an integer >= 0", lambda d: d >= 0 and float(d).is_integer()
             )

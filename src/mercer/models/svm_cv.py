@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..checks import check_folds
 from ..data import Data, take
 from ..engine.memory import free_memory
 from ..exceptions import ConvergenceWarning
@@ -188,6 +189,7 @@ class SVCCV(GridSearch, SVC):
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Places among the samples ``inside``, for training and validation."""
         own = codes[inside]
+        check_folds(self.cv)
         some = None if groups is None else groups[inside]
         if hasattr(self.cv, "split") or isinstance(self.cv, Integral):
             splitter = self.cv

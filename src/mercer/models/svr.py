@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..checks import check_fraction, check_number, check_positive
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.rows import RowGram
@@ -18,7 +19,6 @@ from .common import (
     Regressor,
     all_or_nothing,
     check_data,
-    check_number,
     check_targets,
     check_weights,
     no_chunks,
@@ -41,7 +41,7 @@ class VectorRegressor(Regressor, SupportVectorMachine):
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights."""
-        check_number("C", self.C, "> 0 and finite", lambda C: 0 < C < np.inf)
+        check_positive("C", self.C)
         self._check_parameters()
         chunks = self._as_chunks(X, y, sample_weight)
         if chunks is not None:
@@ -193,7 +193,7 @@ class NuSVR(VectorRegressor):
     saved_state = (*VectorRegressor.saved_state, "epsilon_")
 
     def _check_parameters(self) -> None:
-        check_number("nu", self.nu, "in (0, 1]", lambda nu: 0 < nu <= 1)
+        check_fraction("nu", self.nu, one=True)
 
     def _fit_dual(self, blocks: RowGram, index: np.ndarray, y: np.ndarray, C: np.ndarray) -> Solved:
         """Two variables per sample, for residuals above and below the tube."""

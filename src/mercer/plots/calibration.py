@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binom, binomtest
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from ..checks import check_count
 from ..data import Data, length
 from .figure import canvas
 from .intervals import intervals, quantiles_of
@@ -155,14 +155,13 @@ def plot_reliability(
     y = column_or_1d(y)
     check_consistent_length(X, y)
     n = length(X)
-    if not isinstance(bins, Integral) or not 1 <= bins <= n:
-        raise ValueError(f"bins must be an integer from 1 to {n}, the samples; got {bins!r}.")
+    check_count("bins", bins, 1, n)
     P = np.asarray(model.predict_proba(X))
     two = P.shape[1] == 2
     chosen = np.ones(n, int) if two else np.argmax(P, axis=1)
     p = P[np.arange(n), chosen]
     right = model.classes_[chosen] == y
-    parts = np.array_split(np.argsort(p, kind="stable"), int(bins))
+    parts = np.array_split(np.argsort(p, kind="stable"), bins)
     mean = np.array([p[part].mean() for part in parts])
     frequency = np.array([right[part].mean() for part in parts])
     error = np.average(np.abs(mean - frequency), weights=[len(part) for part in parts])

@@ -12,6 +12,7 @@ from sklearn.inspection import permutation_importance
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from ..checks import check_count
 from ..data import Data, is_frame, take
 from ..frames import names as names_of
 from ..frames import opened
@@ -110,6 +111,7 @@ def plot_importance(
     matplotlib Axes
     """
     check_is_fitted(model)
+    check_count("n_repeats", n_repeats)
     found = permutation_importance(model, X, y, n_repeats=n_repeats, random_state=random_state)
     names = _names(X, len(found.importances_mean))
     order = np.argsort(-found.importances_mean, kind="stable")[:_MOST][::-1]
@@ -150,6 +152,7 @@ def plot_partial(
     matplotlib Axes
     """
     check_is_fitted(model)
+    check_count("grid", grid, 2)
     X = opened(X)
     X = X.toarray() if sp.issparse(X) else X
     own = np.asarray(X[column] if is_frame(X) else np.asarray(X)[:, column], dtype=np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
+from ..checks import check_fraction
 from ..data import Data
 
 LEVEL = 0.9
@@ -99,8 +100,7 @@ def quantiles_of(model: Any) -> np.ndarray | None:
 
 def normal_quantile(level: float) -> float:
     """z such that a standard normal variable is between -z and z with this probability."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+    check_fraction("level", level)
     return float(norm.ppf((1 + level) / 2))
 
 

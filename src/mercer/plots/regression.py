@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ..checks import check_count
 from ..data import Data, as_samples, as_vectors, is_frame
 from ..randomness import as_generator
 from .figure import HUES, canvas
@@ -91,6 +92,7 @@ def plot_fit(
     >>> y = np.sin(X[:, 0])
     >>> ax = plot_fit(GaussianProcessRegressor().fit(X, y), X, y, samples=3)  # doctest: +SKIP
     """
+    check_count("samples", samples, 0)
     _check_model(model, samples)
     line = _Line(X, column)
     t = _around(line.x, _POINTS) if where is None else _grid(where)
@@ -167,6 +169,7 @@ def plot_process(
     >>> from mercer.plots.regression import plot_process
     >>> ax = plot_process(Matern(), (0, 10))  # doctest: +SKIP
     """
+    check_count("samples", samples)
     t = _grid(where)
     K = kernel(t[:, None])
     ax = canvas(ax)

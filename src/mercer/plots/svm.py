@@ -10,6 +10,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ..checks import check_count
 from ..data import Data, as_dense, as_samples, as_vectors, is_frame, length
 from ..frames import all_numbers, as_table
 from .figure import BLUE, HUES, INK, ROSE, axes, canvas
@@ -70,8 +71,7 @@ def plot_decision(
         raise ValueError(
             "plot_decision evaluates the kernel on a grid; a matrix has no values there."
         )
-    if resolution < 2:
-        raise ValueError(f"resolution must be at least 2, got {resolution!r}.")
+    check_count("resolution", resolution, 2)
     section = _Section(X, columns)
     points = section.project(section.X)
     a, b = (_around(values, resolution) for values in points.T)

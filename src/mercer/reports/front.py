@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import date
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ..checks import check_count, check_folds
 from ..data import Data
 from ..progress import ticker
 from ..stats.result import TestResult
@@ -234,10 +234,5 @@ def _known(value: Any) -> Any:
 
 
 def _check(max_rows: Any, cv: Any) -> None:
-    if not isinstance(max_rows, Integral) or max_rows < 10:
-        raise ValueError(f"max_rows must be an integer >= 10, got {max_rows!r}.")
-    if isinstance(cv, Integral):
-        if cv < 2:
-            raise ValueError(f"cv must be at least 2 folds, got {cv!r}.")
-    elif not hasattr(cv, "split"):
-        raise TypeError(f"cv must be a number of folds or a splitter, got {cv!r}.")
+    check_count("max_rows", max_rows, 10)
+    check_folds(cv)

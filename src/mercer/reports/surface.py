@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from ..checks import is_number
 from ..data import take
 from ..kernels.base import Kernel
 from .columns import error_name, loss
@@ -100,14 +101,14 @@ def _knobs(subject: Subject) -> Knobs | None:
         return None
     if inner is not final:
         return None
-    if hasattr(final, "optimizer") and _is_number(getattr(final, "alpha_", None)):
+    if hasattr(final, "optimizer") and is_number(getattr(final, "alpha_", None)):
         return Knobs(  # a Gaussian process, which would go back to where it was
             kernel, "alpha", float(final.alpha_) or 1e-8,
             lambda k, a: {
                 f"{prefix}kernel": k, f"{prefix}alpha": a, f"{prefix}optimizer": None,
             },
         )  # fmt: skip
-    name = next((n for n in ("alpha", "C") if _is_number(getattr(final, n, None))), None)
+    name = next((n for n in ("alpha", "C") if is_number(getattr(final, n, None))), None)
     if name is None or not hasattr(final, "set_params"):
         return None
     value = float(getattr(final, name)) or 1e-8
@@ -147,10 +148,6 @@ def _path(model: Any) -> tuple[str, Any]:
     return prefix, model
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _searched(model: Any) -> Html | None:
     """What a search has found already, where it has one or two numbers to choose."""
     found = _path(model)[1]
@@ -158,7 +155,7 @@ def _searched(model: Any) -> Html | None:
     if not isinstance(results, dict) or "params" not in results:
         return None
     settings, scores = list(results["params"]), np.asarray(results["mean_test_score"], float)
-    names = [n for n in settings[0] if all(_is_number(s.get(n)) for s in settings)]
+    names = [n for n in settings[0] if all(is_number(s.get(n)) for s in settings)]
     names = [n for n in names if len({s[n] for s in settings}) > 1]
     if not names or not np.isfinite(scores).any():
         return None
@@ -180,7 +177,6 @@ def _searched(model: Any) -> Html | None:
 
 def _named(setting: dict[str, Any]) -> str:
     words = ", ".join(
-        f"{k.rpartition('__')[2]}={number(v, 2) if _is_number(v) else v}"
-        for k, v in setting.items()
+        f"{k.rpartition('__')[2]}={number(v, 2) if is_number(v) else v}" for k, v in setting.items()
     )
     return words if len(words) < 30 else words[:29] + "…"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data, as_dense, length, take
 from ..engine.lapack import lapack
 from ..gram.base import Gram
@@ -315,6 +315,4 @@ def _check(n: int, size: Any, kernel: Any, method: Any, weights: Any) -> tuple[K
     if kernel is not None and not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a mercer kernel such as Gaussian(), got {kernel!r}.")
     size = max(1, round(np.sqrt(n))) if size is None else size
-    if not isinstance(size, Integral) or isinstance(size, bool) or not 1 <= int(size) <= n:
-        raise ValueError(f"size must be an integer between 1 and {n}, got {size!r}.")
-    return Gaussian("median") if kernel is None else kernel, int(size)
+    return Gaussian("median") if kernel is None else kernel, check_count("size", size, 1, n)

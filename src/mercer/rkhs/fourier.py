@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..kernels.vectors.circle import Circular
 from ..kernels.vectors.periodic import Fourier
 from .vector import Vector
@@ -82,7 +83,7 @@ class FourierFunction(Vector):
         Exact to rounding where the function has no coefficients beyond 63 L; a jump in it leaves an
         error of a percent or two in the last ones.
         """
-        n = max(4096, 64 * (L + 1))
+        n = max(4096, 64 * (check_count("L", L, 0) + 1))
         values = np.broadcast_to(np.asarray(function(np.arange(n) * (period / n)), float), (n,))
         return cls(np.fft.rfft(values)[: L + 1] / n, period)
 
@@ -202,7 +203,7 @@ class FourierSpace:
         x, a = np.ravel(np.asarray(points, float)), np.ravel(np.asarray(weights, float))
         if x.shape != a.shape:
             raise ValueError(f"function: {len(x)} points need as many weights, got {len(a)}.")
-        l = np.arange((self.degree if L is None else L) + 1)
+        l = np.arange(check_count("L", self.degree if L is None else L, 0) + 1)
         coef = np.zeros(len(l), dtype=complex)
         for point, weight in zip(x, a, strict=True):
             coef += weight * _phase(l, point, self.period)
@@ -238,7 +239,7 @@ class FourierSpace:
         with the means of exp(-i l w x) over each sample: the biased estimate. Weights say which
         frequencies matter, and those of 0 what cannot be seen.
         """
-        l = np.arange((self.degree if L is None else L) + 1)
+        l = np.arange(check_count("L", self.degree if L is None else L, 0) + 1)
         sides = []
         for name, sample in (("x", x), ("y", y)):
             angles = np.ravel(np.asarray(sample, dtype=float))
@@ -291,7 +292,7 @@ def top_hat(half_width: float, L: int = 20, period: float = _TURN) -> FourierFun
             f"got {half_width!r}."
         )
     angle = half_width * _TURN / period
-    l = np.arange(1, L + 1)
+    l = np.arange(1, check_count("L", L, 0) + 1)
     return FourierFunction(
         np.concatenate([[angle / np.pi], np.sin(l * angle) / (l * np.pi)]), period
     )

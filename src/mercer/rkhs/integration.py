@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..checks import check_count
 from ..data import Data, as_samples, take
 from ..kernels.base import Kernel
 from ..kernels.distributions.normal import as_mixture, drawn
@@ -127,13 +129,10 @@ def kernel_quadrature(
     """
     mu = KnownEmbedding(kernel, distribution)
     square = float(mu.inner(mu))
-    if isinstance(points, int | np.integer) and not isinstance(points, bool):
-        if points < 1:
-            raise ValueError(f"points must be a number >= 1 or data, got {points!r}.")
+    if points is None or isinstance(points, Real | str):
         candidates = _candidates(distribution, as_generator(rng))
-        if points > len(candidates):
-            raise ValueError(f"points must be at most {len(candidates)}, got {points}.")
-        points = _chosen(kernel, mu, candidates, int(points))
+        number = check_count("points", points, 1, len(candidates))
+        points = _chosen(kernel, mu, candidates, number)
     else:
         points = as_samples(points)
     P = kernel.prepare(points)

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..checks import check_count, check_number
 from ..data import Data, as_dense, as_vectors, is_frame, length, take
 from ..exceptions import ConvergenceWarning, DomainError
 from ..gram.tiles import run, slices
@@ -168,16 +169,10 @@ def preimage(
         )
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
-    whole = (
-        ("n_neighbors", n_neighbors, 1),
-        ("n_restarts", n_restarts, 0),
-        ("max_iter", max_iter, 1),
-    )
-    for name, value, least in whole:
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
-    if not tol > 0:
-        raise ValueError(f"tol must be > 0, got {tol!r}.")
+    check_count("n_neighbors", n_neighbors)
+    check_count("max_iter", max_iter)
+    check_number("tol", tol, "> 0", lambda tol: tol > 0)
+    limits = Limits(tol, max_iter, check_count("n_restarts", n_restarts, 0))
     family = _family(functions)
     points = _vectors(functions.points)
     chosen = _choose(family.kernel, points) if method == "auto" else method
@@ -188,13 +183,12 @@ def preimage(
     else:
         points = _require(chosen, family.kernel, points)
         if chosen == "distances":
-            found = _by_distances(family, points, int(n_neighbors))
+            found = _by_distances(family, points, n_neighbors)
         else:
             goal = Goal(family.kernel, points, np.ascontiguousarray(family.coef.T))
             ways = [fixed_point if chosen == "fixed_point" else gradient_descent]
             if method == "auto" and chosen == "fixed_point" and _has_gradient(goal.kernel, points):
                 ways.append(gradient_descent)
-            limits = Limits(tol, int(max_iter), int(n_restarts))
             ended = from_starts(goal, ways, start, limits, as_generator(rng))
             found = _report(ended, chosen, max_iter)
     found.functions = functions

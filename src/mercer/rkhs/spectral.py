@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, kve
 
+from ..checks import check_count
 from ..data import Data, as_dense, as_vectors
 from ..exceptions import UnresolvedError
 from ..kernels.base import Kernel
@@ -62,8 +63,7 @@ class SpectralMeasure:
                 f"SpectralMeasure: {kernel.unresolved} of {kernel!r} depends on data; fix it first "
                 f"with kernel.resolve(X)."
             )
-        if isinstance(dimension, bool) or int(dimension) != dimension or dimension < 1:
-            raise ValueError(f"SpectralMeasure: dimension must be an integer >= 1: {dimension!r}.")
+        check_count("SpectralMeasure: dimension", dimension)
         known: Any = kernel
         scale = np.asarray(known.lengthscale, dtype=np.float64)
         if scale.ndim and len(scale) not in (1, dimension):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
+from ..checks import check_count
 from ..gram.base import Gram
 from ..gram.tiles import run, slices
 from ..randomness import as_generator
@@ -130,8 +131,8 @@ def pivoted_cholesky(
     """
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"pivoted_cholesky needs a square K, got shape {gram.shape}.")
-    if rank is not None and rank < 1:
-        raise ValueError(f"rank must be at least 1, got {rank!r}.")
+    check_count("rank", rank, also=(None,))
+    check_count("block", block, also=(None,))
     tol = tol if tol is not None else 1e-3 if rank is None else 0.0
     if not 0 <= tol < 1:
         raise ValueError(f"tol must be in [0, 1), got {tol!r}.")

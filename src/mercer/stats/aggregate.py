@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
+from ..checks import check_count
 from ..data import Data, as_vectors, length, take
 from ..kernels.base import Kernel
 from ..kernels.vectors.distances import SquaredDistances
@@ -70,8 +71,7 @@ def kernel_grid(
     >>> [round(float(k.lengthscale), 3) for k in kernels[:3]]
     [0.016, 0.293, 5.265]
     """
-    if n_bandwidths < 1:
-        raise ValueError(f"n_bandwidths must be at least 1, got {n_bandwidths!r}.")
+    check_count("n_bandwidths", n_bandwidths)
     Z: Any = as_vectors(X, "kernel_grid")
     n = length(Z)
     if n > _SAMPLE:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from ..checks import check_count, check_fraction
 from ..data import Data, as_dense, as_vectors, is_frame, length
 from ..frames import column as column_of
 from ..frames import is_gap
@@ -103,10 +104,9 @@ def causal_graph(
     """
     variables, names = _variables(data, names)
     d = len(variables)
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
-    if most is not None and (isinstance(most, bool) or int(most) != most or most < 0):
-        raise ValueError(f"most must be an integer >= 0 or None, got {most!r}.")
+    check_fraction("alpha", alpha)
+    check_count("most", most, 0, also=(None,))
+    check_count("n_permutations", n_permutations)
     ask = _test(test, variables, n_permutations, as_generator(rng), plan)
     near = ~np.eye(d, dtype=bool)
     pvalues, apart = np.full((d, d), np.nan), {}

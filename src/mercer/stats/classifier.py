@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm, rankdata
 
+from ..checks import check_count
 from ..data import Data, take
 from ..gram.plan import Plan
 from ..randomness import as_generator
 from .permutation_test import SAME
 from .planned import planned, threads
-from .problems import check_count
 from .result import TestResult
 from .samples import Samples
 
@@ -97,11 +97,9 @@ def classifier_test(
     Wasserman, *Classification accuracy as a proxy for two-sample testing*, Annals of Statistics
     2021.
     """
-    check_count(n_permutations)
+    check_count("n_permutations", n_permutations)
     rng = as_generator(rng)
-    if isinstance(n_parts, bool) or int(n_parts) != n_parts or n_parts < 2:
-        raise ValueError(f"n_parts must be an integer >= 2, got {n_parts!r}.")
-    samples = Samples(X, Y, least=int(n_parts))
+    samples = Samples(X, Y, least=check_count("n_parts", n_parts, 2))
     model = _usual() if model is None else model
     for name in ("fit", "predict"):
         if not hasattr(model, name):
@@ -113,7 +111,7 @@ def classifier_test(
         members = rng.permutation(np.flatnonzero(samples.labels == g))
         place[members] = np.arange(len(members)) * n_parts // len(members)
     parts, weights, fitted = [], [], None
-    for part in range(1, int(n_parts)):
+    for part in range(1, n_parts):
         seen, held = (np.flatnonzero(rows) for rows in (place < part, place == part))
         seen = rng.permutation(seen)
         fitted = _copied(model)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count, check_positive
 from ..data import Data
 from ..engine.lapack import lapack
 from ..engine.memory import require_memory
@@ -133,10 +134,9 @@ def conditional_independence_test(
     """
     if null not in NULLS:
         raise ValueError(f"null must be one of {', '.join(map(repr, NULLS))}, got {null!r}.")
-    if regularization is not None and not regularization > 0:
-        raise ValueError(f"regularization must be positive, got {regularization!r}.")
-    if n_permutations < 1:
-        raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
+    if regularization is not None:
+        check_positive("regularization", regularization)
+    check_count("n_permutations", n_permutations)
     rng = as_generator(rng)
     joint = Variables(X, Y, Z, least=_LEAST)
     X, Y, Z = joint.data

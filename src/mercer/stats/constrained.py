@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data
 from ..engine.lapack import lapack
 from ..engine.memory import require_memory
@@ -106,8 +107,7 @@ def coco(
     *Kernel constrained covariance for dependence measurement*, AISTATS 2005.
     """
     pair = Variables(X, Y)
-    if isinstance(n_functions, bool) or int(n_functions) != n_functions or n_functions < 1:
-        raise ValueError(f"n_functions must be an integer >= 1, got {n_functions!r}.")
+    check_count("n_functions", n_functions)
     kernels = pair.kernels([kernel_x, kernel_y])
     if rank is None and plan is not None:
         rank = rank_of(plan)
@@ -124,7 +124,7 @@ def coco(
         u, s, v = _low_rank(pair, [Nystrom(k, rank=rank) for k in kernels])
     if not len(s):
         raise ValueError("a variable is constant in the eyes of its kernel: nothing covaries.")
-    count = min(int(n_functions), len(s))
+    count = min(n_functions, len(s))
     f, g = (_first(functions, count) for functions in (u, v))
     if count == 1:
         f, g = f[0], g[0]

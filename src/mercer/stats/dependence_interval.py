@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_fraction
 from ..data import Data
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
@@ -163,8 +164,7 @@ def _measured(
     X: Data, Y: Data, kernel_x: Any, kernel_y: Any, confidence: float, plan: Plan | None
 ) -> _Measured | Interval:
     """Products of centred matrices in units of their size; zeros where a variable is constant."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
+    check_fraction("confidence", confidence)
     pair = Variables(X, Y, least=_LEAST)
     kernels = pair.kernels([kernel_x, kernel_y])
     if any(is_constant(k, V) for k, V in zip(kernels, pair.data, strict=True)):

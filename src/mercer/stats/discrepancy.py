@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data, length, take
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
@@ -229,8 +230,7 @@ class Pairs:
 
     def incomplete(self, n_shifts: int) -> np.ndarray:
         """h(z_i, z_{i+r}) for r = 1..n_shifts."""
-        if not 1 <= n_shifts < self.n:
-            raise ValueError(f"n_shifts must be between 1 and {self.n - 1}, got {n_shifts!r}.")
+        check_count("n_shifts", n_shifts, 1, self.n - 1)
         places = np.arange(self.n)
         shifts = range(1, n_shifts + 1)
         return np.concatenate([self.h(places[:-r], places[r:]) for r in shifts])
@@ -247,8 +247,7 @@ def block_terms(kernel: Kernel, samples: Samples, size: int | None = None) -> np
     """The unbiased MMD^2 of each block of samples: independent, with mean MMD^2."""
     pairs = Pairs(kernel, samples)
     size = max(2, round(np.sqrt(pairs.n))) if size is None else size
-    if not 2 <= size <= pairs.n:
-        raise ValueError(f"block_size must be between 2 and {pairs.n}, got {size!r}.")
+    check_count("block_size", size, 2, pairs.n)
     values = []
     for i in range(0, pairs.n - size + 1, size):
         x, y = (take(S, slice(i, i + size)) for S in (pairs.X, pairs.Y))

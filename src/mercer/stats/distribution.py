@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data, as_dense, as_vectors, length
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
@@ -167,8 +168,7 @@ def distribution_test(
     Key, Gretton, Briol & Fernandez, *Composite goodness-of-fit tests with kernels*, 2021; Stute,
     González-Manteiga & Presedo-Quindimil, *Bootstrap based goodness-of-fit tests*, Metrika 1993.
     """
-    if isinstance(n_draws, bool) or int(n_draws) != n_draws or n_draws < 1:
-        raise ValueError(f"n_draws must be an integer >= 1, got {n_draws!r}.")
+    check_count("n_draws", n_draws)
     rng = as_generator(rng)
     X = plain(X, "X")
     if (n := length(X)) < _LEAST:

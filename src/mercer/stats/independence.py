@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
@@ -34,7 +35,6 @@ from .problems import (
     Dependence,
     Statistic,
     called,
-    check_count,
     check_null,
     outcome_of,
     permuted,
@@ -173,6 +173,8 @@ def independence_test(
     Chwialkowski, Sejdinovic & Gretton, *A wild bootstrap for degenerate kernel tests*, NIPS 2014.
     """
     rng = as_generator(rng)
+    check_count("n_permutations", n_permutations)
+    check_count("stop_after", stop_after, also=(None,))
     if any(isinstance(variable, Chunks) for variable in variables):
         plain = (null in ("auto", "spectrum")) and statistic in (None, "u", "v")
         if not plain or any(x is not None for x in (groups, blocks, stop_after, regularization)):
@@ -180,7 +182,6 @@ def independence_test(
                 'variables in chunks are tested by HSIC with null="spectrum": leave null, groups, '
                 "blocks, stop_after, regularization and other statistics out."
             )
-        check_count(n_permutations)
         return chunked_independence(
             variables, kernels, n_permutations, landmarks, statistic == "v", rng, plan
         )
@@ -346,7 +347,7 @@ def _checked(
     if permutations not in PERMUTATIONS:
         listed = ", ".join(map(repr, PERMUTATIONS))
         raise ValueError(f"permutations must be one of {listed}, got {permutations!r}.")
-    check_count(n_permutations)
+    check_count("n_permutations", n_permutations)
     if len(joint) > 2 and null != "permutation":
         raise ValueError(f"null={shown_as(null)} is for two variables, got {len(joint)}.")
     if len(joint) > 2 and callable(statistic):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import take
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
@@ -46,10 +47,7 @@ def rank_of(
         return int(np.clip(min(np.sqrt(_WORK / work), np.sqrt(memory / held)), *_LANDMARKS))
     if landmarks is None or not infinite:
         return None
-    if isinstance(landmarks, str) or int(landmarks) != landmarks or not 1 <= landmarks <= n:
-        raise ValueError(
-            f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
-        )
+    check_count("landmarks", landmarks, 1, n, also=("auto", None))
     if len(joint) > 2:
         raise ValueError("landmarks are for two variables; give kernels of type Nystrom instead.")
     return int(landmarks)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
@@ -16,7 +17,6 @@ from .gather import permuted_sums
 from .independence_kernels import blind_spots
 from .nulls import permutation_pvalue
 from .planned import planned, require_stored, threads
-from .problems import check_count
 from .result import TestResult
 from .samples import from_mean
 from .smoothers import centre_in_place
@@ -114,7 +114,7 @@ def interaction_test(
     ----------
     Sejdinovic, Gretton & Bergsma, *A kernel test for three-variable interactions*, NIPS 2013.
     """
-    check_count(n_permutations)
+    check_count("n_permutations", n_permutations)
     rng = as_generator(rng)
     joint = Variables(X, Y, Z, least=4)
     resolved, matrices = _matrices(joint, kernels, plan)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc
 
+from ..checks import check_fraction
 from ..data import Data
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
@@ -82,8 +83,7 @@ def mmd_interval(
     Gretton, Borgwardt, Rasch, Schölkopf & Smola, *A kernel two-sample test*, JMLR 2012 (both
     limits); Sutherland & Deka, *Unbiased estimators for the variance of MMD estimators*, 2019.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
+    check_fraction("confidence", confidence)
     samples = Samples(X, Y, least=_LEAST)
     resolved = samples.kernel(Gaussian("median") if kernel is None else kernel)
     meaning = "the estimate is not a squared distance, and the interval need not cover anything"

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
+from ..checks import check_count
+
 _ROUNDING = 1e-8  # of the largest statistic: what rounding may do, where nobody knows better
 STRETCH = 1.5  # lags of multipliers for a lag of the series, of whose variance 4 % are then lost
 _BATCH = 250  # draws between two looks at the count of a sequential test
@@ -147,8 +149,7 @@ def sequential_pvalue(
     ----------
     Besag & Clifford, *Sequential Monte Carlo p-values*, Biometrika 78, 1991.
     """
-    if exceedances < 1:
-        raise ValueError(f"exceedances must be at least 1, got {exceedances!r}.")
+    check_count("exceedances", exceedances)
     seen = np.empty(0)
     while len(seen) < most:
         seen = np.append(seen, draw(min(_BATCH, most - len(seen))))

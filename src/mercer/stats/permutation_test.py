@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import length, take
 from ..engine.memory import parse_memory, require_memory
 from ..gram.base import HOST
@@ -143,8 +144,7 @@ def units_of(samples: Samples, work: int, bins: int | str | None, way: Way) -> U
         bins = _BINS if way.blocks is None and work * float(len(samples)) ** 2 > _WORK else None
     if bins is None:
         return exchange_samples(samples.sizes, way.groups, way.blocks)
-    if isinstance(bins, str) or int(bins) != bins or bins < 2:
-        raise ValueError(f'bins must be a number >= 2, "auto" or None, got {bins!r}.')
+    check_count("bins", bins, 2, also=("auto", None))
     if way.blocks is not None:
         raise ValueError("bins are drawn at random and blocks are not: give one of them.")
     return binned(samples.labels, int(bins), way.rng, way.groups)
@@ -170,10 +170,7 @@ def _approximated(
         landmarks = None if finite or n < _LARGE else _LANDMARKS
     if landmarks is None:
         return kernels, ()
-    if isinstance(landmarks, str) or int(landmarks) != landmarks or not 1 <= landmarks <= n:
-        raise ValueError(
-            f'landmarks must be a number between 1 and {n}, "auto" or None, got {landmarks!r}.'
-        )
+    check_count("landmarks", landmarks, 1, n, also=("auto", None))
     Z = take(samples.data, np.sort(rng.choice(n, int(landmarks), replace=False)))
     note = (
         f"kernels are approximated from {landmarks} landmarks: the level is exact, but differences "

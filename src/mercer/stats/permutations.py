@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import is_count
+
 _BINS_PER_SAMPLE = 20  # fewest bins of one sample: with fewer, there are few rearrangements
 
 
@@ -191,7 +193,7 @@ def _places(n: int, blocks: Any) -> np.ndarray:
     if np.ndim(blocks):
         _check_labels(blocks, n, "blocks")
         return np.asarray(blocks)
-    if int(blocks) != blocks or not 1 <= blocks <= n:
+    if not is_count(blocks, 1, n):
         raise ValueError(f"blocks must be a length between 1 and {n}, or labels, got {blocks!r}.")
     return np.arange(n) // int(blocks)
 

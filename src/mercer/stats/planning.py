@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import gamma
 
+from ..checks import check_count, check_fraction, check_number, check_positive
 from ..data import Data
 from ..gram.plan import LEAN, Plan
 from ..kernels.vectors.radial import Gaussian
@@ -99,10 +100,9 @@ def power(
     Sutherland, Tung, Strathmann, De, Ramdas, Smola & Gretton, *Generative models and model
     criticism via optimized maximum mean discrepancy*, ICLR 2017 (power from an estimate).
     """
-    if isinstance(n, bool) or int(n) != n or n < 4:
-        raise ValueError(f"n must be an integer >= 4, got {n!r}.")
+    check_count("n", n, 4)
     study = _study(X, Y, kernel, test, ratio, alpha, plan)
-    return Power(*(study.power(effect, int(n)) for effect in study.effects))
+    return Power(*(study.power(effect, n) for effect in study.effects))
 
 
 @planned
@@ -143,8 +143,8 @@ def sample_size(
     >>> bool(found.low < found.value < found.high)
     True
     """
-    if not alpha < power < 1:
-        raise ValueError(f"power must be between alpha={alpha:g} and 1, got {power!r}.")
+    check_fraction("alpha", alpha)
+    check_number("power", power, f"between alpha={alpha:g} and 1", lambda p: alpha < p < 1)
     study = _study(X, Y, kernel, test, ratio, alpha, plan)
     sizes = [study.size(effect, power) for effect in study.effects]
     return SampleSize(sizes[0], sizes[2], sizes[1])
@@ -199,10 +199,8 @@ def _study(
 ) -> Study:
     if test not in TESTS:
         raise ValueError(f"test must be one of {', '.join(map(repr, TESTS))}, got {test!r}.")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
-    if not (np.isfinite(ratio) and ratio > 0):
-        raise ValueError(f"ratio must be positive, got {ratio!r}.")
+    check_fraction("alpha", alpha)
+    check_positive("ratio", ratio)
     if test == "independence":
         return _of_variables(X, Y, kernel, alpha, plan)
     samples = Samples(X, Y, least=_LEAST)

@@ -348,14 +348,6 @@ def shown_as(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else called(value)
 
 
-def check_count(n_permutations: int) -> None:
-    """Refuse numbers of permutations that are none."""
-    if isinstance(n_permutations, bool) or int(n_permutations) != n_permutations:
-        raise ValueError(f"n_permutations must be an integer, got {n_permutations!r}.")
-    if n_permutations < 1:
-        raise ValueError(f"n_permutations must be at least 1, got {n_permutations!r}.")
-
-
 def check_null(null: Any, known: tuple[str, ...]) -> None:
     """Refuse what is neither the name of a null distribution nor a function."""
     if callable(null) or (isinstance(null, str) and null in known):

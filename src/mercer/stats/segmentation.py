@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..checks import check_count, check_number
 from ..data import Data, as_vectors, length
 from ..gram.base import Gram
 from ..gram.plan import Plan
@@ -112,10 +112,10 @@ def change_points(
     """
     X = plain(X, "X")
     n = length(X)
-    min_size = _integer("min_size", min_size, 1)
+    min_size = check_count("min_size", min_size, 1)
     most = _segments(n, n_changes, max_changes, min_size)
     fixed = _fixed(penalty)
-    step = None if step is None else _integer("step", step, 1)
+    step = check_count("step", step, also=(None,))
     gram = _gram(X, kernel, plan)
     items = Items(gram, _step(n, step, gram), min_size)
     if n_changes is not None and most > items.most:
@@ -193,7 +193,7 @@ def _segments(n: int, n_changes: Any, max_changes: Any, min_size: int) -> int:
         raise ValueError("X has no samples, at least 1 is needed.")
     place = max(n // min_size, 1)
     if n_changes is not None:
-        wanted = _integer("n_changes", n_changes, 0) + 1
+        wanted = check_count("n_changes", n_changes, 0) + 1
         if wanted > place:
             raise ValueError(
                 f"n_changes={n_changes} with min_size={min_size} needs {wanted * min_size} "
@@ -201,7 +201,7 @@ def _segments(n: int, n_changes: Any, max_changes: Any, min_size: int) -> int:
             )
         return wanted
     if max_changes is not None:
-        return min(_integer("max_changes", max_changes, 0) + 1, place)
+        return min(check_count("max_changes", max_changes, 0) + 1, place)
     return min(max(_FEWEST, min(_MOST, n // _SHARE)), place)
 
 
@@ -209,10 +209,9 @@ def _fixed(penalty: Any) -> float | None:
     """The penalty of a change; None if it is to be learned."""
     if isinstance(penalty, str) and penalty == "slope":
         return None
-    number = isinstance(penalty, Real) and not isinstance(penalty, bool)
-    if not number or not 0 <= float(penalty) < np.inf:
-        raise ValueError(f'penalty must be "slope" or a finite number >= 0, got {penalty!r}.')
-    return float(penalty)
+    return check_number(
+        "penalty", penalty, '"slope" or a finite number >= 0', lambda v: 0 <= v < np.inf
+    )
 
 
 def _step(n: int, step: int | None, gram: Gram) -> int:
@@ -226,9 +225,3 @@ def _step(n: int, step: int | None, gram: Gram) -> int:
             f"step={step} needs a kernel with dense features; give a plan such as Plan(rank=100)."
         )
     return min(step, n)
-
-
-def _integer(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
-    return int(value)

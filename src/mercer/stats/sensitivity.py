@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import check_count, check_fraction
 from ..data import Data
 from ..engine.lapack import lapack
 from ..exceptions import DomainError
@@ -202,10 +203,10 @@ def sensitivity_indices(
     (excursion) sets*, Technometrics 2024; Sarazin, Marrel, Da Veiga & Chabridon, *New insights into
     the feature maps of Sobolev kernels*, 2023.
     """
-    if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, got {order!r}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
+    check_count("order", order, 1, 2)
+    check_count("n_permutations", n_permutations, 0)
+    check_count("n_bootstrap", n_bootstrap, 0)
+    check_fraction("confidence", confidence)
     names, values = columns_of(inputs)
     Variables(*values, output, least=_LEAST)
     generator = as_generator(rng)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import check_count, check_fraction
 from ..data import Data, as_vectors, holds_numbers, join, length, take
 from ..engine.limits import within
 from ..gram.plan import Plan
@@ -50,15 +51,13 @@ class Sequential(ABC):
         budget: int = 2000,
         plan: Plan | None = None,
     ) -> None:
-        if not 0 < alpha < 1:
-            raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
-        for name, value, low in (("warm_up", warm_up, 2), ("budget", budget, 1)):
-            if isinstance(value, bool) or int(value) != value or value < low:
-                raise ValueError(f"{name} must be an integer >= {low}, got {value!r}.")
         if plan is not None and not isinstance(plan, Plan):
             raise TypeError(f"plan must be a mercer.Plan, got a {type(plan).__name__}.")
-        self.kernel, self.alpha, self.plan = kernel, float(alpha), plan
-        self.warm_up, self.budget = int(warm_up), int(budget)
+        self.kernel, self.alpha, self.plan = kernel, check_fraction("alpha", alpha), plan
+        self.warm_up, self.budget = (
+            check_count("warm_up", warm_up, 2),
+            check_count("budget", budget),
+        )
         self.kernels: list[Any] | None = None
         self.n_bets = 0
         self.wealth_of: np.ndarray | None = None

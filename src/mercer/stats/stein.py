@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..data import Data, Zipped, as_dense, as_vectors
 from ..engine.memory import require_memory
 from ..gram.plan import LEAN, Plan
@@ -303,8 +304,7 @@ def goodness_of_fit_test(
     Jordan, *A kernelized Stein discrepancy*, ICML 2016.
     """
     rng = as_generator(rng)
-    if isinstance(n_draws, bool) or int(n_draws) != n_draws or n_draws < 1:
-        raise ValueError(f"n_draws must be an integer >= 1, got {n_draws!r}.")
+    check_count("n_draws", n_draws)
     k, V = stein_kernel(X, score, kernel, support)
     n = len(V)
     if n < 2:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..chunks.base import Chunks
 from ..chunks.front import stream
 from ..data import Data, as_samples, take
@@ -24,7 +25,6 @@ from .problems import (
     Comparison,
     Statistic,
     called,
-    check_count,
     check_null,
     outcome_of,
     permuted,
@@ -147,7 +147,8 @@ def two_sample_test(
     """
     rng = as_generator(rng)
     check_null(null, NULLS)
-    check_count(n_permutations)
+    check_count("n_permutations", n_permutations)
+    check_count("stop_after", stop_after, also=(None,))
     if isinstance(X, Chunks) or isinstance(Y, Chunks):
         plain = null == "permutation" and statistic in (None, "u", "v") and kernel != "optimize"
         if not plain or any(option is not None for option in (groups, blocks, stop_after)):
@@ -217,7 +218,8 @@ def k_sample_test(
     0.002
     """
     rng = as_generator(rng)
-    check_count(n_permutations)
+    check_count("n_permutations", n_permutations)
+    check_count("stop_after", stop_after, also=(None,))
     check_null(null, NULLS[:1])
     if isinstance(kernel, np.ndarray):
         raise ValueError("samples are given as one list: k_sample_test([X, Y, Z], kernel).")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..engine.memory import require_memory
 from ..frames import pandas
 from ..gram.plan import Plan
@@ -22,7 +23,6 @@ from ..stats.gather import permuted_sums
 from ..stats.multiple import METHODS, adjust_pvalues, max_t
 from ..stats.permutations import exchange_samples
 from ..stats.planned import planned
-from ..stats.problems import check_count
 from ..stats.samples import Samples, relabelled
 from ..stats.smoothers import centre_in_place
 from ..stats.witnesses import witness
@@ -167,6 +167,7 @@ def compare_tables(
     ['age']
     """
     rng = _checked(correction, n_permutations, rng)
+    check_count("n_rows", n_rows, 0)
     shared = [name for name in first.columns if name in set(second.columns)]
     if not shared:
         raise ValueError("the tables have no column in common.")
@@ -285,7 +286,7 @@ class _Read:
 
 
 def _checked(correction: str, n_permutations: int, rng: Any) -> np.random.Generator:
-    check_count(n_permutations)
+    check_count("n_permutations", n_permutations)
     known = (_SAID, *METHODS)
     if correction not in known:
         listed = ", ".join(map(repr, known))

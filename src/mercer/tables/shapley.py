@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_count
 from ..frames import is_frame, opened, pandas
 from ..randomness import as_generator
 from .roles import Table, tidy
@@ -21,8 +22,7 @@ def explained(model: Any, row: Any, n_orders: int, output: Any) -> Table:
     given = as_frame(_one_row(row, model), model)
     if len(given) != 1:
         raise ValueError(f"explain takes one row, got {len(given)}.")
-    if n_orders < 1:
-        raise ValueError(f"n_orders must be at least 1, got {n_orders}.")
+    check_count("n_orders", n_orders)
     mine = tidy(given, model.roles_, model.styles_)
     others = model.background_
     names = list(model.roles_)

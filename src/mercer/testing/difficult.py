@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import check_count
 from ..randomness import as_generator
 
 _SIZES = (1e3, 1e6, 1e9, 1e18, 1e30, 1e150, 1e300)
@@ -32,6 +33,8 @@ def difficult_samples(
     >>> from mercer.testing import check_kernel, difficult_samples
     >>> check_kernel(Matern(nu=2.5), difficult_samples()["a sentinel"])
     """
+    check_count("n", n, 20)
+    check_count("d", d, 2)
     rng = as_generator(rng)
     plain = rng.normal(size=(n, d))
     samples = {"plain": plain}

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from ..checks import check_count, check_fraction
 from ..data import Data, in_double, length, take, unmasked
 from ..kernels.algebra.constant import Constant
 from ..kernels.algebra.sums import Product
@@ -128,8 +129,8 @@ def tune(
     *A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
     cross-validation*, JRSS B 2020.
     """
-    if not 0 < test_size < 1:
-        raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}.")
+    check_fraction("test_size", test_size)
+    check_count("n_restarts", n_restarts, 0)
     names = [base.__name__ for base in type(model).__mro__]
     refused = next((_ELSEWHERE[name] for name in names if name in _ELSEWHERE), "")
     name = next((name for name in names if name in _TUNED), "")

@@ -7,21 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, Zipped, in_double
+from ...data import Data, Zipped, in_double, length
 from ...engine.lapack import lapack
+from ...engine.memory import require_memory
 from ...engine.routines import solve_lower
-from ...params import parameter, show
+from ...params import copy_params, parameter, show
 from ..base import Tile
 from ..calculus import properties as prop
 from ..calculus.transformed import of_conditioned
 from ..overrides import by_tiles
 from .anchored import Anchored
 
+_EPS = float(np.finfo(np.float64).eps)
+_ROUNDING = 1.0, 1e2, 1e4  # what K may be off by, in units of m eps K_ii: the first that suffices
+
 
 def _is_noise(value: Any) -> str | None:
-    noise = np.asarray(value)
-    fine = noise.dtype.kind in "iuf" and noise.ndim <= 1 and bool(np.all(noise >= 0))
-    return None if fine else "a number >= 0, or one for each sample of the reference"
+    try:
+        noise = np.asarray(value)
+    except ValueError:
+        noise = np.asarray(None)
+    fine = noise.dtype.kind in "iuf" and noise.ndim <= 1
+    fine = fine and bool(np.all((noise >= 0) & np.isfinite(noise)))
+    return None if fine else "a finite number >= 0, or one for each sample of the reference"
 
 
 @dataclass(eq=False, repr=False)
@@ -34,6 +42,21 @@ class Without(Anchored):
 
         Z = self.kernel.prepare(in_double(self.reference))
         return evaluate(self.kernel, Z, Z).astype(np.float64, copy=False)
+
+    def _make(self) -> tuple[Data, np.ndarray]:
+        """The reference, prepared, and a factor that :meth:`prepare` needs."""
+        raise NotImplementedError
+
+    def _kept(self, same: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Data, np.ndarray]:
+        """What :meth:`_make` finds: once, and anew if the kernel or one of these has changed."""
+        made, values = self.__dict__.get("_made"), (self.kernel, *values)
+        if made is None or any(a is not b for a, b in zip(made[0], same, strict=True)) or (
+            made[1] != values
+        ):  # fmt: skip
+            found = self._make()
+            made = same, (copy_params(self.kernel), *values[1:]), found
+            self.__dict__["_made"] = made
+        return made[2]
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:
         return by_tiles(self, Without, X, Y)
@@ -60,7 +83,9 @@ class Conditioned(Without):
 
     .. math:: k(x, y) - k(x, z) (K_{zz} + N)^{-1} k(z, y)
 
-    Without noise it is the kernel of the functions in H_k that vanish at z.
+    Without noise it is the kernel of the functions in H_k that vanish at z. Copies among the z are
+    seen once, then, and those so close together that rounding hides how they differ as if with the
+    noise of that rounding, m eps k(z, z).
 
     Parameters
     ----------
@@ -88,14 +113,43 @@ class Conditioned(Without):
     because = "a Schur complement of a positive definite matrix is positive definite"
 
     def prepare(self, X: Data) -> Zipped:
-        Z = self._anchors()
-        K = self.kernel.pairwise(Z, Z).astype(np.float64)
-        K.flat[:: len(K) + 1] += self.noise
+        from ...gram.tiles import evaluate
+
         P = self.kernel.prepare(X)
-        L = lapack(len(K), np.linalg.cholesky, K)
-        cross = self.kernel.pairwise(Z, P).astype(np.float64)
-        half = lapack(len(K), solve_lower, L, cross)
-        return Zipped(P, half.T)
+        Z, L = self._kept((self.reference,), (np.asarray(self.noise, dtype=float).tolist(),))
+        exact = in_double(X)  # the factor enlarges what values are off by
+        cross = evaluate(self.kernel, Z, P if exact is X else self.kernel.prepare(exact))
+        return Zipped(P, lapack(len(L), solve_lower, L, cross.astype(np.float64, copy=False)).T)
+
+    def _make(self) -> tuple[Data, np.ndarray]:
+        """The points z, prepared, and the factor L of K + N.
+
+        Rounding may leave K a little indefinite: a hair more noise of each point makes up for it,
+        in units of its own variance, so that points of small variance count as much as others.
+        """
+        m = length(self._anchors())
+        require_memory(3 * 8.0 * m * m, f"a kernel given {m} observations")
+        K = self._matrix()
+        if np.ndim(self.noise) and len(self.noise) != m:
+            raise ValueError(f"noise has {len(self.noise)} entries, and there are {m} points.")
+        K.flat[:: m + 1] += self.noise
+        own = K.diagonal().copy()
+        if not np.isfinite(own).all():
+            raise ValueError(f"k(z, z) of {self.kernel!r} overflows at points of the reference.")
+        for rounding in _ROUNDING:
+            grown = own * (1 + rounding * m * _EPS)
+            K.flat[:: m + 1] = np.where(own == 0, 1.0, grown)  # f(z) = 0 in any case
+            try:
+                L = lapack(m, np.linalg.cholesky, K)
+            except np.linalg.LinAlgError:
+                continue
+            return self.kernel.prepare(in_double(self.reference)), L
+        lowest = float(np.linalg.eigvalsh(K)[0])
+        raise ValueError(
+            f"the covariance of the {m} observations that {self.kernel!r} is given is not positive "
+            f"definite: its smallest eigenvalue is {lowest:.2g}. Give a larger noise, such as "
+            f"noise={2 * abs(lowest):.1g}, or another kernel if this one is none."
+        )
 
     @property
     def properties(self) -> prop.Properties:

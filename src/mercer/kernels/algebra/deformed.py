@@ -13,7 +13,7 @@ from ...data import Data, Zipped, length
 from ...engine.lapack import lapack
 from ...engine.memory import require_memory
 from ...engine.routines import solve_lower
-from ...params import copy_params, integer, parameter, show
+from ...params import integer, parameter, show
 from ..calculus import properties as prop
 from ..calculus.transformed import of_conditioned
 from .conditioned import Without
@@ -96,19 +96,8 @@ class Deformed(Without):
         return Zipped(P, evaluate(self.kernel, P, Z).astype(np.float64) @ A)
 
     def _along(self) -> tuple[Data, np.ndarray]:
-        """The samples z, prepared, and A with A A' = (I + M K)^-1 M.
-
-        Made once, and anew only if a parameter has changed since.
-        """
-        same, made = (self.reference, self.graph), self.__dict__.get("_made")
-        values = (self.kernel, self.strength, self.neighbors)
-        if made is None or any(a is not b for a, b in zip(made[0], same, strict=True)) or (
-            made[1] != values
-        ):  # fmt: skip
-            found = self._make()
-            made = same, (copy_params(self.kernel), self.strength, self.neighbors), found
-            self.__dict__["_made"] = made
-        return made[2]
+        """The samples z, prepared, and A with A A' = (I + M K)^-1 M."""
+        return self._kept((self.reference, self.graph), (self.strength, self.neighbors))
 
     def _make(self) -> tuple[Data, np.ndarray]:
         Z = self._anchors()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...checks import is_count, is_number
 from ...data import Data, Zipped, as_vectors, holds_numbers, in_double, length, take
 from ...engine.lapack import lapack
 from ...engine.routines import cholesky_with_pivots, solve_lower
@@ -28,9 +28,8 @@ CHOICES = ("pivoted", "uniform", "leverage", "kmeans")
 
 def is_rank(value: Any) -> str | None:
     """What a rank has to be, if this is not one: a number of features, or a share to lose."""
-    count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-    share = isinstance(value, Real) and not isinstance(value, Integral) and 0 < float(value) < 1
-    return None if count or share else "an integer >= 1, or a number in (0, 1)"
+    fine = is_count(value) or (is_number(value) and 0 < value < 1)
+    return None if fine else "an integer >= 1, or a number in (0, 1)"
 
 
 class Basis(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import check_count
 from ...data import Data
 from ...exceptions import ConvergenceWarning, warn
 from ...randomness import as_generator
@@ -23,8 +24,8 @@ def fit(
     **options: Any,
 ) -> Any:
     """The model of a class; see :meth:`.HMM.fit`."""
-    if isinstance(n_states, bool) or not isinstance(n_states, int) or n_states < 1:
-        raise ValueError(f"{cls.__name__}.fit: n_states must be an integer >= 1, got {n_states!r}.")
+    check_count(f"{cls.__name__}.fit: n_states", n_states)
+    check_count(f"{cls.__name__}.fit: max_iter", max_iter, 0)
     if not smoothing >= 0:
         raise ValueError(f"{cls.__name__}.fit: smoothing must be >= 0, got {smoothing!r}.")
     model: Any = cls.guess(X, n_states, as_generator(rng), **options)

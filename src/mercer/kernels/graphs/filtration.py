@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import is_count
 from ...data import Data
 from ...exceptions import UnresolvedError
 from ...params import integer, one_of, parameter, positive
@@ -23,7 +24,7 @@ from .refinement import colour_codes
 def _thresholds(value: Any) -> str | None:
     wanted = "a number of levels >= 1, or numbers in descending order"
     if isinstance(value, Integral):
-        return None if not isinstance(value, bool) and int(value) >= 1 else wanted
+        return None if is_count(value) else wanted
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -215,9 +215,7 @@ class RandomWalk(WalkKernel):
     kind: str = one_of("geometric", "geometric", "exponential")
     node: Any = parameter(None, check=matched)
     edge: Any = parameter(None, check=matched)
-    steps: int | None = parameter(
-        None, check=lambda n: None if n is None else integer().metadata["check"](n)
-    )
+    steps: int | None = integer(None, also=(None,))
     because = "a sum, with weights >= 0, of products of kernels along walks"
 
     def rule(self) -> Rule:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...data import Data, length, take
-from ...params import positive
+from ...params import integer, positive
 from ..base import Kernel, Values
 from ..calculus import properties as prop
 from ..pairs.base import all_pairs, on_all_cores
-from .base import LogKernel, SeriesKernel, arrays, cells, optional_count
+from .base import LogKernel, SeriesKernel, arrays, cells
 from .ragged import Ragged, same_channels
 
 _DISTANT = 600.0  # log of a normalised value below which cells of the table may have been lost
@@ -118,7 +118,7 @@ class GlobalAlignment(LogKernel):
     2007; Cuturi, *Fast global alignment kernels*, ICML 2011.
     """
 
-    band: int | None = optional_count()
+    band: int | None = integer(None, low=1, also=(None,))
     because = (
         "kappa / (1 + kappa) = e / 2 is positive definite, so the sum over alignments is one over "
         "pairs of stretched series of products of kernels (Cuturi)"
@@ -210,7 +210,7 @@ class DynamicTimeWarping(SeriesKernel):
     """
 
     gamma: Any = positive("median", choices=("median",))
-    band: int | None = optional_count()
+    band: int | None = integer(None, low=1, also=(None,))
     because = "a similarity by the best alignment, which need not be positive definite"
 
     def resolve(self, X: Data) -> Kernel:

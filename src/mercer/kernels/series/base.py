@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from ...data import Data, Zipped
 from ...exceptions import UnresolvedError
-from ...params import parameter, positive
+from ...params import positive
 from ..base import Kernel
 from ..pairs.base import Paired
 from ..vectors.distances import median_distance
@@ -23,16 +22,6 @@ from .kind import SERIES
 from .ragged import Ragged, ragged
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def optional_count() -> Any:
-    """A field that holds None or an integer >= 1."""
-
-    def check(value: Any) -> str | None:
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return None if value is None or (whole and int(value) >= 1) else "None or an integer >= 1"
-
-    return parameter(None, check=check)
 
 
 @dataclass(eq=False, repr=False)

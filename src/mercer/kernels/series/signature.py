@@ -14,7 +14,7 @@ from ...params import Hyperparameter, integer, one_of, parameter, positive
 from ..base import Kernel, Values
 from ..calculus import properties as prop
 from ..pairs.base import on_all_cores, pieces, weighted_pairs
-from .base import SeriesKernel, arrays, cells, optional_count
+from .base import SeriesKernel, arrays, cells
 from .ragged import Ragged, ragged, same_channels, segments
 
 _VALUES = 500_000  # of the kernel on points that are held at once
@@ -98,7 +98,7 @@ class Signature(SeriesKernel):
     """
 
     kernel: Kernel | None = parameter(None, check=_none_or_kernel)
-    depth: int | None = optional_count()
+    depth: int | None = integer(None, low=1, also=(None,))
     order: int = integer(3, low=1)
     lengthscale: Any = positive(1.0, choices=("median",))
     add_time: bool = one_of(False, False, True)

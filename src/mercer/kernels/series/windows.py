@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import is_number
 from ...data import Data
 from ...exceptions import DomainError
 from ...params import integer, parameter
@@ -157,8 +158,7 @@ class LagEmbedding(Kernel):
 
 
 def _below_one(value: Any) -> str | None:
-    number = isinstance(value, float | int | np.number) and not isinstance(value, bool)
-    return None if number and 0 < value < 1 else "a number between 0 and 1"
+    return None if is_number(value) and 0 < value < 1 else "a number between 0 and 1"
 
 
 @dataclass(eq=False, repr=False)

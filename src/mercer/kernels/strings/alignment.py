@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import is_number
 from ...data import Data
 from ...exceptions import DomainError
 from ...params import one_of, parameter
@@ -41,17 +42,12 @@ def _scores(value: Any) -> str | None:
     return None if array.shape == (2,) or square else wanted
 
 
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and bool(np.isfinite(float(value)))
-
-
 def _cost(value: Any) -> str | None:
-    return None if _is_number(value) and value >= 0 else "a finite number >= 0"
+    return None if is_number(value) and value >= 0 else "a finite number >= 0"
 
 
 def _beta(value: Any) -> str | None:
-    return None if _is_number(value) and value > 0 else "positive"
+    return None if is_number(value) and value > 0 else "positive"
 
 
 @dataclass(eq=False, repr=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import is_number
 from ...data import Data, Rows
 from ...exceptions import UnresolvedError
 from ...params import integer, parameter, positive
@@ -112,7 +113,7 @@ class ContextTree(Kernel):
     prior: float = positive(0.5)
     branch: float = parameter(
         0.5,
-        check=lambda b: None if _is_probability(b) else "a number between 0 and 1",
+        check=lambda b: None if is_number(b) and 0 <= b <= 1 else "a number between 0 and 1",
         bounds=(1e-3, 1 - 1e-3),
     )
     alphabet: Alphabet | None = parameter(None, check=check_alphabet)
@@ -219,8 +220,3 @@ class ContextTree(Kernel):
             **prop.blind(alike),
             positive_diag=prop.yes("likelihoods are positive"),
         )
-
-
-def _is_probability(value: object) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and 0 <= float(value) <= 1  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import is_number
 from ...data import Data
 from ...exceptions import DomainError, UnresolvedError
 from ...params import parameter, probability, square_matrix
@@ -35,8 +36,7 @@ def _inside(default: float, low: float = 1e-9) -> Any:
     """A probability other than 0 and 1."""
 
     def check(value: Any) -> str | None:
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        fine = number and low <= float(value) <= 1 - 1e-9
+        fine = is_number(value) and low <= value <= 1 - 1e-9
         return None if fine else f"a number between {low:g} and 1 - 1e-9"
 
     return parameter(default, check=check, bounds=(1e-3, 0.999), log=True)

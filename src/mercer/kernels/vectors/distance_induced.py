@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...checks import is_number
 from ...data import Data, Zipped, as_dense
-from ...params import _is_number, parameter
+from ...params import parameter
 from ..base import Tile, Tiled
 from ..calculus import properties as prop
 from .base import VectorKernel, squared_norms
@@ -19,7 +20,7 @@ _FAR = 1e150  # distances from this on have no squares
 
 
 def _exponent(value: Any) -> str | None:
-    return None if _is_number(value) and 0 < value <= 2 else "a number in (0, 2]"
+    return None if is_number(value) and 0 < value <= 2 else "a number in (0, 2]"
 
 
 def _point(value: Any) -> str | None:

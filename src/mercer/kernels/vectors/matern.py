@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...params import _is_number, parameter
+from ...checks import is_number
+from ...params import parameter
 from ..calculus import properties as prop
 from .bessel import matern, matern_slope
 from .radial import Radial
@@ -15,7 +16,7 @@ from .radial import Radial
 
 def _order(nu: Any) -> str | None:
     """A check: beyond 50, Bessel functions overflow at distances that still matter."""
-    fine = _is_number(nu) and 0 < nu <= 50
+    fine = is_number(nu) and 0 < nu <= 50
     return None if fine else "positive and at most 50 (smoother functions: Gaussian)"
 
 

@@ -1,9 +1,14 @@
 """Fixtures shared by the whole suite."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start what runs in the background so, and processes started by tests would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -248,16 +247,12 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     def _fold_numbers(self, used: np.ndarray) -> np.ndarray:
         """The fold of each sample in use; a splitter sees also those of weight 0."""
         n = int(np.sum(used))
-        check_folds(self.cv)
-        if isinstance(self.cv, Integral):
-            if int(self.cv) > n:
-                raise ValueError(f"cv must be at most n_samples = {n}, got {self.cv}.")
-            splitter: Any = KFold(
-                int(self.cv), shuffle=True, random_state=as_random_state(self.random_state)
-            )
+        cv = check_folds(self.cv, most=n)
+        if isinstance(cv, int):
+            splitter: Any = KFold(cv, shuffle=True, random_state=as_random_state(self.random_state))
             used = np.ones(n, dtype=bool)
         else:
-            splitter = check_cv(self.cv)
+            splitter = check_cv(cv)
         tests = [test for _, test in splitter.split(np.zeros((len(used), 1)))]
         if not np.array_equal(np.sort(np.concatenate(tests)), np.arange(len(used))):
             raise ValueError("cv must put every sample into exactly one test fold, as KFold does.")

@@ -225,7 +225,7 @@ def test_refusals():
         RandomWalk(edge=Gaussian(1.0))([words])
     with pytest.raises(ValueError, match='node must be None, "labels" or a kernel'):
         RandomWalk(node="label")
-    with pytest.raises(ValueError, match="steps must be an integer"):
+    with pytest.raises(ValueError, match="steps must be None or an integer >= 0"):
         RandomWalk(steps=-1)
     with pytest.raises(ValueError, match="decay must be positive"):
         RandomWalk(0.0)

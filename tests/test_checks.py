@@ -157,6 +157,8 @@ def test_folds():
     for wrong in (None, "x", 1, 2.5, True):
         with pytest.raises(ValueError, match="cv must be an integer >= 2 or a splitter, got"):
             check_folds(wrong)
+    with pytest.raises(ValueError, match="needs at least 2 samples, got n_samples = 1"):
+        check_folds(2, most=1)
 
 
 def test_counts_on_the_command_line():

@@ -82,11 +82,16 @@ def check_fraction(name: str, value: Any, *, one: bool = False) -> float:
 
 
 def check_folds(cv: Any, least: int = 2, most: int | None = None) -> Any:
-    """A number of folds, a splitter, or splits; anything else is refused."""
+    """A number of folds, a splitter, or splits; anything else is refused.
+
+    ``most``: the number of samples, each of which may be a fold.
+    """
     if hasattr(cv, "split") and not isinstance(cv, str):
         return cv
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return cv
+    if most is not None and most < least:
+        raise ValueError(f"cv={cv!r} needs at least {least} samples, got n_samples = {most}.")
     if not is_count(cv, least, most):
         raise ValueError(f"cv must be {count_words(least, most)} or a splitter, got {cv!r}.")
     return int(cv)

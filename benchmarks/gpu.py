@@ -26,6 +26,7 @@ import numpy as np
 from . import gpu_exact, gpu_landmarks  # noqa: F401  whose tasks are known from then on
 from .gpu_board import TASKS, Board, normal, seconds, task
 
+COMMAND = "python -m benchmarks.gpu"
 N, M = 10**6, 10**5  # of products
 PRODUCTS = [  # kernel, columns, right-hand sides; entries per second that are asked for, or,
     # below 10, the part of the speed of a Gaussian kernel with one side and as many columns
@@ -161,16 +162,27 @@ def checks(board: Board) -> None:
 
 
 # ---- the page ------------------------------------------------------------------------------------
-def page(board: Board, card: str, command: str) -> str:
+def write(board: Board, card: str, path: Path) -> None:
+    """A page and its rows, among those of other tasks that were measured before."""
+    stored = path.with_suffix(".json")
+    before = json.loads(stored.read_text()) if stored.exists() else []
+    now = {row["task"] for row in board.rows}
+    rows = [row for row in before if row["task"] not in now] + board.rows
+    rows.sort(key=lambda row: list(TASKS).index(row["task"]))
+    stored.write_text(json.dumps(rows, indent=1))
+    path.write_text(page(rows, card))
+
+
+def page(rows: list[dict[str, str]], card: str) -> str:
     """All rows as a page."""
     lines = [
         "# A GPU, measured", "",
-        f"One {card}, {datetime.now(UTC):%Y-%m-%d}, by `{command}`. Times are wall-clock",
+        f"One {card}, {datetime.now(UTC):%Y-%m-%d}, by `{COMMAND}`. Times are wall-clock",
         "seconds from arrays of the host to a fitted model, after a small fit that compiles; data",
         "are simulated in the shapes of the sets that they are named after.", "",
         "| what | found | asked for | error, certificate |", "|---|---|---|---|",
     ]  # fmt: skip
-    lines += ["| {what} | {found} | {asked} | {right} |".format(**row) for row in board.rows]
+    lines += ["| {what} | {found} | {asked} | {right} |".format(**row) for row in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -184,21 +196,21 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, help="of TAXI: a file to go on from")
     parser.add_argument("--until", type=float, default=500, help="seconds after which it stops")
     parser.add_argument("--seconds", type=float, help="begin no task after so many")
-    parser.add_argument("--write", type=Path, help="the page")
+    parser.add_argument("--write", type=Path, help="the page, beside a file of its rows")
     options = parser.parse_args()
     card, board = torch.cuda.get_device_name(), Board(options)
     for name in options.only or TASKS:
         if options.seconds and time.perf_counter() - board.begin > options.seconds:
             print(f"{name}: left out")
             continue
+        board.task = name
         try:
             TASKS[name](board)
         except Exception as error:  # one figure less, and said so
             board.add(name, "failed", "", f"{type(error).__name__}: {error}"[:200])
         torch.cuda.empty_cache()
         if options.write:
-            options.write.write_text(page(board, card, "python -m benchmarks.gpu"))
-            options.write.with_suffix(".json").write_text(json.dumps(board.rows, indent=1))
+            write(board, card, options.write)
 
 
 if __name__ == "__main__":

@@ -22,10 +22,12 @@ class Board:
     options: argparse.Namespace
     rows: list[dict[str, str]] = field(default_factory=list)
     begin: float = field(default_factory=time.perf_counter)
+    task: str = ""
 
     def add(self, what: str, found: str, asked: str = "", right: str = "") -> None:
         """One row: what, how fast, what was asked for, and how right it is."""
-        self.rows.append({"what": what, "found": found, "asked": asked, "right": right})
+        row = {"what": what, "found": found, "asked": asked, "right": right}
+        self.rows.append({"task": self.task, **row})
         print(f"{what:58} {found:28} {asked:18} {right}", flush=True)
 
 

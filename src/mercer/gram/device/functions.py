@@ -16,6 +16,8 @@ from ...kernels.formula import Profile
 LOG2E = log2(2.718281828459045)
 _POWERS = (0.69314698, 0.24022242, 0.05550734, 0.00967151, 0.00132647)  # of 2^f, |f| <= 1/2: 1e-7
 
+_RATES = {0.5: 1.0, 1.5: 1.0, 2.5: sqrt(3)}  # of exponentials of sqrt(t), by nu
+
 Number = Callable[[float], str]  # a number, as an expression
 
 
@@ -37,13 +39,16 @@ def unit_of(profiles: list[Profile]) -> float:
     """A factor of the weight of a metric that saves all functions of it a multiplication."""
     if all(profile.name == "exp" for profile in profiles):
         return LOG2E
-    return LOG2E**2 if all(_exponential_of_root(profile) for profile in profiles) else 1.0
+    rates = {_rate(profile) for profile in profiles}
+    rate = rates.pop()
+    return 1.0 if rates or rate is None else (rate * LOG2E) ** 2
 
 
-def _exponential_of_root(profile: Profile) -> bool:
-    return profile.name == "laplacian" or (
-        profile.name == "matern" and dict(profile.parameters)["nu"] == 0.5
-    )
+def _rate(profile: Profile) -> float | None:
+    """That of the exponential of the root of the metric; None if there is none."""
+    if profile.name == "laplacian":
+        return 1.0
+    return _RATES.get(dict(profile.parameters)["nu"]) if profile.name == "matern" else None
 
 
 class Given(NamedTuple):
@@ -59,21 +64,27 @@ class Given(NamedTuple):
         exponent = self.t if self.unit == LOG2E else f"{self.t} * {LOG2E}"
         return f"power({exponent})" if self.bounded else f"tl.exp2({exponent})"
 
-    def root(self) -> str:
-        """exp(-sqrt(t))"""
-        return f"fall(root({self.t}){'' if self.unit == LOG2E**2 else f' * {LOG2E}'})"
+    def root(self, rate: float = 1.0) -> str:
+        """exp(-rate sqrt(t))"""
+        factor = rate * LOG2E / sqrt(self.unit)
+        return f"fall(root({self.t}){'' if abs(factor - 1) < 1e-12 else f' * {factor}'})"
 
     def matern(self, nu: float) -> str | None:
         """(1 + sqrt(t)) exp(-sqrt(t)), and others."""
-        r, t = f"root({self.t})", self.t
-        if nu == 1.5:
-            return f"(1.0 + {r}) * fall({r} * {LOG2E})"
+        if nu not in _RATES:
+            return None
+        rate, exponential = _RATES[nu], self.root(_RATES[nu])
+        if nu == 0.5:
+            return exponential
+        factor = f"1.0 + root({self.t}) * {rate / sqrt(self.unit)}"
         if nu == 2.5:
-            return f"(1.0 + {sqrt(3)} * {r} + {t}) * fall({r} * {LOG2E * sqrt(3)})"
-        return self.root() if nu == 0.5 else None
+            factor += f" + {self.t} * {1 / self.unit}"
+        return f"({factor}) * {exponential}"
 
     def rational(self, alpha: float) -> str:
         """(1 + t)^-alpha"""
+        if alpha in (1, 2):
+            return "(" + " * ".join([f"inverse(1.0 + {self.t})"] * int(alpha)) + ")"
         return f"fall({self.number(float(alpha))} * logarithm(1.0 + {self.t}))"
 
     def polynomial(self, degree: float, offset: float, scale: float) -> str:
@@ -121,14 +132,19 @@ class Powers(NamedTuple):
 def functions(powers: Powers | None) -> list[str]:
     """Those that the assembler has for single precision, to a few units in the last place."""
     if powers is None:
-        simple = {"power": "exp2(t)", "fall": "exp2(-t)", "root": "sqrt(t)", "logarithm": "log2(t)"}
-        return [
-            line for f, of in simple.items() for line in (f"def {f}(t):", f"    return tl.{of}")
-        ]
+        simple = {
+            "power": "tl.exp2(t)",
+            "fall": "tl.exp2(-t)",
+            "root": "tl.sqrt(t)",
+            "inverse": "1.0 / t",
+            "logarithm": "tl.log2(t)",
+        }
+        return [line for f, of in simple.items() for line in (f"def {f}(t):", f"    return {of}")]
     return [
         *_assembled("power", _powers(powers, "mov"), powers.of),
         *_assembled("fall", _powers(powers, "neg"), powers.of),
         *_assembled("root", ["sqrt.approx.ftz.f32 $0, $1;"], 1),
+        *_assembled("inverse", ["rcp.approx.ftz.f32 $0, $1;"], 1),
         *_assembled("logarithm", ["lg2.approx.ftz.f32 $0, $1;"], 1),
     ]
 

@@ -92,6 +92,23 @@ def shape_of(width: int, sides: int) -> Shape:
     return Shape(128, 64, 8, 3) if width <= 256 else Shape(128, 256, 8, 3)
 
 
+class Side(NamedTuple):
+    """Rows or columns of K: what is read of them.
+
+    Parameters
+    ----------
+    operands : list of Tensor
+    order : Tensor or None
+        Which of them the operands belong to, one after the other, where they are sorted.
+    size : int
+        How many there are.
+    """
+
+    operands: list[Any]
+    order: Any
+    size: int
+
+
 class Fused:
     """K between two samples, as products on a device.
 
@@ -166,7 +183,13 @@ class Fused:
             powers = [Powers(*mix, clamped) for mix in (_mix(terms, self._width), (0, 1))]
         made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources = [written(*made, each) for each in powers]
-        self._sorted = near(tuple(seen))
+        self._orders: tuple[Any, Any] = (None, None)
+        if near(tuple(seen)):  # those in doubt side by side: few tiles have any
+            rows_first, cols_first = (
+                self._torch.argsort(limit) for limit in self._operands[self._limits[0]]
+            )
+            self._operands = [(x[rows_first], y[cols_first]) for x, y in self._operands]
+            self._orders = rows_first, cols_first
 
     def _put(self, array: Any, dtype: Any = None) -> Any:
         return put(array, self.device, dtype)
@@ -198,7 +221,9 @@ class Fused:
         most = [float(norm.max()) if len(norm) else 0.0 for norm in norms]
         farthest = 2 * sum(most) if np.isfinite(sum(most)) else np.inf
         if sign > 0:  # then roots and logarithms of it become exponents
-            farthest = np.inf if any(_mixed(user) for user in users) else 2.5 * farthest**0.5
+            farthest = (
+                np.inf if any(_mixed(user) for user in users) else 2.5 * (farthest / unit) ** 0.5
+            )
         self._largest = max(self._largest, farthest)
         half = self.precision == "fp32" and _HALF[0] <= max(most) <= _HALF[1]
         errors = [self._error(norm, d, half) for norm in norms]
@@ -243,37 +268,46 @@ class Fused:
 
     def __call__(self, V: Any, rows: slice | None = None) -> Any:
         """K V, or some rows of it, of a tensor with one column for each right-hand side."""
-        return self._product(V, self._operands, rows or slice(0, self.shape[0]), self.shape[1])
+        return self._product(V, self._rows(rows), self._columns())
 
     def transposed(self, U: Any, rows: slice | None = None) -> Any:
         """K' U, or its part that belongs to some rows of K, whose U is given."""
-        at = rows or slice(0, self.shape[0])
-        swapped = [(y, x[at]) for x, y in self._operands]
-        return self._product(U, swapped, slice(0, self.shape[1]), at.stop - at.start)
+        return self._product(U, self._columns(), self._rows(rows))
 
     def normal(self, V: Any) -> Any:
         """K' K V; K V stays on the device."""
         return self.transposed(self(V))
 
-    def _product(self, V: Any, operands: list[tuple[Any, Any]], rows: slice, m: int) -> Any:
+    def _columns(self) -> Side:
+        return Side([y for _, y in self._operands], self._orders[1], self.shape[1])
+
+    def _rows(self, rows: slice | None) -> Side:
+        """All rows, or those of a slice."""
+        operands, order = [x for x, _ in self._operands], self._orders[0]
+        if rows is None:
+            return Side(operands, order, self.shape[0])
+        size = rows.stop - rows.start
+        if order is None:
+            return Side([x[rows] for x in operands], None, size)
+        places = ((order >= rows.start) & (order < rows.stop)).nonzero()[:, 0]
+        return Side([x[places] for x in operands], order[places] - rows.start, size)
+
+    def _product(self, V: Any, rows: Side, columns: Side) -> Any:
         """In double precision; columns are scaled by powers of two, which rounds nothing."""
-        torch, n, sides = self._torch, rows.stop - rows.start, V.shape[1]
+        torch, n, m, sides = self._torch, rows.size, columns.size, V.shape[1]
         out = torch.zeros((n, sides), dtype=torch.float64, device=self.place)
         if not (n and m):
             return out
+        if columns.order is not None:
+            V = V[columns.order]
+        read = columns.operands
         missing = -m % _TILE
         if missing:  # columns of zeros, beside which V is zero
-            fill = [0.0] * len(operands)
+            fill = [0.0] * len(read)
             for at in self._limits:
                 fill[at] = float("-inf")
-            operands = [
-                (x, longer(torch, y, missing, value))
-                for (x, y), value in zip(operands, fill, strict=True)
-            ]
+            read = [longer(torch, y, missing, x) for y, x in zip(read, fill, strict=True)]
             V, m = longer(torch, V, missing, 0.0), m + missing
-        if self._sorted:  # those in doubt side by side: few tiles have any
-            order = torch.argsort(operands[self._limits[0]][1])
-            operands, V = [(x, y[order]) for x, y in operands], V[order]
         both = bool(sides > 1 and self.precision == "fp32" and self._unit > 0)
         largest = V.abs().amax(0).double()
         unit = torch.exp2(torch.floor(torch.log2(torch.where(largest > 0, largest, 1.0))))
@@ -291,11 +325,9 @@ class Fused:
             for start in range(0, n, most):
                 go_on()
                 stop = min(start + most, n)
-                part = [(x[rows.start + start : rows.start + stop], y) for x, y in operands]
-                to: Any = slice(start, stop)
-                if self._sorted:
-                    order = torch.argsort(part[self._limits[0]][0])
-                    part, to = [(x[order], y) for x, y in part], start + order
+                here = slice(start, stop)
+                part = [(x[here], y) for x, y in zip(rows.operands, read, strict=True)]
+                to = here if rows.order is None else rows.order[here]
                 out[to, some] = self._launch(part, side, stop - start, m, width, both)
         return out * (unit / self._unit if both else unit)
 
@@ -315,10 +347,11 @@ class Fused:
         for at, (x, y) in enumerate(operands):
             tensors += [x, y.view(-1, tile.columns).amax(1) if at in self._limits else y]
         safes = marks
-        if self._sorted:  # so many tiles before the first that may be in doubt
+        if self._orders[0] is not None:  # so many tiles before the first that may be in doubt
             x, _ = operands[self._limits[0]]
             x = longer(torch, x, -n % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
-            safes = torch.searchsorted(tensors[2 * self._limits[0] + 1], -x, right=True)
+            y = tensors[2 * self._limits[0] + 1].cummax(0).values  # behind all are zeros
+            safes = torch.searchsorted(y, -x, right=True)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         for kernel in ("fused", "mended") if self._limits else ("fused",):
             launch(

@@ -8,13 +8,15 @@ from .fused import Fused
 
 
 def of_rows(product: Fused) -> list[Any]:
-    """The tensors that are read of the rows."""
-    return [x for x, _ in product._operands]
+    """The tensors that belong to the rows."""
+    order = product._orders[0]
+    return [x for x, _ in product._operands] + ([] if order is None else [order])
 
 
 def of_columns(product: Fused) -> list[Any]:
-    """The tensors that are read of the columns."""
-    return [y for _, y in product._operands]
+    """The tensors that belong to the columns."""
+    order = product._orders[1]
+    return [y for _, y in product._operands] + ([] if order is None else [order])
 
 
 def share_columns(product: Fused, other: Fused) -> None:

@@ -101,8 +101,8 @@ def written(
     options += "BN: tl.constexpr"
     start = _start(metrics, factors, numbers)
     tile = _columns(factors) + [line for q, m in enumerate(metrics) for line in _metric(q, m)]
-    total = [f"k = {_values(terms)}", *_summed(numbers)]
-    marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q)]
+    total = [f"k = {_values(terms)}", *_summed()]
+    marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q, m)]
     lines = [*functions(powers), "", f"def fused({arguments}", f"          {options}):"]
     lines += _indented([*_place(), *start])
     if near(metrics):
@@ -126,7 +126,7 @@ def written(
                 *_indented(start),
                 "    for start in range(0, size, BN):",
                 f"        if {here} > 0:",
-                *_indented(_indented(_indented([*tile, *change, *_summed(numbers)]))),
+                *_indented(_indented(_indented([*tile, *change, *_summed()]))),
                 *_indented(_stored(add=True)),
             ]
         )
@@ -182,7 +182,13 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
         lines += [f"f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)", f"f{q}y += first"]
     return [
         *lines,
-        "acc = tl.zeros((BM, R), tl.float32)",
+        "if SPLIT:",
+        "    half = tl.arange(0, R // 2)",
+        f"    unit = tl.load(N + {numbers})",
+        "    acc = tl.zeros((BM, R // 2), tl.float32)",
+        "    low = tl.zeros((BM, R // 2), tl.float32)",
+        "else:",
+        "    acc = tl.zeros((BM, R), tl.float32)",
     ]
 
 
@@ -192,36 +198,50 @@ def _columns(factors: int) -> list[str]:
     return lines + [f"f{q}j = tl.load(f{q}y + j)" for q in range(factors)]
 
 
-def _summed(numbers: int) -> list[str]:
+def _summed() -> list[str]:
     """acc += k V.
 
-    In half precision, k = h + l in units of the number behind the others is multiplied with both
-    halves of V, side by side. Sums on tensor cores are rounded toward zero: they are kept short.
+    In half precision, k = h + l in units of the number behind the others, and V has two halves side
+    by side; the product of both low parts is left out. Sums on tensor cores are rounded toward
+    zero: but for those of low halves of V they are kept short.
     """
     return [
         "if R == 1:",
         "    v = tl.load(V + j)",
         "    acc += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
+        "elif SPLIT:",
+        "    k = k * unit",
+        "    h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
+        "    v = tl.load(V + j[:, None] * R + half[None, :])",
+        "    part = tl.dot((k - h).to(tl.float16), v)",
+        "    acc += tl.dot(h.to(tl.float16), v, part)",
+        "    v = tl.load(V + j[:, None] * R + (R // 2 + half)[None, :])",
+        "    low = tl.dot(h.to(tl.float16), v, low)",
         "else:",
         "    v = tl.load(V + j[:, None] * R + r[None, :])",
-        "    if SPLIT:",
-        f"        k = k * tl.load(N + {numbers})",
-        "        h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
-        "        part = tl.dot((k - h).to(tl.float16), v)",
-        "        acc += tl.dot(h.to(tl.float16), v, part)",
-        "    else:",
-        "        acc += tl.dot(k, v, input_precision=DOT)",
+        "    acc += tl.dot(k, v, input_precision=DOT)",
     ]
 
 
 def _stored(add: bool = False) -> list[str]:
+    """Sums of a program; those of low halves of V are behind the others."""
     lines = [
-        "row = tl.program_id(1).to(tl.int64) * n + i",
-        "to = out + row[:, None] * R + r[None, :]",
+        "to = out + (tl.program_id(1).to(tl.int64) * n + i)[:, None] * R",
         "inside = i[:, None] < n",
+        "if SPLIT:",
+        *_into("low", "R // 2 + half", add),
+        *_into("acc", "half", add),
+        "else:",
+        *_into("acc", "r", add),
     ]
-    more = ["acc += tl.load(to, mask=inside, other=0.0)"] if add else []
-    return [*lines, *more, "tl.store(to, acc, mask=inside)"]
+    return lines
+
+
+def _into(name: str, columns: str, add: bool) -> list[str]:
+    """Store sums, with what is there already."""
+    to = f"to + ({columns})[None, :]"
+    more = [f"    {name} += tl.load({to}, mask=inside, other=0.0)"] if add else []
+    return [*more, f"    tl.store({to}, {name}, mask=inside)"]
 
 
 def _values(terms: tuple[Tile, ...]) -> str:
@@ -268,13 +288,17 @@ def _metric(q: int, metric: Seen) -> list[str]:
     return lines
 
 
-def _mark(q: int) -> list[str]:
-    """Mark the tile if a distance in it may have cancelled; ``l`` of columns is one for all."""
+def _mark(q: int, metric: Seen) -> list[str]:
+    """Mark the tile if a distance in it may have cancelled; ``l`` of columns is one for all.
+
+    Distances that are made longer by their errors are compared as integers, which is faster.
+    """
+    bits = f"tl.min(t{q}.to(tl.int32, bitcast=True), axis=1).to(tl.float32, bitcast=True)"
     return [
         "here = (first + start) // BN",
-        f"low = tl.min(tl.abs(t{q}), axis=1)",
+        f"least = {bits if metric.sign > 0 else f'-tl.max(t{q}, axis=1)'}",
         "mark = flags + here * tl.num_programs(0) + tl.program_id(0) + tl.zeros((BM,), tl.int64)",
-        f"doubt = low < l{q}i + tl.load(l{q}y + here)",
+        f"doubt = least < l{q}i + tl.load(l{q}y + here)",
         "tl.store(mark, tl.full((BM,), 1, tl.int8), mask=doubt)",
     ]
 

@@ -17,7 +17,9 @@ from mercer import (
     RationalQuadratic,
 )
 from mercer.gram import DeviceGram
+from mercer.gram.device import fused as module
 from mercer.gram.device.fused import Fused, why_not
+from mercer.gram.device.triton_ import launch
 
 torch = pytest.importorskip("torch")
 DEVICE = "torch-cpu"
@@ -142,3 +144,28 @@ def test_what_is_not_fused_says_why(interpreter):
     assert "no formula" in why_not(None, DEVICE, np.float32)
     assert "no fused form" in why_not(Matern(nu=0.7).formula(X), DEVICE, np.float32)
     assert "double" in why_not(Gaussian(1.0).formula(X), DEVICE, np.float64)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.7), Gaussian(0.7) * Linear()], ids=repr)
+def test_several_sides_fill_a_product_of_tensor_cores(kernel, rng, interpreter, monkeypatch):
+    widths = []
+
+    def watched(source, grid, *arguments, **options):
+        widths.append(options["R"])
+        launch(source, grid, *arguments, **options)
+
+    monkeypatch.setattr(module, "launch", watched)
+    X, V = rng.uniform(-0.5, 0.5, (40, 2)), rng.standard_normal((40, 65))
+    for sides in (1, 2, 65):
+        agrees(fused(kernel, X, X)(torch.tensor(V[:, :sides])), kernel(X), V[:, :sides], 2e-6)
+    assert {width for width in widths if width < 32} == {1}
+
+
+def test_some_rows_of_samples_that_are_sorted(rng, interpreter):
+    X, Y = 30 * rng.standard_normal((300, 3)), 30 * rng.standard_normal((200, 3))
+    kernel, V, U = Gaussian(20.0), rng.standard_normal((200, 2)), rng.standard_normal((300, 2))
+    product, K = fused(kernel, X, Y), kernel(X, Y)
+    assert product._orders[0] is not None
+    part = slice(70, 201)
+    agrees(product(torch.tensor(V), part), K[part], V, 2e-6)
+    agrees(product.transposed(torch.tensor(U[part]), part), K[part].T, U[part], 2e-6)

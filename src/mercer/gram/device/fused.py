@@ -41,6 +41,7 @@ _PROGRAMS = 4096  # at a time, at least: sums over columns are split where there
 _SPAN = 4096, 64  # columns that are added up in single precision: at most, and tiles at least
 _MOST_ROWS = 2**19  # of a launch
 _SIDES = 64  # right-hand sides of a launch
+_NARROW = 32  # columns of V: with 16, Triton 3.6 compiles kernels that read where they may not
 _PARTIAL = 2**28  # sums of a launch
 _LOWEST = 70.0  # of an exponent, in absolute size, that no power has to be protected from
 _TILE = 256  # columns, of which those of all tiles are divisors
@@ -84,7 +85,7 @@ class Shape(NamedTuple):
 def shape_of(width: int, sides: int) -> Shape:
     """What is fastest on a card of the Hopper generation, for so many columns of operands."""
     if sides > 1:
-        return Shape(64, 64, 4, 2) if width <= 64 else Shape(128, 64, 4, 2)
+        return Shape(64 if width <= 64 else 128, 64, 4, 3)
     if width <= 32:
         return Shape(64, 128, 4, 3)
     if width <= 96:
@@ -316,8 +317,9 @@ class Fused:
             some = slice(first, min(first + _SIDES, sides))
             side = (V[:, some].double() / unit[some]).float()
             width = side.shape[1]
-            if width > 1:
-                side = padded(torch, side, max(16, 1 << (width - 1).bit_length()))
+            if sides > 1:
+                least = _NARROW // 2 if both else _NARROW
+                side = padded(torch, side, max(least, 1 << (width - 1).bit_length()))
             if both:
                 side = torch.cat(split(torch, side, torch.half, 2), 1)
             room = _PARTIAL // (side.shape[1] * -(-m // _SPAN[0]))
@@ -376,14 +378,16 @@ def _mixed(user: Atom) -> bool:
 
 
 def _mix(terms: list[Tile], width: int) -> tuple[int, int]:
-    """How many powers are polynomials, of how many.
+    """How many powers are polynomials, of how many, as measured.
 
     More where roots or logarithms come before; none where tensor cores are the limit.
     """
     values = [each for _, atoms, _ in terms for _, each in atoms]
     if any("root(" in each or "logarithm(" in each for each in values):
         return 3, 8
-    return (1, 8) if width <= 64 else (0, 1)
+    if width > 64:
+        return 0, 1
+    return (1, 8) if width <= 32 else (1, 4)
 
 
 def _place(atom: Atom, other: Atom) -> Any:

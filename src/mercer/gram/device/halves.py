@@ -10,7 +10,7 @@ def pieces(width: int, unit: int) -> tuple[int, ...]:
     unit = max(unit, 16)
     width = -(-max(width, 1) // unit) * unit
     if width > 256:
-        return (64,) * -(-width // 64)
+        return (32,) * -(-width // 32)
     return tuple(1 << b for b in reversed(range(9)) if width >> b & 1)
 
 

@@ -182,13 +182,8 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
         lines += [f"f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)", f"f{q}y += first"]
     return [
         *lines,
-        "if SPLIT:",
-        "    half = tl.arange(0, R // 2)",
-        f"    unit = tl.load(N + {numbers})",
-        "    acc = tl.zeros((BM, R // 2), tl.float32)",
-        "    low = tl.zeros((BM, R // 2), tl.float32)",
-        "else:",
-        "    acc = tl.zeros((BM, R), tl.float32)",
+        f"unit = tl.load(N + {numbers})",
+        "acc = tl.zeros((BM, R), tl.float32)",
     ]
 
 
@@ -201,47 +196,33 @@ def _columns(factors: int) -> list[str]:
 def _summed() -> list[str]:
     """acc += k V.
 
-    In half precision, k = h + l in units of the number behind the others, and V has two halves side
-    by side; the product of both low parts is left out. Sums on tensor cores are rounded toward
-    zero: but for those of low halves of V they are kept short.
+    In half precision, k = h + l in units of the number behind the others is multiplied with both
+    halves of V, side by side. Sums on tensor cores are rounded toward zero: they are kept short.
     """
     return [
         "if R == 1:",
         "    v = tl.load(V + j)",
         "    acc += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
-        "elif SPLIT:",
-        "    k = k * unit",
-        "    h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
-        "    v = tl.load(V + j[:, None] * R + half[None, :])",
-        "    part = tl.dot((k - h).to(tl.float16), v)",
-        "    acc += tl.dot(h.to(tl.float16), v, part)",
-        "    v = tl.load(V + j[:, None] * R + (R // 2 + half)[None, :])",
-        "    low = tl.dot(h.to(tl.float16), v, low)",
         "else:",
         "    v = tl.load(V + j[:, None] * R + r[None, :])",
-        "    acc += tl.dot(k, v, input_precision=DOT)",
+        "    if SPLIT:",
+        "        k = k * unit",
+        "        h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
+        "        part = tl.dot((k - h).to(tl.float16), v)",
+        "        acc += tl.dot(h.to(tl.float16), v, part)",
+        "    else:",
+        "        acc += tl.dot(k, v, input_precision=DOT)",
     ]
 
 
 def _stored(add: bool = False) -> list[str]:
-    """Sums of a program; those of low halves of V are behind the others."""
     lines = [
-        "to = out + (tl.program_id(1).to(tl.int64) * n + i)[:, None] * R",
+        "row = tl.program_id(1).to(tl.int64) * n + i",
+        "to = out + row[:, None] * R + r[None, :]",
         "inside = i[:, None] < n",
-        "if SPLIT:",
-        *_into("low", "R // 2 + half", add),
-        *_into("acc", "half", add),
-        "else:",
-        *_into("acc", "r", add),
     ]
-    return lines
-
-
-def _into(name: str, columns: str, add: bool) -> list[str]:
-    """Store sums, with what is there already."""
-    to = f"to + ({columns})[None, :]"
-    more = [f"    {name} += tl.load({to}, mask=inside, other=0.0)"] if add else []
-    return [*more, f"    tl.store({to}, {name}, mask=inside)"]
+    more = ["acc += tl.load(to, mask=inside, other=0.0)"] if add else []
+    return [*lines, *more, "tl.store(to, acc, mask=inside)"]
 
 
 def _values(terms: tuple[Tile, ...]) -> str:

@@ -29,7 +29,7 @@ _PASS = 100  # operations per entry of Phi, and more, that a pass takes
 _LEAST, _MOST = 2, 6  # samples per feature
 _SHARE = 0.25  # of the memory of a plan
 _FELT = 1e-9  # of the largest weight: samples with less are left out of a matrix
-_STRIP = 4096  # samples whose odds are computed at a time
+_STRIP, _DEVICE_STRIP = 4096, 2**18  # samples whose odds are computed at a time
 _SINGLE = 3e-7  # of the trace: an alpha above is not lost in single precision
 
 
@@ -138,9 +138,12 @@ class StreamedPhi(Phi):
 
     def sample(self, count: int, rng: np.random.Generator) -> StoredPhi:
         """The features of some samples, drawn at random; those of all, if these are no more."""
-        chunk = self.chunks.sample(min(count, self.n), rng)
-        job = Rows(self.gram.columns, self.factor, self.gram.workers)
-        return StoredPhi(job(chunk), chunk, self.intercept, self.gram.workers)
+        return self.stored(self.chunks.sample(min(count, self.n), rng))
+
+    def stored(self, chunk: Chunk) -> Any:
+        """The features of some samples."""
+        phi = Rows(self.gram.columns, self.factor, self.gram.workers)(chunk)
+        return StoredPhi(phi, chunk, self.intercept, self.gram.workers)
 
     def drawn(self, V: np.ndarray, odds: Odds, seed: int, most: int) -> Any:
         """The features of samples with odds that depend on their scores Phi V; and these odds.
@@ -158,8 +161,7 @@ class StreamedPhi(Phi):
         if len(chunk) > most:
             stay = np.sort(np.random.default_rng(seed).permutation(len(chunk))[:most])
             chunk, share = chunk.rows(stay), share[stay] * (most / len(chunk))
-        phi = Rows(self.gram.columns, self.factor, self.gram.workers)(chunk)
-        return StoredPhi(phi, chunk, self.intercept, self.gram.workers), share
+        return self.stored(chunk), share
 
     def moments(self) -> np.ndarray:
         """Phi' W Phi, in one pass: products in the precision of the samples, sums in double."""
@@ -233,7 +235,8 @@ class Draw:
     def __call__(self, chunk: Chunk) -> tuple[Chunk, np.ndarray]:
         """None of them, often."""
         odds = np.empty(len(chunk))
-        for rows in slices(len(chunk), _STRIP):
+        host = self.scores.columns.device == "cpu"
+        for rows in slices(len(chunk), _STRIP if host else _DEVICE_STRIP):
             part = chunk.rows(rows)
             odds[rows] = self.odds(self.scores(part) + self.offset, part)
         stay = np.flatnonzero(uniform(chunk.start, chunk.start + len(chunk), self.seed) < odds)

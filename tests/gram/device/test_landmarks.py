@@ -21,6 +21,7 @@ from mercer import (
     Plan,
 )
 from mercer.chunks import ArrayChunks
+from mercer.chunks.changes import uniform
 from mercer.exceptions import DeviceError, NumericalWarning
 from mercer.gram.device import landmarks, phi, triangles
 from mercer.gram.implicit import ImplicitGram
@@ -117,6 +118,31 @@ def test_systems_of_few_samples(of, intercept, precision):
     again = first(V)  # which has lost its place, and is made again
     np.testing.assert_allclose(again, np.linalg.solve(A + np.diag(penalty), V), atol=scale)
     np.testing.assert_allclose(taken(V), np.linalg.solve(2 * A + np.diag(penalty), V), atol=scale)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_samples_are_drawn_by_their_scores(intercept, monkeypatch):
+    K = gram()
+    streamed = K.stream(Y, W, intercept)
+    V = 0.1 * RNG.standard_normal((70 + intercept, 2))
+    features = K.features_of(streamed.chunks.take(np.arange(900)))
+    if intercept:
+        features = np.column_stack([features, np.ones(900)])
+    odds = np.minimum(np.abs(features @ V).sum(axis=1), 2.0)
+
+    def by_scores(F, chunk):
+        return np.minimum(np.abs(F).sum(axis=1), 2.0)
+
+    some, share = streamed.drawn(V, by_scores, 5, 900)
+    stay = np.flatnonzero(uniform(0, 900, 5) < odds)
+    assert isinstance(some, phi.SamplePhi)
+    np.testing.assert_array_equal(some.chunk.X, X[stay])
+    np.testing.assert_allclose(share, np.minimum(odds[stay], 1.0), atol=1e-4)
+    np.testing.assert_allclose(some.scores(V), features[stay] @ V, atol=1e-4)
+    fewer, share = streamed.drawn(V, by_scores, 5, 40)
+    assert fewer.n == len(share) == 40
+    monkeypatch.setattr(phi, "free_on", lambda device: 1000.0)
+    assert streamed.drawn(V, by_scores, 5, 900) is None
 
 
 def test_a_matrix_of_moments_is_factorised_there():

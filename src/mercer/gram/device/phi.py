@@ -71,10 +71,16 @@ class DevicePhi(StreamedPhi):
             return LandmarkPhi(factor, self.chunks.take(self.places), self.intercept)
         count = max(count, min(_LEAST * m, self.n, max(fits, 1)), min(self.n, 100))
         chunk = self.chunks.sample(count, rng)
-        return SamplePhi(factor, self.gram.columns, chunk, self.intercept)
+        return self.stored(chunk)
+
+    def stored(self, chunk: Chunk) -> Any:
+        return SamplePhi(self.device_factor, self.gram.columns, chunk, self.intercept)
 
     def drawn(self, V: np.ndarray, odds: Any, seed: int, most: int) -> Any:
-        return None
+        """None, too, where the device has no room for as many samples as there are features."""
+        m, itemsize = len(self.device_factor), self.device_factor.products.dtype.itemsize
+        fits = int(_SHARE * free_on(self.device_factor.device) / (itemsize * m))
+        return super().drawn(V, odds, seed, min(most, fits)) if fits >= m else None
 
     def of_moments(self, moments: np.ndarray) -> Curvatures:
         return Given(self.device_factor, moments, self.intercept)

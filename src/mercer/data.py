@@ -173,8 +173,8 @@ def columns(X: Data, key: Any) -> Data:
             return np.array(rows, dtype=float)
         except (TypeError, ValueError):
             raise DomainError(
-                f".on({key!r}): these entries do not all hold numbers; give those that do not a "
-                f"kernel of their own, for example Spectrum(3).on(key)."
+                f".on({key!r}): not all of these entries are numbers; use a separate kernel for "
+                "those that are not, for example Spectrum(3).on(key)."
             ) from None
     return _column(values)
 

@@ -78,8 +78,8 @@ def matrix(X: Frame, owner: str) -> np.ndarray:
             if holds_dates(values):
                 raise dates(owner, f"column {name!r}")
             raise DomainError(
-                f"{owner} works on vectors, but column {name!r} does not hold numbers; pick "
-                f"columns with .on([...]) and give the others their own kernels."
+                f"{owner} works on vectors, but column {name!r} does not contain numbers; select "
+                "columns with .on([...]) and give the others their own kernels."
             )
     return np.column_stack(found) if found else np.empty((X.shape[0], 0))
 
@@ -130,7 +130,7 @@ def align(X: Any, like: Any, *, whole: bool) -> Any:
     only = [c for c in wanted if c not in mine] or [c for c in mine if c not in wanted] or wanted
     raise DomainError(
         f"tables with different columns cannot be compared: {only[0]!r} is not in both. Rename "
-        f"columns that mean the same, and leave out those that are not in both."
+        "columns with the same meaning, and drop those that are not in both."
     )
 
 

@@ -109,10 +109,14 @@ def register(kind: Kind) -> Kind:
     if not (isinstance(kind.name, str) and kind.name.isidentifier()):
         raise ValueError(f"the name of a kind of data must be one word, got {kind.name!r}.")
     if not kind.words:
-        raise ValueError(f"kind {kind.name!r} needs words: what is the set of all such samples?")
+        raise ValueError(
+            f"kind {kind.name!r} needs words that describe the set of all such samples."
+        )
     known = _KINDS.get(kind.name)
     if known is not None and _facts(known) != _facts(kind):
-        raise ValueError(f"another kind of data is called {kind.name!r} already: {known.words}.")
+        raise ValueError(
+            f"there already is a kind of data with the name {kind.name!r}: {known.words}."
+        )
     for stored in kind.stored:
         for other in _KINDS.values():
             tags = {each.tag for each in other.stored if other.name != kind.name}
@@ -136,7 +140,8 @@ def kind_of(name: str) -> Kind:
         registered()
     if name not in _KINDS:
         raise ValueError(
-            f"no kind of data is called {name!r}; register it, with mercer.kernels.register_kind."
+            f"there is no kind of data with the name {name!r}; register it, with "
+            "mercer.kernels.register_kind."
         )
     return _KINDS[name]
 
@@ -146,7 +151,7 @@ def needed(package: str, what: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise ImportError(f"this file holds {what} of {package}: install it.") from None
+        raise ImportError(f"this file contains {what} of {package}: install it.") from None
 
 
 def hints() -> str:

@@ -805,5 +805,5 @@ def test_the_number_of_features_is_a_number(path, rng):
         return header
 
     rewrite(path, header=without)
-    with pytest.raises(FileFormatError, match="strange number of features"):
+    with pytest.raises(FileFormatError, match="invalid number of features"):
         load(path)

@@ -277,7 +277,7 @@ def test_errors_about_data(curves):
         FunctionalCCA(regularization=1.0).fit(X, np.ones((60, 4)))
     with pytest.raises(ValueError, match="at least 2 samples"):
         FunctionalCCA().fit(X[:1], Y[:1])
-    with pytest.raises(DomainError, match="view 0 has numbers whose squares are none"):
+    with pytest.raises(DomainError, match="view 0 are so large that their squares overflow"):
         FunctionalCCA(regularization=1.0).fit(1e200 * X, Y)
     with pytest.raises(ValueError, match="NaN"):
         FunctionalCCA().fit(np.where(X > 3, np.nan, X), Y)

@@ -59,5 +59,5 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="have to be None"):
         GaussianProcessRegressor(landmarks=5).fit(chunks, R)
     model = GaussianProcessRegressor(landmarks=5, optimizer=None).fit(chunks)
-    with pytest.raises(ValueError, match="do not come in chunks"):
+    with pytest.raises(ValueError, match="not available for chunks"):
         model.predict(chunks, return_cov=True)

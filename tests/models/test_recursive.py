@@ -141,7 +141,7 @@ def test_chunks_come_near_to_logistic_regression(data, edges, tmp_path):
     p, q = model.predict_proba(X), batch.predict_proba(X)
     assert np.mean(p.argmax(axis=1) == q.argmax(axis=1)) > 0.95
     assert np.mean(np.abs(p - q)) < 0.05
-    with pytest.raises(ValueError, match="which is none of"):
+    with pytest.raises(ValueError, match="which is not among"):
         model.partial_fit(X[:1], [17])
 
 

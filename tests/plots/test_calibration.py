@@ -115,7 +115,7 @@ class TestCoverage:
 
     def test_bad_input(self, data):
         X, y = data
-        with pytest.raises(ValueError, match="give it some with ConformalRegressor"):
+        with pytest.raises(ValueError, match="wrap it in ConformalRegressor"):
             plot_coverage(KernelRidge().fit(X, y), X, y)
         with pytest.raises(ValueError, match="inconsistent numbers"):
             plot_coverage(Honest().fit(), X, y[:7])

@@ -308,7 +308,7 @@ def test_bad_input(rng):
     x, y, z = wave_and_square(30, rng)
     with pytest.raises(ValueError, match="null must be one of"):
         conditional_independence_test(x, y, z, null="kci")
-    with pytest.raises(ValueError, match="no two are the same"):
+    with pytest.raises(ValueError, match="no two have the same"):
         conditional_independence_test(x, y, z, null="permutation")
     with pytest.raises(ValueError, match="regularization"):
         conditional_independence_test(x, y, z, regularization=0)
@@ -320,7 +320,7 @@ def test_bad_input(rng):
         conditional_independence_test(x, y, z[:20])
     with pytest.raises(ValueError, match="at least 20 observations"):
         conditional_independence_test(x[:19], y[:19], z[:19])
-    with pytest.raises(ValueError, match="kernels have to be given"):
+    with pytest.raises(ValueError, match="pass kernels"):
         conditional_independence_test(x, ["a"] * 30, z)
     with pytest.raises(ValueError, match="one entry for each of the 3"):
         conditional_independence_test(x, y, z, kernels=[Gaussian(), Gaussian()])

@@ -273,7 +273,7 @@ def test_grid_of_sparse_and_repeated_data(rng):
 def test_bad_input(rng):
     x, y, z = rng.standard_normal((3, 30))
     cases = [
-        ((x, y[:20]), {}, "as often each, got 30, 20"),
+        ((x, y[:20]), {}, "the same number of observations, got 30, 20"),
         ((x,), {}, "two variables"),
         ((x[:5], y[:5]), {}, "at least 6"),
         ((x, y), {"null": "normal"}, "null must be one of"),
@@ -292,7 +292,7 @@ def test_bad_input(rng):
         ((x, y), {"groups": [0] * 10}, "one label per sample"),
         ((x, y), {"groups": np.arange(30)}, "nothing can be permuted"),
         ((x[:10], y[:10]), {"permutations": "cyclic"}, "more observations"),
-        ((["a"] * 30, y), {}, "kernels have to be given"),
+        ((["a"] * 30, y), {}, "pass kernels"),
         ((x, np.full(30, np.nan)), {}, "NaN"),
     ]
     for variables, options, message in cases:

@@ -86,11 +86,11 @@ def test_a_rank_is_the_number_of_landmarks(pair):
     usual = two_sample_test(X, Y, Gaussian(), null="gamma", rng=0)
     assert limit.statistic != usual.statistic
     assert limit.pvalue == pytest.approx(usual.pvalue, abs=0.05)
-    with pytest.raises(ValueError, match="needs their number"):
+    with pytest.raises(ValueError, match="needs the number of landmarks"):
         two_sample_test(X, Y, rng=0, plan=Plan(rank=0.01))
     with pytest.raises(ValueError, match="no finite feature map"):
         two_sample_test(X, Y, Gaussian(), rng=0, plan=Plan(storage="lowrank"))
-    with pytest.raises(ValueError, match="give the plan no rank"):
+    with pytest.raises(ValueError, match="use a plan without rank"):
         conditional_independence_test(X, Y, X[:, 0], rng=0, plan=Plan(rank=20))
 
 

@@ -133,7 +133,7 @@ def test_archives_with_a_password(tmp_path):
     data[6] |= 1  # the flag, in the file's own header and in the directory
     data[data.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "a.csv.zip").write_bytes(data)
-    with pytest.raises(ValueError, match=r"a\.csv\.zip cannot be unpacked: .* encrypted"):
+    with pytest.raises(ValueError, match=r"a\.csv\.zip cannot be decompressed: .* encrypted"):
         read_table(tmp_path / "a.csv.zip")
 
 

@@ -91,7 +91,9 @@ def npy(path: str | PathLike[str], **options: Any) -> ArrayChunks:
     try:
         X = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise FileFormatError(f"{path} is no .npy file of numbers, or cut off: {error}") from None
+        raise FileFormatError(
+            f"{path} is not a .npy file of numbers, or is truncated: {error}"
+        ) from None
     chunks = ArrayChunks(X, **options)
     Source.__init__(chunks, str(path), [path])
     return chunks

@@ -148,7 +148,7 @@ class Chunks(ABC):
         if not parts:
             raise no_samples()
         if any(y is None for y, _ in parts):
-            raise ValueError("the samples come without targets y, which are needed here.")
+            raise ValueError("these chunks have no targets y, which are needed here.")
         y = np.concatenate([y for y, _ in parts])
         if all(w is None for _, w in parts):
             return y, None

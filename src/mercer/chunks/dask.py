@@ -215,8 +215,8 @@ def beside_each_other(sources: list[DaskChunks]) -> DaskChunks:
     for other in sources[1:]:
         if list(other.lengths) != list(first.lengths):
             raise ValueError(
-                "collections that are observed together need partitions of the same sizes; "
-                "rechunk or repartition one of them."
+                "paired collections need partitions of the same sizes; rechunk or repartition "
+                "one of them."
             )
     each = zip(*(source._parts for source in sources), strict=True)
     parts = [_lazily(zipped, *chunks) for chunks in each]

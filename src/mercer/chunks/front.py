@@ -107,15 +107,17 @@ def _kind(source: Any, format: str | None) -> str:
         return "dask"
     if isinstance(source, Iterator):
         raise TypeError(
-            f"a {type(source).__name__} can be read only once, and a fit takes many passes; give a "
-            f"function without arguments that returns a new one."
+            f"a {type(source).__name__} can be read only once, but a fit takes many passes; pass "
+            "a function without arguments that returns a new one."
         )
     if callable(source):
         return "function"
     if type(source).__module__.startswith("pyarrow"):
         return "parquet"
     if hasattr(source, "collect_schema"):  # of polars
-        raise TypeError("a lazy table cannot be read in passes; write it with sink_parquet first.")
+        raise TypeError(
+            "a lazy table cannot be read in several passes; write it with sink_parquet first."
+        )
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {format!r}.")
     return format or _format(source) or "array"
@@ -138,6 +140,6 @@ def _format(source: Any) -> str | None:
         return "parquet"
     existing(path)
     raise ValueError(
-        f"the name of {str(path)!r} does not say what is in it; give "
-        f"format={' or '.join(map(repr, _FORMATS))}, or open it and give the array."
+        f"the name of {str(path)!r} does not show its format; give "
+        f"format={' or '.join(map(repr, _FORMATS))}, or open it and pass the array."
     )

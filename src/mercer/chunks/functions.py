@@ -40,8 +40,8 @@ class FunctionChunks(Source):
     def __init__(self, function: Callable[[], Iterable[Any]], rows: int | None = None) -> None:
         if not callable(function):
             raise TypeError(
-                f"a {type(function).__name__} can be read only once, and a fit takes many passes; "
-                f"give a function without arguments that returns a new one."
+                f"a {type(function).__name__} can be read only once, but a fit takes many passes; "
+                "pass a function without arguments that returns a new one."
             )
         super().__init__(f"{getattr(function, '__name__', 'the function')}()")
         self.function, self.rows = function, check_count("rows", rows, also=(None,))
@@ -50,8 +50,8 @@ class FunctionChunks(Source):
         found = self.function()
         if not hasattr(found, "__iter__"):
             raise TypeError(
-                f"{self.name} returned a {type(found).__name__}; it has to return the chunks, one "
-                f"after the other: X, (X, y) or (X, y, weight)."
+                f"{self.name} returned a {type(found).__name__}; it must return an iterable of "
+                "chunks: X, (X, y) or (X, y, weight)."
             )
         chunks = map(as_chunk, found)
         return chunks if self.rows is None else regrouped(chunks, self.rows)

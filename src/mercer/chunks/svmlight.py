@@ -100,8 +100,8 @@ class SvmlightChunks(Source):
             row = block.start + int(np.searchsorted(block.starts, pair, side="right")) - 1
             last = width - 1 + first
             raise FileFormatError(
-                f"{self.name}, row {row}: index {block.indices[pair]} is outside of {first} to "
-                f"{last}; leave n_features and zero_based out to have them found."
+                f"{self.name}, row {row}: index {block.indices[pair]} is outside {first} to "
+                f"{last}; omit n_features and zero_based to infer them."
             )
         shape = (len(block.labels), width)
         X = sp.csr_matrix((block.values, columns, block.starts), shape=shape)

@@ -37,7 +37,7 @@ def run(args: Namespace) -> None:
     """Do what the arguments say."""
     check_share(args.test_size)
     if not args.test_size:
-        raise ValueError("--test-size must be above 0: models are compared on rows held out.")
+        raise ValueError("--test-size must be above 0: models are compared on held-out rows.")
     kernels = {text: parse(text) for text in args.kernel or []}
     table = read_table(args.table)
     told: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def compare(
         )
     if not len(test):
         raise ValueError(
-            "no row is held out to compare models on; give more rows, or a larger --test-size."
+            "no row is held out for comparing models; give more rows, or a larger --test-size."
         )
     plan = None if args.memory is None else Plan(memory=args.memory)
     kind = TableClassifier if classes else TableRegressor

@@ -51,7 +51,9 @@ def _explain_row(args: Namespace) -> None:
     pandas()
     model = load_model(args.kernel)
     if hasattr(model, "ridge_") or hasattr(model, "machine_"):
-        raise ValueError(f"{args.kernel} is of an earlier version; fit it again to explain rows.")
+        raise ValueError(
+            f"{args.kernel} was saved by an earlier version; fit it again to explain rows."
+        )
     if args.table is None:
         _describe(model, args)
         return

@@ -35,8 +35,7 @@ def run(args: Namespace) -> None:
         server = LabServer(worker, args.port)
     except OSError as error:
         raise ValueError(
-            f"port {args.port} cannot be used ({error.strerror}); leave --port out, and a free "
-            "one is found."
+            f"port {args.port} cannot be used ({error.strerror}); omit --port to use a free one."
         ) from None
     fragment = args.picture.removeprefix("#")
     address = f"{server.url}#{fragment}" if fragment else server.url

@@ -40,8 +40,8 @@ def run(args: Namespace) -> None:
     if any(option != model.detail for option in asked):
         what = "labels" if model.detail == "--proba" else "numbers"
         raise ValueError(
-            f"{args.model} predicts {what}: use {model.detail} in place of {asked[0]} to see how "
-            f"sure it is."
+            f"{args.model} predicts {what}: use {model.detail} in place of {asked[0]} to see its "
+            "uncertainty."
         )
     predictions = model.tabulate(table, bool(asked))
     missing = int(predictions["prediction"].isna().sum())

@@ -110,8 +110,8 @@ def _target_of(model: Any, table: Table, path: str) -> str:
         return str(others[0])
     listed = ", ".join(map(repr, others[:8])) or "none"
     raise ValueError(
-        f"say with --target which column of {path} is to be predicted; the model does not use: "
-        f"{listed}."
+        f"use --target to say which column of {path} is to be predicted; columns that the model "
+        f"does not use: {listed}."
     )
 
 

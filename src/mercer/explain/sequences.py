@@ -136,8 +136,8 @@ def _added_up(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The sum of what several kernels add at the places of one sequence."""
     if len({len(part) for part in parts}) != 1:
         raise ValueError(
-            "position_weights: kernels of letters and of words look at different places; explain "
-            "a model of one of them."
+            "position_weights: kernels on letters and on words have different positions; explain "
+            "a model with one of them."
         )
     return np.sum(parts, axis=0)
 
@@ -225,8 +225,8 @@ class _Windows(_Counted):
     def windows(self) -> Iterator[tuple[Any, int | None, float]]:
         if self.kernel.domain.kind != "strings":
             raise TypeError(
-                f"{type(self.kernel).__name__} does not work on strings, so there are no k-mers to "
-                f"list; position_weights tells which places count."
+                f"{type(self.kernel).__name__} does not work on strings, so there are no k-mers "
+                "to list; position_weights shows which positions matter."
             )
         sequences, texts = self.kernel.read(self.points), list(self.points)
         rows = np.repeat(np.arange(len(sequences)), sequences.lengths)

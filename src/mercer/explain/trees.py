@@ -127,8 +127,8 @@ def _fragments(term: Term, size: int) -> Iterator[tuple[Fragment, float]]:
     kernel = term.kernel
     if not isinstance(kernel, SubsetTree | Subtree):
         raise TypeError(
-            f"the fragments of {type(kernel).__name__} are too many to be listed (those of "
-            f"SubsetTree and Subtree can be); node_weights tells which nodes of a tree count."
+            f"the fragments of {type(kernel).__name__} are too many to list (those of SubsetTree "
+            "and Subtree can be listed); node_weights shows which nodes of a tree matter."
         )
     kinds: dict[tuple[str, tuple[int, ...]], int] = {}
     totals: list[float] = []

@@ -106,7 +106,7 @@ class Gram(Shown, ABC):
 
         Without y, these are those that come with the samples.
         """
-        raise TypeError(f"{type(self).__name__} has no features that are streamed.")
+        raise TypeError(f"{type(self).__name__} has no streamed features.")
 
     def normal(self, V: np.ndarray) -> np.ndarray:
         """K' K V in one pass: every entry of K is computed once, and used twice."""
@@ -168,7 +168,7 @@ class Gram(Shown, ABC):
 
         It has the methods of :class:`~mercer.solvers.cholesky.CholeskyFactor`.
         """
-        raise TypeError(f"{type(self).__name__} is on no device.")
+        raise TypeError(f"{type(self).__name__} is not on a device.")
 
     def consume(self) -> np.ndarray:
         """K as an array the caller may overwrite; a stored one is handed over, not copied."""
@@ -223,7 +223,7 @@ class Gram(Shown, ABC):
 
     def cross(self, X_new: Data) -> Gram:
         """The operator K(X_new, X) that belongs to this one: same kernel, same approximation."""
-        raise TypeError(f"{type(self).__name__} does not know the data it came from.")
+        raise TypeError(f"{type(self).__name__} does not know the data it was computed from.")
 
     @property
     def nbytes(self) -> int:

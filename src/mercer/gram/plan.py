@@ -243,9 +243,9 @@ class Plan(Params):
                 kernel, places = choose(kernel, chunks, length(some), device)
         elif not (kernel.n_features(P) or np.inf) <= _MOST_FEATURES:
             raise ValueError(
-                f"samples that come in chunks are seen through a few features, but {kernel!r} has "
+                f"chunked samples need a kernel with few features, but {kernel!r} has "
                 f"{'very many' if kernel.n_features(P) else 'none'}; give the plan a rank, such "
-                f"as Plan(rank=1000), or features."
+                "as Plan(rank=1000), or features."
             )
         where: Any = {"device": device, "precision": self.precision, "places": places}
         gram = ImplicitGram(kernel, chunks, some, workers=self.workers, **where)
@@ -280,7 +280,10 @@ class Plan(Params):
     def _approximates(self, kernel: Kernel, P: Data) -> bool:
         """Are fewer features asked for than the kernel has on these data?"""
         if self.rank is not None and self.features is not None:
-            raise ValueError("rank and features are two ways to say the same: give one of them.")
+            raise ValueError(
+                "rank and features are two ways to specify the approximation: give "
+                "only one of them."
+            )
         if self.few is None or isinstance(kernel, Nystrom | Approximated):
             return False
         count = kernel.n_features(P)

@@ -49,7 +49,7 @@ class ScatterSums(Rows):
             w = checked_weights(part)
             phi = super().__call__(part)
             if not np.all(np.isfinite(phi)):
-                raise ValueError("features of samples are not finite; scale the data.")
+                raise ValueError("the features of some samples are not finite; scale the data.")
             phi -= self.origin
             total += w @ phi
             phi *= np.sqrt(w)[:, None].astype(phi.dtype)

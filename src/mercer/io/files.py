@@ -159,7 +159,9 @@ class _Reader:
         except Unreadable:
             raise
         except MemoryError:
-            raise Unreadable("holds an object that takes more memory than there is.") from None
+            raise Unreadable(
+                "contains an object that needs more memory than is available."
+            ) from None
         except _WRONG as error:
             raise Unreadable(f"holds a damaged object ({_words(error)}).") from None
         raise Unreadable(
@@ -189,13 +191,13 @@ class _Reader:
             raise Unreadable("holds an array of Python objects, or of an unknown type.")
         self.check_shape(shape)
         if int(np.prod(shape, dtype=object)) * dtype.itemsize != len(data) - stream.tell():
-            raise Unreadable("holds an array that is cut short.")
+            raise Unreadable("contains a truncated array.")
         order: Any = "F" if fortran else "C"
         found = np.ndarray(shape, dtype, data, stream.tell(), order=order).copy(order="K")
         most = {"b": 1, "U": 0x10FFFF}.get(dtype.kind)  # of a truth value, of a character
         raw = {"b": np.uint8, "U": np.uint32}.get(dtype.kind)
         if most is not None and found.size and np.frombuffer(found, raw).max() > most:
-            raise Unreadable("holds an array of characters or truth values that are none.")
+            raise Unreadable("contains an array with invalid characters or booleans.")
         return found
 
     def check_shape(self, shape: Any) -> None:

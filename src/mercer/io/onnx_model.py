@@ -118,7 +118,7 @@ def _function(model: Any) -> tuple[RKHSFunction, Any]:
     if not isinstance(function, RKHSFunction):
         raise ValueError(
             f"to_onnx: the predictions of {type(model).__name__} are not those of one function in "
-            f"an RKHS; mercer.save keeps any model."
+            "an RKHS; mercer.save works for any model."
         )
     if hasattr(model, "intercept_"):
         return function, np.asarray(model.intercept_, dtype=float)
@@ -207,14 +207,15 @@ def _compare(
             same = bool(np.all(np.abs(found - value) <= near))
         if not same and blurred:
             raise ValueError(
-                f"to_onnx: the terms of {type(model).__name__} cancel, so that rounding changes "
-                f"its answers by up to {rounding:.1g}: samples are too large for their kernel. "
-                f"Scale the columns, as by StandardScaler(), and fit again."
+                f"to_onnx: the terms of {type(model).__name__} cancel, so rounding changes its "
+                f"predictions by up to {rounding:.1g}: the samples are too large for the kernel. "
+                "Scale the columns, for example with StandardScaler(), and fit again."
             )
         if not same:
             raise ValueError(
-                f"to_onnx: the {name} of {type(model).__name__} is more than a function in an RKHS "
-                f"and an offset, which is all that is written as ONNX; mercer.save keeps any model."
+                f"to_onnx: the {name} of {type(model).__name__} is more than a function in an "
+                "RKHS plus an offset, and only that can be written as ONNX; mercer.save works "
+                "for any model."
             )
 
 

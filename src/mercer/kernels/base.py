@@ -222,8 +222,8 @@ class Kernel(Operators, Params, Shown, ABC):
         if self.unresolved:
             if not alone:
                 raise UnresolvedError(
-                    f"{self!r}: {self.unresolved} depends on data; fix it first with "
-                    f"kernel.resolve(X_train)."
+                    f"{self!r}: {self.unresolved} depends on the data; call "
+                    "kernel.resolve(X_train) first."
                 )
             kernel = self.resolve(X)
         P = kernel.prepare(X)
@@ -283,7 +283,9 @@ class Kernel(Operators, Params, Shown, ABC):
         if X is not None:
             return plot_gram(self.gram(X), ax=ax, **options)
         if not self.domain.whole.facts.numeric and str(self.domain) != str(ANY):
-            raise ValueError(f"{type(self).__name__} works on {self.domain}: give some, plot(X).")
+            raise ValueError(
+                f"{type(self).__name__} works on {self.domain}: pass samples to plot(X)."
+            )
         return plot_kernel(self, ax=ax, **options)
 
     # ---- printing ------------------------------------------------------------------------

@@ -284,7 +284,7 @@ class KernelCCA(MultiViewModel):
     def _chunked(self, views: list[Any], sample_weight: Any) -> list[ChunkedView]:
         """Views of samples in chunks, through landmarks."""
         if sample_weight is not None:
-            raise ValueError("samples in chunks bring their weights with them; leave it out.")
+            raise ValueError("chunks carry their own weights; omit it.")
         sources = [X if isinstance(X, Chunks) else ArrayChunks(X) for X in views]
         plan, rank = self.plan or Plan(), self.rank
         if plan.few is None:

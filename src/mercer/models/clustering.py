@@ -109,7 +109,8 @@ class KernelKMeans(
         used = length(X) if weights is None else int(np.count_nonzero(weights))
         if self.n_clusters > used:
             raise ValueError(
-                f"n_clusters={self.n_clusters} are more than the n_samples={used} that have weight."
+                f"n_clusters={self.n_clusters} is more than the number of samples with positive "
+                f"weight, n_samples={used}."
             )
         self._split(self._as_kernel(X).gram(X, self.plan), X, weights)
         return self

@@ -129,8 +129,7 @@ def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
     """Refuse targets and weights that are given beside samples in chunks."""
     if y is not None or sample_weight is not None:
         raise ValueError(
-            "samples in chunks bring their targets and weights with them; y and sample_weight "
-            "have to be None."
+            "chunks carry their own targets and weights; y and sample_weight must be None."
         )
 
 
@@ -257,7 +256,7 @@ def check_groups(X: Data, groups: Any) -> np.ndarray:
     if len(groups) != n:
         raise ValueError(f"groups has {len(groups)} entries, but there are {n} samples.")
     if any(map(is_gap, groups.tolist())):
-        raise ValueError("groups has missing values; every sample has to be in a group.")
+        raise ValueError("groups has missing values; every sample must be in a group.")
     return np.unique(groups, return_inverse=True)[1]
 
 
@@ -270,7 +269,7 @@ def check_stream_weights(X: Data, sample_weight: Any, begun: bool) -> np.ndarray
         weights = check_array(sample_weight, dtype=np.float64, **options)
     if weights.shape != (length(X),):
         raise ValueError(
-            f"sample_weight has the shape {weights.shape}, and there are {length(X)} samples."
+            f"sample_weight has shape {weights.shape}, but there are {length(X)} samples."
         )
     if np.any(weights < 0) or not (begun or np.any(weights > 0)):
         raise ValueError("sample_weight must be >= 0, and not all zero.")
@@ -313,8 +312,8 @@ def by_features(plan: Plan, kernel: Kernel, X: Data, solver: str) -> Plan:
     found = kernel.resolve(X)
     if plan.few is None and found.n_features(found.prepare(take(X, slice(0, 1)))) is None:
         raise ValueError(
-            f"solver={solver!r} needs a kernel with features, which {found!r} has not; approximate "
-            f"it, as by plan=Plan(features=Landmarks(1000)), or use another solver."
+            f"solver={solver!r} needs a kernel with features, but {found!r} has none; approximate "
+            "it, for example with plan=Plan(features=Landmarks(1000)), or use another solver."
         )
     if plan.storage not in ("auto", "lowrank"):
         raise ValueError(

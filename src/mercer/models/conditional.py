@@ -230,7 +230,7 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         alphas = self.alpha
         if isinstance(alphas, str):
             if alphas != "auto":
-                raise ValueError(f'alpha must be numbers > 0 or "auto", got {alphas!r}.')
+                raise ValueError(f'alpha must be "auto" or numbers > 0, got {alphas!r}.')
             alphas = _RELATIVE * max(float(np.mean(self.gram_.diag())), 1e-300)
         self.alphas_ = np.atleast_1d(as_numbers("alpha", alphas))
         if (

@@ -260,7 +260,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         for number, test in enumerate(tests):
             numbers[test] = number
         if len(np.unique(numbers[used])) < 2:
-            raise ValueError("cv must have at least two folds with samples in them.")
+            raise ValueError("cv must have at least two non-empty folds.")
         return numbers[used]
 
     def _fit_split(self, X: Data, y: np.ndarray, weights: np.ndarray | None) -> None:
@@ -310,8 +310,8 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
             return X, y, None, np.ones(len(y), dtype=bool)
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"sample_weight was given, but fit of {self.estimator!r} does not take it; leave "
-                f"it out."
+                f"sample_weight was given, but fit of {self.estimator!r} does not accept it; omit "
+                "it."
             )
         weights = check_weights(sample_weight, y)
         if weights is None or weights.all():

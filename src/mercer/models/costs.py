@@ -139,7 +139,7 @@ def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) ->
     n, rng = source.n_samples, np.random.default_rng(0)
     pool = source.sample(min(n, _LAST), rng)
     if pool.y is None and get_tags(model).target_tags.required:
-        raise ValueError("give y as well: how long a fit takes depends on the targets.")
+        raise ValueError("pass y as well: the time of a fit depends on the targets.")
     trial = _Trial(model, pool.rows(rng.permutation(len(pool))))
     ways = [_look(trial, candidate, n) for candidate in _candidates(model, plan, n)]
     return Forecast(ways, n, seconds, min(plan.limit, free_memory()))

@@ -45,8 +45,8 @@ class DensityEstimate(KeepsSamples, KernelByName):
         gram: Any = (self.plan or Plan()).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                f"{type(self).__name__} needs features that are stored; give the plan more memory, "
-                f'or storage="lowrank".'
+                f"{type(self).__name__} needs stored features; give the plan more memory, or "
+                'storage="lowrank".'
             )
         self._keep_samples(gram, X)
         self.gram_, self.dual_coef_ = gram.detached(), w / w.sum()
@@ -241,8 +241,8 @@ def _logs(K: np.ndarray, kernel: Kernel) -> np.ndarray:
     K = np.asarray(K, dtype=np.float64)
     if K.min() < -1e-9 * np.abs(K).max() and _exact(kernel) is kernel:
         raise ValueError(
-            f"{kernel!r} has negative values on these data, so its sums are no density; use a "
-            f"Gaussian kernel, or another whose values are >= 0."
+            f"{kernel!r} has negative values on these data, so its sums are not a density; use a "
+            "Gaussian kernel, or another whose values are >= 0."
         )
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(K, 0.0))

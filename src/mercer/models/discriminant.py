@@ -111,13 +111,15 @@ class KernelFisherDiscriminant(
         weights = np.ones(len(codes)) if given is None else given
         k = len(self.classes_)
         if most is not None and most > k - 1:
-            raise ValueError(f"n_components={most} is more than the {k - 1} that {k} classes have.")
+            raise ValueError(
+                f"n_components={most} is more than {k - 1}, the maximum for {k} classes."
+            )
         self.priors_ = self._check_priors(codes, weights)
         gram: Any = (self.plan or Plan()).beside(2).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                "KernelFisherDiscriminant needs features that are stored; give the plan more "
-                'memory, or storage="lowrank".'
+                "KernelFisherDiscriminant needs stored features; give the plan more memory, or "
+                'storage="lowrank".'
             )
         found = fisher_directions(gram, codes, weights, float(self.alpha), most or k - 1)
         span = self._keep_samples(gram, X)

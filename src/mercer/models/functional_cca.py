@@ -246,8 +246,8 @@ def spline_basis(t: np.ndarray, order: int) -> np.ndarray:
         unit = float(np.float64(scale) ** (2 * order - 1))
     if not 0 < unit < np.inf:
         raise ValueError(
-            f"points span {2 * scale:.1g}, whose power of {2 * order - 1} in the penalty is no "
-            f"number; divide them by a constant."
+            f"points span {2 * scale:.1g}, whose power of {2 * order - 1} in the penalty "
+            "overflows or underflows; divide them by a constant."
         )
     Z = lapack(T, sla.qr, P)[0][:, m:]
     E = Z.T @ (PolyharmonicGram(z, order).dense("the penalty of a spline") @ Z)
@@ -279,8 +279,8 @@ def _check_points(points: Any, sizes: list[int]) -> list[np.ndarray]:
             )
         if not np.all(np.isfinite(t)) or not np.all(np.diff(t) > 0):
             raise ValueError(
-                f"points of view {m} must be finite and ascend, without repetitions; sort the "
-                f"columns by them, and average columns of the same point."
+                f"points of view {m} must be finite and strictly increasing; sort the columns by "
+                "them, and average columns with the same point."
             )
         found.append(t)
     return found

@@ -203,13 +203,15 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         y = check_targets(self, X, y, ensure_all_finite="allow-nan")
         if np.isnan(y).any():
             raise ValueError(
-                "Input y contains NaN: drop these rows, or take MultiOutputKernelRidge, which "
-                "allows for missing entries of several outputs."
+                "Input y contains NaN: drop these rows, or use MultiOutputKernelRidge, which "
+                "allows missing entries for several outputs."
             )
         if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
-            raise ValueError("y is so large that its square is no number; divide it by a constant.")
+            raise ValueError("y is so large that its square overflows; divide it by a constant.")
         if 0 < np.ptp(y, axis=0).max() < _TINY:
-            raise ValueError("y varies so little that squares are 0; multiply it by a constant.")
+            raise ValueError(
+                "y varies so little that its variance underflows to 0; multiply it by a constant."
+            )
         for name in ("y_train_", "_noise", "landmarks_", "_roots"):  # of another way to fit
             self.__dict__.pop(name, None)
         X, y, alpha, weights = present(self, X, y, sample_weight)
@@ -274,11 +276,12 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
             options = {"include_noise": include_noise, "std_tol": std_tol}
             return predict_chunks(self, X, return_std, return_cov, **options)
         if return_std and return_cov:
-            raise ValueError("ask for the standard deviation or the covariance, not for both.")
+            raise ValueError("at most one of return_std and return_cov can be True.")
         if include_noise and np.ndim(self.alpha):
             raise ValueError(
-                "include_noise needs one alpha, but the noise is known for each training sample; "
-                "add that of the new samples to the squared standard deviations."
+                "include_noise needs a single alpha, but alpha is an array with the noise of "
+                "each training sample; add the noise of the new samples to the squared standard "
+                "deviations yourself."
             )
         noise = NO_NOISE
         if include_noise:  # one for all outputs, or for each that has a factor of its own
@@ -304,8 +307,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         check_is_fitted(self)
         if is_approximate(self.kernel_, self.kernel):
             raise ValueError(
-                "the features of the plan are those of the sum, and its parts are not known from "
-                "them: fit without a rank, or give each summand as Nystrom(kernel)."
+                "the features of the plan approximate the sum, and do not determine its parts: "
+                "fit without a rank, or pass each summand as Nystrom(kernel)."
             )
         return [ProcessPart(self, kernel) for kernel in summands(self.kernel_)]
 
@@ -332,7 +335,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
             if len(theta) != expected:
                 raise ValueError(
                     f"theta must have {expected} entries: those of kernel_.theta, and the "
-                    f"logarithm of a factor of the noise; got {len(theta)}."
+                    f"logarithm of a noise factor; got {len(theta)}."
                 )
             kernel, factor = kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
         noise, plan = factor * self._noise, self.plan or Plan()
@@ -345,8 +348,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         self._need_samples("the posterior kernel")
         if self._noise.shape[1] > 1:
             raise ValueError(
-                "each output has a posterior kernel of its own, as the noise is a different part "
-                "of the spread of each: fit them one by one, or use normalize_y=False."
+                "each output has its own posterior kernel, because noise relative to the "
+                "variance differs between outputs: fit them one by one, or use normalize_y=False."
             )
         return self.kernel_.given(self.X_train_, self._noise[:, 0])
 

@@ -124,7 +124,7 @@ class ConditionedProcess:
 
     def _need_samples(self, what: str) -> None:
         if "landmarks_" in vars(self):
-            raise ValueError(f"{what} needs all samples, and this model keeps its landmarks only.")
+            raise ValueError(f"{what} needs all samples, but this model keeps only its landmarks.")
 
     def _targets(self) -> np.ndarray:
         return self.y_train_.reshape(len(self.y_train_), -1)

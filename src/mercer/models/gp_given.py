@@ -103,7 +103,7 @@ def given_landmarks(model: Any, kernel: Kernel) -> Data | None:
         raise ValueError("landmarks need the kernel itself, not a precomputed matrix.")
     if model.plan is not None and model.plan.few is not None:
         raise ValueError(
-            "landmarks and a plan with a rank or features are two approximations: give one."
+            "landmarks and a plan with a rank or features are two approximations: use only one."
         )
     if not isinstance(model.landmarks, Real | str):
         Z = check_data(model, model.landmarks, covariance(model.kernel), reset=False)

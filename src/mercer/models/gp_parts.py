@@ -64,7 +64,7 @@ class ProcessPart:
         the noise belongs to a part.
         """
         if return_std and return_cov:
-            raise ValueError("ask for the standard deviation or the covariance, not for both.")
+            raise ValueError("at most one of return_std and return_cov can be True.")
         process = self._process
         X = check_data(process, X, covariance(process.kernel), reset=False)
         new = NewSamples(self._gram.cross(X), self.kernel, self.kernel.prepare(X), own=False)

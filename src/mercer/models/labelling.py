@@ -138,7 +138,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
         gram: Any = (self.plan or Plan()).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                "SequenceLabeller needs features that are stored; give the plan more memory, or "
+                "SequenceLabeller needs stored features; give the plan more memory, or "
                 'storage="lowrank".'
             )
         found = solve_chain(
@@ -199,7 +199,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
         strange = ~np.isin(y, self.classes_)
         if strange.any():
             raise ValueError(
-                f"y has the label {y[strange].tolist()[0]!r}, which is none of those of the fit, "
+                f"y has the label {y[strange].tolist()[0]!r}, which did not occur in fit; "
                 f"{self.classes_.tolist()}."
             )
         return np.searchsorted(self.classes_, y)

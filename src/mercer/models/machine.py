@@ -134,7 +134,7 @@ class KernelMachine(Watched, LossMachine):
         self._make_gram(X, self.loss_, self.solver)
         if self.penalty is not None and self.gram_.streamed:
             raise ValueError(
-                "penalty must be None for features that are streamed; give the plan more memory."
+                "penalty must be None for streamed features; give the plan more memory."
             )
         self._keep(self._solve_all([self.loss_], self._columns(), self._weights, self.solver))
         return self
@@ -150,7 +150,9 @@ class KernelMachine(Watched, LossMachine):
         if self.penalty is None:
             return super()._solve(loss, y, weights, solver, beside)
         if any((self.callback, self.checkpoint, self.validation)):
-            raise ValueError("callback, checkpoint and validation are for penalty=None.")
+            raise ValueError(
+                "callback, checkpoint and validation are only available for penalty=None."
+            )
         solution = solve_penalised(
             self.gram_, y, loss, float(self.alpha), self.penalty, weights,
             intercept=self.fit_intercept, solver=solver, tol=self.tol, max_iter=self.max_iter,
@@ -162,7 +164,7 @@ class KernelMachine(Watched, LossMachine):
         """As for all machines, where the penalty is the squared norm."""
         if self.penalty is not None:
             raise ValueError(
-                "leave_one_out() is known for the squared norm, penalty=None; for others use "
-                "sklearn.model_selection.cross_val_predict."
+                "leave_one_out() is only available for the squared norm, penalty=None; otherwise "
+                "use sklearn.model_selection.cross_val_predict."
             )
         return super().leave_one_out()

@@ -138,14 +138,16 @@ class MultipleKernelMachine(LossMachine):
             given = [Gaussian(t * median) for t in _GRID]
         joint = self.loss_.targets == "classes"
         if not joint and self.loss_.conjugate(np.ones(1), np.zeros(1)) is None:
-            raise ValueError(f"loss={self.loss_!r} has no conjugate, which the weights go by.")
+            raise ValueError(
+                f"loss={self.loss_!r} has no conjugate, which is needed to learn the weights."
+            )
         plan = self.plan or Plan()
         share = plan.replace(memory=plan.room / (len(given) + 2))
         grams: list[Any] = [share.gram(as_kernel(k, X), X) for k in given]
         if any(gram.streamed for gram in grams):
             raise ValueError(
-                "MultipleKernelMachine needs features that are stored; give the plan more memory, "
-                'or storage="lowrank".'
+                "MultipleKernelMachine needs stored features; give the plan more memory, or "
+                'storage="lowrank".'
             )
         self.X_fit_ = X
         self.kernels_ = [gram.kernel for gram in grams]
@@ -238,8 +240,8 @@ class _Problems:
         found.warn()
         if "gap" not in found.stats:
             raise ValueError(
-                f"loss={machine.loss_!r}: no duality gap is known, by which weights are found; "
-                f"raise alpha, or scale the data."
+                f"loss={machine.loss_!r}: the duality gap, which is needed to learn the weights, "
+                "could not be computed; raise alpha, or scale the data."
             )
         return found
 

@@ -180,8 +180,8 @@ class SVDD(OneClassSVM):
     def _target(self, K: RowGram, total: float) -> np.ndarray:
         if self.kernel == "precomputed":
             raise ValueError(
-                'kernel="precomputed" knows no k(x, x) of new samples, which SVDD needs; give a '
-                "kernel, or use OneClassSVM."
+                'kernel="precomputed" does not provide k(x, x) for new samples, which SVDD '
+                "needs; pass a kernel, or use OneClassSVM."
             )
         return total / 2 * np.asarray(K.diagonal, dtype=np.float64)
 

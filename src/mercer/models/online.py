@@ -194,8 +194,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         outside = self._check_nu(loss)
         if not first and loss.targets != self.loss_.targets:
             raise ValueError(
-                f"loss={self.loss!r} is for other targets than {self.loss_!r}, with which the "
-                f"stream began; use fit to begin anew."
+                f"loss={self.loss!r} is for other targets than {self.loss_!r}, with which "
+                "training began; call fit to start again."
             )
         X = check_data(self, X, self.kernel, reset=first, keep=False)
         labels = loss.targets in ("sign", "classes")
@@ -227,7 +227,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         check_number("nu", self.nu, "in (0, 1) or None", lambda nu: 0 < nu < 1)
         if loss.smooth or not hasattr(loss, "epsilon"):
             raise ValueError(
-                f'nu={self.nu!r} is for loss="epsilon_insensitive", whose tube it adapts; got '
-                f"{loss!r}."
+                f'nu={self.nu!r} is for loss="epsilon_insensitive", since it adapts the width of '
+                f"the tube; got {loss!r}."
             )
         return float(self.nu)

@@ -258,8 +258,8 @@ class KernelPCA(PrincipalSubspace):
         self._check_parameters()
         if self.fit_inverse_transform:
             raise ValueError(
-                "fit_inverse_transform needs the coordinates of all samples, which are not kept of "
-                "chunks; inverse_transform works without it."
+                "fit_inverse_transform needs the coordinates of all samples, which are not kept "
+                "for chunks; inverse_transform works without it."
             )
         some = head(chunks)
         check_data(self, some, self.kernel, reset=True, keep=False)

@@ -89,7 +89,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         if self.kernel == "precomputed":
             raise ValueError(
                 "reconstruction_error needs k(x, x) of new samples, which a precomputed matrix "
-                "does not hold; give the kernel itself."
+                "does not contain; pass the kernel itself."
             )
         return self.subspace_.squared_distances(X)
 
@@ -144,8 +144,9 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
     def _preimages(self, scores: np.ndarray, **options: Any) -> Any:
         if self.kernel == "precomputed":
             raise ValueError(
-                "a precomputed matrix holds no samples to go back to; give the kernel itself, or "
-                "call mercer.preimage(model.project(K_new)).index for the nearest of them."
+                "with a precomputed matrix there are no samples to return; pass the kernel "
+                "itself, or call mercer.preimage(model.project(K_new)).index for the index of "
+                "the nearest."
             )
         return preimage(self.subspace_.combine(scores), **options).x
 

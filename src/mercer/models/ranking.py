@@ -125,12 +125,12 @@ class KernelRanker(KeepsSamples, KernelByName):
         if not np.any(np.diff(y[used][order])[within] > 0):
             raise ValueError(
                 f"there are no pairs to learn from, with n_samples = {int(used.sum())}: within "
-                f"each group all y are the same; give other groups, or samples that differ."
+                "each group all y are equal; pass other groups, or samples with different y."
             )
         gram: Any = (self.plan or Plan()).beside(2).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                "KernelRanker needs features that are stored; give the plan more memory, or "
+                "KernelRanker needs stored features; give the plan more memory, or "
                 'storage="lowrank".'
             )
         found = solve_ranking(
@@ -172,5 +172,5 @@ class KernelRanker(KeepsSamples, KernelByName):
         parts = [codes == g for g in np.unique(codes)]
         found = [(f[part], y[part]) for part in parts if np.ptp(y[part]) > 0]
         if not found:
-            raise ValueError("within each group all y are the same: there is nothing to rank.")
+            raise ValueError("within each group all y are equal, so there is nothing to rank.")
         return found

@@ -274,7 +274,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         alphas = self._noise[0] if isinstance(self._noise, tuple) else self._noise
         if length(X) != self.n_samples_seen_ or np.any(alphas == 0):
             raise ValueError(
-                f"leave_one_out needs the {self.n_samples_seen_} samples of the fit, and alpha > 0."
+                f"leave_one_out needs the {self.n_samples_seen_} training samples, and alpha > 0."
             )
         f, variance = self.predict(X), self.posterior_variance(X)
         columns = variance.reshape(len(variance), -1)

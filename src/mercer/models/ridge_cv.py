@@ -158,8 +158,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")
         ):
             raise ValueError(
-                "cv as a list of splits speaks of all samples, but test_size > 0 takes some of "
-                "them away; use test_size=0 or a splitter."
+                "cv as a list of splits refers to all samples, but test_size > 0 removes some of "
+                "them; use test_size=0 or a splitter."
             )
         inside, outside = self._parts(len(Y), groups)
         data = self._take(X, inside) if len(outside) else X
@@ -190,17 +190,19 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     def _fit_chunks(self, chunks: Chunks, alphas: np.ndarray, groups: Any) -> KernelRidgeCV:
         """From sums over the samples: M x M numbers for each fold."""
         if groups is not None:
-            raise ValueError("groups are not for samples in chunks; give cv as a splitter.")
+            raise ValueError("groups are not supported for chunks; pass a splitter as cv.")
         check_data(self, head(chunks), self.kernel, reset=True, keep=False)
 
         def folds_of(n: int) -> np.ndarray:
             places, own = np.empty((n, 0)), np.full(n, -1)
             for number, fold in enumerate(_folds(self.cv, places, np.zeros(n), None)):
                 if np.any(own[fold] >= 0):
-                    raise ValueError("cv must have each sample in one fold of samples in chunks.")
+                    raise ValueError(
+                        "for chunks, cv must put every sample into exactly one test fold."
+                    )
                 own[fold] = number
             if np.any(own < 0):
-                raise ValueError("cv must have each sample in one fold of samples in chunks.")
+                raise ValueError("for chunks, cv must put every sample into exactly one test fold.")
             return own
 
         choose_by_passes(self, chunks, alphas, folds_of)
@@ -240,8 +242,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         ]
         if not scales:
             raise ValueError(
-                f'param_grid="auto" needs a kernel with a lengthscale, not {self.kernel!r}; give '
-                f"the parameters to try."
+                f'param_grid="auto" needs a kernel with a lengthscale, not {self.kernel!r}; pass '
+                "the parameters to try."
             )
         if isinstance(self.kernel, Kernel):
             return [{name: value * f for name, value in scales} for f in _FACTORS]
@@ -276,8 +278,8 @@ def _metric(scoring: Any, flat: bool) -> Callable[..., float]:
             return float(scorer(model, samples, y, sample_weight=weights))
         except TypeError as error:
             raise ValueError(
-                f"scoring={scoring!r} takes no sample_weight; choose another score, or fit "
-                f"without weights."
+                f"scoring={scoring!r} does not accept sample_weight; use another score, or fit "
+                "without weights."
             ) from error
 
     return metric

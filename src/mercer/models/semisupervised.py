@@ -176,8 +176,8 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
             )
         if getattr(inner, "optimizer", None) is not None:
             raise ValueError(
-                f"estimator={inner!r} would learn parameters of its kernel, whose slopes along a "
-                f"graph are not known; give it optimizer=None, and search for parameters."
+                f"estimator={inner!r} would learn parameters of its kernel, but their gradients "
+                "are not available for a graph; set optimizer=None, and search over parameters."
             )
         return clone(inner)
 
@@ -187,9 +187,9 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
         kept = y[known]
         if is_classifier(self.estimator) and len(np.unique(kept)) < 2:
             raise ValueError(
-                f"y has one class beside samples without labels, {kept[0]!r}; -1, None and NaN "
-                f"mean that there is no label, so give classes other names. The number of classes "
-                f"has to be greater than one; got 1 class"
+                f"apart from unlabelled samples, y has only one class, {kept[0]!r}; -1, None and "
+                "NaN mean that there is no label, so use other names for classes. The number of "
+                "classes has to be greater than one; got 1 class"
             )
         return y, known
 
@@ -208,8 +208,8 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
         else:
             if y.dtype.kind == "U" and np.isin(y, ["-1", "nan"]).any():
                 raise ValueError(
-                    "y is an array of words in which gaps have become words, '-1' or 'nan'; pass "
-                    "it with dtype=object, and None where there is no label."
+                    "y is an array of strings in which missing labels have become strings, '-1' "
+                    "or 'nan'; pass it with dtype=object, and None for missing labels."
                 )
             known = np.array([not is_gap(v) and v != -1 for v in y.tolist()], bool)
         if not known.any():

@@ -34,8 +34,8 @@ class SplineModel(SemiparametricModel):
         m, d, plan = self.order, X.shape[1], self.plan
         if plan is not None and (plan.few is not None or plan.storage not in ("auto", "dense")):
             raise ValueError(
-                "the matrix of a spline, which is positive definite only beside its polynomials, "
-                'is stored and has no features; give the plan no rank, and storage="auto".'
+                "the matrix of a spline, which is only conditionally positive definite, must be "
+                'stored and has no features; use a plan without a rank, and storage="auto".'
             )
         if not is_count(m, d // 2 + 1):
             raise ValueError(
@@ -52,8 +52,8 @@ class SplineModel(SemiparametricModel):
             unit = float(np.float64(self.scale_) ** (2 * m - d))
         if not 0 < unit < np.inf:
             raise ValueError(
-                f"X spans {2 * self.scale_:.1g}, whose power of {2 * m - d} in the penalty is no "
-                f"number; divide X by a constant."
+                f"X spans {2 * self.scale_:.1g}, whose power of {2 * m - d} in the penalty "
+                "overflows or underflows; divide X by a constant."
             )
         self._restore()
         P = _monomials(self.gram_.Z, m)

@@ -91,13 +91,13 @@ class SparseKernelMachine(LossMachine):
         X = self._read(X, y, sample_weight)
         if not self.loss_.smooth or self.loss_.targets == "classes":
             raise ValueError(
-                f"loss must be a smooth one of single scores, such as 'squared', 'huber' or "
+                "loss must be smooth, with a single score, such as 'squared', 'huber' or "
                 f"'logistic'; got {self.loss_!r}."
             )
         plan = self.plan or Plan()
         if plan.few is not None:
             raise ValueError(
-                "SparseKernelMachine has few functions by itself; give the plan no rank and no "
+                "SparseKernelMachine already uses few functions; use a plan without rank and "
                 "features."
             )
         gram: Any = plan.beside(2).gram(self._as_kernel(X), X)
@@ -132,6 +132,6 @@ class SparseKernelMachine(LossMachine):
     def leave_one_out(self) -> Any:
         """Not known for this penalty."""
         raise AttributeError(
-            "leave_one_out() is known for the squared norm; use "
+            "leave_one_out() is only available for the squared norm; use "
             "sklearn.model_selection.cross_val_predict."
         )

@@ -91,15 +91,15 @@ class SpectralClustering(KernelKMeans):
         values = kernel(take(X, some)) if approximated else gram.block(some, some)
         if values.min() < -1e-12 * float(np.abs(gram.diag()).max()):
             raise ValueError(
-                f"{kernel!r} has negative values on these data, so it is no similarity that could "
-                f"be cut; use a Gaussian kernel, or KernelKMeans."
+                f"{kernel!r} has negative values on these data, so it is not a similarity for "
+                "spectral clustering; use a Gaussian kernel, or KernelKMeans."
             )
         lonely = np.flatnonzero(~(degree > 0))
         if len(lonely):
             remedy = "raise the rank of the plan, or " if approximated else ""
             raise ValueError(
-                f"{len(lonely)} samples, such as sample {lonely[0]}, are similar to none, not even "
-                f"to themselves; {remedy}use a wider kernel."
+                f"{len(lonely)} samples, such as sample {lonely[0]}, have no similarity to any "
+                f"sample, not even to themselves; {remedy}use a wider kernel."
             )
 
     def _excess(self, X: Data) -> np.ndarray:

@@ -128,7 +128,8 @@ class SVC(StreamedMachine, VectorClassifier):
         check_number("C", self.C, "> 0", lambda C: C > 0)
         if np.isinf(self.C) and self.solver in ON_FEATURES:
             raise ValueError(
-                f'C=inf is a hard margin, which solver="{self.solver}" cannot keep; use "auto".'
+                f'C=inf is a hard margin, which solver="{self.solver}" does not support; use '
+                '"auto".'
             )
 
     def _fit_chunks(self, chunks: Chunks) -> Self:
@@ -137,8 +138,8 @@ class SVC(StreamedMachine, VectorClassifier):
         for name, refused in (("C=inf", np.isinf(self.C)), ("probability", self.probability)):
             if refused:
                 raise ValueError(
-                    f"{name} is not for samples in chunks; KernelLogisticRegression has "
-                    f"probabilities of them."
+                    f"{name} is not supported for chunks; use KernelLogisticRegression for "
+                    "probabilities."
                 )
         signs, pairs = pair_signs(self, chunks)
         held_out = self._held_out(self._in_pairs)
@@ -184,7 +185,7 @@ class SVC(StreamedMachine, VectorClassifier):
         if meet:
             raise ValueError(
                 "C=inf asks for a hard margin, but the classes cannot be separated with this "
-                "kernel: to the precision of its values, their convex hulls in feature space "
+                "kernel: up to the precision of its values, their convex hulls in feature space "
                 "meet. Use a finite C."
             )
         # ||p - q||^2 = squared, and f = 2 (p - q) / squared has margin exactly 1
@@ -283,8 +284,8 @@ class NuSVC(VectorClassifier):
         width = (above - below) / 2
         if meet or width <= 0:
             raise ValueError(
-                f"nu={self.nu:g} leaves no margin: to the precision of kernel values, the reduced "
-                f"convex hulls of the classes meet in feature space; raise nu."
+                f"nu={self.nu:g} leaves no margin: up to the precision of kernel values, the "
+                "reduced convex hulls of the classes meet in feature space; raise nu."
             )
         b = -(above + below) / (2 * width)
         report = report_of(problem, found, (below, above), b)

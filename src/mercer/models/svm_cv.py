@@ -113,7 +113,7 @@ class SVCCV(GridSearch, SVC):
         """
         Cs = self._check_Cs()
         if self.kernel == "precomputed":
-            raise ValueError('SVCCV chooses a kernel; with kernel="precomputed" use GridSearchCV.')
+            raise ValueError('SVCCV selects a kernel; with kernel="precomputed" use GridSearchCV.')
         settings = self._settings()
         self.C_ = float(Cs[0])
         X = self._check_X(X)
@@ -142,8 +142,8 @@ class SVCCV(GridSearch, SVC):
         if any(late):
             fits = len(settings) * len(Cs) * len(folds)
             warnings.warn(
-                f"{sum(late)} of the {fits} fits of the grid did not converge, and "
-                f"their scores are rough; raise tol or max_iter, lower C, or scale the data.",
+                f"{sum(late)} of the {fits} fits of the grid did not converge, so their scores "
+                "are approximate; raise tol or max_iter, lower C, or scale the data.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -174,7 +174,7 @@ class SVCCV(GridSearch, SVC):
         for name in {name for setting in settings for name in setting}:
             if name not in _SETTINGS and not name.startswith("kernel__"):
                 raise ValueError(
-                    f"param_grid is about the kernel: {', '.join(_SETTINGS)} or kernel__..., got "
+                    f"param_grid is for the kernel: {', '.join(_SETTINGS)} or kernel__..., got "
                     f"{name!r}. Values of C belong to Cs; for other parameters use GridSearchCV."
                 )
         return settings
@@ -208,8 +208,8 @@ class SVCCV(GridSearch, SVC):
             known = len(np.unique(own[train][alive[inside][train]]))
             if known < 2 or not len(test):
                 raise ValueError(
-                    f"fold {number} of cv has samples of {known} classes to learn from, and "
-                    f"{len(test)} to be scored on; use folds that mix the classes."
+                    f"fold {number} of cv has samples of {known} classes to train on, and "
+                    f"{len(test)} samples to score; use folds that mix the classes."
                 )
         return folds
 

@@ -75,7 +75,7 @@ def plot_coverage(
     found = intervals(model, X, asked, noise=True)[::-1]
     if not found:
         raise ValueError(
-            f"{type(model).__name__} has no intervals: give it some with ConformalRegressor."
+            f"{type(model).__name__} has no prediction intervals: wrap it in ConformalRegressor."
         )
     if found[0].low.shape[1] != 1:
         raise ValueError("plot_coverage needs a model with one output.")

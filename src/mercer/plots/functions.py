@@ -129,7 +129,9 @@ def _draw_bumps(f: RKHSFunction, centres: np.ndarray, t: np.ndarray, ax: Axes) -
 def _on_the_line(points: Any) -> np.ndarray:
     values = np.asarray(as_dense(points))
     if values.dtype.kind not in "biuf" or values.size != len(values):
-        raise ValueError("plot_function draws functions of one variable; these centres are not.")
+        raise ValueError(
+            "plot_function draws functions of one variable; the centres here have more."
+        )
     return values.reshape(-1).astype(float)
 
 

@@ -41,7 +41,9 @@ def plot_gram(gram: Gram, ax: Axes | None = None, *, order: Any = None) -> Axes:
     n, m = gram.shape
     rows = np.arange(n) if order is None else np.asarray(order)
     if order is not None and (n != m or not np.array_equal(np.sort(rows), np.arange(n))):
-        raise ValueError(f"order must hold each of the {n} samples of a square Gram once.")
+        raise ValueError(
+            f"order must contain each of the {n} samples of a square Gram exactly once."
+        )
     columns = np.arange(m) if order is None else rows
     rows, columns = (places[_evenly(len(places))] for places in (rows, columns))
     values = np.asarray(gram.block(rows, columns), dtype=float)

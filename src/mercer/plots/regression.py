@@ -245,7 +245,7 @@ def _check_model(model: Any, samples: int) -> None:
     if hasattr(model, "fit"):
         check_is_fitted(model)
     if samples and not hasattr(model, "sample_y"):
-        raise ValueError(f"{type(model).__name__} has no sample_y to draw from; leave samples out.")
+        raise ValueError(f"{type(model).__name__} has no sample_y to draw from; omit samples.")
 
 
 def _check_targets(y: Any, x: np.ndarray, outputs: int) -> np.ndarray | None:

@@ -69,7 +69,8 @@ def plot_decision(
     check_is_fitted(model)
     if getattr(model, "kernel", None) == "precomputed":
         raise ValueError(
-            "plot_decision evaluates the kernel on a grid; a matrix has no values there."
+            "plot_decision evaluates the kernel on a grid, which is not possible with a "
+            "precomputed matrix."
         )
     check_count("resolution", resolution, 2)
     section = _Section(X, columns)

@@ -40,7 +40,7 @@ def plot_null(result: TestResult, ax: Axes | None = None) -> Axes:
     >>> ax = plot_null(result)  # doctest: +SKIP
     """
     if result.null is None and result.distribution is None:
-        raise ValueError("this result holds no null distribution to draw.")
+        raise ValueError("this result has no null distribution to draw.")
     ax = canvas(ax)
     style: dict[str, Any] = {"color": _ONE, "alpha": 0.45, "label": "if the hypothesis holds"}
     if result.null is not None:

@@ -144,8 +144,8 @@ class _Source:
                 raise FileFormatError(f"{self.path}: {member.filename} is encrypted.")
             if member.file_size > _DEFLATED * member.compress_size + 1000:
                 raise FileFormatError(
-                    f"{self.path}: {member.filename} is said to hold {member.file_size} bytes, "
-                    f"more than can be in it."
+                    f"{self.path}: {member.filename} claims to hold {member.file_size} bytes, "
+                    "more than it can."
                 )
         require_memory(_PARSED * sum(m.file_size for m in members), f"what {self.path} holds")
         return sorted(m.filename for m in members if PurePosixPath(m.filename).name[0] != ".")
@@ -219,7 +219,7 @@ def _places(
         )
     if np.any(np.diff(graph) < 0):
         bad = int(np.argmax(np.diff(graph) < 0))
-        raise source.error("graph_indicator", f"line {bad + 2} goes back to a graph that has ended")
+        raise source.error("graph_indicator", f"line {bad + 2} returns to a graph that has ended")
     return graph, count
 
 

@@ -111,7 +111,7 @@ def report(
         samples = tuple(s for s in (X, y) if s is not None)
         return result_report(subject, samples, title)
     if isinstance(subject, Segmentation):
-        raise TypeError("a Segmentation has no report; print it, or draw it with plot().")
+        raise TypeError("there is no report on a Segmentation; print it, or draw it with plot().")
     if X is None:
         raise ValueError("a report on a model needs X and y: report(model, X, y).")
     _check(max_rows, cv)

@@ -94,7 +94,9 @@ def _on_test(subject: Subject) -> Judged:
 
 def _by_folds(subject: Subject) -> Judged:
     if subject.pairwise:
-        raise ValueError("the model takes kernel values, which are not refitted; give test=(K, y).")
+        raise ValueError(
+            "the model takes kernel values, so it cannot be refitted; pass test=(K, y)."
+        )
     rows = subject.some(subject.max_rows)
     y, X = subject.y[rows], take(subject.X, rows)
     classes = np.unique(subject.y) if subject.classifier else None

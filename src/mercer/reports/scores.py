@@ -73,7 +73,7 @@ class Scores:
         self.judged, self.seed = judged, seed
         known = np.array([p is not None and p == p for p in judged.model.prediction])
         if not known.any():
-            raise ValueError("the model has no prediction for any of the rows.")
+            raise ValueError("the model predicts none of the rows.")
         self.known, self.y = known, judged.y[known]
         models = {"model": judged.model, **judged.rivals}
         self.table: dict[str, dict[Metric, Score]] = {}

@@ -144,7 +144,9 @@ def kernel_quadrature(
             break
         except np.linalg.LinAlgError:
             if jitter > size:
-                raise ValueError(f"points: {kernel!r} has no positive definite matrix.") from None
+                raise ValueError(
+                    f"points: {kernel!r} does not give a positive definite matrix."
+                ) from None
             jitter = jitter * _STEP if jitter else 1e-15 * size
     weights = cho_solve(factor, b)
     gap = square - 2 * float(weights @ b) + float(weights @ K @ weights)
@@ -158,7 +160,7 @@ def _candidates(distribution: Any, rng: np.random.Generator) -> np.ndarray:
         mixture = as_mixture(distribution)
         if mixture is None:
             raise TypeError(
-                f"a {type(distribution).__name__} cannot be drawn from; give the points."
+                f"a {type(distribution).__name__} cannot be sampled from; pass the points."
             )
         found = drawn(mixture, _CANDIDATES, rng)
     return found[:, None] if found.ndim == 1 else found

@@ -210,24 +210,24 @@ def _require(method: str, kernel: Kernel, points: np.ndarray | None) -> np.ndarr
     """The centres as vectors, if the method can work with this kernel at all."""
     if points is None:
         raise ValueError(
-            f'method="{method}" works on vectors, and the centres of these functions are none; '
-            f'method="nearest" works on any data.'
+            f'method="{method}" works on vectors, but the centres of these functions are not '
+            'vectors; method="nearest" works on any data.'
         )
     if method == "fixed_point" and not is_radial(kernel, points):
         raise ValueError(
-            f'method="fixed_point" needs a function of the Euclidean distance (Gaussian, Matern, '
-            f'..., their sums and products), and {kernel!r} is none; try method="gradient".'
+            'method="fixed_point" needs a function of the Euclidean distance (Gaussian, Matern, '
+            f'..., their sums and products), but {kernel!r} is not one; try method="gradient".'
         )
     if method == "gradient" and not _has_gradient(kernel, points):
         raise ValueError(
-            f'method="gradient" needs a kernel with gradients, and {kernel!r} has none; '
-            f'method="nearest" works with any kernel.'
+            f'method="gradient" needs a kernel with gradients, but {kernel!r} has none; '
+            'method="nearest" works with any kernel.'
         )
     if method == "distances" and not has_distances(kernel, points):
         raise ValueError(
-            f'method="distances" needs a kernel whose values determine distances or inner products '
-            f"(a radial kernel, or an increasing function of <x, y>), and {kernel!r} is none; try "
-            f'method="auto".'
+            'method="distances" needs a kernel whose values determine distances or inner '
+            f"products (a radial kernel, or an increasing function of <x, y>), but {kernel!r} is "
+            'not one; try method="auto".'
         )
     return points
 

@@ -60,8 +60,8 @@ class SpectralMeasure:
             )
         if kernel.unresolved:
             raise UnresolvedError(
-                f"SpectralMeasure: {kernel.unresolved} of {kernel!r} depends on data; fix it first "
-                f"with kernel.resolve(X)."
+                f"SpectralMeasure: {kernel.unresolved} of {kernel!r} depends on the data; call "
+                "kernel.resolve(X) first."
             )
         check_count("SpectralMeasure: dimension", dimension)
         known: Any = kernel

@@ -66,16 +66,16 @@ class Tuning(Shown):
         if not self.converged:
             warn(
                 f"the search for hyper-parameters stopped early ({self.message}); standardise the "
-                f"data, give a better start, or ask for restarts.",
+                "data, pass better starting values, or use restarts.",
                 ConvergenceWarning,
             )
         if self.at_bounds:
             warn(
                 f"the search for hyper-parameters ended on a bound: {', '.join(self.at_bounds)}. "
-                f"Standardise X and y, so that bounds are further away and no feature is lost "
-                f"beside larger ones (ard=True gives each a lengthscale), or ask for restarts; if "
-                f"it stays, the kernel tends to a simpler one (Linear, a constant, no kernel at "
-                f"all): use that, or name the parameter in fixed.",
+                "Standardise X and y, so that bounds are further away and no feature is "
+                "negligible next to larger ones (ard=True gives each a lengthscale), or use "
+                "restarts; if this persists, the kernel tends to a simpler one (Linear, a "
+                "constant, no kernel at all): use that, or name the parameter in fixed.",
                 BoundWarning,
             )
 

@@ -127,9 +127,9 @@ class CanonicalSolution:
         """Say so if the solver did not converge."""
         if not self.converged:
             warnings.warn(
-                f"the canonical correlations are only accurate to a residual of "
+                "the canonical correlations are only accurate up to a residual of "
                 f"{self.residual:.1e}; a larger regularization or fewer n_components converge "
-                f"faster, and a rank makes the problem small.",
+                "faster, and a rank makes the problem smaller.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

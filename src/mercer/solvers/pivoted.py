@@ -139,7 +139,9 @@ def pivoted_cholesky(
     n, rng = len(gram), as_generator(rng)
     left = np.array(gram.diag(), dtype=np.float64)
     if np.any(left < 0):
-        raise ValueError(f"K has a negative diagonal entry ({left.min():.3g}): it is no kernel's.")
+        raise ValueError(
+            f"K has a negative diagonal entry ({left.min():.3g}), so it is not a kernel matrix."
+        )
     trace, most = float(left.sum()), n if rank is None else min(rank, n)
     coarse = max(float(np.finfo(gram.dtype).eps), float(np.finfo(dtype).eps))
     nothing = _ROUNDING * coarse * left.max(initial=0.0)

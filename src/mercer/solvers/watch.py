@@ -128,13 +128,13 @@ class Watch:
                 state = {name: stored[name] for name in stored.files}
             of, n_iter = str(state.pop("_problem")), int(state.pop("_n_iter"))
         except (OSError, ValueError, KeyError, EOFError) as error:
-            raise FileFormatError(f"{self.checkpoint!s} is no checkpoint of mercer.") from error
+            raise FileFormatError(f"{self.checkpoint!s} is not a mercer checkpoint.") from error
         best = {name: state.pop(_BEST + name) for name in [*state] if _BEST + name in state}
         score, waited = float(state.pop("_score", np.inf)), int(state.pop("_waited", 0))
         if of != self._problem:
             raise ValueError(
                 f"checkpoint={str(self.checkpoint)!r} belongs to another problem (other data, "
-                f"parameters or kernel); remove it, or give another file."
+                "parameters or kernel); remove it, or use another file."
             )
         if self.validation is not None and best:
             self.best, self._score, self._waited = best, score, waited

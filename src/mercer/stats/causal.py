@@ -154,7 +154,7 @@ def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
     if len(columns) < 2:
         raise ValueError(f"at least two variables are needed, got {len(columns)}.")
     if len(set(known)) < len(known):
-        raise ValueError("names must differ from each other.")
+        raise ValueError("names must be distinct.")
     if length(columns[0]) < _LEAST:
         raise ValueError(f"at least {_LEAST} observations are needed, got {length(columns[0])}.")
     return [_numbers(c, name) for c, name in zip(columns, known, strict=True)], known

@@ -56,7 +56,7 @@ class CausalGraph:
         for _ in range(len(A)):
             power = np.minimum(power @ A, 1)
         if power.any():
-            raise ValueError("adjacency has a cycle, so it is no directed acyclic graph.")
+            raise ValueError("adjacency has a cycle, so it is not a directed acyclic graph.")
         near = A | A.T
         graph = near.copy()
         for k in range(len(A)):
@@ -90,7 +90,9 @@ class CausalGraph:
     def parents(self, name: str) -> list[str]:
         """The direct causes of a variable."""
         if name not in self.names:
-            raise ValueError(f"there is no variable {name!r}; they are {', '.join(self.names)}.")
+            raise ValueError(
+                f"there is no variable {name!r}; the variables are {', '.join(self.names)}."
+            )
         return [self.names[i] for i in np.flatnonzero(self._arrows[:, self.names.index(name)])]
 
     def distance(self, other: CausalGraph) -> int:

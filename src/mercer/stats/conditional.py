@@ -147,8 +147,8 @@ def conditional_independence_test(
     labels = values_of(Z) if null in ("auto", "permutation") else None
     if null == "permutation" and (labels is None or len(np.unique(labels)) == joint.n):
         raise ValueError(
-            'null="permutation" exchanges observations of the same Z, and no two are the same; use '
-            'null="wild" or "local".'
+            'null="permutation" exchanges observations with the same Z, but no two have the '
+            'same; use null="wild" or "local".'
         )
     if labels is not None and (null == "permutation" or is_discrete(labels)):
         return _permuted(joint, kernel, labels, n_permutations, rng, plan)
@@ -166,8 +166,8 @@ def require_matrices(plan: Plan | None, n: int) -> None:
     what = "a test of conditional independence by residuals"
     if plan is not None and (plan.few is not None or plan.storage == "lowrank"):
         raise ValueError(
-            f"{what} stores whole matrices, and knows how many features its regressions need; "
-            f"give the plan no rank or features."
+            f"{what} stores whole matrices, and chooses the features of its regressions itself; "
+            "use a plan without rank or features."
         )
     require_stored(plan, what, n)
     require_memory(_MATRICES * 8 * n**2, what)
@@ -228,8 +228,8 @@ def _residual(
     observed = np.array([value for _, value in statistics.values()])
     if not np.all(np.isfinite(observed)):
         raise ValueError(
-            "the statistic is not finite: values of a variable or of its kernel are too large; "
-            "divide them by their spread."
+            "the statistic is not finite: the values of a variable or of its kernel are too "
+            "large; divide them by their spread."
         )
     details = _details(left)
     details["statistics"] = dict(zip(statistics, observed.tolist(), strict=True))

@@ -188,8 +188,7 @@ def cka(
     for place, kernel in enumerate(kernels):
         if is_constant(kernel, pair.data[place]):
             raise ValueError(
-                f"variable {place} is constant in the eyes of its kernel: alignment with it is not "
-                f"defined."
+                f"variable {place} is constant for its kernel: alignment with it is not defined."
             )
     K, L = (gram.center() for gram in pair.grams(kernels, plan))
     own = [centred_hsic(gram, gram, biased) for gram in (K, L)]

@@ -265,8 +265,8 @@ def _normal(X: Data) -> Any:
     S = np.atleast_2d(np.cov(V.T, bias=True))
     if np.linalg.matrix_rank(S) < len(S):
         raise ValueError(
-            "the sample has a singular covariance matrix, so no normal density fits it; leave "
-            "out constant columns, and those that are sums of others."
+            "the sample has a singular covariance matrix, so no normal density fits it; drop "
+            "constant columns, and those that are linear combinations of others."
         )
     return V.mean(axis=0), S
 
@@ -278,7 +278,8 @@ def _drawn(P: Any, n: int, rng: np.random.Generator) -> Data:
     mixture = as_mixture(P)
     if mixture is None:
         raise TypeError(
-            f"a {type(P).__name__} cannot be drawn from: it has no method rvs(size, random_state)."
+            f"a {type(P).__name__} cannot be sampled from: it has no method rvs(size, "
+            "random_state)."
         )
     return drawn(mixture, n, rng)
 

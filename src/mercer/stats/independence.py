@@ -179,8 +179,8 @@ def independence_test(
         plain = (null in ("auto", "spectrum")) and statistic in (None, "u", "v")
         if not plain or any(x is not None for x in (groups, blocks, stop_after, regularization)):
             raise ValueError(
-                'variables in chunks are tested by HSIC with null="spectrum": leave null, groups, '
-                "blocks, stop_after, regularization and other statistics out."
+                'variables in chunks are tested by HSIC with null="spectrum": omit null, groups, '
+                "blocks, stop_after, regularization and other statistics."
             )
         return chunked_independence(
             variables, kernels, n_permutations, landmarks, statistic == "v", rng, plan
@@ -203,7 +203,7 @@ def independence_test(
             )
         own = callable(null) or callable(name)
         if own and landmarks not in ("auto", None):
-            raise ValueError(f"{shown} works with the kernels themselves: leave landmarks out.")
+            raise ValueError(f"{shown} works with the kernels themselves: omit landmarks.")
         require_stored(plan, shown, joint.n)
         pairs = zip(joint.kernels(list(given)), joint.data, strict=True)
         kernels = [approximated_by(plan, k, X) for k, X in pairs]
@@ -214,16 +214,18 @@ def independence_test(
         entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
         takes_blocks = callable(null) or (entry is not None and entry.series)
         if groups is not None or (blocks is not None and not takes_blocks):
-            raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
+            raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")
         if stop_after is not None and callable(null):
-            raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+            raise ValueError(f"stop_after is only for permutations; {shown} uses none.")
         limit = _without_permutations(problem, null, rng, plan)
         if isinstance(limit, TestResult):
             return limit
         narrow = (limit,)
     candidates = [candidates_of(joint, place, k) for place, k in enumerate(given)]
     if several and stop_after is not None:
-        raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
+        raise ValueError(
+            "stop_after needs a single kernel: several kernels are compared on all permutations."
+        )
     notes = blind_spots(candidates)
     seen = [
         through_features(kernels_of, X, plan, "forms of dependence")

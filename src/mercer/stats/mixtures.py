@@ -58,11 +58,11 @@ class ChiSquareMixture:
     def __init__(self, weights: Any, shift: float = 0.0, normal: float = 0.0) -> None:
         w = np.asarray(weights, dtype=np.float64).ravel()
         if not len(w) or not np.all(np.isfinite(w)):
-            raise ValueError("weights must be finite numbers, at least one.")
+            raise ValueError("weights must be at least one finite number.")
         self.weights = w[np.abs(w) > _SMALL * np.abs(w).max()]
         self.shift, self.normal = float(shift), float(normal)
         if not len(self.weights):
-            raise ValueError("all weights are 0: are all samples equal in the eyes of the kernel?")
+            raise ValueError("all weights are 0: are all samples equal for this kernel?")
 
     @property
     def mean(self) -> float:

@@ -71,8 +71,7 @@ def exceeds(statistic: float, draws: np.ndarray, tolerance: float | None = None)
     if not (np.isfinite(statistic) and np.all(np.isfinite(draws))):
         raise ValueError(
             "the statistic is not a finite number, so it cannot be compared with its null "
-            "distribution; normalize the kernel (.normalize()), or bring the data to a smaller "
-            "scale."
+            "distribution; normalize the kernel (.normalize()), or rescale the data."
         )
     if tolerance is None:
         tolerance = _ROUNDING * float(np.max(np.abs(draws), initial=abs(statistic)))
@@ -248,7 +247,7 @@ def check_memory(memory: Any) -> float:
     """The number of lags that a series remembers, as a float."""
     if np.ndim(memory) or isinstance(memory, str) or not memory > 0:
         raise ValueError(
-            f"the wild bootstrap needs the memory of a series, a positive number of lags, got "
-            f"{memory!r}; labels of blocks are for permutations."
+            "the wild bootstrap needs the memory of a series, a positive number of lags, got "
+            f"{memory!r}; block labels are only for permutations."
         )
     return float(memory)

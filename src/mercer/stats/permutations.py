@@ -54,7 +54,7 @@ class Units:
             codes = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
             stratum[self.place] = codes
             if np.any(stratum[self.place] != codes):
-                raise ValueError("groups: every block has to lie inside one group.")
+                raise ValueError("groups: every block must lie within one group.")
         kind = stratum * (self.size.max(initial=0) + 1) + self.size
         order = np.argsort(kind, kind="stable")
         ends = np.flatnonzero(np.diff(kind[order])) + 1  # one class for each stratum and size
@@ -74,8 +74,8 @@ class Units:
             raise ValueError("nothing can be permuted: every block or group has one member.")
         if values is not None and all(np.ptp(values[members]) == 0 for members in self.classes):
             raise ValueError(
-                "nothing can be permuted: every group (or class of blocks of one size) lies inside "
-                "one sample, so that no permutation moves anything from one sample to another."
+                "nothing can be permuted: every group (or class of blocks of one size) lies "
+                "within one sample, so no permutation moves anything from one sample to another."
             )
 
     def of_units(self, values: np.ndarray, name: str) -> np.ndarray:
@@ -83,7 +83,7 @@ class Units:
         out = np.empty(len(self), np.asarray(values).dtype)
         out[self.place] = values
         if np.any(out[self.place] != values):
-            raise ValueError(f"{name}: every block has to lie inside one sample.")
+            raise ValueError(f"{name}: every block must lie within one sample.")
         return out
 
     def shuffled(self, values: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:

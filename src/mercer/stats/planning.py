@@ -272,5 +272,5 @@ def _pooled(sums: GroupSums, squares: np.ndarray) -> tuple[float, float]:
 def _require_spread(constant: bool) -> None:
     if constant:
         raise ValueError(
-            "the pilot study is constant in the eyes of the kernel: nothing can be planned from it."
+            "the pilot study is constant for the kernel: no sample size can be planned from it."
         )

@@ -269,8 +269,8 @@ def _compared(
     if error <= _FLAT * unit / n:
         if abs(difference) > _FLAT * unit:
             raise ValueError(
-                "the difference has no standard error: samples are constant in the eyes of the "
-                "kernel; give other samples, or another kernel."
+                "the difference has no standard error: samples are constant for the kernel; use "
+                "other samples, or another kernel."
             )
         difference, z = 0.0, 0.0
     else:

@@ -120,7 +120,7 @@ def change_points(
     items = Items(gram, _step(n, step, gram), min_size)
     if n_changes is not None and most > items.most:
         raise ValueError(
-            f"n_changes={n_changes} do not fit on places {items.step} samples apart with "
+            f"n_changes={n_changes} do not fit on positions {items.step} samples apart with "
             f"min_size={min_size}; give a smaller step."
         )
     search = best_segmentations(
@@ -173,8 +173,8 @@ def _gram(X: Data, kernel: Any, plan: Plan | None) -> Any:
     gram: Any = plan.gram(k, X)
     if gram.streamed:
         raise ValueError(
-            "change_points keeps the features of all samples; give samples that are in memory and "
-            "a plan with fewer features, such as Plan(rank=50)."
+            "change_points keeps the features of all samples; pass samples in memory and a plan "
+            "with fewer features, such as Plan(rank=50)."
         )
     return gram.unstored() if plan.storage == "auto" else gram
 
@@ -222,6 +222,6 @@ def _step(n: int, step: int | None, gram: Gram) -> int:
         return n // _BINS if n > _EXACT and dense else 1
     if step > 1 and not dense:
         raise ValueError(
-            f"step={step} needs a kernel with dense features; give a plan such as Plan(rank=100)."
+            f"step={step} needs a kernel with dense features; use a plan such as Plan(rank=100)."
         )
     return min(step, n)

@@ -76,7 +76,7 @@ class Segmentation(Shown):
         X = as_samples(X)
         if length(X) != self.n_samples:
             raise ValueError(
-                f"X has {length(X)} samples, but {self.n_samples} were segmented; give these."
+                f"X has {length(X)} samples, but {self.n_samples} were segmented; pass those."
             )
         return [mean_embedding(self.kernel, take(X, part)) for part in self.segments]
 

@@ -91,7 +91,7 @@ class Sequential(ABC):
             self._check(given, place, name)
         if self.together and length(given[0]) != length(given[1]):
             n, m = map(length, given)
-            raise ValueError(f"variables must be observed together, as often each, got {n}, {m}.")
+            raise ValueError(f"variables must have the same number of observations, got {n}, {m}.")
         held = [a if b is None else join(b, a) for a, b in zip(given, self.waiting, strict=True)]
         before = vars(self) | {"parts": list(self.parts)}
         try:

@@ -101,8 +101,8 @@ class Stein(VectorKernel, Tiled):
             if np.any(t < 0):
                 where = int(np.argmax(np.any(t < 0, axis=0)))
                 raise ValueError(
-                    f"support: samples lie outside of it in column {where}, beyond "
-                    f"{end[where]:g}; the density is 0 there."
+                    f"support: samples lie outside it in column {where}, beyond {end[where]:g}; "
+                    "the density is 0 there."
                 )
             bounded = np.isfinite(end)
             t = np.where(bounded, t, 0.0)

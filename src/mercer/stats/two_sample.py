@@ -153,8 +153,8 @@ def two_sample_test(
         plain = null == "permutation" and statistic in (None, "u", "v") and kernel != "optimize"
         if not plain or any(option is not None for option in (groups, blocks, stop_after)):
             raise ValueError(
-                "samples in chunks are tested by permutations of bins: leave null, statistic, "
-                'groups, blocks, stop_after and kernel="optimize" out.'
+                "samples in chunks are tested by permutations of bins: omit null, statistic, "
+                'groups, blocks, stop_after and kernel="optimize".'
             )
         both = [sample if isinstance(sample, Chunks) else stream(sample) for sample in (X, Y)]
         way = Way(n_permutations, rng, None, None, bins, landmarks, None, plan, verbose)
@@ -165,7 +165,9 @@ def two_sample_test(
         options["verbose"] = verbose
         options |= {"bins": bins, "landmarks": landmarks, "stop_after": stop_after}
         if groups is not None or blocks is not None:
-            raise ValueError('kernel="optimize" splits the data and takes no groups or blocks.')
+            raise ValueError(
+                'kernel="optimize" splits the data and does not support groups or blocks.'
+            )
         return _test_of_halves(X, Y, n_permutations, rng, options)
     way = Way(n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan, verbose)
     return _tested(samples, kernel, _estimator(null, statistic), null, SAME, way)
@@ -222,7 +224,7 @@ def k_sample_test(
     check_count("stop_after", stop_after, also=(None,))
     check_null(null, NULLS[:1])
     if isinstance(kernel, np.ndarray):
-        raise ValueError("samples are given as one list: k_sample_test([X, Y, Z], kernel).")
+        raise ValueError("pass the samples as one list: k_sample_test([X, Y, Z], kernel).")
     if statistic is not None and not callable(statistic):
         raise ValueError(f"statistic must be a function of (K, labels), got {statistic!r}.")
     way = Way(n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan, verbose)
@@ -252,7 +254,7 @@ def _tested(
         raise ValueError(f'{shown} needs one kernel, for example Gaussian("median").')
     own = callable(null) or callable(estimator)
     if own and way.landmarks not in ("auto", None):
-        raise ValueError(f"{shown} works with the kernel itself: leave landmarks out.")
+        raise ValueError(f"{shown} works with the kernel itself: omit landmarks.")
     k = approximated_by(plan, samples.kernel(kernel, rng), samples.data)
     computation = f"values of one kernel on {len(samples)} samples, a few at a time"
     if own or null in ("spectrum", "gamma", "pearson"):
@@ -280,9 +282,9 @@ def _tested(
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
     takes_blocks = callable(null) or (entry is not None and entry.series)
     if way.groups is not None or (way.blocks is not None and not takes_blocks):
-        raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
+        raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")
     if way.stop_after is not None and callable(null):
-        raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+        raise ValueError(f"stop_after is only for permutations; {shown} uses none.")
     if callable(null):
         outcome = outcome_of(null, problem, rng)
     else:

@@ -149,7 +149,7 @@ class TableRegressor(Regressor, TableModel):
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
         check_is_fitted(self)
         if hasattr(self, "ridge_"):
-            raise ValueError("a model of an earlier version has no intervals; fit it again.")
+            raise ValueError("a model saved by an earlier version has no intervals; fit it again.")
         encoded = self._new(X)
         mean = self.mean_ + self.std_ * self._values(encoded)[:, 0]
         n = len(self.scores_)
@@ -177,9 +177,7 @@ class TableRegressor(Regressor, TableModel):
         try:
             y = y.astype(float)
         except (TypeError, ValueError):
-            raise ValueError(
-                "the target does not hold numbers; tell labels apart with TableClassifier."
-            ) from None
+            raise ValueError("the target is not numeric; for labels use TableClassifier.") from None
         if not np.all(np.isfinite(y)):
             raise ValueError(
                 "the target has missing or infinite values (NaN or inf); fill them in or drop "

@@ -136,7 +136,7 @@ def tune(
     name = next((name for name in names if name in _TUNED), "")
     if refused or not name:
         raise ValueError(
-            f"tune knows {', '.join(_TUNED)}, not {names[0]}: "
+            f"tune supports {', '.join(_TUNED)}, not {names[0]}: "
             f"{refused or 'use GridSearchCV of scikit-learn'}."
         )
     criteria_of, tuned = _TUNED[name]
@@ -223,7 +223,7 @@ class _Wish:
 def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if np.ndim(model.alpha) or not model.alpha > 0:
-        raise ValueError(f"alpha must be one number > 0 to begin with, got {model.alpha!r}.")
+        raise ValueError(f"the initial alpha must be one number > 0, got {model.alpha!r}.")
     kernel = wish.start(model._make_gram(X).kernel, X)
     n, rng = length(X), as_random_state(wish.random_state)
     w = np.ones(n) if weights is None else weights
@@ -246,7 +246,9 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     """Ridge regression with alpha = 1 / C beside a free intercept."""
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if weights is not None and not weights.all():
-        raise ValueError("class_weight must be > 0 for every class; drop the samples of others.")
+        raise ValueError(
+            "class_weight must be > 0 for every class; drop the samples of the other classes."
+        )
     w = np.ones(len(Y)) if weights is None else weights
     kernel = wish.start(model._make_gram(X).kernel, X)
     found = _squared(
@@ -331,7 +333,9 @@ def _process(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     """A Gaussian process tunes itself in fit."""
     weights = {} if wish.sample_weight is None else {"sample_weight": wish.sample_weight}
     if weights and not has_fit_parameter(model, "sample_weight"):
-        raise ValueError(f"{type(model).__name__} has no weights of samples; drop sample_weight.")
+        raise ValueError(
+            f"{type(model).__name__} does not support sample weights; omit sample_weight."
+        )
     if wish.ard:
         kernel = covariance(model.kernel)
         data = check_data(model, X, kernel, reset=True)

@@ -30,7 +30,7 @@ def test_it_does_not_change():
     assert graph.edges.tolist() == [[0, 1]]
     with pytest.raises(ValueError, match="read-only"):
         graph.edges[0] = 1
-    with pytest.raises(AttributeError, match="graphs do not change"):
+    with pytest.raises(AttributeError, match="graphs are immutable"):
         graph.directed = True
 
 
@@ -69,13 +69,13 @@ def test_adjacency_matrices(sparse):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"edges": [(0, 5)], "nodes": 3}, r"joins the node 5, but nodes are 0, \.\.\., 2"),
-        ({"edges": [(0, -1)], "nodes": 3}, "joins the node -1"),
+        ({"edges": [(0, 5)], "nodes": 3}, r"refers to the node 5, but nodes are 0, \.\.\., 2"),
+        ({"edges": [(0, -1)], "nodes": 3}, "refers to the node -1"),
         ({"edges": [(0, 1)], "nodes": ["a", "b"]}, "names are labels"),
         ({"edges": [], "nodes": -1}, "number of nodes >= 0"),
         ({"edges": [(0, 1, 2)]}, "pairs of whole numbers"),
         ({"edges": [(0.5, 1.0)]}, "pairs of whole numbers"),
-        ({"edges": [(0, 1)], "labels": ["a"]}, "joins the node 1"),
+        ({"edges": [(0, 1)], "labels": ["a"]}, "refers to the node 1"),
         ({"edges": [(0, 1)], "labels": "ab"}, "list or an array, got a str"),
         ({"edges": [(0, 1)], "labels": ["a", None]}, "label 1 is missing"),
         ({"edges": [(0, 1)], "labels": [[1, 2], [3, 4]]}, "numbers of a node are attributes"),

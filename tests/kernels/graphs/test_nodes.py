@@ -220,7 +220,7 @@ def test_edge_cases():
         with pytest.raises(DomainError, match=wrong):
             Diffusion(bad)([0])
     for samples, wrong in [
-        ([0, 7], "7 is no node"),
+        ([0, 7], "7 is not a node"),
         ([[0], [1]], "no node"),
         (["a"], "no node"),
         ([], "no samples"),

@@ -167,7 +167,7 @@ def test_the_sum_must_be_finite():
     assert RandomWalk(5.0, steps=3)([star])[0, 0] > 0
     edge = path(2)  # on which walks do not fade: A = A^-1
     np.testing.assert_allclose(RandomWalk(1.0, steps=20000)([edge]), [[4 * 20001]])
-    with pytest.raises(DomainError, match="than floating point numbers can count"):
+    with pytest.raises(DomainError, match="than a floating-point number can represent"):
         RandomWalk(1.0, "exponential")([Graph([(0, 1)], weights=[1e200])])
     with pytest.raises(DomainError, match="larger than 1e300"):
         RandomWalk(100.0, "exponential", node="labels")([star])
@@ -221,7 +221,7 @@ def test_refusals():
     with pytest.raises(DomainError, match="graph 0 has no labels of edges"):
         RandomWalk(edge=Categorical())([cycle(3)])
     words = Graph([(0, 1)], edge_labels=["single"])
-    with pytest.raises(DomainError, match="not all labels of edges are numbers"):
+    with pytest.raises(DomainError, match="not all edge labels are numbers"):
         RandomWalk(edge=Gaussian(1.0))([words])
     with pytest.raises(ValueError, match='node must be None, "labels" or a kernel'):
         RandomWalk(node="label")

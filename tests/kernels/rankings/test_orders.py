@@ -29,9 +29,9 @@ def test_orders():
         ([["a"], ["x"]], ["a", "b"], "order 1 has the item 'x', not among items"),
         ([[0, 1, 0]], 3, "the item 0 twice"),
         ([[{0, 1}, 1]], 3, "the item 1 twice"),
-        (["ab"], "ab", "give its items one by one"),
-        ([3], 4, "give its items one by one"),
-        ([["a"]], ["a", "a"], "items must differ"),
+        (["ab"], "ab", "pass its items as a list"),
+        ([3], 4, "pass its items as a list"),
+        ([["a"]], ["a", "a"], "items must be distinct"),
     ],
 )
 def test_nonsense_is_refused(orders, items, message):

@@ -54,7 +54,7 @@ def test_series_of_many_lengths_and_parts_of_them():
         ([[1.0], []], "sample 1 is empty"),
         ([[np.nan, np.nan]], "sample 0 is empty"),
         (np.zeros((3, 0)), "sample 0 is empty"),
-        ([np.zeros((3, 2)), np.zeros((3, 1))], "sample 1 has points of 1 channels"),
+        ([np.zeros((3, 2)), np.zeros((3, 1))], "sample 1 has 1 channels"),
         ([np.zeros((3, 2, 1))], "sample 0 has 3 dimensions"),
         ([1.0, 2.0], r"sample 0 is 1.0, not a series: .* wrap a single series: \[x\]"),
         ([None, [1.0]], "sample 0 is None, not a series"),

@@ -165,7 +165,7 @@ def test_bad_input():
         Convolution("splits", "rbf")
     with pytest.raises(DomainError, match="no samples"):
         Convolution("items", LETTERS)([])
-    with pytest.raises(DomainError, match="sample 1 is a int; give a function"):
+    with pytest.raises(DomainError, match="sample 1 is a int; pass a function"):
         Convolution("items", LETTERS)(["a", 3])
     with pytest.raises(ValueError, match="list of decompositions, but for sample 0 it is a str"):
         Convolution(str, LETTERS)(["a"])

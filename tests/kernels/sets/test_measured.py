@@ -207,7 +207,7 @@ def test_bad_input(samples):
         k(["abc"])
     with pytest.raises(DomainError, match="boolean"):
         k(np.zeros((3, 4)))
-    with pytest.raises(DomainError, match="not so in set 1"):
+    with pytest.raises(DomainError, match="are not in set 1"):
         k([{"a": 1.0}, {"a": -1.0}])
     with pytest.raises(DomainError, match="weight for the element 'z'"):
         Jaccard(WEIGHTS)([{"z"}])
@@ -223,7 +223,7 @@ def test_bad_input(samples):
         k([np.ones(3, bool), np.ones(4, bool)])
     with pytest.raises(DomainError, match="same shape"):
         k(np.ones((2, 3), bool), np.ones((2, 4), bool))
-    with pytest.raises(DomainError, match="one form in all data"):
+    with pytest.raises(DomainError, match="in the same form"):
         k([{1}], [(0.0, 1.0)])
     with pytest.raises(DomainError, match="lower one first"):
         k([(1.0, 0.0)])

@@ -361,7 +361,7 @@ def test_deep_trees_need_no_recursion():
     ],
 )
 def test_no_tree(sample, words):
-    with pytest.raises(DomainError, match=f"sample 1 is no tree: .*({words})"):
+    with pytest.raises(DomainError, match=f"sample 1 is not a tree: .*({words})"):
         SubsetTree()([CAT, sample])
 
 

@@ -131,11 +131,11 @@ class Conditioned(Without):
         require_memory(3 * 8.0 * m * m, f"a kernel given {m} observations")
         K = self._matrix()
         if np.ndim(self.noise) and len(self.noise) != m:
-            raise ValueError(f"noise has {len(self.noise)} entries, and there are {m} points.")
+            raise ValueError(f"noise has {len(self.noise)} entries, but there are {m} points.")
         K.flat[:: m + 1] += self.noise
         own = K.diagonal().copy()
         if not np.isfinite(own).all():
-            raise ValueError(f"k(z, z) of {self.kernel!r} overflows at points of the reference.")
+            raise ValueError(f"k(z, z) of {self.kernel!r} overflows at the reference points.")
         for rounding in _ROUNDING:
             grown = own * (1 + rounding * m * _EPS)
             K.flat[:: m + 1] = np.where(own == 0, 1.0, grown)  # f(z) = 0 in any case
@@ -146,9 +146,10 @@ class Conditioned(Without):
             return self.kernel.prepare(in_double(self.reference)), L
         lowest = float(np.linalg.eigvalsh(K)[0])
         raise ValueError(
-            f"the covariance of the {m} observations that {self.kernel!r} is given is not positive "
+            f"the covariance of the {m} observations under {self.kernel!r} is not positive "
             f"definite: its smallest eigenvalue is {lowest:.2g}. Give a larger noise, such as "
-            f"noise={2 * abs(lowest):.1g}, or another kernel if this one is none."
+            f"noise={2 * abs(lowest):.1g}, or use another kernel if this one is not positive "
+            "definite."
         )
 
     @property

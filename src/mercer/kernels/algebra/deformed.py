@@ -110,8 +110,8 @@ class Deformed(Without):
         highest = float(inner.diagonal().max(initial=0.0))
         if not np.isfinite(inner).all():
             raise ValueError(
-                f"strength={self.strength!r} times kernel values of up to {K.max():.0e} are more "
-                f"than numbers can hold; take a smaller one, or scale the data."
+                f"strength={self.strength!r} times kernel values of up to {K.max():.0e} overflow; "
+                "use a smaller strength, or scale the data."
             )
         inner.flat[:: len(inner) + 1] += 1.0 + len(inner) * _EPS * highest  # of what rounding loses
         L = lapack(len(inner), np.linalg.cholesky, inner)

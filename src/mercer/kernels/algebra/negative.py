@@ -94,7 +94,7 @@ class Negative(Params, ABC):
         if self.unresolved:
             if Y is not None and Y is not X:
                 raise UnresolvedError(
-                    f"{self!r}: {self.unresolved} depends on data; fix it first with resolve(X)."
+                    f"{self!r}: {self.unresolved} depends on the data; call resolve(X) first."
                 )
             psi = self.resolve(X)
         P = psi.prepare(X)

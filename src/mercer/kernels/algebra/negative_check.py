@@ -109,7 +109,8 @@ def _matrix(psi: Any, X: Data | None) -> np.ndarray:
             D = D if D.dtype == np.float32 else D.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                "is_negative_definite: give samples X with a function psi, or a matrix."
+                "is_negative_definite: pass samples X together with a function psi, or a matrix "
+                "alone."
             ) from None
         if D.ndim != 2 or D.shape[0] != D.shape[1] or not len(D):
             raise ValueError(
@@ -118,8 +119,8 @@ def _matrix(psi: Any, X: Data | None) -> np.ndarray:
         return D
     if isinstance(psi, Kernel):
         raise TypeError(
-            "is_negative_definite: a kernel is positive definite; its squared distance is "
-            "SquaredMetric(kernel)."
+            "is_negative_definite: a kernel is positive definite; its squared distance "
+            "SquaredMetric(kernel) is negative definite."
         )
     if is_negative(psi):
         raise TypeError(f"is_negative_definite: psi must be {is_negative(psi)}.")

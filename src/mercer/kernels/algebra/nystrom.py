@@ -181,14 +181,15 @@ def landmarks(kernel: Kernel, X: Data, rank: float, choose: str = "pivoted") -> 
     """Landmarks from data, for a resolved kernel."""
     if isinstance(kernel, Precomputed):
         raise ValueError(
-            "landmarks need the kernel itself: a precomputed matrix cannot tell k(z, x)."
+            "landmarks need the kernel itself: k(z, x) cannot be computed from a precomputed "
+            "matrix."
         )
     if choose == "pivoted":
         return take(X, _pivots(kernel, kernel.prepare(X), rank))
     if rank < 1:
         raise ValueError(
-            f'rank={rank!r} is a share to lose, which only choose="pivoted" can keep to; give a '
-            f"number of landmarks."
+            f'rank={rank!r} is a share of the trace, which only choose="pivoted" can guarantee; '
+            "give a number of landmarks."
         )
     n, m, rng = length(X), int(rank), np.random.default_rng(0)
     if m >= n:

@@ -72,7 +72,7 @@ class TfIdf(Explicit):
 
     def prepare(self, X: Data) -> sp.csr_matrix:
         if self.weights is None:
-            raise UnresolvedError("TfIdf: weights=None depends on data; call resolve(X) first.")
+            raise UnresolvedError("TfIdf: weights=None depends on the data; call resolve(X) first.")
         phi = self._counts(self.kernel, X).copy()
         phi.data = phi.data * self.weigh(phi.indices)
         phi.eliminate_zeros()
@@ -91,7 +91,7 @@ class TfIdf(Explicit):
         phi = kernel.features(kernel.prepare(X))
         if not sp.issparse(phi):
             raise ValueError(
-                f"TfIdf: kernel must have sparse features, as Words() or Spectrum(3) have; "
+                "TfIdf: kernel must have sparse features, as Words() and Spectrum(3) do; "
                 f"{kernel!r} has none."
             )
         return phi

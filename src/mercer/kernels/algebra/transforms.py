@@ -216,6 +216,6 @@ class Limit(Kernel):
                 return block
             last, n = block, 2 * n
         raise ValueError(
-            f"Limit: the sequence has not settled to tol={self.tol:g} at n={self.max_n}; "
-            f"raise max_n or tol, or check that it converges."
+            f"Limit: the sequence has not converged to tol={self.tol:g} at n={self.max_n}; raise "
+            "max_n or tol, or check that it converges."
         )

@@ -180,8 +180,7 @@ class Approximated(Transform):
         """What :meth:`prepare` returns, from data that are prepared for k."""
         if self.drawn is None:
             raise UnresolvedError(
-                f"{self!r} draws its features for the training data; call "
-                f"kernel.resolve(X_train) first."
+                f"{self!r} depends on the training data; call kernel.resolve(X_train) first."
             )
         return Zipped(P, self.by.features(self.kernel, P, self.drawn))
 
@@ -269,8 +268,8 @@ def _terms(kernel: Kernel, P: Data, rule: FeatureRule) -> list[Term]:
     formula = kernel.formula(P)
     if formula is None:
         raise ValueError(
-            f"{type(rule).__name__} reads the formula of a kernel, but {kernel!r} states none; use "
-            f"Landmarks, or Hashing if the kernel has features."
+            f"{type(rule).__name__} needs the formula of a kernel, but {kernel!r} has none; use "
+            "Landmarks, or Hashing if the kernel has features."
         )
     return formula.terms()
 

@@ -242,7 +242,7 @@ class Hashing(MapRule):
         phi: Any = kernel.features(P)
         if phi is None:
             raise ValueError(
-                f"Hashing needs a kernel with features, which {kernel!r} has not; use Landmarks."
+                f"Hashing needs a kernel with features, but {kernel!r} has none; use Landmarks."
             )
         phi = phi if sp.issparse(phi) else sp.csr_matrix(phi)
         code = mix(phi.indices.astype(np.uint64))

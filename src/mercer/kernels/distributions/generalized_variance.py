@@ -158,8 +158,9 @@ class SemigroupVariance(OnBags, LogPaired):
             return np.linalg.cholesky(A)
         except np.linalg.LinAlgError:
             raise DomainError(
-                f"{self!r}: a covariance has an eigenvalue below -eta; either the kernel on points "
-                f"is not positive definite, or eta is below its rounding: take a larger one."
+                f"{self!r}: a covariance has an eigenvalue below -eta; either the kernel on "
+                "points is not positive definite, or eta is below its rounding error: use a "
+                "larger one."
             ) from None
 
     @property

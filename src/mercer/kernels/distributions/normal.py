@@ -132,7 +132,8 @@ class NormalMixture(Params):
         V = dense(X, owner)
         if V.shape[1] != self.dimension:
             raise DomainError(
-                f"{owner}: X has {V.shape[1]} features, but the model is one of {self.dimension}."
+                f"{owner}: X has {V.shape[1]} features, but the model has dimension "
+                f"{self.dimension}."
             )
         return V
 

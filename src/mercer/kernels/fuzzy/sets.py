@@ -47,7 +47,7 @@ def support(points: Data, memberships: Any, owner: str) -> tuple[Data, np.ndarra
     degrees = degrees.reshape(-1) if degrees.size == length(points) else degrees
     if degrees.shape != (length(points),):
         raise DomainError(
-            f"{owner}: {length(points)} points need as many memberships, got an array of shape "
+            f"{owner}: {length(points)} points need one membership each, got an array of shape "
             f"{degrees.shape}."
         )
     if not np.all((degrees >= 0) & (degrees <= 1)):

@@ -153,7 +153,8 @@ class Fisher(Explicit):
     def prepare(self, X: Data) -> np.ndarray:
         if self.unresolved:
             raise UnresolvedError(
-                f"Fisher: {self.unresolved} depends on data; call kernel.resolve(X_train) first."
+                f"Fisher: {self.unresolved} depends on the data; call kernel.resolve(X_train) "
+                "first."
             )
         U = self.scores(X)
         if isinstance(self.information, str):

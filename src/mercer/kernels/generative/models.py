@@ -48,7 +48,7 @@ class MultinomialModel(Params):
         counts = np.asarray(histograms(X, "MultinomialModel.fit").sum(axis=0), dtype=float).ravel()
         counts += smoothing
         if not counts.sum() > 0:
-            raise ValueError("MultinomialModel.fit: there is nothing counted, and smoothing is 0.")
+            raise ValueError("MultinomialModel.fit: all counts are 0, and so is smoothing.")
         return cls(counts / counts.sum())
 
     @property

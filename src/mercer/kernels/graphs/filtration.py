@@ -117,7 +117,7 @@ class GraphFiltration(GraphKernel):
     def prepare(self, X: Data) -> Lists:
         if self.unresolved:
             raise UnresolvedError(
-                f"GraphFiltration: {self.unresolved} depends on data; call resolve(X) first."
+                f"GraphFiltration: {self.unresolved} depends on the data; call resolve(X) first."
             )
         found = graphs(X, "GraphFiltration")
         levels = len(np.atleast_1d(self.thresholds))

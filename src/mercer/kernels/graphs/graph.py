@@ -80,15 +80,19 @@ class Graph:
             raise DomainError(f"nodes is a number of nodes >= 0 (names are labels), got {nodes!r}.")
         for name, count in known.items():
             if count != nodes:
-                raise DomainError(f"{name} are given for {count} nodes of {nodes}.")
+                raise DomainError(
+                    f"{name} are given for {count} nodes, but the number of nodes is {nodes}."
+                )
         if len(edges) and not (edges.min() >= 0 and edges.max() < nodes):
             bad = edges[(edges < 0) | (edges >= nodes)][0]
-            raise DomainError(f"an edge joins the node {bad}, but nodes are 0, ..., {nodes - 1}.")
+            raise DomainError(
+                f"an edge refers to the node {bad}, but nodes are 0, ..., {nodes - 1}."
+            )
         edge_labels = None if edge_labels is None else as_labels(edge_labels)
         weights = None if weights is None else _numbers(weights)
         for name, part in (("edge_labels", edge_labels), ("weights", weights)):
             if part is not None and len(part) != len(edges):
-                raise DomainError(f"{name} are given for {len(part)} edges of {len(edges)}.")
+                raise DomainError(f"{name} are given for {len(part)} of {len(edges)} edges.")
         if not directed and twice(edges, edge_labels, weights):
             once = edges[:, 0] <= edges[:, 1]
             edges = edges[once]
@@ -129,9 +133,9 @@ class Graph:
         """
         A: Any = adjacency.tocoo(copy=True) if sp.issparse(adjacency) else np.asarray(adjacency)
         if A.ndim != 2 or A.shape[0] != A.shape[1]:
-            raise DomainError(f"an adjacency matrix is square, got shape {A.shape}.")
+            raise DomainError(f"an adjacency matrix must be square, got shape {A.shape}.")
         if A.dtype.kind not in "biuf":
-            raise DomainError(f"an adjacency matrix holds numbers, got {A.dtype}.")
+            raise DomainError(f"an adjacency matrix must hold numbers, got {A.dtype}.")
         if sp.issparse(A):
             A.sum_duplicates()
             rows, cols, values = A.row, A.col, A.data
@@ -143,7 +147,10 @@ class Graph:
         if edge_labels is not None:
             table = edge_labels.tocsr() if sp.issparse(edge_labels) else np.asarray(edge_labels)
             if table.shape != A.shape:
-                raise DomainError(f"edge labels have shape {table.shape}, the graph {A.shape}.")
+                raise DomainError(
+                    f"edge labels have shape {table.shape}, but the adjacency "
+                    f"matrix has shape {A.shape}."
+                )
             named = as_labels(np.asarray(table[rows, cols]).ravel()) if len(rows) else None
         values = _numbers(values)
         simple = None if np.all(values == 1) else values
@@ -170,7 +177,7 @@ class Graph:
         return len(self.edges)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"graphs do not change, so {name} cannot be set; make a new one.")
+        raise AttributeError(f"graphs are immutable, so {name} cannot be set; make a new one.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._nodes, self.directed, *(getattr(self, part) for part in _PARTS))
@@ -213,10 +220,13 @@ def as_labels(labels: Any) -> np.ndarray:
     for place, label in enumerate(found):
         if isinstance(label, list | np.ndarray):
             raise DomainError(
-                f"label {place} is a {type(label).__name__}; numbers of a node are attributes."
+                f"label {place} is a {type(label).__name__}; numeric values of a node are "
+                "attributes."
             )
         if label is None or label != label:
-            raise DomainError(f"label {place} is missing; give it a name of its own.")
+            raise DomainError(
+                f"label {place} is missing; use a label of its own for missing values."
+            )
         out[place] = label
     return out
 

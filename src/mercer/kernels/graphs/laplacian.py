@@ -165,7 +165,9 @@ class MultiscaleLaplacian(GraphKernel, Paired):
             )
         if packed.directed.any():
             place = int(np.argmax(packed.directed))
-            raise DomainError(f"{name}: graph {place} is directed; give it without directions.")
+            raise DomainError(
+                f"{name}: graph {place} is directed; this kernel needs undirected graphs."
+            )
         points: Data = packed.flat.labels
         if isinstance(self.node, Kernel):
             read = of_nodes(found, packed, self.node, name)

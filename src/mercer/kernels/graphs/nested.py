@@ -91,7 +91,7 @@ class NestedGraph(GraphKernel):
         if found.directed.any():
             place = int(np.argmax(found.directed))
             raise DomainError(
-                f"NestedGraph: graph {place} is directed; give it without directions."
+                f"NestedGraph: graph {place} is directed; this kernel needs undirected graphs."
             )
         traces = complexity_traces(found)
         if self.kind == "aligned":

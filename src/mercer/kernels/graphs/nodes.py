@@ -303,11 +303,11 @@ def _read(graph: Any, name: str) -> tuple[sp.csr_array, list | range]:
     try:
         found = pack([as_graph(graph)], name)
     except DomainError as error:
-        raise DomainError(f"{name}: graph is none: {error}") from None
+        raise DomainError(f"{name}: graph is not a graph: {error}") from None
     A = found.adjacency(0)
     if found.directed[0]:
         raise DomainError(
-            f"{name}: graph has directed edges; give it without directions, such as A + A.T."
+            f"{name}: graph has directed edges; make it undirected, for example by A + A.T."
         )
     if A.nnz and A.data.min() < 0:
         raise DomainError(
@@ -337,7 +337,7 @@ def _places(X: Data, names: list | range, name: str) -> np.ndarray:
         strange = next(node for node in nodes if not _is_key(node, known))
         few = ", ".join(map(repr, names[:3]))
         raise DomainError(
-            f"{name}: {strange!r} is no node of the graph; its {len(names)} nodes are {few}, ..."
+            f"{name}: {strange!r} is not a node of the graph; its {len(names)} nodes are {few}, ..."
         ) from None
 
 

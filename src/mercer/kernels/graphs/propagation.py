@@ -84,13 +84,13 @@ class Propagation(CountedParts):
         if self.use != "labels":
             if self.metric == "hellinger":
                 raise DomainError(
-                    'Propagation: metric="hellinger" compares distributions, which attributes are '
-                    'not; use "l2" or "tv".'
+                    'Propagation: metric="hellinger" compares distributions, but attributes are '
+                    'not distributions; use "l2" or "tv".'
                 )
             if found.flat.attributes is None and found.size.any():
                 raise DomainError(
-                    f'Propagation: use="{self.use}", but not all nodes have attributes, and '
-                    f"equally many."
+                    f'Propagation: use="{self.use}", but not all nodes have the same number of '
+                    "attributes."
                 )
         return self.counts(found)
 

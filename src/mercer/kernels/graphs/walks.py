@@ -120,7 +120,7 @@ class WalkKernel(GraphKernel, Paired):
             t = int(np.argmin(np.isfinite(out)))
             raise DomainError(
                 f"{type(self).__name__}: the sum over walks on two graphs of {A.size[i[t]]} and "
-                f"{B.size[j[t]]} nodes is larger than 1e300, or does not settle; lower decay."
+                f"{B.size[j[t]]} nodes exceeds 1e300, or does not converge; lower decay."
             )
         return out
 

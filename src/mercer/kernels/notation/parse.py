@@ -100,7 +100,7 @@ class _Reader(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> Any:
         raise self.refuse(
-            node, "only kernels, numbers, strings, lists and + * / ** can be used here"
+            node, "only kernels, numbers, strings, lists and + * / ** are allowed here"
         )
 
     def refuse(self, node: ast.AST, why: str) -> ValueError:

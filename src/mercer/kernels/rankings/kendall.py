@@ -144,8 +144,8 @@ class Mallows(RankingKernel, Tiled):
     def prepare(self, X: Data) -> Rankings:
         if isinstance(self.decay, str):
             raise UnresolvedError(
-                f'Mallows: decay="{self.decay}" depends on data; call kernel.resolve(X_train) '
-                f"first."
+                f'Mallows: decay="{self.decay}" depends on the data; call kernel.resolve(X_train) '
+                "first."
             )
         return compared(X, type(self).__name__, self.missing)
 

@@ -110,7 +110,7 @@ class WeightedKendall(Concordance, Tiled):
         if len(weights) != m:
             raise DomainError(
                 f"WeightedKendall: weights has {len(weights)} numbers, but rankings have {m} "
-                f"items; give one for each place."
+                "items; give one for each rank."
             )
         return weights
 

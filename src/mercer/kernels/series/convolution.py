@@ -158,8 +158,8 @@ class DilatedConvolution(Explicit):
     def prepare(self, X: Data) -> np.ndarray:
         if self.unresolved:
             raise UnresolvedError(
-                f"{type(self).__name__}: thresholds=None depends on data; call "
-                f"kernel.resolve(X_train) first."
+                f"{type(self).__name__}: thresholds=None depends on the data; call "
+                "kernel.resolve(X_train) first."
             )
         shares = self._shares(self._in_units(ragged(X, type(self).__name__)))
         shares -= self.scaling[0]
@@ -170,9 +170,9 @@ class DilatedConvolution(Explicit):
         """Channels centred, and in their units."""
         if P.channels != self.channels.shape[1]:
             raise ValueError(
-                f"points of {P.channels} channels cannot be compared with points of "
-                f"{self.channels.shape[1]}: all series need the same channels, those to predict as "
-                f"those of the fit."
+                f"points with {P.channels} channels cannot be compared with points with "
+                f"{self.channels.shape[1]}: all series need the same channels, in fit and in "
+                "predict."
             )
         return Ragged((P.values - self.channels[0]) / self.channels[1], P.start, P.size)
 

@@ -113,8 +113,8 @@ class Signature(SeriesKernel):
             return replace(self, lengthscale=self._median_rule(P))
         if isinstance(self.lengthscale, str):
             raise ValueError(
-                'Signature: lengthscale="median" is for paths that are not lifted by a kernel; '
-                "give that kernel a lengthscale instead."
+                'Signature: lengthscale="median" is only for paths that are not lifted by a '
+                "kernel; set the lengthscale of that kernel instead."
             )
         return replace(self, kernel=self.kernel.resolve(self._augmented(P).some_points()))
 

@@ -75,7 +75,7 @@ class LagEmbedding(Kernel):
             at = int(np.argmax(short))
             raise DomainError(
                 f"LagEmbedding: sample {at} has {X.size[at]} points, fewer than "
-                f"window={self.window}; choose a smaller window or leave it out."
+                f"window={self.window}; use a smaller window or drop the sample."
             )
         return X
 
@@ -229,6 +229,6 @@ class RegularizedFourier(Kernel):
 def _same_length(a: int, b: int, which: str) -> None:
     if a != b:
         raise DomainError(
-            f"RegularizedFourier compares series time by time, but {which} hold {a} and {b} "
-            f"numbers; use GlobalAlignment() for series of different lengths."
+            f"RegularizedFourier compares series time by time, but {which} have {a} and {b} "
+            "numbers; use GlobalAlignment() for series of different lengths."
         )

@@ -136,7 +136,7 @@ class Convolution(Composed):
             wrong = [k for k in value if is_kernel(k)]
             if wrong or not value:
                 raise ValueError(
-                    f"Convolution: kernels must be a kernel for each part, got {value!r}."
+                    f"Convolution: kernels must hold one kernel for each part, got {value!r}."
                 )
             value = tensor(*value)
         super().__setattr__(name, value)
@@ -166,7 +166,7 @@ class Convolution(Composed):
             kind = type(x).__name__
             raise DomainError(
                 f'Convolution: decompose="{self.decompose}" takes sequences apart, but sample '
-                f"{place} is a {kind}; give a function."
+                f"{place} is a {kind}; pass a function."
             )
         found = function(x)
         if isinstance(found, str | bytes | dict) or not hasattr(found, "__iter__"):
@@ -178,8 +178,8 @@ class Convolution(Composed):
         for parts in found:
             if wanted > 1 and isinstance(parts, tuple | list) and len(parts) != wanted:
                 raise DomainError(
-                    f"Convolution: sample {place} has a decomposition into {len(parts)} parts, but "
-                    f"there are {wanted} kernels: one for each part."
+                    f"Convolution: sample {place} has a decomposition into {len(parts)} parts, "
+                    f"but there are {wanted} kernels; there must be one for each part."
                 )
         return found
 

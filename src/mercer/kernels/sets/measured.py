@@ -97,7 +97,7 @@ class Intersection(OnSets, Tiled):
     def tiles(self, X: Collected, Y: Collected) -> Tile:
         if type(X) is not type(Y):
             kinds = " and ".join(type(side).__name__.lower() for side in (X, Y))
-            raise DomainError(f"sets must have one form in all data, got {kinds}.")
+            raise DomainError(f"all sets must be given in the same form, got {kinds}.")
         return X.overlaps(Y)  # type: ignore[arg-type]
 
     def diag(self, X: Collected) -> np.ndarray:

@@ -145,8 +145,8 @@ class LocalAlignment(Tabled):
             at = int(np.argmax(logs))
             raise DomainError(
                 f"LocalAlignment: k is e^{logs[at]:.0f} for strings of {X.lengths[i[at]]} and "
-                f"{Y.lengths[j[at]]} symbols, which overflows; use .normalize() or log=True, which "
-                f"work from logarithms, or lower beta."
+                f"{Y.lengths[j[at]]} symbols, which overflows; use .normalize() or log=True, "
+                "which work with logarithms, or lower beta."
             )
         return np.exp(logs)
 

@@ -133,7 +133,9 @@ class ContextTree(Kernel):
         from .context_loops import alone
 
         if self.alphabet is None:
-            raise UnresolvedError("ContextTree: alphabet=None depends on data; call resolve(X).")
+            raise UnresolvedError(
+                "ContextTree: alphabet=None depends on the data; call resolve(X) first."
+            )
         sequences = read(X, "ContextTree")
         digits = places(sequences.symbols, alphabet_symbols(self.alphabet))
         starts, counts = sequences.windows(self.depth + 1)

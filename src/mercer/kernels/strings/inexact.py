@@ -144,7 +144,9 @@ class Mismatch(Patterned):
 
     def read(self, X: Data) -> Sequences:
         if self.alphabet is None:
-            raise UnresolvedError("Mismatch: alphabet=None depends on data; call resolve(X) first.")
+            raise UnresolvedError(
+                "Mismatch: alphabet=None depends on the data; call resolve(X) first."
+            )
         if self.m >= self.k:
             raise ValueError(
                 f"Mismatch: m must be less than k, got m={self.m} and k={self.k}; with m = k all "

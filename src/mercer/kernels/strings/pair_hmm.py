@@ -140,8 +140,8 @@ class StringPairHMM(Tabled):
             at = int(np.argmin(logs))
             raise DomainError(
                 f"StringPairHMM: the probability is e^{logs[at]:.0f} for strings of "
-                f"{X.lengths[i[at]]} and {Y.lengths[j[at]]} symbols, which is no number; use "
-                f".normalize(), which works from logarithms."
+                f"{X.lengths[i[at]]} and {Y.lengths[j[at]]} symbols, which underflows; use "
+                ".normalize(), which works with logarithms."
             )
         return np.exp(logs)
 
@@ -191,7 +191,8 @@ class StringPairHMM(Tabled):
         alphabet = self._alphabet()
         if alphabet is None and isinstance(self.letters, str):
             raise UnresolvedError(
-                "StringPairHMM: alphabet=None depends on data; call kernel.resolve(X_train) first."
+                "StringPairHMM: alphabet=None depends on the data; call kernel.resolve(X_train) "
+                "first."
             )
         if not isinstance(self.letters, str):
             size = len(np.asarray(self.letters))

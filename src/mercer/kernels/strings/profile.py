@@ -120,8 +120,8 @@ def _checked(profile: object, place: int) -> np.ndarray:
         array = np.zeros(0)
     if array.ndim != 2 or array.shape[1] == 0:
         raise DomainError(
-            f"Profile: sample {place} is not a profile, an array with one row of probabilities "
-            f"per place."
+            f"Profile: sample {place} is not a profile: an array with one row of probabilities "
+            "per position."
         )
     fine = bool(np.all(np.isfinite(array) & (array >= 0)))
     if not fine or not np.allclose(array.sum(axis=1), 1, atol=1e-6):

@@ -108,7 +108,7 @@ def _documents(X: Data) -> Any:
     if isinstance(X, str):
         raise DomainError("Words works on a list of documents, got one string; write [document].")
     if is_frame(X):
-        raise DomainError("Words works on one column of documents; pick it with .on(column).")
+        raise DomainError("Words works on one column of documents; select it with .on(column).")
     if length(X) == 0:
         raise DomainError("Words: X has no samples.")
     X = X.ravel() if isinstance(X, np.ndarray) and X.shape[1:] == (1,) else X

@@ -184,8 +184,8 @@ class NodePairs(TreeKernel, WidePaired):
         if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
             raise MemoryPlanError(
                 f"{type(self).__name__}: the table of two trees of {p} and {q} nodes needs "
-                f"{memory_words(nbytes)}, but {memory_words(free)} are free; cut the trees, or use "
-                f"Subtree(), which needs no table."
+                f"{memory_words(nbytes)}, but {memory_words(free)} are available; prune the "
+                "trees, or use Subtree(), which needs no table."
             )
         table, row = zeros((kept, q), kind, wide), zeros(q, kind, wide)
         children, partial = zeros(1 + int(Y.nodes.arity.max()), kind, wide), zeros(2, kind, wide)

@@ -115,8 +115,8 @@ class Taylor(Dot):
             return
         if not callable(self.coefficients):
             raise ValueError(
-                "Taylor: all_positive is a statement about a series without end; a list of "
-                "coefficients is a polynomial, and all_positive must be False."
+                "Taylor: all_positive is a statement about an infinite series; for a list of "
+                "coefficients, which is a polynomial, it must be False."
             )
         for n in range(_LOOKED_AT):
             if not self._coefficient(n) > 0:
@@ -184,8 +184,8 @@ class Taylor(Dot):
             power = power * ratio
         if finite is None:
             raise DomainError(
-                f"Taylor: the series has not settled to tol={self.tol:g} after {self._most_terms} "
-                f"terms; some ||x||^2 is too close to radius={self.radius}."
+                f"Taylor: the series has not converged to tol={self.tol:g} after "
+                f"{self._most_terms} terms; some ||x||^2 is too close to radius={self.radius}."
             )
         return total
 

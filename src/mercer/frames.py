@@ -27,7 +27,7 @@ def opened(X: Any) -> Any:
     """X in a container that the rest of the library takes.
 
     What pyarrow holds becomes a table or Series of pandas, a Series of polars an array of numbers
-    or a list of anything else, and a tensor an array of NumPy; lazy tables are refused, and all
+    or a list of anything else, and a tensor an array of NumPy; lazy tables are rejected, and all
     else stays as it is.
     """
     X = on_host(X)
@@ -115,7 +115,7 @@ def as_table(X: Any, like: Frame) -> Frame:
 def align(X: Any, like: Any, *, whole: bool) -> Any:
     """X with its columns in the order of another table; anything but two tables as it is.
 
-    If the names differ, X is refused where rows are read as a ``whole``; where columns are asked
+    If the names differ, X is rejected where rows are read as a ``whole``; where columns are asked
     for by name, those that are not asked for do not matter.
     """
     if not (is_frame(X) and is_frame(like)):

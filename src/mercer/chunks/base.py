@@ -210,7 +210,7 @@ class Chunks(ABC):
         fraction : float
             The share of the second part, between 0 and 1.
         rng : None, int or Generator
-            Draws the hash.
+            Used to draw the hash.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""``mercer fit`` on labels: choose kernels, judge them on rows held out."""
+"""``mercer fit`` on labels: choose kernels, judge them on held-out rows."""
 
 from __future__ import annotations
 

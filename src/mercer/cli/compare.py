@@ -59,7 +59,7 @@ def run(args: Namespace) -> None:
 def compare(
     table: Table, target: str, task: str, kernels: dict[str, Any], args: Namespace
 ) -> list[dict[str, Any]]:
-    """Scores and seconds of every model on the same rows held out."""
+    """Scores and seconds of every model on the same held-out rows."""
     classes = task == "classification"
     if classes:
         y = label_target(table, target)

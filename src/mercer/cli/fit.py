@@ -1,4 +1,4 @@
-"""``mercer fit``: choose kernels for a table, judge them on rows held out, save the model."""
+"""``mercer fit``: choose kernels for a table, judge them on held-out rows, save the model."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def is_large(args: Namespace) -> bool:
 
 
 def model_options(args: Namespace) -> dict[str, Any]:
-    """What a model takes, from arguments; refused before a table is read."""
+    """What a model takes, from arguments; rejected before a table is read."""
     return {
         "kernel": None if args.kernel is None else parse(args.kernel),
         "plan": None if args.memory is None else Plan(memory=args.memory),

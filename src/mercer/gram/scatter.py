@@ -60,7 +60,7 @@ class ScatterSums(Rows):
 
 
 def checked_weights(chunk: Chunk) -> np.ndarray:
-    """The weights of a chunk, 1 where there are none; refused where they are no weights."""
+    """The weights of a chunk, 1 where there are none; rejected where they are no weights."""
     if chunk.weight is None:
         return np.ones(len(chunk))
     w = np.asarray(chunk.weight, dtype=np.float64)

@@ -3,7 +3,7 @@
 A file is a zip archive of ``model.json``, which says what the object is, and ``arrays/N.npy``.
 Reading one never unpickles, never imports a module the file names, and never calls anything but
 the constructors of mercer's own classes (and of your own :class:`~mercer.params.Params` classes,
-if your program has defined them): a file from a stranger can be refused, but it cannot run code.
+if your program has defined them): a file from a stranger can be rejected, but it cannot run code.
 
 To make an estimator savable, list what ``fit`` leaves behind, and rebuild the rest::
 

@@ -89,7 +89,7 @@ class KernelNodes:
         self.width = np.shape(points)[1] if np.ndim(points) != 1 else 1
 
     def matrix(self, kernel: Kernel) -> str:
-        """The values of a kernel; refused where they cannot be written as ONNX."""
+        """The values of a kernel; rejected where they cannot be written as ONNX."""
         formula = kernel.formula(kernel.prepare(self.points))
         if formula is None:
             raise DomainError(

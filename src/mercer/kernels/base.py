@@ -232,7 +232,7 @@ class Kernel(Operators, Params, Shown, ABC):
     def match(self, X: Data, reference: Data) -> Data:
         """X with its columns in the order of those of a reference, if both are tables.
 
-        Where this kernel reads rows as a whole, tables with other columns are refused.
+        Where this kernel reads rows as a whole, tables with other columns are rejected.
         """
         X = as_samples(X)
         if not (is_frame(X) and is_frame(reference)):

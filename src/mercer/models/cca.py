@@ -129,7 +129,7 @@ class KernelCCA(MultiViewModel):
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
-        Draws the pivots of factors.
+        Used to draw the pivots of factors.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class KernelCCA(MultiViewModel):
         ----------
         X : list of data
             Two or more data sets with one row per sample; or the first of two. They may come in
-            :class:`~mercer.chunks.Chunks`, and are then seen through landmarks, as many as the
+            :class:`~mercer.chunks.Chunks`, and are then approximated with landmarks, as many as the
             ``rank`` of the plan or of the model, in one pass.
         y : data, optional
             The second view.

@@ -23,7 +23,7 @@ from .multiview import as_views, correlate, mean_correlation
 class KernelCCACV(GridSearch, KernelCCA):
     """Kernel canonical correlation analysis that picks its regularization by cross-validation.
 
-    The score is the correlation of the scores on samples held out, averaged over pairs of views,
+    The score is the correlation of the scores on held-out samples, averaged over pairs of views,
     components and folds. Gram matrices are computed once for each setting of the kernels, on all
     samples, and small or factorised views are decomposed once per fold for all regularizations.
 

@@ -45,9 +45,9 @@ class KernelKMeans(
     n_init : int
         The number of starts: half of them from principal components, the others by k-means++.
     max_iter : int
-        The most iterations of each start.
+        The maximum number of iterations of each start.
     random_state : int, RandomState or None
-        Draws the starts.
+        Used to draw the starts.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With ``Plan(rank=500)`` time and memory
         grow with the number of samples, not with its square.
@@ -76,7 +76,7 @@ class KernelKMeans(
     >>> from mercer import Gaussian, KernelKMeans
     >>> angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     >>> ring = np.column_stack([np.cos(angle), np.sin(angle)])
-    >>> X = np.vstack([0.1 * ring, 3 * ring])  # one inside of the other
+    >>> X = np.vstack([0.1 * ring, 3 * ring])  # one inside the other
     >>> model = KernelKMeans(2, kernel=Gaussian(1.0), random_state=0).fit(X)
     >>> len(set(model.labels_[:60])), len(set(model.labels_[60:])), len(set(model.labels_))
     (1, 1, 2)

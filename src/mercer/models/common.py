@@ -64,7 +64,7 @@ class Drawn(TakesTensors):
 def of_chunks(score: Callable[..., float]) -> Callable[..., float]:
     """The method ``score``, for samples in chunks too, which bring their targets and weights.
 
-    Arguments of which some entries are masked are refused.
+    Arguments of which some entries are masked are rejected.
     """
     score = without_masks(score)
 
@@ -95,9 +95,9 @@ class Classifier(Drawn, ClassifierMixin):
 def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
     """A method that fits: it ends, or leaves the estimator as it was.
 
-    Whatever stops it, a refused argument, a lack of memory or Ctrl-C, no model is left whose parts
+    Whatever stops it, a rejected argument, a lack of memory or Ctrl-C, no model is left whose parts
     belong to different data. So ``fit`` assigns attributes and never writes into those it finds.
-    Targets and weights of which some are masked are refused.
+    Targets and weights of which some are masked are rejected.
     """
     fit = without_masks(fit)
     y = signature(fit).parameters.get("y")
@@ -308,7 +308,7 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
 
 
 def by_features(plan: Plan, kernel: Kernel, X: Data, solver: str) -> Plan:
-    """The plan for a solver that needs K as a product of features; refused where it is none."""
+    """The plan for a solver that needs K as a product of features; rejected where it is none."""
     found = kernel.resolve(X)
     if plan.few is None and found.n_features(found.prepare(take(X, slice(0, 1)))) is None:
         raise ValueError(

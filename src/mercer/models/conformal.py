@@ -87,7 +87,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
     calibration_size : float
         The share of the samples that split conformal holds back from training.
     random_state : int, RandomState or None
-        Shuffles folds, or draws the samples held back.
+        Used to shuffle folds, or draws the samples held back.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class Way:
     exact : bool
         Is K itself used, not an approximation?
     why_not : str
-        What the model said when it was tried, if it refused.
+        What the model said when it was tried, if it rejected.
     """
 
     name: str

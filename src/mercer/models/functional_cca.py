@@ -57,7 +57,7 @@ class FunctionalCCA(MultiViewModel):
         equal steps from 0 to 1.
     regularization : "cv", float or list of float
         lambda >= 0, for all views or for each, in the units of the formula. ``"cv"`` takes the
-        one with the largest correlation of samples held out.
+        one with the largest correlation of held-out samples.
     order : int
         m >= 1, the derivative that is penalised.
     cv : int, splitter or iterable
@@ -81,7 +81,7 @@ class FunctionalCCA(MultiViewModel):
     regularization_ : ndarray of shape (M,)
         lambda of each view.
     regularizations_, cv_scores_ : ndarray of shape (n_settings, M), (n_settings, n_folds)
-        With ``"cv"``: what was tried, and the correlations of samples held out.
+        With ``"cv"``: what was tried, and the correlations of held-out samples.
     solution_ : CanonicalSolution
         The solver's certificate.
 
@@ -151,8 +151,8 @@ class FunctionalCCA(MultiViewModel):
         y : array of shape (n, n_points), optional
             The second set.
         sample_weight : array of shape (n,), optional
-            Weights >= 0; a sample of weight two counts as two samples. Correlations of samples
-            held out are not weighted.
+            Weights >= 0; a sample of weight two counts as two samples. Correlations of held-out
+            samples are not weighted.
         """
         found = as_views(X, y)
         chosen = isinstance(self.regularization, str)

@@ -102,7 +102,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         What landmarks do not see is charged for, in the bound; or it is noise of each sample
         (:mod:`mercer.solvers.fitc`), and what is said of the evidence is not a bound.
     random_state : int, RandomState or None
-        Draws restarts, the samples on which a search with many begins, and what estimates need.
+        Used to draw restarts, the samples on which a search with many begins, and what estimates
+        need.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With a ``rank``, hyper-parameters are chosen
         on as many samples as there are features (at least 500), and what the features do not see
@@ -189,7 +190,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         ----------
         X, y : data
             Samples, and targets of shape (n,) or (n, t). With ``landmarks``, X may be
-            :class:`~mercer.chunks.Chunks`, which bring targets and weights with them: numbers and
+            :class:`~mercer.chunks.Chunks`, which carry their own targets and weights: numbers and
             landmarks are learned from some of them, then all are taken in, in one pass.
         sample_weight : array of shape (n,), optional
             The noise of a sample is alpha divided by its weight; those of weight 0 count as absent.

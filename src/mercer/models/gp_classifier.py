@@ -70,8 +70,8 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
 
     with the logistic function sigma. The posterior of f is approximated by the normal distribution
     at its mode (Laplace), and probabilities are averages of sigma(f(x)) over it. Every number in
-    the kernel is chosen by the approximate evidence. With several classes, each is told from all
-    others, and the probabilities are divided by their sum.
+    the kernel is chosen by the approximate evidence. With several classes, each is separated from
+    all others, and the probabilities are divided by their sum.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
     n_restarts_optimizer : int
         Further searches from random starts, up to a factor of 100 from the first in each number.
     random_state : int, RandomState or None
-        Draws restarts, and the samples on which a search with many begins.
+        Used to draw restarts, and the samples on which a search with many begins.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With a ``rank``, hyper-parameters are chosen
         on as many samples as there are features (at least 500), and what the features do not see

@@ -45,7 +45,7 @@ def check_choices(model: Any) -> None:
 
 
 def present(model: Any, X: Data, y: np.ndarray, sample_weight: Any) -> Present:
-    """The samples whose weight is not 0; noise that is none, or of other samples, is refused."""
+    """The samples whose weight is not 0; noise that is none, or of other samples, is rejected."""
     weights = check_weights(sample_weight, y)
     alpha: Any = None if model.alpha is None else as_numbers("alpha", model.alpha)
     if alpha is not None:

@@ -56,11 +56,11 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     n_init : int
         The number of starts.
     max_iter : int
-        The most steps of the search for the best rotation, from each start.
+        The maximum number of steps of the search for the best rotation, from each start.
     tol : float
         The slope of the contrast at which to stop.
     random_state : int, RandomState or None
-        Draws the starts.
+        Used to draw the starts.
 
     Attributes
     ----------

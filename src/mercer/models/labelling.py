@@ -59,9 +59,9 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
     transition_weight : float
         tau >= 0: how freely transitions may be used beside elements.
     tol : float
-        The duality gap, as a part of the loss of equal probabilities, at which to stop.
+        The duality gap, relative to the loss of equal probabilities, at which to stop.
     max_iter : int, optional
-        The most steps; 1,000 by default.
+        The maximum number of steps; 1,000 by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
 

@@ -39,17 +39,18 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     kernel : Kernel, str or callable
         A kernel, a name known to scikit-learn, or a function of two samples.
     fit_intercept : bool
-        Are there constants b, which are not penalised?
+        Whether to fit constants b, which are not penalised.
     class_weight : dict, "balanced" or None
         Factors of the weights per class.
     solver : {"auto", "newton", "coordinate"}
         ``"coordinate"`` is dual coordinate descent, for two classes and K that is a product of
         features: a linear kernel, words and other sparse features, or ``plan=Plan(features=...)``.
     tol : float
-        Largest violation of the optimality conditions, as a part of the largest slope of the loss;
-        for ``"coordinate"`` the largest duality gap, as a part of the objective.
+        Largest violation of the optimality conditions, relative to the largest slope of the loss;
+        for ``"coordinate"`` the largest duality gap, relative to the objective.
     max_iter : int, optional
-        Most Newton steps, by default 100, or steps of one variable of ``"coordinate"``.
+        Maximum number of Newton steps, by default 100, or steps of one variable of
+        ``"coordinate"``.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
@@ -65,7 +66,7 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     intercept_ : float or ndarray of shape (K,)
         b.
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     X_fit_, n_samples_seen_
         The samples x_i, all or, through M features, at most M of them that stand for all
         (:class:`KernelRidge`); and the number of training samples.
@@ -109,7 +110,7 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring labels and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own labels and weights.
         """
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")

@@ -49,16 +49,16 @@ class KernelMachine(Watched, LossMachine):
     alpha : float
         Strength of the penalty, > 0.
     fit_intercept : bool
-        Is there a constant b, which is not penalised?
+        Whether to fit a constant b, which is not penalised.
     solver : {"auto", "newton", "dual", "admm", "coordinate"}
         ``"newton"`` needs a smooth loss, ``"dual"`` one of straight and parabolic pieces.
         ``"coordinate"`` takes such a loss or the logistic one, and K as a product of features;
         ``"admm"`` takes any loss and is slow.
     tol : float
-        Largest violation of the optimality conditions, as a part of the largest slope of the loss;
-        for ``"coordinate"`` the largest duality gap, as a part of the objective.
+        Largest violation of the optimality conditions, relative to the largest slope of the loss;
+        for ``"coordinate"`` the largest duality gap, relative to the objective.
     max_iter : int, optional
-        Most steps of the solver.
+        Maximum number of steps of the solver.
     penalty : Penalty, optional
         alpha r(||f||) in place of alpha ||f||^2 / 2, for a convex and strictly increasing r:
         :class:`~mercer.losses.NormPower`, your own, or the constraint ||f|| <= R,
@@ -78,7 +78,7 @@ class KernelMachine(Watched, LossMachine):
     intercept_ : float or ndarray of shape (k,)
         b.
     loss_, kernel_ : Loss, Kernel
-        The loss and the kernel with every parameter a number.
+        The loss and the kernel with all parameters resolved to numbers.
     classes_ : ndarray
         The classes, where the loss is one for them.
     X_fit_, n_samples_seen_
@@ -123,7 +123,7 @@ class KernelMachine(Watched, LossMachine):
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets or labels y, and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own targets and weights.
         """
         if not (self.penalty is None or isinstance(self.penalty, Penalty)):
             raise ValueError(

@@ -60,11 +60,11 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     tol : float
         Relative residual at which conjugate gradients stop.
     max_iter : int
-        Most iterations, of conjugate gradients and in learning B.
+        Maximum number of iterations, of conjugate gradients and in learning B.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
-        Draws the samples a preconditioner is made from.
+        Used to draw the samples a preconditioner is made from.
 
     Attributes
     ----------

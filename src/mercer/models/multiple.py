@@ -65,7 +65,7 @@ class MultipleKernelMachine(LossMachine):
     fit_intercept, solver
         As for :class:`KernelMachine`.
     tol : float
-        The duality gap, as a part of the objective, at which to stop.
+        The duality gap, relative to the objective, at which to stop.
     max_iter : int
         The most problems with given weights to be solved.
     plan : Plan, optional
@@ -79,11 +79,11 @@ class MultipleKernelMachine(LossMachine):
     scales_ : ndarray of shape (M,)
         The variances that kernels were divided by.
     gap_ : float
-        By how much the objective can be lowered at most, as a part of it.
+        By how much the objective can be lowered at most, relative to it.
     kernel_ : Kernel
         The sum of the kernels that have weight, each times its weight.
     kernels_ : list of Kernel
-        All kernels, with every parameter a number, before weights and scales.
+        All kernels, with all parameters resolved to numbers, before weights and scales.
     weighing_ : KernelWeights
         The certificate: objective, lower bound, and both after each problem.
     dual_coef_, intercept_, loss_, classes_, X_fit_, n_samples_seen_, gram_, rkhs_function_

@@ -27,7 +27,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     .. math:: \min_{f, \rho} \tfrac12 \|f\|^2 - \rho
               + \tfrac{1}{\nu n} \sum_i \max(0, \rho - f(x_i))
 
-    A drop-in for :class:`sklearn.svm.OneClassSVM`, on any kernel and any data.
+    A drop-in replacement for :class:`sklearn.svm.OneClassSVM`, on any kernel and any data.
 
     Parameters
     ----------

@@ -83,10 +83,10 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         Predict by the average of all iterates, that of time t weighted by t; a number is that of
         the samples over which the average goes back at most.
     nu : float, optional
-        With ``loss="epsilon_insensitive"``: the share of samples outside of the tube, whose width
+        With ``loss="epsilon_insensitive"``: the share of samples outside the tube, whose width
         is learned, beginning with epsilon.
     fit_intercept : bool
-        Is there a constant b, which is not penalised?
+        Whether to fit a constant b, which is not penalised.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     eta_ : float
         The size of steps that predicts best so far.
     kernel_, loss_ : Kernel, Loss
-        The kernel and the loss with every parameter a number.
+        The kernel and the loss with all parameters resolved to numbers.
     rkhs_function_ : RKHSFunction
         f as an element of H_k.
 
@@ -221,7 +221,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         return self
 
     def _check_nu(self, loss: Any) -> float:
-        """The share of samples outside of a tube that adapts; -1 if there is none."""
+        """The share of samples outside a tube that adapts; -1 if there is none."""
         if self.nu is None:
             return -1.0
         check_number("nu", self.nu, "in (0, 1) or None", lambda nu: 0 < nu < 1)

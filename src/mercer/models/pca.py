@@ -46,9 +46,9 @@ class KernelPCA(PrincipalSubspace):
     A sample x has the coordinates <phi(x) - mu, v_j>. With weights w, the mean and the covariance
     are weighted, as if sample i occurred w_i times.
 
-    A drop-in for :class:`sklearn.decomposition.KernelPCA`: same parameters, same meaning, plus any
-    :class:`~mercer.Kernel` on any data, sample weights, sizes where n x n does not fit, streams,
-    and components as functions.
+    A drop-in replacement for :class:`sklearn.decomposition.KernelPCA`: same parameters, same
+    meaning, plus any :class:`~mercer.Kernel` on any data, sample weights, sizes where n x n does
+    not fit, streams, and components as functions.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ class KernelPCA(PrincipalSubspace):
         Relative residual ||A v - lambda v|| / lambda at which iterations stop; 0 is full
         precision (0.05 for ``"randomized"``).
     max_iter : int, optional
-        The most iterations.
+        The maximum number of iterations.
     iterated_power : int or "auto"
         Passes of ``"randomized"``.
     remove_zero_eig : bool
         Leave out components without variance.
     random_state : int, RandomState or None
-        Draws starting vectors.
+        Used to draw starting vectors.
     copy_X : bool
         Keep a copy of X as ``X_fit_``. Otherwise X itself is kept, which saves memory, but then it
         must not change as long as the model is in use.
@@ -106,7 +106,7 @@ class KernelPCA(PrincipalSubspace):
     X_fit_ : data
         The training samples, or the landmarks if these are fewer; not after ``partial_fit``.
     kernel_ : Kernel
-        The kernel with every data-dependent parameter as a number.
+        The kernel with data-dependent parameters resolved to numbers.
     gamma_ : float
         ``gamma`` as a number, of kernels given by name: 1 / n_features for None.
     gram_ : Gram
@@ -175,7 +175,7 @@ class KernelPCA(PrincipalSubspace):
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of samples X, with weights; y is ignored.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring their weights with them, or a memory
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own weights, or a memory
         map where the plan has a rank: mean and scatter of landmark features are then summed up in
         one pass, and nothing else is kept.
         """
@@ -204,7 +204,7 @@ class KernelPCA(PrincipalSubspace):
         kernel is a :class:`~mercer.Nystrom` that has some. From then on only the mean and the
         scatter of the landmark features are kept, so the result is exactly that of
         ``eigen_solver="nystrom"`` with these landmarks on all batches together. What later batches
-        hold outside of the span of the landmarks is not seen; ``explained_variance_ratio_`` counts
+        hold outside the span of the landmarks is not seen; ``explained_variance_ratio_`` counts
         it as unexplained. Not available with ``fit_inverse_transform``.
         """
         self._check_parameters()

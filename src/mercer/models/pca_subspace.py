@@ -115,7 +115,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         return self._preimages(X, **options)
 
     def denoise(self, X: Data, *, lengthen: bool | None = None, **options: Any) -> Any:
-        """What is left of samples when everything outside of the components is removed.
+        """What is left of samples when everything outside the components is removed.
 
         The pre-image of the projection P phi(x), by :func:`mercer.preimage`: iterative methods
         start at x itself. Samples that are not vectors become the nearest training samples.

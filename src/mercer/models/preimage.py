@@ -73,7 +73,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     Attributes
     ----------
     kernel_ : Kernel
-        The kernel, every parameter a number.
+        The kernel, with all parameters resolved to numbers.
     alpha_ : float
         The penalty.
     leave_one_out_error_ : float

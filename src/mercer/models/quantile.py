@@ -32,7 +32,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own targets and weights.
         """
         levels = self._levels()
         X = self._chunks(X, y, sample_weight)
@@ -113,13 +113,13 @@ class KernelQuantileRegressor(LevelRegressor):
     kernel : Kernel, str or callable
         A kernel, a name known to scikit-learn, or a function of two samples.
     fit_intercept : bool
-        Is there a constant b, which is not penalised? With it, at most a fraction q of the
+        Whether to fit a constant b, which is not penalised. With it, at most a fraction q of the
         samples lies below the q-quantile, and at most 1 - q above.
     tol : float
         Largest violation of the optimality conditions; kinks of the loss count as met by values
         within tol standard deviations of y.
     max_iter : int, optional
-        Most steps of the dual solver; no limit by default.
+        Maximum number of steps of the dual solver; no limit by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
@@ -134,7 +134,7 @@ class KernelQuantileRegressor(LevelRegressor):
     crossings_ : float
         The part of the training samples at which fitted quantiles cross.
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     X_fit_, n_samples_seen_
         The samples x_i, all or, through M features, at most M of them that stand for all
         (:class:`KernelRidge`); and the number of training samples.

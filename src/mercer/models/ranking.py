@@ -48,9 +48,9 @@ class KernelRanker(KeepsSamples, KernelByName):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     tol : float
-        The largest violation of optimality, as a part of the largest slope at f = 0.
+        The largest violation of optimality, relative to the largest slope at f = 0.
     max_iter : int, optional
-        The most Newton steps; 100 by default.
+        The maximum number of Newton steps; 100 by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With ``Plan(rank=500)`` time and memory
         grow with the number of samples, not with its square.

@@ -40,8 +40,9 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     The solution is f = sum_i c_i k(x_i, .) with (K + alpha W^-1) c = y. In the other convention,
     (1/n) sum_i (...)^2 + lambda ||f||^2, alpha is n lambda.
 
-    A drop-in for :class:`sklearn.kernel_ridge.KernelRidge`: same parameters, same meaning, plus
-    any :class:`~mercer.Kernel` on any data, less memory, and sizes where n x n does not fit.
+    A drop-in replacement for :class:`sklearn.kernel_ridge.KernelRidge`: same parameters, same
+    meaning, plus any :class:`~mercer.Kernel` on any data, less memory, and sizes where n x n does
+    not fit.
 
     Parameters
     ----------
@@ -61,11 +62,11 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         :class:`~mercer.solvers.Solution`.
     tol : float
         Relative residual of every target at which ``"cg"`` stops. Where features are streamed: by
-        how much the objective may exceed its minimum, as a part of what f explains.
+        how much the objective may exceed its minimum, relative to what f explains.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
-        Draws the preconditioner of ``"cg"`` and ``"falkon"``.
+        Used to draw the preconditioner of ``"cg"`` and ``"falkon"``.
     verbose : bool
         A progress bar of iterative solvers, with the time left.
     callback : callable, optional
@@ -74,7 +75,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     checkpoint : path, optional
         A file that keeps the state of the solver: a fit that was interrupted goes on from there.
     validation : tuple (X, y), optional
-        Samples held out: the solver stops when the error on them falls no longer, and the best
+        Held-out samples: the solver stops when the error on them falls no longer, and the best
         coefficients are kept. Where features are streamed.
 
     Attributes
@@ -87,7 +88,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     n_samples_seen_ : int
         The number of training samples.
     kernel_ : Kernel
-        The kernel with every data-dependent parameter as a number.
+        The kernel with data-dependent parameters resolved to numbers.
     gram_ : Gram
         The operator of ``X_fit_``; predictions use ``gram_.cross``.
     rkhs_function_ : RKHSFunction
@@ -123,7 +124,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to samples X, targets y of shape (n,) or (n, t), and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own targets and weights.
         """
         if not callable(self.solver) and self.solver not in SOLVERS:
             raise ValueError(

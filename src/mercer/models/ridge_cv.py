@@ -36,8 +36,8 @@ _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
 class KernelRidgeCV(GridSearch, KernelRidge):
     """Kernel ridge regression that picks alpha and kernel parameters by cross-validation.
 
-    M-fold cross-validation over the grid on a training part, the best setting tested on a part
-    held out (``test_score_``, if ``test_size`` asks for it), then fitted on everything. For each
+    M-fold cross-validation over the grid on a training part, the best setting tested on a held-out
+    part (``test_score_``, if ``test_size`` asks for it), then fitted on everything. For each
     setting of the kernel one eigendecomposition gives the held-out predictions of every alpha and
     every fold (or of leave-one-out) in closed form; no model is refitted. Lengthscales such as
     "median" are resolved once, on all samples of the training part.
@@ -77,7 +77,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     callback, checkpoint
         As in :class:`KernelRidge`, of the final fit.
     random_state : int, RandomState or None
-        Chooses the test part.
+        Used to choose the test set.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     best_score_ : float
         Its cross-validated score.
     test_score_ : float
-        The score, on the part held out, of the best setting fitted to the rest (NaN for
+        The score, on the held-out part, of the best setting fitted to the rest (NaN for
         ``test_size=0``).
     cv_results_ : dict
         ``"params"`` (one dict per setting and alpha), ``"mean_test_score"`` and
@@ -131,14 +131,14 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     def fit(
         self, X: Data, y: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> KernelRidgeCV:
-        """Choose by cross-validation, test on the part held out, then fit on everything.
+        """Choose by cross-validation, test on the held-out part, then fit on everything.
 
         Parameters
         ----------
         X, y, sample_weight
             As in :meth:`KernelRidge.fit`; scores are weighted too.
         groups : array of shape (n,), optional
-            The group of each sample, for splitters such as GroupKFold. The part held out for the
+            The group of each sample, for splitters such as GroupKFold. The held-out part for the
             final test then has groups of its own.
         """
         alphas = np.atleast_1d(as_numbers("alphas", self.alphas))

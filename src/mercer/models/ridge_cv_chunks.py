@@ -89,7 +89,7 @@ def choose_by_passes(model: Any, chunks: Chunks, alphas: np.ndarray, folds_of: A
 
 
 def _inside(sums: RidgeSums, tested: int) -> RidgeSums:
-    """Without the samples held out for the final test, which are the last fold."""
+    """Without the held-out samples for the final test, which are the last fold."""
     some = object.__new__(RidgeSums)
     some.gram = sums.gram
     for name in ("moments", "sums", "squares", "spread", "mass"):

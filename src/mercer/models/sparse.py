@@ -31,16 +31,16 @@ class SparseKernelMachine(LossMachine):
         A kernel, a name known to scikit-learn, or a function of two samples.
     loss : Loss or str
         A smooth one: ``"squared"``, ``"huber"``, ``"logistic"``, ``"squared_hinge"``,
-        ``"smoothed_hinge"``, ``"poisson"``, ``"expectile"``. With several classes, each is told
-        from all others.
+        ``"smoothed_hinge"``, ``"poisson"``, ``"expectile"``. With several classes, each is
+        separated from all others.
     alpha : float
         Strength of the penalty, > 0.
     fit_intercept : bool
-        Is there a constant b, which is not penalised?
+        Whether to fit a constant b, which is not penalised.
     tol : float
-        The duality gap, as a part of the loss of the best constant, at which to stop.
+        The duality gap, relative to the loss of the best constant, at which to stop.
     max_iter : int, optional
-        The most steps; 500 by default.
+        The maximum number of steps; 500 by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored: as an array, always.
 

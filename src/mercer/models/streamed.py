@@ -127,7 +127,7 @@ class Survey:
 
 
 def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
-    """What all chunks hold; refused where the loss is not for such numbers."""
+    """What all chunks hold; rejected where the loss is not for such numbers."""
     parts = list(chunks.map(Survey(labels, loss)))
     if not parts:
         raise ValueError("there are no samples: the source has no chunks.")
@@ -248,7 +248,7 @@ def machine_by_passes(
 
 
 def beside_coordinates(model: Any, loss: Loss, problems: int) -> dict[str, Any]:
-    """What goes on beside coordinate descent on stored features, with samples held out."""
+    """What goes on beside coordinate descent on stored features, with held-out samples."""
     if problems > 1:
         for name in ("checkpoint", "validation"):
             if getattr(model, name) is not None:

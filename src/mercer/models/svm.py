@@ -30,8 +30,8 @@ class SVC(StreamedMachine, VectorClassifier):
 
     .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2 + C \sum_i w_i \max(0, 1 - y_i (f(x_i) + b))
 
-    A drop-in for :class:`sklearn.svm.SVC`: same parameters and attributes, any kernel on any data,
-    all cores, and a certificate of optimality (:meth:`decision_path`).
+    A drop-in replacement for :class:`sklearn.svm.SVC`: same parameters and attributes, any kernel
+    on any data, all cores, and a certificate of optimality (:meth:`decision_path`).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SVC(StreamedMachine, VectorClassifier):
         not change :meth:`predict`.
     tol : float
         Largest violation of the optimality conditions; for coordinate descent the largest duality
-        gap, as a part of the primal value.
+        gap, relative to the primal value.
     cache_size : float or str
         Memory for kernel rows: MB, or a string such as "2 GB".
     class_weight : dict, "balanced" or None
@@ -65,8 +65,8 @@ class SVC(StreamedMachine, VectorClassifier):
     callback, checkpoint, validation
         As in :class:`KernelRidge`: of solvers on features, and where features are streamed.
     max_iter : int
-        Most steps, of two variables or of one; -1 stands for 20 million, or 1000 per sample if that
-        is more.
+        Maximum number of steps, of two variables or of one; -1 stands for 20 million, or 1000 per
+        sample if that is more.
     multiclass : {"ovo", "ovr"}
         One machine for each pair of classes, and votes, as in scikit-learn; or one for each class
         against the rest, of which the largest score wins. For two classes both are the same.
@@ -76,7 +76,7 @@ class SVC(StreamedMachine, VectorClassifier):
     break_ties : bool
         Let scores decide between classes with equally many votes.
     random_state : int, RandomState or None
-        Chooses the folds of the calibration.
+        Used to choose the folds of the calibration.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Rows of K are computed when they are needed,
         and kept as far as ``cache_size`` and ``memory`` allow; with ``storage="dense"`` all of K is
@@ -94,7 +94,7 @@ class SVC(StreamedMachine, VectorClassifier):
         The operator of the support vectors; predictions use ``gram_.cross``, and
         ``gram_.explain()`` says what was done with K in training.
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     rkhs_function_ : RKHSFunction
         The function of each machine without its intercept, as an element of H_k.
     reports_ : list of DualReport

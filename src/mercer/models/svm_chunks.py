@@ -166,7 +166,7 @@ class StreamedMachine(Watched):
         return super()._check_X(X)  # type: ignore[misc]
 
     def _beside(self, form: Any, loss: Any) -> dict[str, Any]:
-        """What goes on beside a solver on features, and samples held out with their loss."""
+        """What goes on beside a solver on features, and held-out samples with their loss."""
         model: Any = self
         asked = [name for name in _BESIDE if getattr(self, name) is not None]
         if not asked:

@@ -39,9 +39,9 @@ Starts = list[np.ndarray]  # of the pairs of classes
 class SVCCV(GridSearch, SVC):
     """Support vector classifier that picks C and kernel parameters by cross-validation.
 
-    M-fold cross-validation over the grid on a training part, the best setting tested on a part
-    held out (``test_score_``), then fitted on everything. For each setting of the kernel its matrix
-    is computed once for all folds and all C. Each C starts from the solution of the one before, the
+    M-fold cross-validation over the grid on a training part, the best setting tested on a held-out
+    part (``test_score_``), then fitted on everything. For each setting of the kernel its matrix is
+    computed once for all folds and all C. Each C starts from the solution of the one before, the
     first one from that of the kernel before (from another fold would save nothing on the grid).
 
     Parameters
@@ -62,7 +62,7 @@ class SVCCV(GridSearch, SVC):
     verbose : bool
         Show a progress bar.
     random_state : int, RandomState or None
-        Chooses the test part and the folds.
+        Used to choose the test set and the folds.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class SVCCV(GridSearch, SVC):
     best_score_ : float
         Its mean accuracy over the folds.
     test_score_ : float
-        Accuracy of the best setting on the part held out (NaN for ``test_size=0``).
+        Accuracy of the best setting on the held-out part (NaN for ``test_size=0``).
     cv_results_ : dict
         ``"params"``, ``"mean_test_score"`` and ``"split_test_scores"`` (settings, folds).
 
@@ -106,7 +106,7 @@ class SVCCV(GridSearch, SVC):
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose by cross-validation, test on the part held out, then fit on everything.
+        """Choose by cross-validation, test on the held-out part, then fit on everything.
 
         Samples of one of the ``groups`` are never divided between folds, or fit and test. With
         ``sample_weight`` scores are weighted, too.

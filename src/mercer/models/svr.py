@@ -89,7 +89,7 @@ class SVR(StreamedMachine, VectorRegressor):
     .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2
               + C \sum_i w_i \max(0, |y_i - f(x_i) - b| - \epsilon)
 
-    A drop-in for :class:`sklearn.svm.SVR`, on any kernel and any data.
+    A drop-in replacement for :class:`sklearn.svm.SVR`, on any kernel and any data.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def plot_importance(
     n_repeats : int
         How often each column is shuffled.
     random_state : int, RandomState or None
-        Of the shuffles.
+        The seed of the shuffles.
 
     Returns
     -------

@@ -77,7 +77,7 @@ def plot_fit(
     label : str, optional
         The name of the model in the legend.
     rng : int, Generator or None
-        Draws the functions.
+        Used to draw the functions.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def plot_process(
     level : float or None
         The probability that the band holds at each x; None draws no band.
     rng : int, Generator or None
-        Draws the functions.
+        Used to draw the functions.
 
     Returns
     -------

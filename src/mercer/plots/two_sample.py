@@ -21,7 +21,7 @@ _TAIL = 1e-4  # probability beyond the end of a curve
 
 
 def plot_null(result: TestResult, ax: Axes | None = None) -> Axes:
-    """The distribution of a statistic under the hypothesis, and the value that was observed.
+    """The distribution of a statistic under the null hypothesis, and the value that was observed.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def read_ts(source: Source, *, missing: str = "keep", encoding: str = "utf-8") -
 
     Notes
     -----
-    Files with time stamps are refused, since they are no lists of numbers: kernels take times that
+    Files with time stamps are rejected, since they are no lists of numbers: kernels take times that
     are not evenly spaced as one more channel.
 
     Examples

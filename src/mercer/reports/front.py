@@ -83,7 +83,7 @@ def report(
     groups : array of shape (n,), optional
         Rows of the same group stay together in folds.
     random_state : int
-        Draws rows, folds, permutations and resamples.
+        Used to draw rows, folds, permutations and resamples.
     verbose : bool
         Show what is being done.
     command : str

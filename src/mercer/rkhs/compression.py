@@ -41,7 +41,7 @@ class Compression:
     points : data
         The points themselves.
     kernel : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     """
 
     indices: np.ndarray
@@ -89,9 +89,9 @@ def compress(
     Parameters
     ----------
     X : data
-        The sample: an array, a table, a list of anything the kernel understands.
+        The sample: an array, a table, a list of anything the kernel accepts.
     size : int, optional
-        The number of points m; by default the root of the sample size.
+        The number of points m; by default the square root of the sample size.
     kernel : Kernel, optional
         The kernel, resolved on X; by default ``Gaussian("median")``.
     method : {"thinning", "herding"}
@@ -100,7 +100,7 @@ def compress(
         Weigh the points equally, by the weights of sum one with the smallest MMD, or by the best
         ones of sum one that are not negative.
     rng : None, int or numpy.random.Generator
-        Flips the coins of thinning; herding is not random.
+        Used to flip the coins of thinning; herding is not random.
 
     Returns
     -------

@@ -39,7 +39,7 @@ class RKHSFunction(Vector, Shown):
     Parameters
     ----------
     kernel : Kernel
-        The kernel k, with every parameter a number (see :meth:`Kernel.resolve`).
+        The kernel k, with all parameters resolved to numbers (see :meth:`Kernel.resolve`).
     points : data
         The centres x_1..x_n: an array, a table, a list of strings, ...; a copy is kept.
     coef : array of shape (n,) or (n, T)

@@ -98,13 +98,13 @@ def kernel_quadrature(
     Parameters
     ----------
     kernel : Kernel
-        k, with every parameter a number.
+        k, with all parameters resolved to numbers.
     distribution : object
         P, as for :class:`KnownEmbedding`.
     points : int or data
         How many points, or the points themselves.
     rng : None, int or Generator
-        Draws the candidates.
+        Used to draw the candidates.
 
     Returns
     -------

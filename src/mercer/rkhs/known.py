@@ -29,7 +29,7 @@ class KnownEmbedding:
     Parameters
     ----------
     kernel : Kernel
-        The kernel k, with every parameter a number.
+        The kernel k, with all parameters resolved to numbers.
     distribution : object
         A distribution of ``scipy.stats`` with its parameters, such as ``norm(0, 1)``,
         ``multivariate_normal(mean, cov)`` or ``uniform(0, 2)``; a pair (mean, covariance), a

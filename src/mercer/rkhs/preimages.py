@@ -80,7 +80,7 @@ class PreImages:
         return float(distance[0]) if single else distance
 
     def warn(self) -> PreImages:
-        """Say so if not all iterations converged."""
+        """Warn if not all iterations converged."""
         if not np.all(self.converged):
             warnings.warn(self.message, ConvergenceWarning, stacklevel=3)
         return self
@@ -134,9 +134,9 @@ def preimage(
         Iterations end when a step is shorter than ``tol`` times the spread of the centres, or
         ("gradient") when the gradient is as small.
     max_iter : int
-        The most iterations.
+        The maximum number of iterations.
     rng : None, int or Generator
-        Draws restarts.
+        Used to draw restarts.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class SpectralMeasure:
     Parameters
     ----------
     kernel : Gaussian, Laplacian, Matern or RationalQuadratic
-        The kernel, with every parameter a number.
+        The kernel, with all parameters resolved to numbers.
     dimension : int
         d.
 
@@ -114,7 +114,7 @@ class SpectralMeasure:
                   d\Lambda(\omega)
 
         with the characteristic functions of both samples: the biased estimate of
-        :func:`mercer.mmd`, up to an error of one over the root of n.
+        :func:`mercer.mmd`, up to an error of one over the square root of n.
         """
         return float(np.mean(self.gap(X, Y, self.sample(n, rng))))
 

@@ -203,7 +203,7 @@ class EigenSpace:
         return np.divide(c, root, out=np.zeros(len(c)), where=root > 0)
 
     def norm(self, coefficients: Any) -> float:
-        """The norm of sum_k c_k e_k, infinite outside of the space."""
+        """The norm of sum_k c_k e_k, infinite outside the space."""
         c = np.asarray(coefficients, dtype=np.float64)
         if np.any((c != 0) & (self.eigenvalues == 0)):
             return float("inf")

@@ -62,7 +62,7 @@ class Tuning(Shown):
     unneeded: tuple[str, ...] = ()
 
     def warn(self) -> None:
-        """Say so if the optimiser did not converge, or ended on a bound."""
+        """Warn if the optimiser did not converge, or ended on a bound."""
         if not self.converged:
             warn(
                 f"the search for hyper-parameters stopped early ({self.message}); standardise the "

@@ -41,7 +41,7 @@ class Solution:
     weights: np.ndarray | None = field(default=None, repr=False, kw_only=True)
 
     def warn(self) -> Solution:
-        """Say so if the solver did not converge."""
+        """Warn if the solver did not converge."""
         if not self.converged:
             warn(self.message, ConvergenceWarning)
         return self

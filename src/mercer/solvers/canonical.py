@@ -124,7 +124,7 @@ class CanonicalSolution:
     converged: bool = True
 
     def warn(self) -> CanonicalSolution:
-        """Say so if the solver did not converge."""
+        """Warn if the solver did not converge."""
         if not self.converged:
             warnings.warn(
                 "the canonical correlations are only accurate up to a residual of "

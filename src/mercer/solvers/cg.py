@@ -104,7 +104,7 @@ def solve_systems(
     rank : int, optional
         Most columns of the preconditioner.
     rng : numpy.random.Generator
-        Draws them.
+        Used to draw them.
     watch : Watch, optional
         Progress, callbacks, checkpoints.
     preconditioner : LowRankPreconditioner, optional

@@ -163,9 +163,9 @@ def solve_chain(
     alpha : float
         Strength of the penalty, > 0.
     tol : float
-        The duality gap, as a part of the loss at F = 0, at which to stop.
+        The duality gap, relative to the loss at F = 0, at which to stop.
     max_iter : int, optional
-        The most steps; 1,000 by default.
+        The maximum number of steps; 1,000 by default.
 
     Examples
     --------

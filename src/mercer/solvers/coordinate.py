@@ -96,9 +96,10 @@ def solve_coordinate(
     intercept : bool
         Do the variables add up to zero?
     tol : float
-        The duality gap at which to stop, as a part of the primal value.
+        The duality gap at which to stop, relative to the primal value.
     max_iter : int, optional
-        Most steps of one variable; by default 2 * 10^7, or 1000 per variable if that is more.
+        Maximum number of steps of one variable; by default 2 * 10^7, or 1000 per variable if that
+        is more.
     workers : int, optional
         Threads of the products; sweeps have one.
     seed : int

@@ -19,7 +19,7 @@ class Elimination:
     Parameters
     ----------
     P : ndarray of shape (n, m)
-        Values of the free functions; refused if its columns are linearly dependent.
+        Values of the free functions; rejected if its columns are linearly dependent.
     """
 
     def __init__(self, P: np.ndarray) -> None:

@@ -75,11 +75,11 @@ class KernelWeights:
 
     @property
     def gap(self) -> float:
-        """By how much other weights can lower the objective at most, as a part of it."""
+        """By how much other weights can lower the objective at most, relative to it."""
         return max(0.0, self.objective - self.lower_bound) / max(abs(self.objective), 1e-300)
 
     def warn(self) -> KernelWeights:
-        """Say so if the weights are not as good as was asked for."""
+        """Warn if the weights are not as good as was asked for."""
         if not self.converged:
             warn(self.message, ConvergenceWarning)
         return self
@@ -99,7 +99,7 @@ def best_weights(
     p : float
         Which norm: 1 gives sparse weights, infinity those that are all 1.
     tol : float
-        The gap at which to stop, as a part of the objective.
+        The gap at which to stop, relative to the objective.
     max_iter : int
         The most problems to be solved.
 

@@ -110,7 +110,7 @@ def solve_vector_ridge(
     max_iter : int
         Most iterations.
     rng : numpy.random.Generator, optional
-        Draws the samples a preconditioner is made from.
+        Used to draw the samples a preconditioner is made from.
 
     Returns
     -------

@@ -60,9 +60,9 @@ def solve_lasso(
     alpha : float
         Strength of the penalty, > 0.
     tol : float
-        The duality gap, as a part of the loss of the best constant, at which to stop.
+        The duality gap, relative to the loss of the best constant, at which to stop.
     max_iter : int, optional
-        The most steps; 500 by default.
+        The maximum number of steps; 500 by default.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def pivoted_cholesky(
     random : bool
         Random or greedy pivots.
     rng : None, int or numpy.random.Generator
-        Draws random pivots.
+        Used to draw random pivots.
     block : int, optional
         How many pivots are proposed at a time; by default a tenth of those chosen so far, at
         least 32.
@@ -194,7 +194,7 @@ def _descent(core: np.ndarray, beyond: float, nothing: float) -> tuple[list[int]
     """The candidates that single greedy steps would have taken, and the factor of their block.
 
     Diagonal entries only fall, so the largest one of all is among the candidates as long as it
-    is at least what the largest outside of them was before.
+    is at least what the largest outside them was before.
     """
     accepted: list[int] = []
     while len(accepted) < len(core):

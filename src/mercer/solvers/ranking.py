@@ -66,7 +66,7 @@ def solve_ranking(
     weights : array of shape (n,), optional
         Weights of the samples, >= 0; those of pairs are products.
     tol : float
-        The largest violation of optimality, as a part of the largest slope at f = 0.
+        The largest violation of optimality, relative to the largest slope at f = 0.
     max_iter : int, optional
         The most Newton steps.
 

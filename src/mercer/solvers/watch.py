@@ -38,7 +38,7 @@ class Step(NamedTuple):
     state : dict
         Arrays from which the solver could go on, among them the coefficients; not copies.
     held_out : float
-        The error on samples held out; not a number without such.
+        The error on held-out samples; not a number without such.
     """
 
     n_iter: int
@@ -65,7 +65,7 @@ class Watch:
     verbose : bool
         A progress bar, with the time left.
     validation : callable, optional
-        A function of the state: an error on data held out. If it has not become smaller in
+        A function of the state: an error on held-out data. If it has not become smaller in
         ``patience`` iterations, the solver stops, and the best state is the result.
     patience : int
     every : float
@@ -116,7 +116,7 @@ class Watch:
         """Iterations and state of an earlier run on the same problem, if there is a checkpoint.
 
         ``problem`` is what it is told by: arrays, numbers and strings. A file about another one
-        is refused: it may be somebody's work of hours.
+        is rejected: it may be somebody's work of hours.
         """
         if self.checkpoint is None:
             return None

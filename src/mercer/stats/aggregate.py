@@ -55,7 +55,7 @@ def kernel_grid(
     standardize : bool
         Give each column its own unit? If not, distances are as they are.
     rng : None, int or Generator
-        Draws the 1000 samples whose distances are used, if there are more.
+        Used to draw the 1000 samples whose distances are used, if there are more.
 
     Returns
     -------

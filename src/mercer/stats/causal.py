@@ -65,7 +65,7 @@ def causal_graph(
         The level of the tests: edges are removed where the p-value is larger.
     test : {"kernel", "linear"} or callable
         :func:`independence_test` and :func:`conditional_independence_test`; or the partial
-        correlation, which sees linear dependence only. A function of your own is called as
+        correlation, which sees linear dependence only. A user-defined function is called as
         ``test(x, y, z)`` with arrays of shape (n, d), z None at first, and returns a p-value.
     names : list of str, optional
         The names of variables; by default those of columns.

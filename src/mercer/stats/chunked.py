@@ -1,7 +1,7 @@
 """Two samples that come in chunks: bins are permuted, and their features are sums over chunks.
 
-Kernels are seen through landmarks. One pass over each sample adds up kernel values over bins of
-equal size; all that follows, for any number of permutations, is about these sums alone.
+Kernels are approximated with landmarks. One pass over each sample adds up kernel values over bins
+of equal size; all that follows, for any number of permutations, is about these sums alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""Two variables in chunks: are they independent, by sums over one pass.
 
-Kernels are seen through landmarks. One pass adds up the covariances C_x, C_y and C_xy of the
+Kernels are approximated with landmarks. One pass adds up the covariances C_x, C_y and C_xy of the
 features of both variables, from which HSIC of all pairs of kernels follows as :math:`\|C_{xy}\|^2`.
 Samples far apart in a file cannot be exchanged, so the null distribution is the limit: if the
 variables are independent, C_xy is normal with the covariance :math:`C_x \otimes C_y`, once there

@@ -60,21 +60,21 @@ def conditional_independence_test(
 
     .. math:: T = \sum_{ij} M_{ij} \langle r_i, r_j \rangle \langle s_i, s_j \rangle
 
-    with the residuals r of features of X, s of Y, and M a kernel of Z or 1: the squared norm of
-    the sum of all products of a function of r, one of s, and one of z. Of numbers, features are
-    the residuals themselves (the generalised covariance measure) and those of a Gaussian kernel on
-    them; the largest of the four scores counts, after 0.3 is taken from it for the Gaussian kernel
-    and for a kernel of Z each: dependence in the mean is the most usual one. Random signs for the
-    terms of each observation (the wild bootstrap) give the null distribution.
+    with the residuals r of features of X, s of Y, and M a kernel of Z or 1: the squared norm of the
+    sum of all products of a function of r, one of s, and one of z. Of numbers, features are the
+    residuals themselves (the generalised covariance measure) and those of a Gaussian kernel on
+    them; the test uses the largest of the four scores, after 0.3 is taken from it for the Gaussian
+    kernel and for a kernel of Z each: dependence in the mean is the most usual one. Random signs
+    for the terms of each observation (the wild bootstrap) give the null distribution.
 
     Residuals are of observations left out, from kernels, penalties and jumps that are learned for
     each output (:class:`mercer.stats.conditional_regression.Condition`). They are nearly, not
-    quite, independent, and T is divided by what this multiplies its expectation with.
+    quite, independent, and T is divided by the factor by which this multiplies its expectation.
 
     Parameters
     ----------
     X, Y, Z : data
-        The variables, observed together.
+        The variables, observed jointly.
     kernels : list of three kernels, optional
         For X, Y and Z; None, or an entry None, for numbers. For Z a list of kernels may be given,
         to choose from.
@@ -106,9 +106,9 @@ def conditional_independence_test(
     -----
     No test of conditional independence given a continuous Z has both a level and power without
     assumptions on how X and Y depend on Z (Shah & Peters). Here it is that the regressions can be
-    learned: the product of their errors has to be small beside the noise, divided by the root of
-    n. A function of Z that is rougher than the distances between observations looks like noise,
-    to any test. Only a discrete Z has exact p-values.
+    learned: the product of their errors has to be small beside the noise, divided by the square
+    root of n. A function of Z that is rougher than the distances between observations looks like
+    noise, to any test. Only a discrete Z has exact p-values.
 
     Examples
     --------

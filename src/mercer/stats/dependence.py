@@ -108,7 +108,7 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
     Parameters
     ----------
     *variables : data
-        The variables, observed together.
+        The variables, observed jointly.
     kernels : Kernel, or list with one for each variable; optional
         The kernels, each resolved on the data of its own variable; by default
         ``Gaussian("median")``.
@@ -257,7 +257,7 @@ def distance_covariance(
     Parameters
     ----------
     X, Y : array, sparse matrix or table of numbers
-        The variables, observed together.
+        The variables, observed jointly.
     exponent : float
         The power of the distances, in (0, 2); with 2 only linear dependence counts.
     biased : bool

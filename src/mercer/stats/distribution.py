@@ -134,7 +134,7 @@ def distribution_test(
         of ``scipy.stats`` without parameters, such as ``norm`` or ``gamma``; ``"normal"``, for
         vectors; or a function that takes a sample and returns the distribution fitted to it.
     kernel : Kernel, or list of kernels; optional
-        The kernels, of which the largest score counts. By default five Gaussian ones of all
+        The kernels, of which the test uses the largest score. By default five Gaussian ones of all
         bandwidths. Parameters such as "median" are resolved on draws from P.
     n_draws : int
         How many samples are drawn.

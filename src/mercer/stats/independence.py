@@ -83,8 +83,8 @@ def independence_test(
         Two or more variables, observed together: arrays, tables, lists of anything their kernel
         understands. For more than two the hypothesis is that they are *jointly* independent, and
         the statistic is :func:`dhsic`. Two variables may come in :class:`~mercer.chunks.Chunks`:
-        then kernels are seen through landmarks, covariances of features are added up in one pass,
-        and the null distribution is the limit.
+        then kernels are approximated with landmarks, covariances of features are added up in one
+        pass, and the null distribution is the limit.
     kernels : Kernel, str or callable, or list with an entry for each variable; optional
         One kernel for all variables; or for each one its kernel, a list of kernels to be used at
         once, or None for the default. Parameters such as "median" are resolved on the data of the
@@ -103,19 +103,19 @@ def independence_test(
         over permutations, these are used, and a note says so); ``"wild"`` is the wild
         bootstrap, for series if ``blocks`` is their memory: the number of lags after which their
         autocorrelations are below .05. It holds the level of series of 40 times that length, and
-        rejects less often in shorter ones. A function of your own is called as
+        rejects less often in shorter ones. A user-defined function is called as
         ``null(problem, rng)``, with a :class:`~mercer.stats.problems.Dependence` (``problem.K``,
         ``problem.L``, ``problem.statistic(order)``, ...) and a random generator, and returns draws
-        of the statistic under the hypothesis or a distribution with a method ``sf``.
+        of the statistic under the null hypothesis or a distribution with a method ``sf``.
     statistic : {"u", "v", "coco", "kcca", "nocco"} or callable, optional
         The unbiased or the biased estimate of HSIC; ``"v"`` for the nulls "gamma" and "wild" and
         for more than two variables, which need it, ``"u"`` otherwise. Or, of two variables and with
         permutations: the constrained covariance (:func:`coco`), the largest canonical correlation
         (:func:`kernel_canonical_correlation`), the sum of all squared ones (:func:`nocco`). The
-        alignment :func:`cka` is ``"v"`` divided by what no permutation changes. A function of your
-        own is called as ``statistic(K, L)`` with the kernel matrices of two variables, and returns
-        a number, large where they depend on each other; with one kernel of each, its p-value is
-        exact.
+        alignment :func:`cka` is ``"v"`` divided by what no permutation changes. A user-defined
+        function is called as ``statistic(K, L)`` with the kernel matrices of two variables, and
+        returns a number, large where they depend on each other; with one kernel of each, its
+        p-value is exact.
     groups : array of shape (n,), optional
         Labels; observations are permuted within groups only: a test of independence given the
         group.
@@ -134,7 +134,7 @@ def independence_test(
     stop_after : int, optional
         Permute at random, and stop once this many statistics exceed the observed one (one kernel
         per variable only): large p-values are found quickly, with a relative error of about one
-        over the root of this number (``pvalue_interval``).
+        over the square root of this number (``pvalue_interval``).
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Its ``rank`` is the number of landmarks;
         features may take 500 MB if it does not name a memory.

@@ -41,7 +41,7 @@ def lancaster(X: Data, Y: Data, Z: Data, *, kernels: Any = None, plan: Plan | No
     Parameters
     ----------
     X, Y, Z : data
-        The variables, observed together.
+        The variables, observed jointly.
     kernels : Kernel, or list of three; optional
         The kernels, each resolved on the data of its own variable; by default
         ``Gaussian("median")``.

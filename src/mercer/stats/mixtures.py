@@ -26,9 +26,9 @@ class ChiSquareMixture:
 
     .. math:: T = \text{shift} + \sum_l w_l z_l^2 + \sqrt{v}\, z_0, \qquad z_l \sim N(0, 1)
 
-    The limit of n MMD^2 or n HSIC under the hypothesis, with weights from eigenvalues of centred
-    kernel matrices. Weights may have any sign. The normal variable, of variance v, stands for
-    very many small weights that add up to 0.
+    The limit of n MMD^2 or n HSIC under the null hypothesis, with weights from eigenvalues of
+    centred kernel matrices. Weights may have any sign. The normal variable, of variance v, stands
+    for very many small weights that add up to 0.
 
     Parameters
     ----------

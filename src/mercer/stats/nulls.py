@@ -1,7 +1,7 @@
 """Null distributions shared by all tests: p-values from draws, curves fitted to moments, bootstrap.
 
 A p-value from B permutations is (1 + #{T_b >= T}) / (B + 1): the observed statistic is one of the
-B + 1 that are equally likely under the hypothesis, so p is never 0 and the level is exact.
+B + 1 that are equally likely under the null hypothesis, so p is never 0 and the level is exact.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MonteCarlo(NamedTuple):
 def permutation_pvalue(
     statistic: float, draws: np.ndarray, tolerance: float | None = None
 ) -> MonteCarlo:
-    r"""The p-value of a statistic among draws of it under the hypothesis.
+    r"""The p-value of a statistic among draws of it under the null hypothesis.
 
     .. math:: p = \frac{1 + \#\{b : T_b \ge T\}}{B + 1}
 
@@ -66,7 +66,7 @@ def permutation_pvalue(
 def exceeds(statistic: float, draws: np.ndarray, tolerance: float | None = None) -> np.ndarray:
     """Which draws are at least the statistic, those equal to it up to rounding included.
 
-    What is not a finite number cannot be compared, and is refused.
+    What is not a finite number cannot be compared, and is rejected.
     """
     if not (np.isfinite(statistic) and np.all(np.isfinite(draws))):
         raise ValueError(
@@ -120,7 +120,7 @@ def sequential_pvalue(
 
     Draws are taken until ``exceedances`` = h of them are at least T; if that happens at draw l,
     p = h / l, and (1 + #) / (B + 1) if it does not happen in B draws. Both are valid: P(p <= a) is
-    at most a under the hypothesis. The relative error of p is about 1 / sqrt(h).
+    at most a under the null hypothesis. The relative error of p is about 1 / sqrt(h).
 
     Parameters
     ----------

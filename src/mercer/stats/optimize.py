@@ -58,7 +58,7 @@ def optimize_kernel(
     tune : bool
         Improve the numbers in the kernels by gradients? Those without gradients stay as they are.
     rng : None, int or Generator
-        Draws the samples from which the grid is made, and those used for gradients.
+        Used to draw the samples from which the grid is made, and those used for gradients.
     plan : Plan, optional
         Memory and threads to use, and how K is stored: as arrays, of some of the samples.
 

@@ -1,4 +1,5 @@
-"""What may be exchanged under the hypothesis: single samples, blocks of a series, bins; by group.
+"""What may be exchanged under the null hypothesis: single samples, blocks of a series, bins; by
+group.
 
 Positions of a sample are put together in *units* that stay together, and units of the same size
 in the same group are exchanged with each other. Such rearrangements form a group, so a
@@ -99,7 +100,7 @@ class Units:
     def positions(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Random rearrangements of all positions, shape (n_draws, n): x[p] is x rearranged.
 
-        Units move as a whole; inside of them the order stays.
+        Units move as a whole; inside them the order stays.
         """
         order = np.argsort(self.place, kind="stable")
         start = np.concatenate([[0], np.cumsum(self.size)[:-1]])
@@ -164,7 +165,7 @@ def binned(labels: np.ndarray, n_bins: int, rng: np.random.Generator, groups: An
     n_bins : int
         How many bins in all, roughly; more where a small sample would get fewer than 20.
     rng : Generator
-        Draws the bins.
+        Used to draw the bins.
     groups : array of shape (n,), optional
         Groups within which bins are formed.
 

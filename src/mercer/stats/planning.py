@@ -57,11 +57,11 @@ def power(
 
     The pilot samples say how large the effect is (MMD^2 or HSIC, without bias), and how much its
     estimate varies. With these, the statistic of n observations has a known distribution under the
-    hypothesis (a gamma curve with the mean and variance of the degenerate part) and otherwise (the
-    curve of :func:`mmd_interval`): power is the probability that it exceeds the critical value. Not
-    only the power itself is reported, but also that of the smallest and of the largest effect
-    that an 80 % interval of the pilot study holds: pilot studies are small, and effects of theirs
-    uncertain.
+    null hypothesis (a gamma curve with the mean and variance of the degenerate part) and otherwise
+    (the curve of :func:`mmd_interval`): power is the probability that it exceeds the critical
+    value. Not only the power itself is reported, but also that of the smallest and of the largest
+    effect that an 80 % interval of the pilot study holds: pilot studies are small, and effects of
+    theirs uncertain.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Study(NamedTuple):
         From a number of observations to the distribution of the estimate.
     null : callable
         From a number of observations to the mean of what the biased estimate has more under the
-        hypothesis, and to the variance of the estimate.
+        null hypothesis, and to the variance of the estimate.
     alpha : float
         The level.
     """

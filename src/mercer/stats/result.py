@@ -38,7 +38,7 @@ class TestResult(Shown):
     hypothesis : str
         What is tested, as a statement that holds or not.
     null : ndarray or None
-        Draws of the statistic under the hypothesis, where it was resampled.
+        Draws of the statistic under the null hypothesis, where it was resampled.
     distribution : object or None
         The null distribution where it is known in closed form, with a method ``sf``.
     n_permutations : int
@@ -46,7 +46,7 @@ class TestResult(Shown):
     pvalue_interval : (float, float) or None
         A 95 % confidence interval of the p-value that infinitely many permutations would give.
     kernel : Kernel, list of Kernel or None
-        The kernels used, with every parameter a number.
+        The kernels used, with all parameters resolved to numbers.
     notes : tuple of str
         What to know before relying on the result: what the kernel cannot see, for example.
     details : dict

@@ -35,7 +35,7 @@ class Segmentation(Shown):
     penalties : ndarray of shape (D,) or None
         What was added to these; None if the number of changes was given.
     kernel : Kernel
-        The kernel, with every parameter a number.
+        The kernel, with all parameters resolved to numbers.
     step : int
         1 if the search was exact; else the samples of a bin, see :func:`mercer.change_points`.
     notes : tuple of str

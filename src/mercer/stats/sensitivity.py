@@ -58,7 +58,7 @@ class SensitivityResult(Shown):
     hsic : float
         HSIC of all inputs together with the output, which indices are shares of.
     kernel : Kernel
-        The kernel of the output, with every parameter a number.
+        The kernel of the output, with all parameters resolved to numbers.
     n_permutations : int
         How many permutations the p-values come from.
     confidence : float

@@ -35,7 +35,7 @@ class Sequential(ABC):
     path : ndarray of shape (n_bets,)
         The logarithm of the wealth after each of them.
     kernels : list of Kernel, or one of them for each variable; None until ``warm_up`` bets
-        The kernels, with every parameter a number.
+        The kernels, with all parameters resolved to numbers.
     """
 
     per_bet = 1  # rows of the data that one bet takes

@@ -65,9 +65,10 @@ def two_sample_test(
     Parameters
     ----------
     X, Y : data
-        The samples: arrays, tables, lists of anything the kernel understands. Tables need the same
+        The samples: arrays, tables, lists of anything the kernel accepts. Tables need the same
         columns, in any order; an array beside a table takes over its columns. Samples may come in
-        :class:`~mercer.chunks.Chunks`: then kernels are seen through landmarks, and bins permuted.
+        :class:`~mercer.chunks.Chunks`: then kernels are approximated with landmarks, and bins
+        permuted.
     kernel : Kernel, str, callable, list of them, or "optimize"; optional
         One kernel; or a list of kernels to be used at once. By default those of
         :func:`kernel_grid`. Parameters such as "median" are resolved on both samples together.
@@ -87,13 +88,13 @@ def two_sample_test(
         are below .05. It holds the level of series of 40 times that length, and rejects less often
         in shorter ones.
         ``"normal"`` is the limit of ``statistic="linear"`` and ``"block"``, for samples of 400,
-        which are shuffled before they are paired. A function of your own is called as
+        which are shuffled before they are paired. A user-defined function is called as
         ``null(problem, rng)``, with a :class:`~mercer.stats.problems.Comparison` (``problem.K``,
         ``problem.labels``, ``problem.statistic(labels)``, ...) and a random generator, and returns
-        draws of the statistic under the hypothesis or a distribution with a method ``sf``.
+        draws of the statistic under the null hypothesis or a distribution with a method ``sf``.
     statistic : {"u", "v", "linear", "block"} or callable, optional
         The estimator of :func:`mmd`; ``"v"`` for the nulls "gamma" and "wild", which need it,
-        ``"block"`` for "normal", ``"u"`` otherwise. A function of your own is called as
+        ``"block"`` for "normal", ``"u"`` otherwise. A user-defined function is called as
         ``statistic(K, labels)`` with the kernel matrix of all observations and the sample of each
         (0 or 1), and returns a number, large where samples differ; with one kernel, its p-value is
         exact.
@@ -113,8 +114,8 @@ def two_sample_test(
         200,000 samples on.
     stop_after : int, optional
         Stop permuting once this many statistics exceed the observed one (one kernel only): large
-        p-values are found quickly, with a relative error of about one over the root of this number
-        (``pvalue_interval``).
+        p-values are found quickly, with a relative error of about one over the square root of this
+        number (``pvalue_interval``).
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Its ``rank`` is the number of landmarks.
     verbose : bool

@@ -28,7 +28,7 @@ class TableClassifier(Classifier, TableModel):
 
     Each class has a least-squares score (1 for its rows, -1 for others). The kernels are chosen,
     and their distances learned, as in :class:`~mercer.tables.regressor.TableRegressor`; scores of
-    rows held out give the map to probabilities (:class:`~mercer.models.calibration.Calibration`).
+    held-out rows give the map to probabilities (:class:`~mercer.models.calibration.Calibration`).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class TableClassifier(Classifier, TableModel):
     classes_ : ndarray
         The labels.
     validation_accuracy_ : float
-        The share of right labels among rows held out.
+        The share of right labels among held-out rows.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class TableRegressor(Regressor, TableModel):
         The number of landmarks by which a ``kernel`` that is given is approximated; None is exact,
         "auto" takes 1,000 beyond 10,000 rows.
     random_state : int
-        Draws the folds and the rows that kernels are compared on.
+        Used to draw the folds and the rows that kernels are compared on.
     verbose : bool
         Say on stderr what is being done.
 
@@ -63,7 +63,7 @@ class TableRegressor(Regressor, TableModel):
     relevance_ : dict
         How much each column counts in the distances that were learned.
     validation_error_ : float
-        The mean squared error on rows held out, as a part of the variance of the target.
+        The mean squared error on held-out rows, relative to the variance of the target.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class TableRegressor(Regressor, TableModel):
         """The target for each row of X.
 
         With ``return_std``, also the standard deviation of the target around it, from errors on
-        rows held out; it is larger where rows are rare.
+        held-out rows; it is larger where rows are rare.
         """
         check_is_fitted(self)
         if hasattr(self, "ridge_"):
@@ -140,7 +140,7 @@ class TableRegressor(Regressor, TableModel):
     def predict_interval(self, X: Any, level: Any = 0.9) -> np.ndarray:
         """Intervals that hold the target with a probability of about ``level``, (rows, 2).
 
-        Of several levels, they come along a last axis. They are as wide as errors on rows held out
+        Of several levels, they come along a last axis. They are as wide as errors on held-out rows
         were, relative to how uncertain the model was there: split conformal prediction, with the
         folds of the search for calibration.
         """

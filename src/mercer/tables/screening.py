@@ -141,7 +141,7 @@ def compare_tables(
         What columns are: "number", "label", "text". By default it is guessed; dates are numbers of
         days.
     missing : {"error", "drop"}
-        Refuse rows with missing values, or leave them out.
+        Reject rows with missing values, or leave them out.
     n_permutations : int
         Permutations.
     groups, blocks

@@ -153,7 +153,7 @@ def _stops(solver: Solver, gram: Any, K: np.ndarray, Y: np.ndarray) -> None:
 def _zero_weights(
     solver: Solver, gram: Any, K: np.ndarray, Y: np.ndarray, weights: np.ndarray
 ) -> None:
-    """A sample of weight 0 is as good as absent; or it is refused in words."""
+    """A sample of weight 0 is as good as absent; or it is rejected in words."""
     weights = weights.copy()
     weights[:3] = 0
     try:

@@ -76,7 +76,7 @@ def tune(
     by : {"marginal_likelihood", "loo", "gcv", "validation"}
         The likelihood under a Gaussian process (for ridge regression up to a factor of its
         covariance); the error, or log loss, of leave-one-out predictions; its generalised form; or
-        that on samples held out.
+        that on held-out samples.
     ard : bool
         Give each feature a lengthscale of its own wherever the kernel has one for all. They begin
         in proportion to the spread of the features, with the mean squared distance as it was. A
@@ -87,11 +87,11 @@ def tune(
     n_restarts : int
         Further starts, at random points up to a factor of 100 from the first in each number.
     test_size : float
-        The part of the samples held out for ``by="validation"``.
+        The part of the held-out samples for ``by="validation"``.
     sample_weight : array, optional
         Weights of the samples; those of weight 0 count as absent.
     random_state : int, RandomState or None
-        Draws starts and parts of the data.
+        Used to draw starts and parts of the data.
 
     Returns
     -------

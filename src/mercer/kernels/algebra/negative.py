@@ -118,7 +118,7 @@ class NegativeDefinite(Negative):
         From two samples to a number; with ``batch=True`` from two data sets to the block of all
         values, as in :class:`mercer.Custom`.
     batch : bool
-        Is the function called once per block (fast) instead of once per pair (simple)?
+        Whether the function is called once per block (fast) instead of once per pair (simple).
 
     Examples
     --------

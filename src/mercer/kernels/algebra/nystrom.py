@@ -42,7 +42,7 @@ class Basis(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Nystrom(AnchoredFeatures):
-    r"""A kernel seen through landmarks z_1..z_m: its Gram matrices have rank m at most.
+    r"""A kernel approximated with landmarks z_1..z_m: its Gram matrices have rank m at most.
 
     .. math:: k_m(x, y) = k(x, Z)\, k(Z, Z)^{+}\, k(Z, y)
 

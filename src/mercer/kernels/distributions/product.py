@@ -43,7 +43,7 @@ class ProbabilityProduct(Tiled):
 
     over all paths s and u of hidden states, which for rho = 1 is the integral above.
 
-    Values are computed as logarithms where they are products, and ``normalize()`` works from these:
+    Values are computed as logarithms where they are products, and ``normalize()`` works with these:
     nothing underflows.
 
     Parameters

@@ -31,7 +31,7 @@ class Custom(Kernel):
         one-dimensional), or dicts, one per row of a table. It should be pure: blocks are
         computed on several threads.
     batch : bool
-        Is the function called once per block (fast) instead of once per pair (simple)?
+        Whether the function is called once per block (fast) instead of once per pair (simple).
 
     Examples
     --------

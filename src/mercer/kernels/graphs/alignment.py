@@ -31,7 +31,7 @@ class WLAlignment(GraphKernel):
     number of pairs of nodes that have a partner in the other graph.
 
     Edges with different labels count apart, and so do directed and undirected ones; edges from a
-    node to itself are left out. Weights and attributes are not looked at.
+    node to itself are left out. Weights and attributes are ignored.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Graphlet(GraphKernel, Explicit):
 
     over all connected graphs g of ``size`` nodes, up to isomorphism: 2 of three nodes, 6 of four,
     21 of five. #_g(x) counts the sets of nodes of x between which the edges form g (induced
-    subgraphs). Labels, weights and directions are not looked at. Large graphs have many more of
+    subgraphs). Labels, weights and directions are ignored. Large graphs have many more of
     them than small ones: ``normalize()`` compares their shares.
 
     Parameters

@@ -121,7 +121,7 @@ class MultiscaleLaplacian(GraphKernel, Paired):
     negative weights here; loops make no difference. A graph without nodes has S = gamma I.
 
     Rounding errors grow by about 1 / (2 eta gamma) from level to level. Where they would be more
-    than 1e-4 of k, numbers are refused; by then k is next to 0 for all graphs that differ, too.
+    than 1e-4 of k, numbers are rejected; by then k is next to 0 for all graphs that differ, too.
 
     Examples
     --------

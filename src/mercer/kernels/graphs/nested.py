@@ -64,8 +64,8 @@ class NestedGraph(GraphKernel):
     What the definition leaves open: of nodes that reach different numbers of others, in a graph of
     several parts, those that reach most come first. Of several centroids the one with the longest
     trace is taken, then the one whose trace is larger where they first differ. Subgraphs without
-    edges, and the graph without nodes, have the entropy 0. Labels are not looked at, loops count
-    once towards degrees, and directed graphs are refused.
+    edges, and the graph without nodes, have the entropy 0. Labels are ignored, loops count
+    once towards degrees, and directed graphs are rejected.
 
     Examples
     --------

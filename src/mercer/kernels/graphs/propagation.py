@@ -172,7 +172,7 @@ class NeighborhoodHash(GraphKernel, Tiled):
 
     by rotations and "exclusive or" of bits. Two neighbours with the same label cancel in that; if
     labels are ``counted``, a label that o neighbours have adds rot_o(l xor o) instead. Nodes
-    without labels all have the same; labels of edges, weights and attributes are not looked at,
+    without labels all have the same; labels of edges, weights and attributes are ignored,
     and edges with a direction are followed in it.
 
     Parameters

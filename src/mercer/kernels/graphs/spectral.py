@@ -33,7 +33,7 @@ class Laplacian:
     """L = D - A, or D^-1/2 (D - A) D^-1/2 if normalised, for a symmetric A >= 0.
 
     Nodes without edges have zeros in L, in either case. Loops do not matter to D - A; in the
-    normalised form they count as a part of the degree.
+    normalised form they count relative to the degree.
 
     Parameters
     ----------

@@ -166,9 +166,9 @@ class RandomWalk(WalkKernel):
     Parameters
     ----------
     decay : float
-        How much a step counts. The geometric sum is finite only if decay rho(G)^2 < 1, where rho
-        is the spectral radius of the adjacency matrix (the degree, if all are the same): graphs
-        for which it is not are refused, whatever they are compared with. (Without labels, those for
+        How much a step counts. The geometric sum is finite only if decay rho(G)^2 < 1, where rho is
+        the spectral radius of the adjacency matrix (the degree, if all are the same): graphs for
+        which it is not are rejected, whatever they are compared with. (Without labels, those for
         which decay rho(G)^2 is above 0.99, too.)
     kind : {"geometric", "exponential"}
         Weights of lengths. The exponential sum is finite for all graphs.

@@ -48,7 +48,7 @@ class WeisfeilerLehman(Coloured):
     label of the node; a refinement replaces it by itself together with the multiset of the colours
     of the neighbours and the labels of the edges to them. So colours of depth i stand for trees of
     walks of length i. Where edges have a direction, neighbours in and against it are told apart.
-    Nodes without labels all have the same; weights and attributes are not looked at.
+    Nodes without labels all have the same; weights and attributes are ignored.
 
     Features are explicit and sparse: the cost is linear in the number of edges, and a linear
     machine on many graphs never forms K.

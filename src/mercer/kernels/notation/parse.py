@@ -85,7 +85,7 @@ def parse(text: str) -> Kernel:
 
 
 class _Reader(ast.NodeVisitor):
-    """Values of the nodes a kernel expression may hold; every other node is refused."""
+    """Values of the nodes a kernel expression may hold; every other node is rejected."""
 
     def __init__(self, text: str) -> None:
         self.text, self.depth = text, 0

@@ -29,7 +29,7 @@ class SoftSubsequence(LocalKernel):
               \exp\Big(-\frac{\|x_{i_r} - y_{j_r}\|^2}{2 s^2}\Big)
 
     over all p = ``length`` times I = (i_1 < ... < i_p) of x and J of y, where l(I) = i_p - i_1 + 1
-    is the time from the first to the last of them. Shorter series have features zero. Values grow
+    is the time from the first to the last of them. Shorter series have zero features. Values grow
     with the lengths of series: compare angles with ``normalize()``.
 
     Parameters

@@ -64,7 +64,7 @@ def ragged(X: Data, name: str) -> Ragged:
 
     An (n, T) array holds n series of numbers, an (n, T, d) array n series of points in R^d, and a
     list one array of shape (T,) or (T, d) per series. NaN at the end of a series is padding. An
-    (n, T, d) array with fewer times than channels is refused: it is one of (n, d, T) by mistake,
+    (n, T, d) array with fewer times than channels is rejected: it is one of (n, d, T) by mistake,
     or it is meant so, which a list of its series says.
     """
     samples = _samples(X, name)

@@ -43,7 +43,7 @@ class LagEmbedding(Kernel):
     kernel : Kernel
         kappa, on vectors of w times the number of channels.
     window : int
-        w, the number of points of a window. Shorter series are refused.
+        w, the number of points of a window. Shorter series are rejected.
     stride : int
         h, the number of points from one window to the next.
 

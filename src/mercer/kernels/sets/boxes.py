@@ -147,7 +147,7 @@ def _merged(intervals: list[Box]) -> list[Box]:
 
 
 def _without(box: Box, other: Box) -> list[Box]:
-    """The parts of a box that lie outside of another one."""
+    """The parts of a box that lie outside another one."""
     low, high = (corner.copy() for corner in box)
     lower, higher = np.maximum(low, other[0]), np.minimum(high, other[1])
     if not np.all(lower < higher):

@@ -36,7 +36,7 @@ def _optional_fraction(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class RestrictedGappy(Substrings):
-    r"""The restricted gappy kernel: subsequences of length k inside of windows of length g.
+    r"""The restricted gappy kernel: subsequences of length k inside windows of length g.
 
     .. math:: k(x, y) = \sum_{u \in A^k} \phi_u(x) \phi_u(y), \qquad
         \phi_u(x) = \#\{i : u \text{ is a subsequence of } x_i \dots x_{i+g-1}\}
@@ -162,7 +162,7 @@ class Wildcard(Patterned):
         \phi_u(x) = d^{\, \#_*(u)}\, \#\{i : x_i \dots x_{i+k-1} \text{ matches } u\}
 
     over all strings u with at most m wildcards ``*``, which match every symbol. That is the sum
-    over j = 0, ..., m of d^(2j) ``GappyKmer(k, k - j)``. Strings shorter than k have features zero.
+    over j = 0, ..., m of d^(2j) ``GappyKmer(k, k - j)``. Strings shorter than k have zero features.
 
     Parameters
     ----------

@@ -91,8 +91,8 @@ class Mismatch(Patterned):
         \phi_u(x) = \#\{i : x_i \dots x_{i+k-1} \text{ differs from } u \text{ at} \le m
         \text{ places}\}
 
-    over all strings u of length k over an alphabet A. Substrings that hold a symbol outside of
-    the alphabet are left out, and strings shorter than k have features zero.
+    over all strings u of length k over an alphabet A. Substrings that hold a symbol outside
+    the alphabet are left out, and strings shorter than k have zero features.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Substitution(Substrings):
     where P(a | b) is the probability that a letter b has become the letter a. Where
     :class:`.Mismatch` counts wrong letters, this counts how wrong they are: it is the mismatch
     kernel of proteins, whose letters are more or less alike. Substrings that hold a letter outside
-    of the alphabet are left out, and strings shorter than k have features zero.
+    the alphabet are left out, and strings shorter than k have zero features.
 
     Parameters
     ----------

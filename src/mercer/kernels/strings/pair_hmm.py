@@ -58,7 +58,7 @@ class StringPairHMM(Tabled):
     own probabilities q. All k(x, y) add up to 1.
 
     Probabilities of long strings are tiny, so that ``k.normalize()`` is what models take; it works
-    from logarithms, at any length. That is :class:`.PairHMM` for series of numbers. It is the
+    with logarithms, at any length. That is :class:`.PairHMM` for series of numbers. It is the
     smaller for two strings the more certain the model is that letters are copied: with a small
     ``mutation`` and ``opening`` most strings have nothing to do with each other.
 

@@ -101,7 +101,7 @@ class Subsequence(GapWeighted):
     over all strings u of length p = ``length``, and all places I in x and J in y at which u can be
     read in order, where l(I) is the number of symbols from the first to the last of I. Only
     subsequences of this very length count; :class:`BlendedSubsequence` sums over lengths. Shorter
-    strings have features zero.
+    strings have zero features.
 
     Parameters
     ----------

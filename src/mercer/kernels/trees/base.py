@@ -51,8 +51,8 @@ class TreeKernel(Kernel):
     """A sum over the nodes of two trees of what they have in common below.
 
     Samples are bracket strings ``"(S (NP dogs) (VP bark))"``, nested tuples ``("S", ("NP", "dogs"),
-    ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are not looked
-    at), directed networkx graphs with one root (the attribute "label" of a node, or else the node
+    ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are ignored),
+    directed networkx graphs with one root (the attribute "label" of a node, or else the node
     itself; nodes with several parents are repeated), or trees of nltk. The order of children
     matters.
     """

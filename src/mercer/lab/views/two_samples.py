@@ -58,7 +58,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
 
 
 def null(result: object) -> Panel:
-    """The distribution of the statistic under the hypothesis, and what was observed."""
+    """The distribution of the statistic under the null hypothesis, and what was observed."""
     values, observed = np.asarray(result.null), float(result.statistic)  # type: ignore[attr-defined]
     heights, edges = np.histogram(values, 30, density=True)
     panel = Panel("if the hypothesis held", span(values, [observed]), (0, 1.15 * heights.max()),

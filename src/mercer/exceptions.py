@@ -11,7 +11,7 @@ class MercerWarning(UserWarning):
 
 
 class ConvergenceWarning(MercerWarning):
-    """An iterative solver stopped before it reached the accuracy asked for."""
+    """An iterative solver stopped before it reached the requested accuracy."""
 
 
 class NumericalWarning(MercerWarning):
@@ -19,7 +19,7 @@ class NumericalWarning(MercerWarning):
 
 
 class IndefiniteKernelWarning(NumericalWarning):
-    """A kernel that is not positive definite, where a positive definite one is needed."""
+    """A kernel is not positive definite where a positive definite one is needed."""
 
 
 class DenseWarning(MercerWarning):
@@ -67,7 +67,7 @@ class MemoryPlanError(MemoryError):
 
 
 class DeviceError(RuntimeError):
-    """A device that is not there, or that has no room."""
+    """A device is not available, or does not have enough memory."""
 
 
 class FileFormatError(ValueError):

@@ -82,9 +82,9 @@ def uniform(start: int, stop: int, seed: int) -> np.ndarray:
 
 
 def standardized(chunks: Chunks) -> tuple[Chunks, Any]:
-    """Every column with mean 0 and variance 1, from one pass, and the scaler that does it.
+    """Standardise every column to mean 0 and variance 1 in one pass; also returns the scaler.
 
-    Weights count if there are any; constant columns become 0. Sparse matrices keep their zeros:
+    Weights are used if there are any; constant columns become 0. Sparse matrices keep their zeros:
     they are divided by standard deviations only.
 
     Parameters

@@ -21,7 +21,8 @@ _ATTEMPTS = 3  # at a pass whose job was lost together with all workers that had
 
 
 class DaskChunks(Chunks):
-    """The partitions of a collection of Dask: jobs go to where they are, and sums come back.
+    """The partitions of a Dask collection: jobs run where the partitions are, and only sums come
+    back.
 
     A pass sends its job to every worker once, calls it on each partition where that is, and adds
     the results up in a tree by the number of partitions. So sums do not depend on how many workers

@@ -41,8 +41,8 @@ def stream(
 ) -> Chunks:
     """Samples in chunks, from files, arrays, functions, or a cluster.
 
-    Large-scale models and tests take what comes out in place of X, y and weights, read it as often
-    as they need, and hold two chunks at a time.
+    Large-scale models and tests take the result in place of X, y and weights, read it as often as
+    they need, and hold at most two chunks in memory.
 
     Parameters
     ----------
@@ -50,22 +50,22 @@ def stream(
         * ``.npy`` files; arrays and memory maps; data sets of h5py, arrays of Zarr;
         * Parquet and Arrow files, folders of them, data sets and tables of pyarrow; CSV files;
         * SVMlight files, which hold their targets;
-        * a function without arguments that yields X, (X, y) or (X, y, weight), anew at each call;
+        * a function without arguments that yields X, (X, y) or (X, y, weight), afresh at each call;
         * arrays, tables and bags of Dask;
-        * any other container that kernels take: tables, sparse matrices, lists.
+        * any other container that kernels accept: tables, sparse matrices, lists.
     target : name or number of a column, or array; optional
-        What to predict; a list of columns makes several targets.
+        The target; a list of columns for several targets.
     weight : name or number of a column, or array; optional
         The weights of samples.
     columns : list of names or numbers, optional
         The features; by default all columns that are neither target nor weight.
     rows : int, optional
-        Samples in a chunk; by default as many as take 16 MB.
+        Samples in a chunk; by default as many as fit in 16 MB.
     format : {"npy", "parquet", "csv", "svmlight"}, optional
-        What is in the file; by default its name says it.
+        The file format; by default it is inferred from the name.
     **options
-        Of the kind of source: ``missing="drop"`` for tables, ``n_features`` and ``zero_based`` for
-        SVMlight files, ``client`` for Dask.
+        Options for the kind of source: ``missing="drop"`` for tables, ``n_features`` and
+        ``zero_based`` for SVMlight files, ``client`` for Dask.
 
     Returns
     -------

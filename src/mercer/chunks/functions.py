@@ -14,13 +14,13 @@ from .source import Source
 
 
 class FunctionChunks(Source):
-    """What a function yields: X, or (X, y), or (X, y, weight), one chunk after the other.
+    """The chunks that a function yields: X, (X, y) or (X, y, weight).
 
     Parameters
     ----------
     function : callable
-        Without arguments; it is called once for each pass, and yields the same chunks every time.
-        A generator function, not a generator, which can be read only once.
+        A function without arguments. It is called once for each pass, and must yield the same
+        chunks every time. Pass a generator function, not a generator, which can be read only once.
     rows : int, optional
         Samples in a chunk; by default the chunks stay as they are.
 

@@ -43,7 +43,7 @@ _KINDS = "biufcUSmM"  # of the numbers, strings and times in arrays
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
     """Write a kernel, a plan, a function or a fitted model to a file.
 
-    The file is written beside its final place and moved there when it is complete.
+    The file is written under a temporary name and moved into place when it is complete.
 
     Parameters
     ----------
@@ -87,10 +87,10 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what :func:`save` wrote; nothing in the file is run.
+    """Load what :func:`save` wrote; nothing in the file is executed.
 
-    What a file takes in memory is bounded by its size, and a fitted model is checked: its parts
-    have shapes that belong together and finite values, and it can predict.
+    The memory needed is bounded by the size of the file, and a fitted model is checked: its parts
+    must have consistent shapes and finite values, and it must be able to predict.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     mercer.exceptions.FileFormatError
-        If it is not such a file, is damaged, or holds what this version does not know. (It is a
-        ValueError.)
+        If it is not such a file, is damaged, or contains something this version does not know. (It
+        is a ValueError.)
     """
     with open(path, "rb") as stream:
         try:

@@ -28,16 +28,16 @@ Ask = Callable[[Any], Any]
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
-    r"""A fitted model, or a function, as a graph of ONNX.
+    r"""Convert a fitted model, or an RKHS function, to an ONNX graph.
 
     The graph computes f(x) = sum_i c_i k(z_i, x) + b, in double precision, for a matrix ``X`` of
     samples in rows. Its outputs are
 
-    * of regressors, ``prediction``;
-    * of classifiers, ``label`` and ``scores``, the values of f: one for two classes, else one for
-      each class or, of ``SVC`` and ``NuSVC``, for each pair of classes;
-    * of models of novelties, ``label`` and ``scores``;
-    * of a function in an RKHS, ``prediction``.
+    * for regressors, ``prediction``;
+    * for classifiers, ``label`` and ``scores``, the values of f: one for two classes, otherwise one
+      for each class or, for ``SVC`` and ``NuSVC``, for each pair of classes;
+    * for novelty detectors, ``label`` and ``scores``;
+    * for a function in an RKHS, ``prediction``.
 
     Before it is returned, the graph is compared with the model on some of the centres.
 
@@ -59,7 +59,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
     Raises
     ------
     ValueError
-        If the predictions of the model are no such function, or its kernel has no operators.
+        If the predictions of the model are not such a function, or its kernel cannot be expressed
+        in ONNX operators.
 
     Examples
     --------

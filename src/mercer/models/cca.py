@@ -85,7 +85,7 @@ class KernelView(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class KernelCCA(MultiViewModel):
-    r"""Kernel canonical correlation analysis: functions of each view that agree with each other.
+    r"""Kernel canonical correlation analysis: functions of each view whose values are correlated.
 
     For two views of the same samples,
 
@@ -203,9 +203,9 @@ class KernelCCA(MultiViewModel):
         Parameters
         ----------
         X : list of data
-            Two or more data sets with one row per sample; or the first of two. They may come in
-            :class:`~mercer.chunks.Chunks`, and are then approximated with landmarks, as many as the
-            ``rank`` of the plan or of the model, in one pass.
+            Two or more data sets with one row per sample; or the first of two. They may be
+            :class:`~mercer.chunks.Chunks`; kernels are then approximated with landmarks, as many as
+            the ``rank`` of the plan or of the model, in one pass.
         y : data, optional
             The second view.
         sample_weight : array of shape (n,), optional

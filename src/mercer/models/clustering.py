@@ -30,9 +30,9 @@ class KernelKMeans(
     where mu_c is the (weighted) mean of the features in cluster c, a function in H_k. With the
     linear kernel this is k-means; with others clusters need not be convex, nor samples vectors.
 
-    Several starts go on at once, and the best partition is improved by moving single samples. No
-    algorithm finds the best partition of all for sure; ``lower_bound_`` says how far from it the
-    result can be at most.
+    Several starts run at once, and the best partition is improved by moving single samples. No
+    practical algorithm is guaranteed to find the global optimum; ``lower_bound_`` bounds how far
+    from it the result can be.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class KernelKMeans(
     dual_coef_ : ndarray of shape (n_kept, n_clusters)
         Their coefficients.
     n_iter_ : int
-        Iterations until no start changed any more.
+        Iterations until no start changed.
     X_fit_, n_samples_seen_, kernel_, gram_, solution_
         As for :class:`KernelRidge`.
 

@@ -59,9 +59,9 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         The kernel l on Y; ``Gaussian("median")`` by default. Expectations do not depend on it;
         distances, representatives and the choice of alpha do.
     alpha : float, array or "auto"
-        Strength of the penalty, as in :class:`KernelRidge` (n lambda in the other convention). Of
-        several values, the one with the smallest leave-one-out error in the space of l is taken;
-        ``"auto"`` tries 25 of them, around the mean of k(x, x).
+        Strength of the penalty, as in :class:`KernelRidge` (n lambda in the other convention). If
+        several values are given, the one with the smallest leave-one-out error in the space of l is
+        used; ``"auto"`` tries 25 values around the mean of k(x, x).
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
 
@@ -70,7 +70,8 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     alpha_ : float
         The alpha in use.
     alphas_, loo_ : ndarray
-        What was tried, and the mean of ||l(y_i, .) - mu(x_i)||^2 with mu trained without sample i.
+        The values tried, and the mean of ||l(y_i, .) - mu(x_i)||^2 with mu trained without sample
+        i.
     kernel_x_, kernel_y_ : Kernel
         The kernels with every data-dependent parameter as a number.
     X_fit_, Y_fit_ : data

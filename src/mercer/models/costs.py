@@ -102,7 +102,7 @@ class Forecast(Shown):
 
 
 def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) -> Forecast:
-    """What it takes to fit a model: with K stored, in tiles, and through landmarks.
+    """Estimate the cost of fitting a model: with K stored, in tiles, and with landmarks.
 
     The model is fitted to some thousand of the samples in each way, at several sizes. What that
     takes is written as a sum of terms, of which kernel values grow with n^2, a factor of K with

@@ -82,16 +82,15 @@ class DensityEstimate(KeepsSamples, KernelByName):
 
 @dataclass(eq=False, repr=False)
 class KernelDensity(OutlierMixin, DensityEstimate):
-    r"""Kernel density estimation, and the level set that holds a given share of the data.
+    r"""Kernel density estimation, and the level set that contains a given share of the data.
 
     .. math:: f(x) = \frac{1}{Z \sum_i w_i} \sum_i w_i\, k(x_i, x), \qquad
               L = \{x : f(x) \ge \lambda\}
 
     where Z is the integral of k(x, .). It is known for sums of Gaussian, Laplacian, Matérn and
     rational quadratic kernels on vectors. On other kernels and data, Z = 1, and f is a density up
-    to a factor; level sets are the same. All sums are formed of logarithms, so that f does not
-    vanish far from the data where the kernel has logarithms (Gaussian, Laplacian,
-    alignments of strings, ...).
+    to a factor; level sets are the same. Sums are computed with logarithms, so f does not underflow
+    far from the data if the kernel has logarithms (Gaussian, Laplacian, string alignments, ...).
 
     The level is a quantile of densities of training samples, each by all the others: the share of
     samples with at least this density is at least ``mass``. Level sets are nested: a smaller mass
@@ -104,7 +103,7 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     mass : float
-        In (0, 1]: the share of the data that the level set holds.
+        In (0, 1]: the share of the data that the level set contains.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Where landmarks or random features stand
         for k, values below 0 count as 0.

@@ -35,10 +35,10 @@ class KernelFisherDiscriminant(
               {\sum_i w_i (f(x_i) - m_{c(i)}(f))^2 + \alpha \|f\|^2}
 
     where m_c(f) is the (weighted) mean of f over class c, of total weight W_c. The best function,
-    the best one of those uncorrelated with it, and so on are at most one fewer than classes:
-    :meth:`transform` has their values, in which scatter within classes and penalty together are 1.
-    New samples go to the class whose mean is closest there, allowing for how frequent it is. With
-    the linear kernel this is regularised linear discriminant analysis.
+    the best one uncorrelated with it, and so on: there is one fewer than there are classes.
+    :meth:`transform` returns their values, scaled so that scatter within classes and penalty add up
+    to 1. New samples are assigned to the class with the closest mean, taking priors into account.
+    With the linear kernel this is regularised linear discriminant analysis.
 
     Parameters
     ----------

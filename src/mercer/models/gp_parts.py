@@ -25,9 +25,8 @@ class ProcessPart:
     .. math:: E f_j(x) = k_j(x, X)\, c, \qquad
               Cov(f_j(x), f_j(x')) = k_j(x, x') - k_j(x, X) (K + \alpha I)^{-1} k_j(X, x')
 
-    with the coefficients c of the whole. The means add up to that of f; the variances do not, as
-    what one part takes is missing in another: parts are correlated given the data. Made by
-    :meth:`GaussianProcessRegressor.parts`.
+    with the coefficients c of the whole. The means add up to that of f; the variances do not,
+    because the parts are correlated given the data. Made by :meth:`GaussianProcessRegressor.parts`.
 
     Attributes
     ----------

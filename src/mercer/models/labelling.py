@@ -28,7 +28,8 @@ from .labels import check_labels
 
 @dataclass(eq=False, repr=False)
 class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
-    r"""One label for each element of a sequence, all labels of a sequence together.
+    r"""Sequence labelling by a kernel conditional random field: all labels of a sequence are
+    predicted together.
 
     .. math:: p(y \mid x) \propto \exp \sum_t \bigl( f_{y_t}(x_t) + T_{y_{t-1} y_t} \bigr), \qquad
               \min_{f_a \in H_k,\, T} -\sum_i \log p(y_i \mid x_i)
@@ -40,13 +41,13 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
     .. math:: K((x, y), (x', y')) = \sum_{s, t} [y_s = y'_t]\, k(x_s, x'_t)
               + \tau \sum_{s, t} [y_{s-1} = y'_{t-1},\, y_s = y'_t]
 
-    An element may be anything that k takes: a vector, a word, a graph. Which label an element gets
-    depends on the element and, through T, on those beside it; the first label of a sequence has
-    scores of its own. Without transitions, tau = 0, this is multinomial logistic regression of
+    An element may be anything that k takes: a vector, a word, a graph. The label of an element
+    depends on the element and, through T, on the labels beside it; the first label of a sequence
+    has its own scores. Without transitions, tau = 0, this is multinomial logistic regression of
     single elements.
 
-    Samples are the elements of all sequences, and ``groups`` says which sequence each is of; within
-    one they stand in their order.
+    Samples are the elements of all sequences, and ``groups`` says which sequence each belongs to;
+    within a sequence, they must be in order.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     transition_weight : float
-        tau >= 0: how freely transitions may be used beside elements.
+        tau >= 0: the weight of transitions relative to elements.
     tol : float
         The duality gap, relative to the loss of equal probabilities, at which to stop.
     max_iter : int, optional
@@ -179,7 +180,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
 
     @without_masks
     def score(self, X: Data, y: Any, groups: Any = None) -> float:
-        """The share of elements whose label is right."""
+        """The share of elements with the correct label."""
         found, y = self.predict(X, groups), column_or_1d(y)
         check_consistent_length(found, y)
         return float(np.mean(found == y))

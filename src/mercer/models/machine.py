@@ -51,9 +51,9 @@ class KernelMachine(Watched, LossMachine):
     fit_intercept : bool
         Whether to fit a constant b, which is not penalised.
     solver : {"auto", "newton", "dual", "admm", "coordinate"}
-        ``"newton"`` needs a smooth loss, ``"dual"`` one of straight and parabolic pieces.
-        ``"coordinate"`` takes such a loss or the logistic one, and K as a product of features;
-        ``"admm"`` takes any loss and is slow.
+        ``"newton"`` needs a smooth loss, ``"dual"`` a piecewise linear or quadratic one.
+        ``"coordinate"`` needs such a loss, or the logistic one, and K as a product of features;
+        ``"admm"`` works with any loss, but is slow.
     tol : float
         Largest violation of the optimality conditions, relative to the largest slope of the loss;
         for ``"coordinate"`` the largest duality gap, relative to the objective.
@@ -61,9 +61,9 @@ class KernelMachine(Watched, LossMachine):
         Maximum number of steps of the solver.
     penalty : Penalty, optional
         alpha r(||f||) in place of alpha ||f||^2 / 2, for a convex and strictly increasing r:
-        :class:`~mercer.losses.NormPower`, your own, or the constraint ||f|| <= R,
-        ``NormBall(R)``. Several classes have it for each machine. Some ten problems with the
-        squared norm are solved (:mod:`mercer.solvers.penalised`).
+        :class:`~mercer.losses.NormPower`, your own, or the constraint ||f|| <= R, ``NormBall(R)``.
+        With several classes it applies to each machine. About ten problems with the squared norm
+        are solved (:mod:`mercer.solvers.penalised`).
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
@@ -80,7 +80,7 @@ class KernelMachine(Watched, LossMachine):
     loss_, kernel_ : Loss, Kernel
         The loss and the kernel with all parameters resolved to numbers.
     classes_ : ndarray
-        The classes, where the loss is one for them.
+        The classes, if the loss is for classification.
     X_fit_, n_samples_seen_
         The samples x_i, all or, through M features, at most M of them that stand for all
         (:class:`KernelRidge`); and the number of training samples.

@@ -29,15 +29,15 @@ from .kept import KEPT, KeepsSamples
 
 @dataclass(eq=False, repr=False)
 class KernelRanker(KeepsSamples, KernelByName):
-    r"""Learning to rank: scores that put the samples of each group into order.
+    r"""Learning to rank: scores that order the samples within each group.
 
     .. math:: \min_{f \in H_k} \tfrac12 \sum_{g(i) = g(j),\, y_i > y_j}
               w_i w_j \max(0, 1 - f(x_i) + f(x_j))^2 + \tfrac{\alpha}{2} \|f\|^2
 
-    A ranking support vector machine with the squared loss of margins, on any kernel and any data.
+    A ranking support vector machine with the squared hinge loss, for any kernel and any data.
     Groups are queries with their documents, races with their runners, ...; only comparisons within
-    a group count, so y may mean something else in each. The pairs, of which there may be n^2 / 2,
-    are never formed: sums over them take n log n steps.
+    a group count, so y may have a different scale in each group. The pairs, of which there may be
+    n^2 / 2, are never formed: sums over them take n log n steps.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class KernelRanker(KeepsSamples, KernelByName):
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to samples X, what they rank by, groups, and weights.
+        """Fit to samples X, relevances y, groups, and weights.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class KernelRanker(KeepsSamples, KernelByName):
     def score(self, X: Data, y: Any, groups: Any = None) -> float:
         """Kendall's tau-b of scores and y: the mean over groups in which y differs.
 
-        1 if all pairs are in order, 0 if as many as not.
+        1 if all pairs are in order, 0 if half of them are.
         """
         taus = [float(kendalltau(f, own).statistic) for f, own in self._by_group(X, y, groups)]
         return float(np.mean(np.nan_to_num(taus)))

@@ -34,13 +34,13 @@ _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
 
 @dataclass(eq=False, repr=False)
 class KernelRidgeCV(GridSearch, KernelRidge):
-    """Kernel ridge regression that picks alpha and kernel parameters by cross-validation.
+    """Kernel ridge regression with alpha and kernel parameters chosen by cross-validation.
 
-    M-fold cross-validation over the grid on a training part, the best setting tested on a held-out
-    part (``test_score_``, if ``test_size`` asks for it), then fitted on everything. For each
-    setting of the kernel one eigendecomposition gives the held-out predictions of every alpha and
-    every fold (or of leave-one-out) in closed form; no model is refitted. Lengthscales such as
-    "median" are resolved once, on all samples of the training part.
+    The grid is searched by M-fold cross-validation on a training set, the best setting is scored on
+    a test set (``test_score_``, if ``test_size`` > 0), and the model is then refitted on all the
+    data. For each setting of the kernel one eigendecomposition gives the held-out predictions of
+    every alpha and every fold (or of leave-one-out) in closed form; no model is refitted.
+    Lengthscales such as "median" are resolved once, on all samples of the training part.
 
     Where K is not stored (see ``plan``), all alphas, folds and targets are systems that conjugate
     gradients solve together: each product with K serves all of them. Leave-one-out then becomes
@@ -75,7 +75,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     verbose : bool
         Show a progress bar over kernel settings.
     callback, checkpoint
-        As in :class:`KernelRidge`, of the final fit.
+        As in :class:`KernelRidge`, for the final fit.
     random_state : int, RandomState or None
         Used to choose the test set.
 
@@ -210,9 +210,10 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         return self
 
     def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
-        """The scores as a map over alpha and the other parameter, or curves if there are more.
+        """Plot the scores as a map over alpha and the other parameter, or as curves if there are
+        more.
 
-        With samples X it is a picture of the model itself, as of any other.
+        With samples X, plot the fitted model instead.
         """
         from ..plots.selection import plot_grid
 

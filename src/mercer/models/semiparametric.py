@@ -96,7 +96,7 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class SemiparametricRidge(KernelByName, SemiparametricModel):
-    r"""Kernel ridge regression beside functions that are not penalised.
+    r"""Kernel ridge regression with additional functions that are not penalised.
 
     .. math:: \min_{h \in H_k,\, d} \sum_i w_i \Big(y_i - h(x_i) - \sum_j d_j p_j(x_i)\Big)^2
               + \alpha \|h\|^2

@@ -37,17 +37,18 @@ def _inner_has(name: str) -> Any:
 
 @dataclass(eq=False, repr=False)
 class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
-    r"""Any classifier or regressor with a kernel, for data of which few have labels.
+    r"""Semi-supervised learning with any kernel classifier or regressor, when few samples have
+    labels.
 
-    The penalty of a function gets a second part: how much it varies between neighbours, among
-    samples with labels and without,
+    The penalty of a function has a second part: its variation between neighbours, among labelled
+    and unlabelled samples,
 
     .. math:: \|f\|^2 + \frac{\gamma}{\sum_{i < j} w_{ij}} \sum_{i < j} w_{ij} (f(x_i) - f(x_j))^2
 
     This is the norm of another kernel, ``kernel.along(X, strength, neighbors)``
     (:class:`Deformed`), with which the model is fitted to the samples that have labels. So
     :class:`KernelRidge` becomes Laplacian regularised least squares, :class:`SVC` the Laplacian
-    support vector machine, and a Gaussian process one whose draws follow the data.
+    support vector machine, and a Gaussian process one whose samples vary along the data.
 
     Samples without a label have the label -1, as in :mod:`sklearn.semi_supervised`, None or NaN;
     those without a target have NaN.
@@ -59,15 +60,15 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
     strength : float
         gamma >= 0.
     neighbors : int
-        Samples are neighbours if one is among so many nearest to the other, in the metric of the
-        kernel, where copies of a sample count once.
+        Samples are neighbours if one is among this many nearest neighbours of the other, in the
+        metric of the kernel; copies of a sample count once.
     graph : array or sparse matrix of shape (n, n), optional
         Weights w_ij in place of neighbours.
 
     Attributes
     ----------
     estimator_ : classifier or regressor
-        Fitted to the samples with labels, with the kernel that knows all.
+        The estimator fitted to the labelled samples, with the kernel that uses all samples.
     transduction_ : ndarray of shape (n,)
         Predictions for all training samples.
     labelled_ : ndarray of shape (n,)

@@ -16,14 +16,14 @@ from .machine_base import LossMachine
 
 @dataclass(eq=False, repr=False)
 class SparseKernelMachine(LossMachine):
-    r"""Learning with any smooth loss and few basis functions.
+    r"""A sparse kernel machine: any smooth loss, with an l1 penalty on the coefficients.
 
     .. math:: \min_{c, b} \sum_i w_i L(y_i, f(x_i) + b) + \alpha \sum_j |c_j|, \qquad
               f = \sum_j c_j k(x_j, \cdot)
 
     The lasso over the functions k(x_j, .) in place of the norm of f: most coefficients are 0, and
-    the model keeps and evaluates only the samples that have some. The kernel need not be positive
-    definite.
+    the model keeps and evaluates only the samples with non-zero coefficients. The kernel need not
+    be positive definite.
 
     Parameters
     ----------

@@ -37,12 +37,12 @@ Starts = list[np.ndarray]  # of the pairs of classes
 
 @dataclass(eq=False, repr=False)
 class SVCCV(GridSearch, SVC):
-    """Support vector classifier that picks C and kernel parameters by cross-validation.
+    """Support vector classifier with C and kernel parameters chosen by cross-validation.
 
-    M-fold cross-validation over the grid on a training part, the best setting tested on a held-out
-    part (``test_score_``), then fitted on everything. For each setting of the kernel its matrix is
-    computed once for all folds and all C. Each C starts from the solution of the one before, the
-    first one from that of the kernel before (from another fold would save nothing on the grid).
+    The grid is searched by M-fold cross-validation on a training set, the best setting is scored on
+    a test set (``test_score_``), and the model is then refitted on all the data. For each setting
+    of the kernel its matrix is computed once for all folds and all C. Each C starts from the
+    solution of the previous C, and the first one from that of the previous kernel.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ class SVCCV(GridSearch, SVC):
         Kernels and their parameters to try, by nested names: ``{"gamma": [0.1, 1]}``,
         ``{"kernel__lengthscale": [0.5, 2]}``.
     cv : int, splitter or iterable
-        Folds; an iterable of (train, test) is about all samples, and those held out are taken away.
+        Folds; an iterable of (train, test) refers to all samples, and those of the test set are
+        removed.
     test_size : float
         Fraction held out for the final test; 0 for none.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
@@ -108,8 +109,8 @@ class SVCCV(GridSearch, SVC):
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose by cross-validation, test on the held-out part, then fit on everything.
 
-        Samples of one of the ``groups`` are never divided between folds, or fit and test. With
-        ``sample_weight`` scores are weighted, too.
+        Samples of the same group in ``groups`` are never divided between folds, or between training
+        and test set. With ``sample_weight`` scores are weighted, too.
         """
         Cs = self._check_Cs()
         if self.kernel == "precomputed":
@@ -214,9 +215,9 @@ class SVCCV(GridSearch, SVC):
         return folds
 
     def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
-        """The scores as a map over C and the other parameter, or curves if there are more.
+        """Plot the scores as a map over C and the other parameter, or as curves if there are more.
 
-        With samples X it is a picture of the model itself, as of any other.
+        With samples X, plot the fitted model instead.
         """
         from ..plots.selection import plot_grid
 

@@ -83,9 +83,9 @@ class Conditioned(Without):
 
     .. math:: k(x, y) - k(x, z) (K_{zz} + N)^{-1} k(z, y)
 
-    Without noise it is the kernel of the functions in H_k that vanish at z. Copies among the z are
-    seen once, then, and those so close together that rounding hides how they differ as if with the
-    noise of that rounding, m eps k(z, z).
+    Without noise it is the kernel of the functions in H_k that vanish at z. In that case, copies
+    among the z count once, and points that cannot be told apart because of rounding are treated as
+    if observed with noise of that size, m eps k(z, z).
 
     Parameters
     ----------

@@ -50,12 +50,12 @@ class NegativeCheck:
 
 
 def is_negative_definite(psi: Any, X: Data | None = None, rtol: float | None = None) -> Any:
-    r"""Is sum_ij c_i c_j psi(x_i, x_j) <= 0 for all c that sum to 0, as far as a sample shows?
+    r"""Check on a sample that sum_ij c_i c_j psi(x_i, x_j) <= 0 for all c that sum to 0.
 
     .. math:: D_{ij} = \psi(x_i, x_j), \quad H = I - \tfrac1n 1 1', \quad
               \lambda_{\max}(H D H) \le 0
 
-    A numerical test can refute it, never prove it. Where it holds, exp(-t psi) is a kernel
+    A numerical test can refute this, but never prove it. If it holds, exp(-t psi) is a kernel
     (:class:`mercer.Schoenberg`), and D is a matrix of squared Euclidean distances if its diagonal
     is 0.
 
@@ -72,7 +72,7 @@ def is_negative_definite(psi: Any, X: Data | None = None, rtol: float | None = N
     Returns
     -------
     NegativeCheck
-        Truthy if nothing was found; otherwise with a witness c, c'Dc > 0.
+        Truthy if no counterexample was found; otherwise with a witness c, c'Dc > 0.
 
     Examples
     --------

@@ -187,9 +187,9 @@ class Limit(Kernel):
     sequence : callable
         From an integer n to the n-th kernel.
     tol : float
-        Largest change allowed between the last two kernels.
+        The largest change allowed between the last two kernels.
     max_n : int
-        The last n tried; an error says so if the sequence has not settled by then.
+        The last n tried; raises an error if the sequence has not converged by then.
 
     Examples
     --------

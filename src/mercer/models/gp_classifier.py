@@ -69,9 +69,9 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
     .. math:: P(y = 1 \mid x) = \sigma(f(x)), \quad f \sim GP(0, k)
 
     with the logistic function sigma. The posterior of f is approximated by the normal distribution
-    at its mode (Laplace), and probabilities are averages of sigma(f(x)) over it. Every number in
-    the kernel is chosen by the approximate evidence. With several classes, each is separated from
-    all others, and the probabilities are divided by their sum.
+    at its mode (Laplace), and probabilities are averages of sigma(f(x)) over it. The
+    hyper-parameters of the kernel maximise the approximate evidence. With several classes, each is
+    separated from all others, and the probabilities are divided by their sum.
 
     Parameters
     ----------

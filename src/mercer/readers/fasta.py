@@ -26,7 +26,8 @@ def read_fasta(source: Source, *, encoding: str = "utf-8") -> Records:
     -------
     Records
         ``X`` is a list of strings for any kernel on strings; ``names`` and
-        ``about["descriptions"]`` are lists, too. There is no ``y``: labels are in names, if at all.
+        ``about["descriptions"]`` are lists, too. There is no ``y``: labels, if any, are in the
+        names.
 
     Examples
     --------

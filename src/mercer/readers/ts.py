@@ -28,8 +28,8 @@ def read_ts(source: Source, *, missing: str = "keep", encoding: str = "utf-8") -
     source : path or open file
         A file of text, also compressed by gzip.
     missing : "keep" or "interpolate"
-        What becomes of ``?``: NaN, which kernels on series take at the end of a series only; or the
-        line between the values next to it in its channel, and the nearest one at the ends.
+        What to do with ``?``: NaN, which kernels on series accept only at the end of a series; or
+        the line between the values next to it in its channel, and the nearest one at the ends.
     encoding : str
         That of the file.
 
@@ -44,8 +44,8 @@ def read_ts(source: Source, *, missing: str = "keep", encoding: str = "utf-8") -
 
     Notes
     -----
-    Files with time stamps are rejected, since they are no lists of numbers: kernels take times that
-    are not evenly spaced as one more channel.
+    Files with time stamps are rejected, since they are not lists of numbers: kernels take times
+    that are not evenly spaced as one more channel.
 
     Examples
     --------

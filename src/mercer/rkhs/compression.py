@@ -28,7 +28,7 @@ _ROUNDING = 1e-12  # of the largest k(x, x): exchanges that gain less are roundi
 
 @dataclass(frozen=True)
 class Compression:
-    """Few points of a sample that stand for all: what :func:`compress` returns.
+    """A few points that represent a sample: the result of :func:`compress`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def compress(
     weights: bool | str = False,
     rng: Any = None,
 ) -> Compression:
-    r"""Points of a sample whose mean embedding is close to that of the whole sample.
+    r"""Select points of a sample whose mean embedding is close to that of the whole sample.
 
     .. math:: \mathrm{MMD} = \left\| \sum_{i \in S} w_i\, k(x_i, \cdot)
               - \frac1n \sum_{i=1}^n k(x_i, \cdot) \right\|
@@ -78,9 +78,9 @@ def compress(
 
     ``"herding"`` adds the point that lowers the MMD most, one after the other, so the first t
     points are the herding of size t. ``"thinning"`` halves the sample again and again: of two
-    neighbours in the given order, a coin decides which is kept, loaded so that the differences
-    cancel. What is left is refined: points are exchanged for any of the sample until no single
-    exchange lowers the MMD.
+    neighbours in the given order, a coin decides which is kept, biased so that the differences
+    cancel. The remaining points are refined: points are exchanged for any of the sample until no
+    single exchange lowers the MMD.
 
     The mean embedding takes n^2 kernel values once, tile by tile; herding takes n m more, thinning
     up to n^2 more. Nothing of size n x n is stored. With a kernel of few features, such as
@@ -97,8 +97,8 @@ def compress(
     method : {"thinning", "herding"}
         See above.
     weights : {False, True, "nonnegative"}
-        Weigh the points equally, by the weights of sum one with the smallest MMD, or by the best
-        ones of sum one that are not negative.
+        Equal weights, the weights with sum one that minimise the MMD, or the best non-negative
+        weights with sum one.
     rng : None, int or numpy.random.Generator
         Used to flip the coins of thinning; herding is not random.
 

@@ -45,7 +45,7 @@ class Quadrature:
     kernel : Kernel
         k.
     jitter : float
-        What was added to k(x, x) so that weights could be computed; 0 as a rule.
+        The jitter added to k(x, x) so that weights could be computed; usually 0.
     """
 
     points: Data
@@ -68,7 +68,7 @@ class Quadrature:
 
         If f is a Gaussian process with the covariance s^2 k, the posterior of its integral is
         normal: its mean is the sum of w_i f(x_i), its standard deviation ``error`` times s. The
-        scale s^2 = f' K^-1 f / n is that of largest likelihood.
+        scale s^2 = f' K^-1 f / n maximises the likelihood.
 
         Parameters
         ----------
@@ -92,8 +92,8 @@ def kernel_quadrature(
 
     These weights have the smallest possible error for all functions of a given norm, and are the
     posterior mean of the integral of a Gaussian process (Bayesian quadrature). The embedding
-    :math:`\mu_P` is that of :class:`KnownEmbedding`. A number of points is chosen one after the
-    other from 2000 draws, each so that the error falls most.
+    :math:`\mu_P` is that of :class:`KnownEmbedding`. If only their number is given, points are
+    chosen greedily from 2000 draws to minimise the error.
 
     Parameters
     ----------

@@ -40,8 +40,8 @@ class KnownEmbedding:
     Attributes
     ----------
     error : float
-        By how much values, and inner products with distributions, may be wrong: an estimate, from
-        two rules of different accuracy; 0 for closed forms.
+        The estimated error of values and of inner products with distributions, from two rules of
+        different accuracy; 0 for closed forms.
 
     Examples
     --------

@@ -103,7 +103,7 @@ def preimage(
               = \arg\min_x\, k(x, x) - 2 \psi(x), \qquad \psi = \sum_i \gamma_i k(x_i, \cdot)
 
     In general no sample has exactly the feature psi, and the problem has local minima: the
-    result's ``distance`` says how good it is.
+    ``distance`` of the result shows how good it is.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def preimage(
         The neighbours of ``"distances"``. To recover a sample that is not a centre, it needs more
         neighbours than dimensions.
     n_restarts : int
-        How often an iteration that broke down (a vanishing denominator, or a start so far away
-        that no centre is felt) begins anew: at the best centre first, then at random ones, drawn
-        in proportion to psi.
+        How often an iteration that broke down (a vanishing denominator, or a start too far from all
+        centres) is restarted: first at the best centre, then at random ones, drawn in proportion to
+        psi.
     tol : float
         Iterations end when a step is shorter than ``tol`` times the spread of the centres, or
         ("gradient") when the gradient is as small.
@@ -141,7 +141,7 @@ def preimage(
     Returns
     -------
     PreImages
-        ``x``, ``distance``, ``converged``, ``n_iter``, ``message``; a warning says so if some
+        ``x``, ``distance``, ``converged``, ``n_iter``, ``message``; a warning is issued if some
         iterations did not converge.
 
     Examples

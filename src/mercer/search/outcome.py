@@ -21,7 +21,7 @@ _NOTHING = 1e-3  # of the variance of y: what a part that is not needed may expl
 
 @dataclass(frozen=True)
 class Tuning(Shown):
-    """What a search found. ``print`` shows it with rounded numbers.
+    """The result of a hyper-parameter search. ``print`` shows it with rounded numbers.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Tuning(Shown):
     message : str
         What the optimiser says.
     at_bounds : tuple of str
-        Hyper-parameters that would have gone further, with the bound at which they ended.
+        Hyper-parameters that ended on a bound, with that bound.
     unneeded : tuple of str
         What the data do not ask for: summands whose weight became as small as it may (and that are
         small beside the rest and the noise), features or kernels whose lengthscale became as large,

@@ -73,11 +73,12 @@ def pivoted_cholesky(
     block: int | None = None,
     dtype: Any = np.float64,
 ) -> PivotedCholesky:
-    r"""A factor L of few columns with K close to L L', in O(n r^2) operations and O(n r) memory.
+    r"""Pivoted Cholesky: a factor L with few columns such that K is close to L L', in O(n r^2)
+    operations and O(n r) memory.
 
     .. math:: K - L L' = E \succeq 0, \qquad \operatorname{tr} E = \sum_i E_{ii}
 
-    Column after column, a pivot s is chosen and K is replaced by what is left of it,
+    Column by column, a pivot s is chosen and K is replaced by its residual,
     E - E[:, s] E[s, :] / E[s, s]. Only the columns of the pivots and the diagonal are ever
     computed, so the error E has a trace that is known exactly.
 
@@ -92,7 +93,7 @@ def pivoted_cholesky(
     gram : Gram
         A symmetric, positive semi-definite operator; its ``block`` and ``diag`` are used.
     rank : int, optional
-        The most columns; by default as many as ``tol`` needs.
+        The maximum number of columns; by default as many as ``tol`` requires.
     tol : float, optional
         Stop when the trace of E is at most this share of the trace of K; by default at 1e-3, or
         only at ``rank`` if that is given.

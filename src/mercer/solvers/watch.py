@@ -21,7 +21,7 @@ _BEST = "_best_"  # before the names of arrays of the best state, in a checkpoin
 
 
 class Step(NamedTuple):
-    """Where a solver is.
+    """The state of a solver after an iteration.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Step(NamedTuple):
     seconds : float
         Since it began, or went on.
     left : float
-        Seconds that it will take, judged by how fast the error falls; infinite if it does not.
+        Estimated seconds left, from how fast the error decreases; infinite if it does not.
     state : dict
         Arrays from which the solver could go on, among them the coefficients; not copies.
     held_out : float

@@ -56,20 +56,20 @@ def conditional_independence_test(
     r"""Test whether X and Y are independent given Z.
 
     If every value of Z occurs often, X is permuted among observations of the same Z, and the
-    p-value is *exact*. Otherwise what kernel regressions on Z leave of X and Y is tested:
+    p-value is *exact*. Otherwise the test uses the residuals of kernel regressions of X and Y on Z:
 
     .. math:: T = \sum_{ij} M_{ij} \langle r_i, r_j \rangle \langle s_i, s_j \rangle
 
     with the residuals r of features of X, s of Y, and M a kernel of Z or 1: the squared norm of the
-    sum of all products of a function of r, one of s, and one of z. Of numbers, features are the
+    sum of all products of a function of r, one of s, and one of z. For numbers, features are the
     residuals themselves (the generalised covariance measure) and those of a Gaussian kernel on
-    them; the test uses the largest of the four scores, after 0.3 is taken from it for the Gaussian
-    kernel and for a kernel of Z each: dependence in the mean is the most usual one. Random signs
-    for the terms of each observation (the wild bootstrap) give the null distribution.
+    them; the test uses the largest of the four scores, with 0.3 subtracted for the Gaussian kernel,
+    and for a kernel on Z, since dependence in the mean is the most common kind. Random signs for
+    the terms of each observation (the wild bootstrap) give the null distribution.
 
-    Residuals are of observations left out, from kernels, penalties and jumps that are learned for
-    each output (:class:`mercer.stats.conditional_regression.Condition`). They are nearly, not
-    quite, independent, and T is divided by the factor by which this multiplies its expectation.
+    Residuals are those of left-out observations; kernels, penalties and jumps are learned for each
+    output (:class:`mercer.stats.conditional_regression.Condition`). They are not quite independent,
+    and T is divided by the factor by which this multiplies its expectation.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def conditional_independence_test(
         For X, Y and Z; None, or an entry None, for numbers. For Z a list of kernels may be given,
         to choose from.
     null : {"auto", "wild", "gamma", "spectrum", "local", "permutation"}
-        Where the p-value comes from. ``"permutation"`` permutes among observations of the same Z,
+        The null distribution. ``"permutation"`` permutes among observations with the same Z,
         ``"local"`` permutes residuals (of discrete variables, these themselves) among 8 to 15
         neighbours in Z. ``"gamma"`` and ``"spectrum"`` are the limit of the wild bootstrap for the
-        mean of all statistics, by its moments or exactly. ``"auto"`` is
-        ``"permutation"`` if each value of Z occurs five times on average, ``"local"`` if what is
-        left of X and Y is too skewed for random signs (two rare events), else ``"wild"``.
+        mean of all statistics, by its moments or exactly. ``"auto"`` is ``"permutation"`` if each
+        value of Z occurs five times on average, ``"local"`` if the residuals of X and Y are too
+        skewed for random signs (two rare events), otherwise ``"wild"``.
     n_permutations : int
         Permutations, or draws of signs.
     rng : None, int or Generator
@@ -93,13 +93,13 @@ def conditional_independence_test(
         The penalty of all regressions, with kernels of size 1. By default it is learned.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Residuals need sixteen n x n matrices; there
-        is a choice only where X is permuted among observations of the same Z.
+        is a choice only if X is permuted among observations with the same Z.
 
     Returns
     -------
     TestResult
         With ``details["r2"]``, the share of the variance of X and Y that regressions on Z predict,
-        ``details["regressions"]``, their kernels and penalties, and a note where residuals still
+        ``details["regressions"]``, their kernels and penalties, and a note if residuals still
         depend on Z.
 
     Notes

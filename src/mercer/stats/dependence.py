@@ -97,8 +97,8 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
     .. math:: \mathrm{dHSIC} = \left\| \mu_{X_1 \ldots X_d} - \mu_{X_1} \otimes \cdots \otimes
               \mu_{X_d} \right\|^2
 
-    in the space of the product kernel. Pairwise independence is not enough for 0. The (biased)
-    estimate is, with all means over all indices,
+    in the space of the product kernel. It can be positive although the variables are pairwise
+    independent. The (biased) estimate is, with all means over all indices,
 
     .. math:: \operatorname{mean}_{ij} \prod_v K^v_{ij} + \prod_v \operatorname{mean}_{ij} K^v_{ij}
               - 2 \operatorname{mean}_i \prod_v \operatorname{mean}_j K^v_{ij}
@@ -156,9 +156,10 @@ def cka(
 
     .. math:: \frac{\mathrm{HSIC}(X, Y)}{\sqrt{\mathrm{HSIC}(X, X)\, \mathrm{HSIC}(Y, Y)}}
 
-    Between 0 and 1 (or with ``biased=False`` around 0 for independent variables), whatever the
-    scale of the kernels. With linear kernels it is the RV coefficient. Permutations change the
-    numerator only, so the test by :func:`independence_test` with ``statistic="v"`` is its test.
+    It lies between 0 and 1 (or, with ``biased=False``, around 0 for independent variables),
+    whatever the scale of the kernels. With linear kernels it is the RV coefficient. Permutations
+    change the numerator only, so the test by :func:`independence_test` with ``statistic="v"`` is
+    its test.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def mmd(
     block_size : int, optional
         Samples in a block; by default the square root of the sample size.
     n_shifts : int
-        How many pairs of the incomplete estimator each sample is in, on either side.
+        The number of pairs of the incomplete estimator that each sample is in, on either side.
     plan : Plan, optional
         Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Segmentation(Shown):
-    """An ordered sample cut into segments; prints as a list of them.
+    """The result of :func:`mercer.change_points`: an ordered sample divided into segments.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Segmentation(Shown):
     n_samples : int
         The length of the sample.
     costs : ndarray of shape (D,)
-        The least cost of 1, 2, ..., D segments: on bins, where there are such.
+        The minimum cost of 1, 2, ..., D segments; on bins, if bins were used.
     penalties : ndarray of shape (D,) or None
         What was added to these; None if the number of changes was given.
     kernel : Kernel
@@ -91,7 +91,7 @@ class Segmentation(Shown):
         return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
 
     def explain(self) -> str:
-        """How the changes were found, and what was computed."""
+        """Say how the changes were found, and what was computed."""
         return f"{self}\n  {self.computation}\n  k = {self.kernel!r}"
 
     def plot(self, ax: Axes | None = None) -> Axes:

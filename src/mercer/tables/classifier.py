@@ -24,7 +24,7 @@ from .streaming import fit_chunks
 
 @dataclass(eq=False, repr=False)
 class TableClassifier(Classifier, TableModel):
-    """A blend of kernel machines on a table as it is, with probabilities.
+    """A blend of kernel classifiers for tables with columns of any kind, with probabilities.
 
     Each class has a least-squares score (1 for its rows, -1 for others). The kernels are chosen,
     and their distances learned, as in :class:`~mercer.tables.regressor.TableRegressor`; scores of

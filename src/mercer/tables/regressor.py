@@ -19,7 +19,7 @@ from .streaming import fit_chunks
 
 @dataclass(eq=False, repr=False)
 class TableRegressor(Regressor, TableModel):
-    """A blend of kernel ridge regressions on a table as it is.
+    """A blend of kernel ridge regressions for tables with columns of any kind.
 
     Columns are numbers, labels, text, dates or skipped (:mod:`mercer.tables.roles`), and become
     coordinates by stated rules (:mod:`mercer.tables.encoding`), with missing values as values of
@@ -32,12 +32,12 @@ class TableRegressor(Regressor, TableModel):
         The kernel, on columns by name (``Gaussian(2.0).on("age")``), in place of a search; only
         the penalty is chosen then.
     budget : float or str
-        The time that a fit may take: seconds, or ``"10 min"``. It decides how many rows kernels
-        are compared on, and how large the pieces are that models of many rows are made of.
+        The time that a fit may take: seconds, or ``"10 min"``. It decides how many rows are used to
+        compare kernels, and the size of the pieces of models on many rows.
     alphas : sequence of float
         The penalties to choose from, for targets of unit variance.
     roles : dict, optional
-        Columns that are a "number", "label", "text" or "date" whatever they look like, by name.
+        Overrides of the role of columns, by name: "number", "label", "text" or "date".
     styles : dict, optional
         How the numbers of columns of strings are written, by name (:mod:`mercer.tables.numbers`).
     plan : Plan, optional
@@ -48,7 +48,7 @@ class TableRegressor(Regressor, TableModel):
     random_state : int
         Used to draw the folds and the rows that kernels are compared on.
     verbose : bool
-        Say on stderr what is being done.
+        Report progress on stderr.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class TableRegressor(Regressor, TableModel):
     linear_ : Member
         A linear model, to compare with.
     relevance_ : dict
-        How much each column counts in the distances that were learned.
+        The weight of each column in the learned distances.
     validation_error_ : float
         The mean squared error on held-out rows, relative to the variance of the target.
 

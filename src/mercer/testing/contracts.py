@@ -67,7 +67,7 @@ class PSDCheck:
 def check_psd(
     function: Callable[[Any, Any], float] | Kernel, X: Data, rtol: float | None = None
 ) -> PSDCheck:
-    """Is a function of two samples symmetric and positive definite, as far as a sample shows?
+    """Check on a sample that a function of two samples is symmetric and positive definite.
 
     A numerical test can refute positive definiteness, never prove it.
 
@@ -84,7 +84,7 @@ def check_psd(
     Returns
     -------
     PSDCheck
-        Truthy if nothing was found; otherwise with a witness v, v'Kv < 0.
+        Truthy if no counterexample was found; otherwise with a witness v, v'Kv < 0.
 
     Examples
     --------

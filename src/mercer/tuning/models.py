@@ -48,10 +48,10 @@ def tune(
     sample_weight: Any = None,
     random_state: Any = None,
 ) -> Any:
-    """A fitted copy of a model, with all its continuous hyper-parameters optimised.
+    """Fit a copy of a model with all its continuous hyper-parameters optimised.
 
     The penalty ``alpha`` and every number in the kernel (lengthscales, weights of a sum, ...) are
-    moved together along the gradient of the criterion. Weights of a sum of kernels are numbers in
+    optimised together, by the gradient of the criterion. Weights of a sum of kernels are numbers in
     the kernel like any other, so this also learns how to combine columns and kinds of data.
 
     ============================  ===============================================================
@@ -67,25 +67,26 @@ def tune(
     Parameters
     ----------
     model : KernelRidge, KernelLogisticRegression, GaussianProcessRegressor, ...
-        The model; its kernel and alpha are where the search begins.
+        The model; its kernel and alpha are the starting point of the search.
     X, y : data
         Samples, and targets or labels. Single precision becomes double: the criteria tell values of
         alpha apart that are far below the rounding errors of a matrix in single precision.
     kernels : list of kernels, optional
-        Tried one after the other in place of that of the model; the best by the criterion stays.
+        Kernels to try in place of that of the model; the best by the criterion is used.
     by : {"marginal_likelihood", "loo", "gcv", "validation"}
         The likelihood under a Gaussian process (for ridge regression up to a factor of its
         covariance); the error, or log loss, of leave-one-out predictions; its generalised form; or
         that on held-out samples.
     ard : bool
-        Give each feature a lengthscale of its own wherever the kernel has one for all. They begin
-        in proportion to the spread of the features, with the mean squared distance as it was. A
-        kernel without any is an error; one of ``kernels`` is tuned as it is.
+        Whether to give each feature its own lengthscale wherever the kernel has a common one. They
+        start in proportion to the spread of the features, with the mean squared distance unchanged.
+        A kernel without a lengthscale is an error, but one in ``kernels`` is tuned as it is.
     fixed : tuple of str
         Names of hyper-parameters that stay as they are: ``"alpha"`` (or ``"C"``),
         ``"kernel__lengthscale"``.
     n_restarts : int
-        Further starts, at random points up to a factor of 100 from the first in each number.
+        The number of restarts from random points, up to a factor of 100 from the first start in
+        each parameter.
     test_size : float
         The part of the held-out samples for ``by="validation"``.
     sample_weight : array, optional
@@ -104,11 +105,11 @@ def tune(
     Warns
     -----
     BoundWarning
-        Where a hyper-parameter ends on a bound of its range. Weights of a sum that go to zero,
-        lengthscales of single features that grow as far as they may, and an alpha as small as it
-        may be are none of these: they are named in ``tuning_.unneeded``. But alpha is one of these
-        where features share a lengthscale that differ by a factor of 100 or more: then small
-        features count only as far as alpha is tiny, noise or not.
+        If a hyper-parameter ends on a bound of its range. Weights of a sum that go to zero,
+        lengthscales of single features that reach the upper bound, and an alpha that reaches the
+        lower bound cause no warning: they are listed in ``tuning_.unneeded``. But such an alpha
+        causes a warning if features that share a lengthscale differ in scale by a factor of 100 or
+        more: then small features matter only because alpha is tiny, noise or not.
 
     Examples
     --------

@@ -46,12 +46,12 @@ class Absolute(Piecewise):
 
 @dataclass(eq=False, repr=False)
 class Huber(Piecewise):
-    """r^2 / 2 for errors |r| <= delta, delta |r| - delta^2 / 2 beyond: outliers pull less.
+    """r^2 / 2 for errors |r| <= delta, delta |r| - delta^2 / 2 beyond: robust to outliers.
 
     Parameters
     ----------
     delta : float
-        The error at which the loss becomes a straight line, > 0.
+        The error beyond which the loss is linear, > 0.
 
     Examples
     --------

@@ -104,11 +104,11 @@ def conditional_independence_test(
 
     Notes
     -----
-    No test of conditional independence given a continuous Z has both a level and power without
-    assumptions on how X and Y depend on Z (Shah & Peters). Here it is that the regressions can be
-    learned: the product of their errors has to be small beside the noise, divided by the square
-    root of n. A function of Z that is rougher than the distances between observations looks like
-    noise, to any test. Only a discrete Z has exact p-values.
+    No test of conditional independence given a continuous Z has both a valid level and power
+    without assumptions on how X and Y depend on Z (Shah & Peters). The assumption here is that the
+    regressions can be learned: the product of their errors must be small compared with the noise,
+    divided by the square root of n. A function of Z that oscillates faster than the spacing of the
+    observations looks like noise to any test. Only a discrete Z has exact p-values.
 
     Examples
     --------

@@ -25,8 +25,8 @@ class TfIdf(Explicit):
     .. math:: k(x, y) = \sum_u w_u^2\, \phi_u(x) \phi_u(y), \qquad
         w_u = 1 + \log \frac{1 + n}{1 + n_u}
 
-    where n_u of the n training samples hold feature u. Features that none of them holds are left
-    out. ``TfIdf(Words()).normalize()`` is the cosine of scikit-learn's ``TfidfVectorizer``;
+    where n_u of the n training samples contain feature u. Features that occur in none of them are
+    left out. ``TfIdf(Words()).normalize()`` is the cosine of scikit-learn's ``TfidfVectorizer``;
     ``TfIdf(Spectrum(5))`` does the same for k-mers.
 
     Parameters

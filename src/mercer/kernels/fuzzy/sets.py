@@ -12,7 +12,7 @@ from ...exceptions import DomainError
 
 
 def fuzzy_set(membership: Callable[[Data], Any] | Any, points: Data) -> tuple[Data, np.ndarray]:
-    """A fuzzy set from its membership function, seen at some points: a sample for fuzzy kernels.
+    """Make a fuzzy set from its membership function at some points: a sample for fuzzy kernels.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from ..calculus.properties import Fact, Properties
 class Custom(Kernel):
     """k(x, y) given by a Python function.
 
-    Nothing is assumed about the function, and nothing is known of it: test it with
+    Nothing is assumed about the function: test it with
     :func:`mercer.testing.check_psd`, or write a class and test that with
     :func:`mercer.testing.check_kernel`.
 

@@ -65,7 +65,7 @@ class MatrixRows(Prepared):
 
 @dataclass(eq=False, repr=False)
 class Precomputed(Kernel):
-    """Samples are rows of a kernel matrix that was computed elsewhere.
+    """A kernel matrix computed elsewhere: samples are rows of this matrix.
 
     The training data are the square matrix K = [k(x_i, x_j)]; new data are the rows
     [k(x_new, x_j)] against the training samples, shape (m, n). Whether K is positive

@@ -15,20 +15,20 @@ _PARTS = ("edges", "labels", "attributes", "edge_labels", "weights")
 
 
 class Graph:
-    """A graph with nodes 0, ..., n - 1, with labels, attributes and weights where there are any.
+    """A graph with nodes 0, ..., n - 1, and optional labels, attributes and weights.
 
-    It owns its arrays, which cannot be written to. Two graphs are equal if all of this is equal:
-    isomorphic ones need not be.
+    A graph is immutable and owns its arrays. Two graphs are equal if all of these are equal;
+    isomorphic graphs need not be equal.
 
     Parameters
     ----------
     edges : sequence of pairs, or array of shape (m, 2)
-        The nodes that each edge joins; from the first to the second, if it is directed. A list of
-        undirected edges that holds each of them in both directions, as many files have it, holds it
-        once. Edges may begin and end at the same node, and several may join the same nodes.
+        The nodes that each edge joins; from the first to the second, if it is directed. An
+        undirected edge that is listed in both directions, as in many files, counts once. Self-loops
+        and parallel edges are allowed.
     nodes : int, optional
-        The number of nodes; by default that of labels or attributes, or else as many as the edges
-        name. A graph may have nodes without edges, and no nodes at all.
+        The number of nodes; by default that of labels or attributes, or otherwise the largest node
+        of an edge plus one. A graph may have nodes without edges, or no nodes at all.
     labels : sequence, optional
         A label for each node: strings, whole numbers, or tuples of them.
     attributes : array of shape (n, d), optional
@@ -38,7 +38,7 @@ class Graph:
     weights : sequence of numbers, optional
         A weight for each edge; by default 1.
     directed : bool
-        Do edges have a direction?
+        Whether edges are directed.
 
     Examples
     --------

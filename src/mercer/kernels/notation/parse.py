@@ -37,8 +37,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 def parse(text: str) -> Kernel:
     """The kernel that a text such as ``"2 * Gaussian(0.5) + Linear()"`` describes.
 
-    Reads back what a kernel without functions prints: ``parse(repr(k)) == k``. Nothing in the
-    text is run, whoever wrote it.
+    Reads back what a kernel without functions prints: ``parse(repr(k)) == k``. Nothing in the text
+    is executed.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def parse(text: str) -> Kernel:
     Raises
     ------
     ValueError
-        If the text is not such an expression; names the piece that is not understood.
+        If the text is not such an expression; the message names the part that is not understood.
     NotAKernelError
-        If it is one, but not of a kernel: a difference, a negative weight.
+        If it is an expression, but not a kernel: a difference, a negative weight.
 
     Examples
     --------

@@ -22,18 +22,18 @@ def rankings_from_orders(
     *,
     rest: str = "last",
 ) -> np.ndarray:
-    """Rankings from items in order, best first: ballots, lists of search results, playlists.
+    """Make rankings from ordered items, best first: ballots, lists of search results, playlists.
 
     Parameters
     ----------
     orders : iterable of sequences
-        For each ranking its items, best first; items in a list, tuple or set of their own are tied.
-        Items may be left out.
+        The items of each ranking, best first; items in a nested list, tuple or set are tied. Items
+        may be left out.
     items : int or sequence
         All items; a number m stands for 0, 1, ..., m - 1.
     rest : {"last", "missing"}
-        What items that were left out are: tied behind all others, as in the best k of many, or
-        not ranked at all (NaN), as if they had not been seen.
+        How omitted items are treated: tied behind all others, as in top-k lists, or not ranked at
+        all (NaN), as if they had not been seen.
 
     Returns
     -------

@@ -36,7 +36,8 @@ class LagEmbedding(Kernel):
               x_{[s]} = (x_{1 + (s-1)h}, \dots, x_{w + (s-1)h})
 
     for windows of w points at a stride h: the inner product of the mean embeddings of the windows.
-    What happens counts, not when. At most 1000 windows of each side are held at a time.
+    It matters what happens, not when. At most 1000 windows of each series are held in memory at a
+    time.
 
     Parameters
     ----------
@@ -169,14 +170,15 @@ class RegularizedFourier(Kernel):
 
     Each factor is the inner product of the Fourier features of two angles, those of frequency l
     with weight q^l, divided by its value at x = y. Rüping (after Vapnik) writes a factor with the
-    numerator (1 - q^2) / 2. The two products differ by ((1 + q) / (2 (1 - q)))^(T d), which for
-    long series leaves the range of floating point numbers. Values that differ by 2 pi are the same:
-    scale data so that they stay within a turn.
+    numerator (1 - q^2) / 2. The two products differ by ((1 + q) / (2 (1 - q)))^(T d), which over-
+    or underflows for long series. Values that differ by 2 pi are the same: scale the data so that
+    they stay within one period.
 
     Parameters
     ----------
     q : float
-        Between 0 and 1: how slowly the weight of frequencies falls; the larger, the narrower.
+        Between 0 and 1: how slowly the weights of frequencies decay; the larger it is, the narrower
+        the kernel.
 
     Examples
     --------

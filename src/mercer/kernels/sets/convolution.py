@@ -93,13 +93,13 @@ class Convolution(Composed):
     .. math:: k(x, y) = \sum_{(x_1, \ldots, x_D) \in R^{-1}(x)} \; \sum_{(y_1, \ldots, y_D) \in
               R^{-1}(y)} \; \prod_{d=1}^D k_d(x_d, y_d)
 
-    :math:`R^{-1}(x)` lists all ways to take x apart into D parts; where there is none, k = 0.
+    :math:`R^{-1}(x)` lists all ways to decompose x into D parts; if there is none, k = 0.
 
     Parameters
     ----------
     decompose : callable or str
         From one sample to the list of its decompositions, each a tuple of D parts (or, if
-        ``kernels`` is a single kernel, anything that it understands). By name, of strings and other
+        ``kernels`` is a single kernel, anything that it accepts). By name, of strings and other
         sequences: ``"items"`` and ``"pieces"`` (all x[i:j]) for a single kernel, ``"neighbours"``,
         ``"pairs"`` (each item with each later one) and ``"splits"`` (a beginning and the rest) for
         two, ``"contexts"`` (before, item, after) for three. Kernels with functions are not

@@ -19,13 +19,13 @@ from .sequences import Sequences
 
 @dataclass(eq=False, repr=False)
 class Profile(Substrings):
-    r"""The profile kernel: substrings that are likely at some place of both profiles.
+    r"""The profile kernel: substrings that are likely at some position of both profiles.
 
     .. math:: k(x, y) = \sum_{u \in A^k} \phi_u(x) \phi_u(y), \qquad
         \phi_u(x) = \#\Big\{i : - \sum_{j=1}^{k} \log x_{i+j-1, u_j} < \text{threshold}\Big\}
 
-    A sample is the profile of a sequence: an array with one row per place and one column per
-    letter, of the probabilities of the letters there, for example from the multiple alignment of
+    A sample is the profile of a sequence: an array with one row per position and one column per
+    letter, with the probabilities of the letters there, for example from the multiple alignment of
     a protein with its relatives. They should be smoothed: a probability of 0 rules a letter out.
 
     Parameters

@@ -301,7 +301,7 @@ class Laplacian(Radial):
 
 @dataclass(eq=False, repr=False)
 class RationalQuadratic(Radial):
-    r"""The rational quadratic kernel: Gaussians of many lengthscales, mixed.
+    r"""The rational quadratic kernel: a mixture of Gaussian kernels with many lengthscales.
 
     .. math:: k(x, y) = \left(1 + \frac{r^2}{2\alpha}\right)^{-\alpha},
               \quad r = \|(x - y) / \ell\|

@@ -286,7 +286,7 @@ def test_bad_options(data, options, message):
 def test_both_kinds_of_uncertainty_at_once_are_refused(data):
     X, y = data
     model = fixed(Gaussian(), 0.1).fit(X, y)
-    with pytest.raises(ValueError, match="not for both"):
+    with pytest.raises(ValueError, match="at most one of return_std"):
         model.predict(X, return_std=True, return_cov=True)
 
 

@@ -91,7 +91,7 @@ def test_a_fit_begins_anew(data):
     np.testing.assert_allclose(model.leave_one_out(), expected.leave_one_out())
     again = model.partial_fit(X, y).predict(X)
     np.testing.assert_allclose(again, KernelRidge(0.3, kernel=Linear()).fit(X, y).predict(X))
-    with pytest.raises(ValueError, match="keeps the"):
+    with pytest.raises(ValueError, match="keeps only the"):
         model.leave_one_out()
 
 

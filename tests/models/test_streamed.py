@@ -395,7 +395,7 @@ def test_chunks_that_no_model_can_use(chunks, match):
 
 def test_refusals_name_the_remedy():
     chunks = ArrayChunks(X, R)
-    with pytest.raises(ValueError, match="have to be None"):
+    with pytest.raises(ValueError, match="must be None"):
         KernelRidge(kernel=KERNEL, plan=STORED).fit(chunks, R)
     with pytest.raises(ValueError, match="Plan\\(rank=1000\\)"):
         KernelRidge(kernel=KERNEL).fit(chunks)
@@ -415,11 +415,11 @@ def test_refusals_name_the_remedy():
     ):
         with pytest.raises(ValueError, match=match):
             SVC(KERNEL, plan=STORED).set_params(**options).fit(labels)
-    with pytest.raises(ValueError, match="one target"):
+    with pytest.raises(ValueError, match="single target"):
         SVR(KERNEL, plan=STORED).fit(ArrayChunks(X, np.column_stack([R, R])))
-    with pytest.raises(ValueError, match="have to be None"):
+    with pytest.raises(ValueError, match="must be None"):
         SVC(KERNEL, plan=STORED).fit(labels, TWO)
-    with pytest.raises(ValueError, match="one for counts"):
+    with pytest.raises(ValueError, match="for counts"):
         machine("poisson", plan=STORED).fit(chunks)
     with pytest.raises(ValueError, match="greater than one"):
         machine("hinge", plan=STORED).fit(ArrayChunks(X, np.zeros(N)))

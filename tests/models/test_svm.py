@@ -354,7 +354,7 @@ class TestBadInput:
             ({"tol": np.nan}, "tol must be > 0"),
             ({"max_iter": -5}, "max_iter must be an integer >= -1"),
             ({"max_iter": 2.5}, "max_iter must be an integer"),
-            ({"cache_size": 0}, "cache_size must be > 0"),
+            ({"cache_size": 0}, "cache_size must be a number of MB > 0"),
             ({"cache_size": "lots"}, "cache_size must be a number of MB > 0"),
             ({"gamma": "wide"}, "gamma must be"),
             ({"gamma": -1.0}, "gamma must be"),

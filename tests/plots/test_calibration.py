@@ -124,7 +124,7 @@ class TestCoverage:
         model = GaussianProcessRegressor(alpha=0.1, optimizer=None)
         with pytest.raises(ValueError, match="one output"):
             plot_coverage(model.fit(X, np.column_stack([y, y])), X, y)
-        with pytest.raises(ValueError, match="has no intervals"):
+        with pytest.raises(ValueError, match="has no prediction intervals"):
             plot_coverage(MultiOutputKernelRidge().fit(X, np.column_stack([y, y])), X, y)
 
 

@@ -65,7 +65,10 @@ def test_targets_and_missing_values():
         ("@equalLength maybe\n", "line 1: @equalLength must be true or false, got 'maybe'"),
         ("@classLabel true\n@data\n", "line 1: @classLabel true must list the labels"),
         ("@seriesLength x\n@data\n", "line 1: @seriesLength must be a number"),
-        ("@classLabel true a b\n@data\n1,2:a\n1,2:c\n", "line 4: 'c' is none of the labels .*a, b"),
+        (
+            "@classLabel true a b\n@data\n1,2:a\n1,2:c\n",
+            "line 4: 'c' is not one of the labels .*a, b",
+        ),
         ("@data\n1,2\n1,x2,3\n", "line 3: 'x2' stands for value 2, which is not a number"),
         ("@data\n1,2,\n", "line 2: nothing stands for value 3"),
         ("@data\n1,2:3,4\n1,2:3,4:5,6\n", "line 3: there are 3 channels instead of 2"),

@@ -174,7 +174,7 @@ def test_what_no_report_can_be_made_of_is_refused(wave, ridge, change, words):
 
 def test_one_class_and_other_estimators_are_refused(wave):
     X, y = wave
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         report(SVC(kernel=Gaussian(1.0)), X, np.ones(90, int))
     with pytest.raises(TypeError, match="not about KernelPCA"):
         report(KernelPCA(kernel=Gaussian(1.0)), X, y)

@@ -95,7 +95,7 @@ def test_series_from_functions():
 def test_errors():
     with pytest.raises(ValueError, match="must be a Gaussian"):
         SpectralMeasure(Linear(), 1)
-    with pytest.raises(ValueError, match="depends on data"):
+    with pytest.raises(ValueError, match="depends on the data"):
         SpectralMeasure(Gaussian("median"), 1)
     with pytest.raises(ValueError, match="2 lengthscales"):
         SpectralMeasure(Gaussian([1.0, 2.0]), 3)

@@ -316,7 +316,7 @@ def test_bad_input(rng):
         conditional_independence_test(x, y, z, n_permutations=0)
     with pytest.raises(ValueError, match="NaN"):
         conditional_independence_test(x, y, np.where(z > 1, np.nan, 0.0))
-    with pytest.raises(ValueError, match="as often each"):
+    with pytest.raises(ValueError, match="the same number of observations"):
         conditional_independence_test(x, y, z[:20])
     with pytest.raises(ValueError, match="at least 20 observations"):
         conditional_independence_test(x[:19], y[:19], z[:19])

@@ -280,7 +280,7 @@ def test_bad_input(rng):
         ((x, y), {"null": "gamma"}, "one kernel of each"),
         ((x, y), {"null": "gamma", "kernels": MEDIAN, "statistic": "u"}, 'must be "v"'),
         ((x, y, z), {"null": "gamma", "kernels": MEDIAN}, "two variables"),
-        ((x, y), {"null": "gamma", "kernels": MEDIAN, "groups": [0] * 30}, "permuted"),
+        ((x, y), {"null": "gamma", "kernels": MEDIAN, "groups": [0] * 30}, "only for permutations"),
         ((x, y), {"n_permutations": 0}, "an integer >= 1"),
         ((x, y), {"n_permutations": 9.5}, "integer"),
         ((x, y), {"permutations": "all"}, "permutations must be one of"),

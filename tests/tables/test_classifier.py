@@ -89,7 +89,7 @@ def test_given_kernels_and_explanations(table):
     assert found["adds"].sum() + found.attrs["base"] == pytest.approx(found.attrs["prediction"])
     yes, no = (model.explain(row, output=label) for label in ("yes", "no"))
     np.testing.assert_allclose(yes["adds"], -no["adds"])
-    with pytest.raises(ValueError, match="'maybe' is none of the classes"):
+    with pytest.raises(ValueError, match="'maybe' is not one of the classes"):
         model.explain(row, output="maybe")
 
 

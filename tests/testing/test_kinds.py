@@ -104,7 +104,7 @@ BAD = {
     "role is 'words'": {"role": "words"},
     "there is no kernel 'Overlapping'": {"hint": "Overlapping(2)"},
     "there is no kernel 'Plan'": {"hint": "Plan()"},
-    "samples are not written to files": {"stored": ()},
+    "samples cannot be saved to files": {"stored": ()},
     "cannot be loaded from files": {
         "stored": (replace(STORED, build=lambda first: Pair(first, first)),)
     },

@@ -315,7 +315,7 @@ def test_gaussian_processes_tune_themselves(rng):
     assert np.size(labels.kernels_[0].right.lengthscale) == 3
     with pytest.raises(ValueError, match="by must be one of marginal_likelihood for Gaussian"):
         tune(GaussianProcessClassifier(), X, y, by="loo")
-    with pytest.raises(ValueError, match="no weights of samples"):
+    with pytest.raises(ValueError, match="does not support sample weights"):
         tune(GaussianProcessClassifier(), X, y, sample_weight=np.ones(60))
 
 

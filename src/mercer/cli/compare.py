@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     kernels = {"nargs": "+", "help": "kernels to compare with those that are chosen"}
     add_table(parser, target=several, kernel=kernels)
     parser.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help="held out")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:

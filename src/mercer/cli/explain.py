@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="EXPR|MODEL",
         help='a kernel: "2 * Gaussian() + Linear() ** 2"; or a file that mercer fit wrote',
     )
-    add("table", metavar="TABLE", nargs="?", help="of a model: a table with the row to explain")
+    add("table", metavar="TABLE", nargs="?", help="for a model: a table with the row to explain")
     add(
         "--row",
         type=whole(0),
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="which row, counted from 0 (default: 0)",
     )
-    add("--json", action="store_true", help="print the outcome as JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:

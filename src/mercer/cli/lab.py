@@ -19,9 +19,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help='what to open: the part of a link after "#", such as preset=witness',
     )
     parser.add_argument(
-        "--port", type=whole(0, 65535), default=0, help="a port; any that is free by default"
+        "--port", type=whole(0, 65535), default=0, help="the port (default: any free port)"
     )
-    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
 def run(args: Namespace) -> None:

@@ -23,10 +23,14 @@ _SHOWN = 10
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer predict`` understands."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a file that mercer fit wrote")
+    add("model", metavar="MODEL", help="a model file written by mercer fit")
     add("table", metavar="TABLE", help="a table with the columns the model was fitted to")
-    add("--std", action="store_true", help="standard deviations and 90%% intervals too, of numbers")
-    add("--proba", action="store_true", help="probabilities of all classes too, of labels")
+    add(
+        "--std",
+        action="store_true",
+        help="for numbers: standard deviations and 90%% intervals, too",
+    )
+    add("--proba", action="store_true", help="for labels: probabilities of all classes, too")
     add("--out", metavar="FILE", help='a CSV file, or "-" for all rows on the screen')
     add("--json", action="store_true", help="print all rows as JSON")
 

@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_table(parser, kernel={"required": True, "help": "the kernel, with numbers to begin with"},
               timed=False)  # fmt: skip
     parser.add_argument("--rows", type=whole(5), default=_ROWS, metavar="N", help="(default: 1000)")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:

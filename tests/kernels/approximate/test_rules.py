@@ -146,5 +146,5 @@ def test_leverage_scores_find_the_few(rng):
 def test_means_of_clusters_are_for_vectors():
     with pytest.raises(ValueError, match='choose="kmeans" needs vectors'):
         Nystrom(Spectrum(2), rank=2, choose="kmeans").resolve(["abab", "bbab", "baba"])
-    with pytest.raises(ValueError, match="a share to lose"):
+    with pytest.raises(ValueError, match="a share of the trace"):
         Nystrom(Gaussian(), rank=0.1, choose="uniform").resolve(np.eye(5))

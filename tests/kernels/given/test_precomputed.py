@@ -87,7 +87,7 @@ def test_definiteness_is_not_claimed_but_can_be_checked():
         (np.where(K > 0.99, np.nan, K), None, r"entry \(0, 0\) of the matrix is nan"),
         (np.zeros((0, 3)), None, "shape"),
         (np.zeros(3), None, r"shape \(3,\)"),
-        ([["a", "b"], ["b", "a"]], None, "does not hold numbers"),
+        ([["a", "b"], ["b", "a"]], None, "does not contain numbers"),
     ],
     ids=["rows", "right", "asymmetric", "width", "nan", "empty", "vector", "text"],
 )

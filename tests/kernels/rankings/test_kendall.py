@@ -263,7 +263,7 @@ def test_one_row_and_rows_that_say_nothing():
         ([[1], [2]], "at least two"),
         ("abc", r"wrap it: \[x\]"),
         (np.zeros((2, 3, 3)), "got 3 dimension"),
-        (pd.DataFrame({"a": [1.0], "b": ["x"]}), "column 'b' does not hold numbers"),
+        (pd.DataFrame({"a": [1.0], "b": ["x"]}), "column 'b' does not contain numbers"),
     ],
 )
 def test_bad_input(X, message):

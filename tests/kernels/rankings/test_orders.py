@@ -25,8 +25,8 @@ def test_orders():
 @pytest.mark.parametrize(
     ("orders", "items", "message"),
     [
-        ([[0, 3]], 3, r"order 0 has the item 3, not 0, \.\.\., 2"),
-        ([["a"], ["x"]], ["a", "b"], "order 1 has the item 'x', not among items"),
+        ([[0, 3]], 3, r"order 0 has the item 3, which is not one of 0, \.\.\., 2"),
+        ([["a"], ["x"]], ["a", "b"], "order 1 has the item 'x', which is not one of the items"),
         ([[0, 1, 0]], 3, "the item 0 twice"),
         ([[{0, 1}, 1]], 3, "the item 1 twice"),
         (["ab"], "ab", "pass its items as a list"),

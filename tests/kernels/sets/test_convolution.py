@@ -157,9 +157,9 @@ def test_a_kernel_for_each_part():
 def test_bad_input():
     with pytest.raises(ValueError, match=r"decompose must be a function .* 'items'"):
         Convolution("letters", LETTERS)
-    with pytest.raises(ValueError, match="kernels must be a kernel for each part"):
+    with pytest.raises(ValueError, match="kernels must hold one kernel for each part"):
         Convolution("splits", [LETTERS, "rbf"])
-    with pytest.raises(ValueError, match="kernels must be a kernel for each part"):
+    with pytest.raises(ValueError, match="kernels must hold one kernel for each part"):
         Convolution("splits", [])
     with pytest.raises(ValueError, match="kernels must be"):
         Convolution("splits", "rbf")

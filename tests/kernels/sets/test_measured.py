@@ -195,7 +195,7 @@ def test_bad_input(samples):
             Jaccard(wrong)
     with pytest.raises(ValueError, match="rate must be positive"):
         SymmetricDifference.from_rate(0.0)
-    with pytest.raises(UnresolvedError, match="depends on data"):
+    with pytest.raises(UnresolvedError, match="depends on the data"):
         SymmetricDifference()([{1}], [{2}])
     with pytest.raises(DomainError, match="no samples"):
         k([])
@@ -229,7 +229,7 @@ def test_bad_input(samples):
         k([(1.0, 0.0)])
     with pytest.raises(DomainError, match="finite"):
         k([(0.0, np.inf)])
-    with pytest.raises(DomainError, match="sample 0 is no set"):
+    with pytest.raises(DomainError, match="sample 0 is not a set"):
         k([(0.0, 1.0, 2.0)])
     with pytest.raises(DomainError, match="same dimension"):
         k([(0.0, 1.0), ((0.0, 0.0), (1.0, 1.0))])

@@ -80,9 +80,7 @@ class Graph:
             raise DomainError(f"nodes is a number of nodes >= 0 (names are labels), got {nodes!r}.")
         for name, count in known.items():
             if count != nodes:
-                raise DomainError(
-                    f"{name} are given for {count} nodes, but the number of nodes is {nodes}."
-                )
+                raise DomainError(f"there are {count} {name}, but {nodes} nodes.")
         if len(edges) and not (edges.min() >= 0 and edges.max() < nodes):
             bad = edges[(edges < 0) | (edges >= nodes)][0]
             raise DomainError(
@@ -92,7 +90,7 @@ class Graph:
         weights = None if weights is None else _numbers(weights)
         for name, part in (("edge_labels", edge_labels), ("weights", weights)):
             if part is not None and len(part) != len(edges):
-                raise DomainError(f"{name} are given for {len(part)} of {len(edges)} edges.")
+                raise DomainError(f"there are {len(part)} {name}, but {len(edges)} edges.")
         if not directed and twice(edges, edge_labels, weights):
             once = edges[:, 0] <= edges[:, 1]
             edges = edges[once]

@@ -304,7 +304,7 @@ def _read(graph: Any, name: str) -> tuple[sp.csr_array, list | range]:
     try:
         found = pack([as_graph(graph)], name)
     except DomainError as error:
-        raise DomainError(f"{name}: graph is not a graph: {error}") from None
+        raise DomainError(f"{name}: invalid graph: {error}") from None
     A = found.adjacency(0)
     if found.directed[0]:
         raise DomainError(

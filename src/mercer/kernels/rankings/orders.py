@@ -69,7 +69,7 @@ def rankings_from_orders(
             for item in tied:
                 j = column.get(item)
                 if j is None:
-                    listed = f"0, ..., {len(known) - 1}" if whole else "among items"
+                    listed = f"0, ..., {len(known) - 1}" if whole else "the items"
                     raise DomainError(
                         f"order {place} has the item {item!r}, which is not one of {listed}."
                     )

@@ -400,7 +400,7 @@ def test_refusals_name_the_remedy():
     with pytest.raises(ValueError, match="Plan\\(rank=1000\\)"):
         KernelRidge(kernel=KERNEL).fit(chunks)
     for model in (NuSVC(kernel=KERNEL), NuSVR(kernel=KERNEL), LSSVR(kernel=KERNEL)):
-        with pytest.raises(ValueError, match="does not take samples in chunks"):
+        with pytest.raises(ValueError, match="does not support chunks"):
             model.fit(chunks)
     with pytest.raises(ValueError, match="never stored; use one of"):
         KernelRidge(kernel=KERNEL, solver="cholesky", plan=STREAMED).fit(X, R)

@@ -246,7 +246,7 @@ def test_tables_with_mixed_columns(read):
     page = report(TableRegressor(budget=1, alphas=(0.1, 1.0)), X, y, budget=20, max_rows=60, cv=2)
     reasons = left_out(page)
     assert set(reasons) <= {"Drift", "Influential rows", "Validation surface"}
-    assert "Constant, so of no use: same" in read(page.html).text
+    assert "Constant, so not used: same" in read(page.html).text
 
 
 def test_polars_tables():

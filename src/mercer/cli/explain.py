@@ -19,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         "kernel",
         metavar="EXPR|MODEL",
-        help='a kernel: "2 * Gaussian() + Linear() ** 2"; or a file that mercer fit wrote',
+        help='a kernel: "2 * Gaussian() + Linear() ** 2"; or a model file written by mercer fit',
     )
     add("table", metavar="TABLE", nargs="?", help="for a model: a table with the row to explain")
     add(

@@ -39,7 +39,10 @@ def run(args: Namespace) -> None:
         ) from None
     fragment = args.picture.removeprefix("#")
     address = f"{server.url}#{fragment}" if fragment else server.url
-    print(f"The kernel lab is at {address}\nIt answers this machine only. Stop it with Ctrl-C.")
+    print(
+        f"The kernel lab is at {address}\nIt only answers requests from this machine. Stop it "
+        "with Ctrl-C."
+    )
     sys.stdout.flush()
     try:
         worker.start()

@@ -63,7 +63,7 @@ def run(args: Namespace) -> None:
             print(f"... {len(predictions)} rows in all; write them with --out predictions.csv")
     if missing:
         print(
-            f"mercer: {count(missing, 'row')} with missing values left without prediction.",
+            f"mercer: {count(missing, 'row')} with missing values have no prediction.",
             file=sys.stderr,
         )
 

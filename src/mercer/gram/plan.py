@@ -335,7 +335,7 @@ class Plan(Params):
             return chosen, f"{chosen.__name__}: asked for by storage={show(self.storage)}."
         finite = count is not None and kernel.features_pay(P)
         if budget == np.inf and not finite:
-            return DenseGram, "DenseGram: small enough to be stored without asking for memory."
+            return DenseGram, "DenseGram: small enough to be stored in any case."
         n = length(P)
         first = take(P, slice(0, 1))
         dtype = np.result_type(kernel.pairwise(first, first))

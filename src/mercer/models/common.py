@@ -136,10 +136,10 @@ def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
 def no_chunks(estimator: Any) -> ValueError:
     """The error of a model that wants all samples at once."""
     return ValueError(
-        f"{type(estimator).__name__} does not take samples in chunks here; KernelRidge, "
-        f"KernelMachine, KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA "
-        f"and KernelCCA are fitted to them, with plan=Plan(rank=M), and GaussianProcessRegressor "
-        f"with landmarks=M; others take a sample in memory."
+        f"{type(estimator).__name__} does not support chunks here; KernelRidge, KernelMachine, "
+        "KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA and KernelCCA "
+        "are fitted to them, with plan=Plan(rank=M), and GaussianProcessRegressor with "
+        "landmarks=M; for other models, use a subsample in memory."
     )
 
 

@@ -83,7 +83,7 @@ class SupportVectorMachine(KernelEstimator):
     )
 
     if_indefinite: ClassVar[str] = (
-        "what is found is a stationary point of the dual, without a duality gap"
+        "the solution is a stationary point of the dual, without a duality gap"
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
     solver = "auto"  # a parameter of those that have a choice

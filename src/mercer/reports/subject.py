@@ -53,7 +53,7 @@ class Clock:
 
     def refusal(self) -> str:
         """Why something was left out."""
-        return f"the budget of {duration_words(self.budget)} was used up before; give it more."
+        return f"the budget of {duration_words(self.budget)} was already used up; allow more."
 
 
 @dataclass

@@ -295,7 +295,7 @@ def _report(found: Found, method: str, max_iter: int) -> PreImages:
             f'larger lengthscale, or method="nearest"'
         )
     if late:
-        parts.append(f"{late} of {m} pre-images did not settle in max_iter={max_iter}; raise it")
+        parts.append(f"{late} of {m} pre-images did not converge in max_iter={max_iter}; raise it")
     message = "; ".join(parts) + "." if parts else f"all {m} pre-images converged"
     return PreImages(found.x, found.converged, found.n_iter, method, message)
 

@@ -274,8 +274,8 @@ class _Run:
         if not converged:
             message = (
                 f"{self.watch.stopped or stopped} at a relative residual of {worst:.1e}, "
-                f"tol={self.tol.min():g} was asked for; raise alpha or tol, or give the plan more "
-                f"memory."
+                f"tol={self.tol.min():g} was requested; raise alpha or tol, or give the plan more "
+                "memory."
             )
         stats = {"method": "cg", "residual": worst, "preconditioner_rank": self.P.rank}
         return Solution(self.coef, converged, self.n_iter, message, stats)

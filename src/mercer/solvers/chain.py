@@ -217,7 +217,7 @@ def solve_chain(
         "optimal"
         if converged
         else f"stopped after {steps} steps with a gap of {gap / size:.1e} of the loss, where "
-        f"tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+        f"tol={tol:g} was requested; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
         "method": "L-BFGS in the joint space", "objective": value, "gap": gap,

@@ -200,8 +200,8 @@ class _BoxDescent(Descent):
             message = (
                 f"coordinate descent: {why}, with a duality gap of "
                 f"{best.gap / max(best.dual + best.gap, 1e-300):.1e} of the objective where "
-                f"tol={self.tol:g} was asked for; lower C (raise alpha), raise tol or max_iter, or "
-                f"scale the data."
+                f"tol={self.tol:g} was requested; lower C (raise alpha), raise tol or max_iter, "
+                "or scale the data."
             )
         stats = {"sweeps": self.sweeps, "gap": best.gap, "seconds": time.perf_counter() - begin}
         return BoxSolution(

@@ -320,8 +320,8 @@ def _solution(
     if not converged:
         message = (
             f"passes stopped after {n_iter} steps with an objective above its minimum by "
-            f"{worst:.1e} of what is explained, tol={tol:g} was asked for; raise alpha or tol, or "
-            f"use samples in double precision."
+            f"{worst:.1e} of what is explained, tol={tol:g} was requested; raise alpha or tol, or "
+            "use samples in double precision."
         )
     nothing = np.zeros((0, V.shape[1]))
     return Solution(nothing, converged, n_iter, message, stats, moments=moments, weights=V)

@@ -224,9 +224,9 @@ class _Search:
         )
         if not found.converged:
             found.message = (
-                f"the weights of the kernels were not found: after {found.n_iter} problems the gap "
-                f"is {found.gap:.1e} of the objective, where tol={self.tol:g} was asked for; raise "
-                f"max_iter or alpha, or drop kernels that are alike."
+                f"the weights of the kernels were not found: after {found.n_iter} problems the "
+                f"gap is {found.gap:.1e} of the objective, where tol={self.tol:g} was requested; "
+                "raise max_iter or alpha, or drop similar kernels."
             )
         return found
 

@@ -109,8 +109,8 @@ def solve_lasso(
     message = (
         "optimal"
         if converged
-        else f"stopped after {steps} steps with a gap of {gap:.1e}, where tol={tol:g} was asked "
-        f"for; raise alpha, tol or max_iter, or scale the data."
+        else f"stopped after {steps} steps with a gap of {gap:.1e}, where tol={tol:g} was "
+        "requested; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
         "method": "lasso", "objective": value, "gap": gap, "violation": gap / goal * tol,

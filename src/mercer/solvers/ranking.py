@@ -102,7 +102,7 @@ def solve_ranking(
         "optimal"
         if converged
         else f"stopped after {n_iter} Newton steps with a violation of {violation:.1e} where "
-        f"tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+        f"tol={tol:g} was requested; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
         "violation": violation, "objective": objective, "gap": gap,

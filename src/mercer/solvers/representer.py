@@ -170,8 +170,9 @@ def solve_representer(
     message = (
         problem.watch.stopped or "optimal"
         if converged
-        else f'solver "{method}" stopped after {n_iter} steps with {_shortfall(violation, values)} '
-        f"where tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+        else f'solver "{method}" stopped after {n_iter} steps with '
+        f"{_shortfall(violation, values)} where tol={tol:g} was requested; raise alpha, tol "
+        "or max_iter, or scale the data."
     )
     stats = {"method": method, "violation": violation} | values
     stats["seconds"] = time.perf_counter() - begin

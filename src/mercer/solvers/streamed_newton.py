@@ -256,7 +256,7 @@ def _solution(
     if not converged:
         message = (
             f"passes stopped after {found.n_iter} Newton steps with a violation of {worst:.1e} "
-            f"where tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+            f"where tol={tol:g} was requested; raise alpha, tol or max_iter, or scale the data."
         )
     t = found.V.shape[1]
     weights, b = found.V, np.zeros(t)

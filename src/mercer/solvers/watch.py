@@ -153,9 +153,9 @@ class Watch:
             self._written = now
         worse = self.validation is not None and self._no_longer_better(score, state)
         if self.callback is not None and self.callback(step) is True:
-            self.stopped = f"the callback stopped it after {n_iter} iterations"
+            self.stopped = f"stopped by the callback after {n_iter} iterations"
         elif worse:
-            self.stopped = f"the validation error has not fallen for {self.patience} iterations"
+            self.stopped = f"the validation error has not decreased for {self.patience} iterations"
         return bool(self.stopped)
 
     def _no_longer_better(self, score: float, state: State) -> bool:

@@ -130,8 +130,8 @@ def chunked_test(
     wider = wider_kernels(len(kernels) // 2) if kernel is None else None
     value, outcome, details = judged(*drawn, "mmd", None if given is None else kernels, wider)
     note = (
-        f"kernels are approximated from {length(Z)} landmarks: the level is exact, but differences "
-        f"outside of what these span are not seen."
+        f"kernels are approximated from {length(Z)} landmarks: the level is exact, but "
+        "differences outside their span cannot be detected."
     )
     what = f"largest score of {len(kernels)} kernels" if given is not None else "MMD^2"
     return resampled(

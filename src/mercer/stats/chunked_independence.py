@@ -158,12 +158,14 @@ def chunked_independence(
     notes = (*blind_spots(originals), *notes)
     if few:
         notes += (
-            f"kernels are approximated from {count} landmarks: dependence outside of what these "
-            f"span is not seen.",
+            f"kernels are approximated from {count} landmarks: dependence outside their span "
+            "cannot be detected.",
         )
     constant = [_is_constant(C, side, n) for C, side in zip(found[:2], sides, strict=True)]
     if any(constant):
-        notes += (f"variable {constant.index(True)} is constant, so there is nothing to see.",)
+        notes += (
+            f"variable {constant.index(True)} is constant, so no dependence can be detected.",
+        )
     rest: dict[str, Any] = {
         "notes": notes,
         "computation": f"sums over chunks of {n} samples, one pass; {threads(plan)}",

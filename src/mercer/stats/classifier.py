@@ -138,7 +138,7 @@ def classifier_test(
         SAME,
         distribution=norm(),
         n_permutations=n_permutations,
-        notes=("it sees what the classifier learns to tell apart, and nothing else.",),
+        notes=("it can only detect differences that the classifier learns.",),
         details=details,
         computation=f"{len(parts)} fits, of {int(weights[0] ** 2)} to {int(weights[-1] ** 2)} "
         f"samples; {threads(plan)}",

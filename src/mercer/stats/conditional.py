@@ -34,8 +34,8 @@ _ALONE = 0.2  # share of observations that nothing can be exchanged with, worth 
 _STEP = 0.3  # taken from a score for a Gaussian kernel of residuals, and for a function of Z
 _SKEWED = 0.3  # skewness of a sum of products above which random signs do not have its tails
 _LOPSIDED = (
-    "what is left of X and Y has a few large values of one sign, as indicators of rare events do: "
-    "permutations among neighbours in Z took the place of random signs."
+    "the residuals of X and Y have a few large values of one sign, as for indicators of rare "
+    "events: permutations among neighbours in Z were used instead of random signs."
 )
 _HYPOTHESIS = "the first two variables are independent given the third"
 
@@ -329,12 +329,12 @@ def _permuted(
         if k is None:
             data[place] = within(data[place], labels)
             if not data[place].any():
-                why = f"{'XY'[place]} is a function of Z, so there is nothing to see."
+                why = f"{'XY'[place]} is a function of Z, so no dependence can be detected."
                 return _nothing(why, [])
     alone = np.mean(np.bincount(labels)[labels] == 1)
     notes: tuple[str, ...] = ()
     if alone > _ALONE:
-        notes = (f"{alone:.0%} of the observations have a Z of their own and stay in place.",)
+        notes = (f"{alone:.0%} of the observations have a unique Z and are not permuted.",)
     size = int(labels.max()) + 1
     how = f"exact, within {size} values of Z" if size > 1 else "exact, Z is constant"
     return _exchanged(data, kernel, labels, n_permutations, rng, how, notes, {}, plan)

@@ -175,8 +175,8 @@ def _approximated(
     check_count("landmarks", landmarks, 1, n, also=("auto", None))
     Z = take(samples.data, np.sort(rng.choice(n, int(landmarks), replace=False)))
     note = (
-        f"kernels are approximated from {landmarks} landmarks: the level is exact, but differences "
-        f"outside of what these span are not seen."
+        f"kernels are approximated from {landmarks} landmarks: the level is exact, but "
+        "differences outside their span cannot be detected."
     )
     return [Nystrom(k, Z) for k in kernels], (note,)
 

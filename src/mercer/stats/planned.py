@@ -65,7 +65,7 @@ def through_features(
     ]
     note = (
         f"kernels are approximated by {rule.words()}: the level is exact, but {what} that these "
-        f"features do not tell apart are not seen."
+        "features do not distinguish cannot be detected."
     )
     return few, () if few == kernels else (note,)
 

@@ -203,8 +203,8 @@ def relative_fit_test(
     return _compared(
         (both[0], both[1]),
         unit * _error(first, rest),
-        "relative test, KSD^2 of the first density less that of the second (normal limit)",
-        "both densities are equally close to that of the sample",
+        "relative test, KSD^2 of the first density minus that of the second (normal limit)",
+        "both densities are equally close to the distribution of the sample",
         alternative,
         unit,
         n,

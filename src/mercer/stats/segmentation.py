@@ -140,17 +140,17 @@ def change_points(
     if penalties is not None:
         segments = choose(costs, penalties, items.rounding(search))
         if 1 < segments == len(costs) < n // min_size:
-            notes.append("these are as many changes as were looked for; raise max_changes.")
+            notes.append("this is the maximum number of changes considered; raise max_changes.")
     elif n_changes is None:
         segments = 1
         notes.append(
-            f"{n} samples are too few to choose a penalty by, so no change was looked for; "
-            f"give n_changes, or a number as penalty."
+            f"{n} samples are too few to choose a penalty, so no changes were searched for; give "
+            "n_changes, or a number as penalty."
         )
     if items.step > 1:
         notes.append(
             f"searched on bins of {items.step} samples, then each change moved to the best sample "
-            f"between its neighbours: not certain to be the minimum."
+            "between its neighbours: not guaranteed to be the minimum."
         )
     return Segmentation(
         *items.found(search, segments, penalties),

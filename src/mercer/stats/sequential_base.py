@@ -188,11 +188,13 @@ class Sequential(ABC):
         """The state of affairs; its statistic is the logarithm of the largest wealth so far."""
         notes: tuple[str, ...] = ()
         if self.kernels is None:
-            notes = (f"no bets were made: the first {self.warm_up} choose the scale of kernels.",)
+            notes = (
+                f"no bets have been made: the first {self.warm_up} set the scale of the kernels.",
+            )
         else:
             notes = self._notes()
             if self.n_bets > self.budget:
-                notes += (f"bets go by the last {self.budget} {self.unit}s (budget).",)
+                notes += (f"bets use the last {self.budget} {self.unit}s (budget).",)
         found = self.path
         experts = len(self._experts())
         return TestResult(

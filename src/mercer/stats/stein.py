@@ -335,7 +335,7 @@ def _open_ends(P: Zipped) -> tuple[str, ...]:
         if len(out):
             return (
                 f"at the {word} value of column {out[0]} the score does not point back to the "
-                f"others: if the density has a boundary there, name it by support=(low, high).",
+                "others: if the density has a boundary there, pass it as support=(low, high).",
             )
     return ()
 

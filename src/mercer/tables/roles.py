@@ -121,7 +121,7 @@ def _describe(name: str, column: Any) -> Column:
     if kind in "iuf":
         found = Column(name, "number")
         if numbers_rows(name, column):
-            return Column(name, "skipped", "it numbers the rows")
+            return Column(name, "skipped", "it is a row number")
     elif are_dates(values.astype(str)):
         order = order_of(values.astype(str))
         said = "" if order == "year" else f"read with the {order} first"

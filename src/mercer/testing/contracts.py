@@ -60,7 +60,7 @@ class PSDCheck:
         found = f"the smallest eigenvalue is {self.min_eigenvalue:.3g}"
         allowed = f"rounding explains {-self.tolerance:.1g}"
         if self.psd:
-            return f"no sign against positive definiteness on this sample: {found} ({allowed})."
+            return f"no evidence against positive definiteness on this sample: {found} ({allowed})."
         return f"not positive definite: {found} ({allowed}); see witness."
 
 

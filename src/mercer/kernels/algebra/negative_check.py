@@ -45,7 +45,7 @@ class NegativeCheck:
         found = f"the largest eigenvalue on weights that sum to 0 is {self.max_eigenvalue:.3g}"
         allowed = f"rounding explains {self.tolerance:.1g}"
         if self.negative:
-            return f"no sign against negative definiteness on this sample: {found} ({allowed})."
+            return f"no evidence against negative definiteness on this sample: {found} ({allowed})."
         return f"not negative definite: {found} ({allowed}); see witness."
 
 

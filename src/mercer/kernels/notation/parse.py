@@ -105,7 +105,7 @@ class _Reader(ast.NodeVisitor):
 
     def refuse(self, node: ast.AST, why: str) -> ValueError:
         piece = ast.get_source_segment(self.text, node) or self.text
-        return ValueError(f"parse: {_short(piece)!r} is not understood: {why}.")
+        return ValueError(f"parse: {_short(piece)!r} cannot be parsed: {why}.")
 
     # ---- values --------------------------------------------------------------------------
     def visit_Constant(self, node: ast.Constant) -> Any:

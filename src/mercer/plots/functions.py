@@ -72,7 +72,7 @@ def plot_function(
 def plot_kernel(
     kernel: Kernel, where: Any = (-4.0, 4.0), at: Any = 0.0, ax: Axes | None = None
 ) -> Axes:
-    """Sections k(x0, .) of a kernel on the line, for one or several x0.
+    """Plot sections k(x0, .) of a kernel on the line, for one or several x0.
 
     Parameters
     ----------

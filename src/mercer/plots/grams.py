@@ -17,16 +17,16 @@ _MOST = 1000  # rows and columns of a picture
 
 
 def plot_gram(gram: Gram, ax: Axes | None = None, *, order: Any = None) -> Axes:
-    """A kernel matrix as a heat map; of a large one, evenly spaced rows and columns.
+    """Plot a kernel matrix as a heat map; of a large one, evenly spaced rows and columns.
 
     Parameters
     ----------
     gram : Gram
-        What ``kernel.gram(X)`` returned; nothing but the entries that are drawn is computed.
+        The result of ``kernel.gram(X)``; only the entries that are drawn are computed.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     order : array, optional
-        The samples in another order, as by their class: ``np.argsort(y)``.
+        The order of the samples, for example by class: ``np.argsort(y)``.
 
     Returns
     -------

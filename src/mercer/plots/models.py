@@ -80,14 +80,14 @@ def plot_model(model: Any, X: Data, y: Any = None, ax: Axes | None = None, **opt
 def plot_predictions(
     model: Any, X: Data, y: Any, ax: Axes | None = None, *, level: float = 0.9
 ) -> Axes:
-    """What was observed against what a regressor predicts, with its intervals if it has any.
+    """Plot observed against predicted values of a regressor, with its intervals if it has any.
 
     Parameters
     ----------
     model : regressor
         Fitted.
     X : data
-        Samples, best those on which it was not trained.
+        Samples, preferably not used for training.
     y : array of shape (n,)
         Their targets.
     ax : matplotlib Axes, optional
@@ -130,7 +130,7 @@ def plot_confusion(model: Any, X: Data, y: Any, ax: Axes | None = None) -> Axes:
     model : classifier
         Fitted.
     X : data
-        Samples, best those on which it was not trained.
+        Samples, preferably not used for training.
     y : array of shape (n,)
         Their labels.
     ax : matplotlib Axes, optional

@@ -106,7 +106,7 @@ def test_columns_of_lists():
     [
         (FRAME, "z", "the table has no column 'z'; it has: 'a', 'b', 's'."),
         (FRAME, ["a", "z"], "no column 'z'"),
-        (FRAME, ["a", "s"], "column 's' does not hold numbers; give it a kernel of its own"),
+        (FRAME, ["a", "s"], "column 's' does not contain numbers; give it its own kernel"),
         (np.zeros((2, 3)), 3, ".on(3): X has 3 columns"),
         (np.zeros((2, 3)), "a", ".on('a'): X has 3 columns"),
         (np.zeros((2, 3)), [0, 7], "X has 3 columns"),

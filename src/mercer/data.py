@@ -263,7 +263,7 @@ def _of_frame(X: Data, key: Any) -> Data:
             if frames.holds_dates(values):
                 raise frames.dates(f".on({key!r})", f"column {name!r}")
             raise DomainError(
-                f"column {name!r} does not hold numbers; give it a kernel of its own, "
+                f"column {name!r} does not contain numbers; give it its own kernel, "
                 f"for example Categorical().on({name!r})."
             )
     return np.column_stack(found) if found else np.empty((length(X), 0))

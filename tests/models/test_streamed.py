@@ -408,8 +408,8 @@ def test_refusals_name_the_remedy():
         machine("hinge", solver="dual", plan=STREAMED).fit(X, TWO)
     labels = ArrayChunks(X, TWO)
     for options, match in (
-        ({"C": np.inf}, "C=inf is not for"),
-        ({"probability": True}, "probability is not for"),
+        ({"C": np.inf}, "C=inf is not supported for"),
+        ({"probability": True}, "probability is not supported for"),
         ({"solver": "snacks"}, "stores features"),
         ({"class_weight": {"yes": 0}}, "have weight 0"),
     ):

@@ -148,7 +148,7 @@ def test_wide_tables_show_some_columns():
 def test_three_rows_are_enough_and_two_are_not(ridge):
     page = report(ridge, [[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
     assert "Learning curve" in left_out(page)
-    with pytest.raises(ValueError, match="needs 3 at least"):
+    with pytest.raises(ValueError, match="needs at least 3"):
         report(ridge, [[0.0], [1.0]], [1.0, 2.0])
 
 

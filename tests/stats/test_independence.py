@@ -286,7 +286,7 @@ def test_bad_input(rng):
         ((x, y), {"permutations": "all"}, "permutations must be one of"),
         ((x, y), {"kernels": [MEDIAN]}, "each of the 2"),
         ((x, y), {"kernels": [[], None]}, "empty list"),
-        ((x, y), {"stop_after": 5}, "one kernel"),
+        ((x, y), {"stop_after": 5}, "a single kernel"),
         ((x, y), {"landmarks": 31}, "landmarks must be"),
         ((x, y, z), {"landmarks": 10}, "landmarks are for two"),
         ((x, y), {"groups": [0] * 10}, "one label per sample"),

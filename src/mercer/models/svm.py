@@ -138,8 +138,8 @@ class SVC(StreamedMachine, VectorClassifier):
         for name, refused in (("C=inf", np.isinf(self.C)), ("probability", self.probability)):
             if refused:
                 raise ValueError(
-                    f"{name} is not supported for chunks; use KernelLogisticRegression for "
-                    "probabilities."
+                    f"{name} is not supported for chunks; KernelLogisticRegression gives "
+                    "probabilities for them."
                 )
         signs, pairs = pair_signs(self, chunks)
         held_out = self._held_out(self._in_pairs)

@@ -82,7 +82,7 @@ def test_adjacency_matrices(sparse):
             {"edges": [(0, 1)], "labels": [[1, 2], [3, 4]]},
             "numeric values of a node are attributes",
         ),
-        ({"edges": [(0, 1)], "labels": [1, 2], "attributes": [[1.0]]}, "1 labels, but 2 nodes"),
+        ({"edges": [(0, 1)], "labels": [1, 2], "attributes": [[1.0]]}, "1 attributes, but 2 nodes"),
         ({"edges": [(0, 1)], "attributes": [[1.0], [np.nan]]}, "finite"),
         ({"edges": [(0, 1)], "attributes": [["x"], ["y"]]}, "must be numbers"),
         ({"edges": [(0, 1)], "weights": [1, 2]}, "2 weights, but 1 edges"),

@@ -217,7 +217,7 @@ def test_bad_input(samples):
         Jaccard("counting")([(0.0, 1.0)])
     with pytest.raises(DomainError, match="a dict is none of masks"):
         Jaccard(WEIGHTS)(samples["masks"])
-    with pytest.raises(DomainError, match="each of the 42 places"):
+    with pytest.raises(DomainError, match="each of the 42 points"):
         Jaccard([1.0])(samples["masks"])
     with pytest.raises(DomainError, match="same shape"):
         k([np.ones(3, bool), np.ones(4, bool)])

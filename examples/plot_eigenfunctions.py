@@ -46,7 +46,7 @@ print((at_nodes.T @ (weights[:, None] / weights.sum() * at_nodes)).round(6))
 
 # %%
 # How many terms are enough? The expansion becomes accurate first where mu has its mass; the sum of
-# the omitted eigenvalues is the average error.
+# the omitted eigenvalues is the average error of k(x, x).
 
 exact = Gaussian(lengthscale=1.0)
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")

@@ -41,8 +41,8 @@ ax.legend()
 # %%
 # Tails of a distribution
 # -----------------------
-# Quantiles depend on how many samples lie below; expectiles also on how far below, so outliers move
-# them. Both are fitted for all levels at once, and do not cross.
+# Quantiles depend on how many samples lie on either side; expectiles on how far away they lie, so
+# outliers move them. Both are fitted for all levels at once, and do not cross.
 
 x = np.sort(rng.uniform(0, 4, 400))[:, None]
 y = np.sin(2 * x[:, 0]) + (0.1 + 0.3 * x[:, 0]) * (rng.exponential(size=400) - 1)

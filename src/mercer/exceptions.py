@@ -27,7 +27,7 @@ class DenseWarning(MercerWarning):
 
 
 class DeviceWarning(MercerWarning):
-    """Something was computed on the processor, although a device was asked for."""
+    """Something was computed on the CPU, although a device was requested."""
 
 
 class BoundWarning(MercerWarning):
@@ -47,7 +47,7 @@ class DomainError(ValueError):
 
 
 def not_finite(kernel: object) -> DomainError:
-    """The error for kernel values that are no finite numbers."""
+    """The error for kernel values that are not finite."""
     return DomainError(
         f"{kernel!r} has values on these data that are not finite numbers; scale the data (such as "
         f"by StandardScaler), or give the kernel smaller parameters."

@@ -157,7 +157,7 @@ class Gram(Shown, ABC):
         return [slice(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
     def fits(self, doubles: int) -> bool:
-        """Is there a device that K lives on, with room for so many matrices of its size?"""
+        """Whether K is on a device with room for this many matrices of its size."""
         return False
 
     def whole(self, what: str, nbytes: float | None = None) -> Any:
@@ -204,18 +204,17 @@ class Gram(Shown, ABC):
         return self
 
     def products(self, dtype: Any, room: float = 0.0) -> Gram:
-        """The same operator for many products in this precision, with tiles kept in so many bytes.
-
-        Itself where there is no other form.
+        """The same operator for many products in this precision, with tiles kept in this much
+        memory; the operator itself if it has no other form.
         """
         return self
 
     def unstored(self) -> Gram:
-        """The same operator, in the form for a few of its rows: none is computed beside them."""
+        """The same operator, in the form for a few of its rows: no others are computed."""
         return self
 
     def detached(self) -> Gram:
-        """The same operator without the array it stores, for whoever consumes what others use.
+        """The same operator without its stored array, for code that overwrites what others use.
 
         A fitted model may be asked by several threads at once: none of them may write into an
         array that another one reads.

@@ -34,9 +34,10 @@ _GRID = 10.0 ** np.arange(-9, 3)  # of the roughness at which half of a smooth d
 
 @dataclass(eq=False, repr=False)
 class FunctionalCCA(MultiViewModel):
-    r"""Canonical correlation analysis of curves: smooth weight functions whose scores agree.
+    r"""Canonical correlation analysis of curves: smooth weight functions whose scores are
+    correlated.
 
-    Each sample is a curve x(t) and a curve y(t), observed at points of their own. The weight
+    Each sample is a curve x(t) and a curve y(t), each observed at its own points. The weight
     functions a and b maximise
 
     .. math:: \frac{\operatorname{cov}\left(\int a x, \int b y\right)}
@@ -76,7 +77,7 @@ class FunctionalCCA(MultiViewModel):
     knots_ : list of ndarray of shape (n_points,)
         The points of each view, which are the knots of its splines.
     means_ : list of ndarray of shape (n_points,)
-        The mean curves: scores are integrals of the weights times what a curve differs by from
+        The mean curves: scores are integrals of the weights times the difference of a curve from
         its mean.
     regularization_ : ndarray of shape (M,)
         lambda of each view.
@@ -87,10 +88,10 @@ class FunctionalCCA(MultiViewModel):
 
     Notes
     -----
-    Integrals of curves are sums by the trapezoidal rule. They see the values of a at the points
-    only, and of all functions with these values the natural spline has the least penalty. So a is
-    that spline, exactly, and the problem is regularised CCA with the matrix of the penalty in
-    place of the identity. In coordinates in which that matrix is the identity, but for the
+    Integrals of curves are computed by the trapezoidal rule. They only depend on the values of a at
+    the points, and of all functions with these values the natural spline has the smallest penalty.
+    So a is that spline, exactly, and the problem is regularised CCA with the matrix of the penalty
+    in place of the identity. In coordinates in which that matrix is the identity, but for the
     polynomials, which carry no penalty, it is the problem that :class:`KernelCCA` solves; one
     decomposition of each view serves all lambda.
 

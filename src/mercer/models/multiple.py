@@ -70,7 +70,7 @@ class MultipleKernelMachine(LossMachine):
         The maximum number of problems with given weights to solve.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. All K_m are stored where they fit. With
-        a ``rank``, each kernel is approximated by so many landmarks.
+        a ``rank``, each kernel is approximated with this many landmarks.
 
     Attributes
     ----------

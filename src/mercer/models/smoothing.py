@@ -167,7 +167,7 @@ class SmoothingSpline(SplineModel):
 
     @property
     def rkhs_function_(self) -> RKHSFunction:
-        """f less a polynomial of degree < m, as a function between the first and the last point.
+        """f minus a polynomial of degree < m, as a function between the first and the last point.
 
         It is an element of the space of ``Spline(m, polynomial=False)``, moved and scaled from
         [0, 1] to the data, whose squared norm is the penalty, the integral of f^(m) squared.

@@ -50,7 +50,7 @@ def report(
     """Make a report on a model, or on the result of a test: one self-contained HTML page.
 
     On a model: the data, the formula of its kernel with an explanation, scores on unseen rows, with
-    intervals and beside baselines (a constant, a linear model, gradient boosting), calibration,
+    intervals and next to baselines (a constant, a linear model, gradient boosting), calibration,
     residuals or confusions, relevance of columns and partial dependence, learning curve, validation
     surface, influential training rows, surprising rows, drift between training and test rows, plan
     and timings, how to reproduce it. Sections that do not apply to the data or the model are left

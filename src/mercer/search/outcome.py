@@ -40,10 +40,10 @@ class Tuning(Shown):
     at_bounds : tuple of str
         Hyper-parameters that ended on a bound, with that bound.
     unneeded : tuple of str
-        What the data do not ask for: summands whose weight became as small as it may (and that are
-        small beside the rest and the noise), features or kernels whose lengthscale became as large,
-        and alpha where targets are taken as exact
-        (though not because of features that a shared lengthscale hides: see ``at_bounds``).
+        Parts that the data do not need: summands whose weight reached its lower bound (and that are
+        small compared with the rest and the noise), features or kernels whose lengthscale reached
+        its upper bound, and alpha if targets are treated as exact (though not because of features
+        that a shared lengthscale hides: see ``at_bounds``).
 
     Examples
     --------

@@ -19,7 +19,7 @@ class Solution:
     coef : ndarray of shape (n, t)
         Dual coefficients: f_j = sum_i coef[i, j] k(x_i, .).
     converged : bool
-        Was the accuracy asked for reached?
+        Whether the requested accuracy was reached.
     n_iter : int
         Iterations of an iterative solver, 0 for a direct one.
     message : str

@@ -114,7 +114,7 @@ class CanonicalSolution:
     residual : float
         The relative residual of the Krylov method; 0 for a direct one.
     converged : bool
-        Was the accuracy asked for reached?
+        Whether the requested accuracy was reached.
     """
 
     eigenvalues: np.ndarray

@@ -58,7 +58,7 @@ class KernelWeights:
     objective, lower_bound : float
         J(eta), and what it is at least for any weights.
     converged : bool
-        Is their difference as small as was asked for?
+        Whether their difference is as small as requested.
     n_iter : int
         How many problems with given weights were solved.
     history : list of (float, float)
@@ -79,7 +79,7 @@ class KernelWeights:
         return max(0.0, self.objective - self.lower_bound) / max(abs(self.objective), 1e-300)
 
     def warn(self) -> KernelWeights:
-        """Warn if the weights are not as good as was asked for."""
+        """Warn if the weights are not as accurate as requested."""
         if not self.converged:
             warn(self.message, ConvergenceWarning)
         return self

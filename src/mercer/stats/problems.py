@@ -93,7 +93,7 @@ class Problem(ABC):
     estimator : str or callable
         The statistic, by its name, or as it was given.
     n_draws : int
-        The number of draws that was asked for (``n_permutations``).
+        The requested number of draws (``n_permutations``).
     blocks : object
         What was given as ``blocks``: the memory of series, for example. None if nothing was.
     """

@@ -126,7 +126,7 @@ def compare_tables(
     """Test which columns of two tables have different distributions, and find rows that are typical
     of the difference.
 
-    Each column is compared by kernels of its own: numbers and dates by Gaussian kernels of three
+    Each column has its own kernels: numbers and dates by Gaussian kernels of three
     bandwidths, labels by equality, text by shared substrings. All columns see the same
     permutations of rows, so corrected p-values take into account how columns depend on each other.
 

@@ -110,7 +110,7 @@ class NegativeDefinite(Negative):
     """psi(x, y) given by a Python function.
 
     Nothing is assumed about the function: :func:`mercer.is_negative_definite` tests it on a sample.
-    ``Schoenberg(f)`` and ``Induced(f)`` take functions as they are, which means the same.
+    ``Schoenberg(f)`` and ``Induced(f)`` take functions as they are, with the same meaning.
 
     Parameters
     ----------

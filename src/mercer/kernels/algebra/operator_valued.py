@@ -259,7 +259,7 @@ class Separable(OperatorKernel):
 
 @dataclass(eq=False, repr=False)
 class Transformable(OperatorKernel):
-    """[k(S_s x, S_t y)]_st: every output looks at a sample through a map of its own.
+    """[k(S_s x, S_t y)]_st: every output applies its own map to a sample.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ class Schoenberg(OfNegative, Exponential):
     ----------
     psi : negative definite function, or callable
         :class:`mercer.HilbertianMetric`, :class:`mercer.SquaredMetric`,
-        :class:`mercer.EuclideanPower`, :class:`mercer.NegativeDefinite`, or a function of two
-        samples of your own.
+        :class:`mercer.EuclideanPower`, :class:`mercer.NegativeDefinite`, or your own function of
+        two samples.
     t : float or "median"
         The factor t; ``"median"`` is the inverse of the median of psi between (at most 500)
         different samples.

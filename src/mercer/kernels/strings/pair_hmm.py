@@ -83,7 +83,7 @@ class StringPairHMM(Tabled):
     -----
     Given how many pairs there are, the model writes two strings in the same way and independently
     but for the pairs of letters, whose matrix of probabilities is positive definite (Watkins: it is
-    conditionally symmetrically independent). Of a matrix of your own ``properties.psd`` tells.
+    conditionally symmetrically independent). For your own matrix, see ``properties.psd``.
 
     Examples
     --------

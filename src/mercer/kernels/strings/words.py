@@ -35,7 +35,7 @@ class Words(Explicit):
     early" holds don't, stop, we're, early. Soft hyphens do not count.
     ``Words().normalize()`` gives the cosine between histograms, whatever the lengths.
 
-    Each word has a column of its own, by a 56-bit code that is the same everywhere, so there is no
+    Each word has its own column, given by a 56-bit code that is the same everywhere, so there is no
     vocabulary to fit: two of a million words share a column with probability 1e-5.
 
     Examples

@@ -117,7 +117,7 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     offset_ : float
         The logarithm of the level.
     is_density_ : bool
-        Is the integral of f known to be 1?
+        Whether the integral of f is known to be 1.
     log_integral_ : float
         log Z, of the kernel itself where it is approximated; 0 where it is not known.
     X_fit_, n_samples_seen_, kernel_, gram_

@@ -24,10 +24,10 @@ def read_trees(
     source : path or open file
         A file of text, also compressed by gzip.
     traces : bool
-        Keep empty elements ``(-NONE- *T*-1)``? Otherwise they go, with the nodes that hold nothing
-        else.
+        Whether to keep empty elements ``(-NONE- *T*-1)``. Otherwise they are removed, with nodes
+        that contain nothing else.
     functions : bool
-        Keep what follows the category in labels, as in ``NP-SBJ-1``?
+        Whether to keep what follows the category in labels, as in ``NP-SBJ-1``.
     encoding : str
         That of the file.
 

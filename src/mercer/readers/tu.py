@@ -39,8 +39,8 @@ def read_tu(path: str | Path, *, directed: bool | None = None) -> Records:
         The folder that holds ``NAME_A.txt`` and the other files, or a zip archive of it, which is
         read without being unpacked.
     directed : bool, optional
-        Do edges have a direction? By default they have none if the file has all of them in both
-        directions, or none, and they have one otherwise.
+        Whether edges are directed. By default they are undirected if the file has all of them in
+        both directions, or none, and directed otherwise.
 
     Returns
     -------

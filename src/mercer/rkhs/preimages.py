@@ -37,7 +37,7 @@ class PreImages:
     x : data
         One sample for each function; a single sample for a single function.
     converged : bool or array of bool
-        Did the iteration reach a stationary point? True for methods that do not iterate.
+        Whether the iteration reached a stationary point; True for methods that do not iterate.
     n_iter : int or array of int
         Iterations, 0 for methods that do not iterate.
     method : str

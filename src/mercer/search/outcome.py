@@ -34,7 +34,7 @@ class Tuning(Shown):
     n_evaluations : int
         How often it was computed on all samples.
     converged : bool
-        Did the optimiser reach a stationary point?
+        Whether the optimiser reached a stationary point.
     message : str
         What the optimiser says.
     at_bounds : tuple of str

@@ -56,7 +56,8 @@ def optimize_kernel(
     kernels : list of Kernel, optional
         What to choose from; by default :func:`kernel_grid`.
     tune : bool
-        Improve the numbers in the kernels by gradients? Those without gradients stay as they are.
+        Whether to optimise the parameters of the kernels by gradients. Kernels without gradients
+        stay unchanged.
     rng : None, int or Generator
         Used to draw the samples from which the grid is made, and those used for gradients.
     plan : Plan, optional

@@ -58,7 +58,7 @@ class SequentialTwoSampleTest(Sequential):
     wealth : float
         The present wealth, an e-value.
     rejected, rejected_at : bool, int or None
-        Has the p-value been at most alpha, and after how many pairs?
+        Whether the p-value has been at most alpha, and after how many pairs.
     path : ndarray
         The logarithm of the wealth after each pair.
 

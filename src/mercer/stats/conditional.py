@@ -187,8 +187,8 @@ def of_residuals(
     notes = blind_spots([[Gaussian(1.0) if k is None else k] for k in kernel])
     for name, part in zip("XY", left, strict=True):
         if part.nothing:
-            why = "is constant" if part.constant else "is a function of Z, but for 1e-4 of it"
-            return _nothing(f"{name} {why}, so there is nothing to see.", left)
+            why = "is constant" if part.constant else "is a function of Z, up to 1e-4 of it"
+            return _nothing(f"{name} {why}, so no dependence can be detected.", left)
     doubts = sum((part.doubts(name) for name, part in zip("XY", left, strict=True)), ())
     if null == "auto" and _lopsided(joint, left):
         null, doubts = "local", (*doubts, _LOPSIDED)

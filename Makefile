@@ -26,7 +26,7 @@ test: $(STAMP)  ## run the test suite (two workers, a few minutes)
 test-slow: $(STAMP)  ## run the long statistical and large-scale checks
 	$(BIN)/pytest -m "slow"
 
-test-browser: $(STAMP)  ## look at reports and other pages in Chromium, if the system has it
+test-browser: $(STAMP)  ## test reports and other pages in Chromium, if the system has it
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m "browser"
 
 # Compiled code is cached per environment: that of other versions and processors must not be mixed.
@@ -44,7 +44,7 @@ QUICK := -m "not slow and not peer and not gpu and not browser"
 		--editable ".[plot,table]" pytest pytest-xdist hypothesis
 	@touch $@
 
-test-versions: .venv-lowest/.installed .venv-newest/.installed  ## run the suite on the lowest and on the newest versions
+test-versions: .venv-lowest/.installed .venv-newest/.installed  ## run the suite with the lowest and the newest dependencies
 	for which in lowest newest; do \
 		OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv-$$which/numba \
 			.venv-$$which/bin/pytest -n 2 $(QUICK) || exit 1; \
@@ -60,7 +60,7 @@ PROCESSORS := \
 	"generic|OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES='$(AVX2)' NUMBA_CPU_NAME=generic"
 PORTABLE ?= tests
 
-test-portable: $(STAMP)  ## run the suite as on other processors (PORTABLE=tests/stats runs a part)
+test-portable: $(STAMP)  ## run the suite with the rounding of other processors (PORTABLE=tests/stats runs a part)
 	for setting in $(PROCESSORS); do \
 		name=$${setting%%|*}; echo "== $$name"; \
 		( eval "export $${setting#*|}"; export OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-$$name; \
@@ -72,7 +72,7 @@ lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(STAMP)  ## rewrite the sources in the house format
+format: $(STAMP)  ## format the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -80,18 +80,18 @@ docs: $(STAMP)  ## build the documentation (docs/_build/html)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-docs-links:  ## are all links, anchors and pictures of the built documentation whole?
+docs-links:  ## check links, anchors and images of the built documentation
 	$(BIN)/python scripts/check_links.py docs/_build/html
 
 # URL is where a web server shows the folder SITE: make site SITE=/srv/mercer URL=https://host/mercer
 site: export MERCER_DOCS_URL = $(URL)
-site: docs docs-links  ## put the documentation of this version beside those of others
+site: docs docs-links  ## add the documentation of this version to those of other versions
 	$(BIN)/python scripts/docs_site.py $(SITE) $(URL)
 
 bench: $(STAMP)  ## compare with the peers, in their own environment
 	$(PYTHON) benchmarks/run.py
 
-release-check: $(STAMP)  ## build, install into bare environments of every Python found, use as a newcomer would
+release-check: $(STAMP)  ## build, then install and use in a bare environment of every Python version found
 	$(BIN)/python scripts/release_check.py
 
 clean:  ## remove everything that can be rebuilt

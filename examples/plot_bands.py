@@ -1,10 +1,10 @@
 """
-Bands with the coverage they promise
-====================================
+Prediction bands with guaranteed coverage
+=========================================
 
-The quantiles of 10 % and 90 % should have 80 % of new samples between them. Fitted to few samples,
-they follow these, and the band is too narrow. :class:`mercer.ConformalRegressor` moves both
-ends by as much as samples ask for that were held out: the band then covers what was asked for, and
+The 10 % and 90 % quantiles should have 80 % of new samples between them. Fitted to few samples,
+they overfit, and the band is too narrow. :class:`mercer.ConformalRegressor` moves both
+ends by an amount computed from held-out samples: the band then has the requested coverage, and
 is still wide where the noise is large.
 """
 
@@ -29,7 +29,7 @@ calibrated = ConformalRegressor(quantiles, level=0.8, random_state=0).fit(X, y)
 constant = ConformalRegressor(KernelRidge(0.1, kernel=Gaussian(0.4)), level=0.8).fit(X, y)
 
 # %%
-# Three bands for 80 %, and how much of 5000 new samples each of them holds.
+# Three bands for 80 %, and the share of 5000 new samples that each contains.
 
 line = np.linspace(0.02, 2.98, 200)[:, None]
 bands = {
@@ -43,6 +43,6 @@ for ax, (name, band) in zip(panels, bands.items(), strict=True):
     share = np.mean((inside[:, 0] <= truth) & (truth <= inside[:, 1]))
     ax.fill_between(line[:, 0], ends[:, 0], ends[:, 1], color="C0", alpha=0.3)
     ax.plot(X[:, 0], y, ".", color="0.3", ms=4)
-    ax.set(title=f"{name}\nhold {100 * share:.0f} % of new samples", xlabel="x")
+    ax.set(title=f"{name}\n{100 * share:.0f} % of new samples inside", xlabel="x")
 panels[0].set_ylabel("y")
 plt.show()

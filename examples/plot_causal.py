@@ -1,10 +1,11 @@
 """
-Causes from independence
-========================
+A causal graph from independence tests
+======================================
 
-A sprinkler and rain make the grass wet, and wet grass is slippery. Which variables are independent
-of each other, and given others, tells which of them are neighbours, and the directions of edges:
-that sprinkler and rain are independent, and not given the grass, makes both its causes.
+A sprinkler and rain make the grass wet, and wet grass is slippery. Tests of independence, alone and
+given other variables, show which variables are adjacent in the causal graph, and some of the
+directions. Sprinkler and rain are independent, but dependent given the grass: so both are causes of
+wet grass.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +23,7 @@ found = causal_graph(data, names=names, n_permutations=199, rng=0)
 print(found)
 
 # %%
-# Partial correlations see nothing of these causes, whose effects have no direction.
+# Partial correlations miss these causes, whose effects are not monotone.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 found.plot(left)
 causal_graph(data, names=names, test="linear").plot(right)

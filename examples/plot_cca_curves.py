@@ -4,8 +4,8 @@ Canonical correlations of curves
 
 Two sets of noisy curves share the heights of a bump, which is early in the first set and late in
 the second. With fewer samples than points, canonical correlation analysis finds weights that
-correlate almost perfectly and mean little. :class:`mercer.FunctionalCCA` penalises how rough the
-weights are, and chooses the penalty by correlations of samples held out.
+correlate almost perfectly and mean little. :class:`mercer.FunctionalCCA` penalises the roughness of
+the weights, and chooses the penalty by the correlation on held-out samples.
 """
 
 import matplotlib.pyplot as plt

@@ -21,8 +21,8 @@ order = np.random.default_rng(0).permutation(len(pictures))
 train, test = order[:1000], order[1000:1300]
 
 # %%
-# A lambda for this problem is found by cross-validation on a part of the training samples, by the
-# correlation of scores on the samples held out.
+# The regularization lambda is chosen by cross-validation on a part of the training samples, by the
+# correlation of the scores on held-out samples.
 
 few = train[:400]
 search = KernelCCACV([1e-6, 1e-5, 1e-4, 1e-3, 1e-2], 12).fit(left[few], right[few])
@@ -45,8 +45,8 @@ plt.show()
 
 
 # %%
-# For each left half, all 300 right halves are ordered by the angle between their scores. By chance
-# the right one would be among the first ten in 3 % of the cases.
+# For each left half, all 300 right halves are ordered by the angle between their scores. By chance,
+# the correct one would be among the first ten in 3 % of cases.
 
 
 def similarity(model):
@@ -63,7 +63,7 @@ for name, model in {"linear": linear, "Gaussian": kernel}.items():
           f"{np.mean(better < 10):4.0%}   best is the same digit: {same:4.0%}")  # fmt: skip
 
 # %%
-# Some left halves, each with the right half it came with and the four that the model likes best.
+# Some left halves, each with its own right half and the four that the model ranks highest.
 
 S = similarity(kernel)
 fig, panels = plt.subplots(5, 8, figsize=(8.4, 5.4), layout="constrained")

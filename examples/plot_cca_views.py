@@ -3,8 +3,8 @@ What two views have in common
 =============================
 
 The same samples are seen twice: by two instruments, in two languages, as picture and caption.
-Canonical correlation analysis looks for a function of each view such that both say the same. With
-a kernel for each view these are functions in its space,
+Canonical correlation analysis looks for a function of each view such that the two are correlated.
+With a kernel for each view, these are functions in its space,
 
 .. math:: \max_{f, g} \frac{\operatorname{cov}(f(X), g(Y))}
           {\sqrt{\operatorname{var} f(X) + \lambda \|f\|^2}
@@ -44,10 +44,10 @@ print("linear, on new samples:  ", linear.correlations(X_new, Y_new).round(2))
 print("Gaussian, on new samples:", model.correlations(X_new, Y_new).round(2))
 
 # %%
-# The canonical functions are elements of the spaces of their kernels: they can be evaluated, drawn,
-# added. Colours show f on the plane of the first view and g on that of the second, with the samples
-# that they were found from. A sample in a red region on the left is in one on the right, too: two
-# opposite quarters of the first circle are one half of the second.
+# The canonical functions are elements of the spaces of their kernels: they can be evaluated, drawn
+# and added. Colours show f on the plane of the first view and g on that of the second, with the
+# training samples. A sample in a red region on the left is also in one on the right: two opposite
+# quarters of the first circle are one half of the second.
 
 fig, rows = plt.subplots(2, 2, figsize=(7.6, 7.4), layout="constrained")
 axis = np.linspace(-1.9, 1.9, 120)
@@ -64,8 +64,8 @@ plt.show()
 # %%
 # Regularization decides
 # ----------------------
-# A rich space holds functions that agree on any finite sample. Without regularization the
-# correlation of the training samples tends to 1, and means nothing. What counts is the correlation
+# A rich space contains functions that agree on any finite sample. Without regularization the
+# correlation on the training samples tends to 1, and means nothing. What matters is the correlation
 # on new samples; cross-validation estimates it from the training samples alone.
 
 path = np.logspace(-7, 1, 17)

@@ -2,8 +2,8 @@
 Changes in a sequence
 =====================
 
-A signal whose mean never changes: first its spread does, then its shape. The linear kernel
-sees nothing of it; the Gaussian kernel sees both.
+The mean of this signal never changes, but first its spread does, and then the shape of its
+distribution. The linear kernel sees neither change; the Gaussian kernel sees both.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ print(found)
 print(change_points(x, kernel=Linear()))
 
 # %%
-# Segments as bands, and the cost by the number of changes: beyond two, more of them save no more
-# than fitting noise does, and the penalty outweighs it.
+# Segments as bands, and the cost against the number of changes: beyond two, further changes reduce
+# the cost only by fitting noise, and the penalty outweighs this.
 fig, (signal, costs) = plt.subplots(1, 2, figsize=(10, 3.6), width_ratios=[2, 1])
 signal.plot(x, ".", ms=3, color="#222222")
 for part, colour in zip(found.segments, ["#4477aa", "#ccbb44", "#cc6677"], strict=False):

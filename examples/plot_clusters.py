@@ -2,8 +2,8 @@
 Clusters and regions of high density
 ====================================
 
-What belongs together, without labels: by means in the feature space, by a cut of the graph of
-similarities, and by where the samples are dense.
+Three ways to find groups without labels: by means in feature space, by a cut of the similarity
+graph, and by the density of the samples.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ X, _ = make_moons(240, noise=0.06, random_state=0)
 # %%
 # Two ways to cut
 # ---------------
-# Kernel k-means looks for means in the feature space, and cuts the moons across, as compact
-# clusters are what it likes. Spectral clustering cuts where few similarities are lost.
+# Kernel k-means looks for means in feature space, and cuts across the moons, because it prefers
+# compact clusters. Spectral clustering cuts where few similarities are lost.
 
 means = KernelKMeans(2, kernel=Gaussian(0.5), random_state=0).fit(X)
 cut = SpectralClustering(2, kernel=Gaussian(0.1), random_state=0).fit(X)
@@ -31,8 +31,8 @@ for ax, model, title in zip(panels, (means, cut), ("kernel k-means", "spectral")
 # %%
 # Where 90 % of the samples are
 # -----------------------------
-# A level of the estimated density has a given mass above it. Support vector data description looks
-# for a small ball in the feature space that leaves at most a tenth outside.
+# A level set of the estimated density contains a given share of the data. Support vector data
+# description looks for the smallest ball in feature space that leaves at most a tenth outside.
 
 density = KernelDensity(Gaussian(0.15), mass=0.9).fit(X)
 ball = SVDD(Gaussian(0.3), nu=0.1).fit(X)

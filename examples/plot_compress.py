@@ -1,11 +1,12 @@
 r"""
-A sample in few points
-======================
+Compressing a sample
+====================
 
-The mean embedding of a sample, :math:`\mu = \frac1n \sum_i k(x_i, \cdot)`, knows the mean of every
-function in the space of the kernel. Few points that keep the embedding keep all these means:
-their error is at most the distance of the embeddings (MMD) times the norm of the function.
-:func:`mercer.compress` finds such points among the sample, by herding or by kernel thinning.
+The mean embedding of a sample, :math:`\mu = \frac1n \sum_i k(x_i, \cdot)`, determines the mean of
+every function in the space of the kernel. A few points with nearly the same embedding preserve all
+these means: the error is at most the distance between the embeddings (MMD) times the norm of the
+function. :func:`mercer.compress` selects such points from the sample, by herding or by kernel
+thinning.
 """
 
 import matplotlib.pyplot as plt
@@ -37,9 +38,9 @@ plt.show()
 # %%
 # How many points are needed
 # --------------------------
-# The distance of random points falls with the root of their number. Greedy points are ahead by
-# a factor that grows, thinned ones by more. Weights help again: the best ones that sum to one
-# come from a small linear system.
+# The MMD of random points decreases with the square root of their number. Greedily chosen points
+# are better by a growing factor, and thinned ones are better still. Weights help further: the best
+# ones that sum to one come from a small linear system.
 
 sizes = [5, 10, 20, 50, 100, 200]
 curves = {

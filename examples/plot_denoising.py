@@ -1,14 +1,14 @@
 r"""
-Digits without their noise
-==========================
+Denoising digits
+================
 
 The components of kernel PCA describe what digits have in common. The projection of a noisy digit
-onto them, :math:`P \phi(x)`, is a function in H_k without the noise; the digit that goes with it is
-its pre-image, the point z with
+onto them, :math:`P \phi(x)`, is a function in H_k without the noise; the corresponding digit is
+its pre-image, the point z that solves
 
 .. math:: \min_z \|\phi(z) - P \phi(x)\|^2
 
-Linear PCA does the same with straight directions only. It has to choose between keeping noise and
+Linear PCA does the same with straight directions only, and has to choose between keeping noise and
 losing the digit.
 """
 
@@ -68,8 +68,9 @@ for title, noisy in noises.items():
 # %%
 # How far from the projection?
 # ----------------------------
-# No image has exactly the feature P phi(x). Each method of :func:`mercer.preimage` finds another
-# one, and the distance in feature space, which is part of the result, says how near it is.
+# No image has exactly the feature P phi(x). Each method of :func:`mercer.preimage` finds a
+# different one, and the distance in feature space, which is part of the result, says how close it
+# is.
 
 psi = kernel_pca.project(noises["Gaussian noise"])
 for method in ("fixed_point", "gradient", "distances", "nearest"):

@@ -3,7 +3,8 @@ Dependence beyond correlation
 =============================
 
 Two variables can depend on each other and be uncorrelated. The Hilbert-Schmidt independence
-criterion sees any kind of dependence, and a permutation test says whether it is more than chance.
+criterion (HSIC) sees any kind of dependence, and a permutation test says whether it is more than
+chance.
 """
 
 import matplotlib.pyplot as plt
@@ -49,8 +50,8 @@ plt.show()
 # %%
 # How do they depend?
 # -------------------
-# The constrained covariance finds a function of each variable such that the two vary together as
-# much as possible. For the waves f follows the cosine, and g turns it into a line.
+# The constrained covariance (COCO) finds a function of each variable such that their covariance is
+# as large as possible. For the waves, f follows the cosine, and g turns it into a line.
 
 x, y = samples["waves"]
 plot_coco(coco(x, y, Gaussian(0.5), Gaussian("median")), x, y)
@@ -59,8 +60,8 @@ plt.show()
 # %%
 # The null distribution
 # ---------------------
-# The statistics of all permuted samples come from a few Fourier transforms; the observed one is
-# far outside of them.
+# The statistics of all permuted samples come from a few Fourier transforms; the observed one is far
+# outside their range.
 
 independence_test(x, y, kernels=Gaussian(0.5), rng=0).plot()
 plt.show()

@@ -30,9 +30,8 @@ components = KernelPCA(2, kernel=Gaussian(1.0)).fit(X[train])
 # %%
 # In feature space
 # ----------------
-# Filled points are the samples that both have seen, crosses are new ones. The components spread
-# each ring out; the discriminant functions keep it together, new samples included, and apart from
-# the others.
+# Filled points are training samples, crosses are new ones. The components spread each ring out; the
+# discriminant functions keep each ring together, new samples included, and apart from the others.
 
 
 def draw(ax, Z, title):
@@ -54,8 +53,8 @@ plt.show()
 # %%
 # In the plane
 # ------------
-# The same functions as elements of the space, with their level lines. The first separates the outer
-# ring from the inner one, the second the middle one from both.
+# The same functions as elements of the space, with their contour lines. The first separates the
+# outer ring from the inner one, the second the middle one from both.
 
 side = np.linspace(-3, 3, 121)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)

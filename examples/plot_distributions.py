@@ -16,8 +16,8 @@ rng = np.random.default_rng(0)
 # %%
 # The angle of a cloud
 # --------------------
-# Clouds of sixty points with an angle, a length and a place each. The angle is to be learned from
-# the points alone; mean and number of points say nothing about it.
+# Clouds of sixty points, each with an angle, a length and a position. The angle is to be learned
+# from the points alone; their mean and number carry no information about it.
 
 angles = rng.uniform(-np.pi / 2, np.pi / 2, 240)
 
@@ -48,7 +48,7 @@ panels[3].set(xlabel="true angle", ylabel="learned", xticks=[-90, 0, 90], yticks
 # %%
 # A map of distributions
 # ----------------------
-# Two components of kernel PCA: distributions that are alike lie side by side, and their angles, in
+# Two components of kernel PCA: similar distributions lie side by side, and their angles, shown as
 # colours, go round once.
 
 map_ = KernelPCA(2, kernel=kernel).fit_transform(clouds)

@@ -45,8 +45,8 @@ plt.show()
 # %%
 # The Gram matrix
 # ---------------
-# Normalised, an entry is the cosine of the angle between two histograms. Two blocks show, and a
-# good deal of haze: *the* and *and* occur everywhere.
+# After normalisation, an entry is the cosine of the angle between two histograms. Two blocks are
+# visible, with much background: *the* and *and* occur everywhere.
 
 k = Words().normalize()
 names = [f"{kind} {i + 1}" for kind in ("dog", "cat") for i in range(4)]
@@ -74,7 +74,7 @@ fig.colorbar(image, ax=panels, label="cosine", shrink=0.8)
 plt.show()
 
 # %%
-# On the right the words without a topic are gone: ``k.pullback(content)`` is the kernel of the
+# On the right, words without a topic are removed: ``k.pullback(content)`` is the kernel of the
 # cleaned texts, k(content(x), content(y)). It classifies sentences it has not seen.
 
 model = KernelRidge(alpha=0.1, kernel=k.pullback(content)).fit(documents, topic)

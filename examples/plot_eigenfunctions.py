@@ -2,13 +2,13 @@ r"""
 Eigenfunctions of the Gaussian kernel
 =====================================
 
-Under a normal distribution mu on the line the Gaussian kernel has an eigen-expansion (Mercer):
+Under a normal distribution mu on the line, the Gaussian kernel has a Mercer expansion:
 
 .. math:: k(x, y) = \sum_k \lambda_k\, e_k(x)\, e_k(y), \qquad
           \int k(x, y)\, e_k(y)\, d\mu(y) = \lambda_k\, e_k(x)
 
 with eigenvalues that fall like a geometric series and eigenfunctions made of Hermite polynomials.
-:class:`mercer.MercerExpansion` is this sum, cut off; it is a kernel itself.
+:class:`mercer.MercerExpansion` is this sum, truncated; it is itself a kernel.
 """
 
 import matplotlib.pyplot as plt
@@ -45,8 +45,8 @@ at_nodes = expansion.eigenfunctions(nodes)[:, :3]
 print((at_nodes.T @ (weights[:, None] / weights.sum() * at_nodes)).round(6))
 
 # %%
-# How many terms are enough? The expansion is accurate first where mu has its mass; the eigenvalues
-# left out bound the error on average.
+# How many terms are enough? The expansion becomes accurate first where mu has its mass; the sum of
+# the omitted eigenvalues is the average error of k(x, x).
 
 exact = Gaussian(lengthscale=1.0)
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")

@@ -3,8 +3,8 @@ Where features lie
 ==================
 
 A kernel maps samples into a space H. Their features :math:`\phi(x)` fill only a small part of it: a
-curve for numbers, a surface for points of the plane, however many dimensions H has. Functions of a
-model are elements of all of H,
+curve for numbers, a surface for points of the plane, however many dimensions H has. Fitted
+functions may be any elements of H,
 
 .. math:: f(x) = \langle f, \phi(x) \rangle
 
@@ -22,8 +22,8 @@ rng = np.random.default_rng(0)
 # %%
 # The line becomes a parabola
 # ---------------------------
-# With :math:`\phi(x) = (x, x^2)`, numbers go to a parabola in the plane. No threshold separates the
-# numbers between -1 and 1.2 from the others, but a line in the plane does.
+# The map :math:`\phi(x) = (x, x^2)` takes numbers to a parabola in the plane. No threshold
+# separates the numbers between -1 and 1.2 from the others, but a line in the plane does.
 
 x = np.sort(rng.uniform(-2.2, 2.2, 40))
 inside = (x > -1) & (x < 1.2)
@@ -47,10 +47,10 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Functions that are no feature
-# -----------------------------
+# Functions that are not features
+# -------------------------------
 # The features :math:`(x_1, x_2, x_1 x_2)` of points in the plane form a saddle in R³. The function
-# f with weights (1, 1, -1) is an element of the space, and away from the saddle: no point z has
+# f with weights (1, 1, -1) is an element of the space, but not on the saddle: no point z has
 # :math:`\phi(z) = f`. The best that can be done is a pre-image, a point whose feature is closest;
 # here there are two of them, and one is found.
 
@@ -79,9 +79,9 @@ plt.show()
 # %%
 # The plane becomes a cone
 # ------------------------
-# The polynomial kernel :math:`k(x, y) = \langle x, y \rangle^2` has the features
-# :math:`(x_1^2, \sqrt2 x_1 x_2, x_2^2)`. They lie on a cone, on which x and -x are the same point.
-# The plane of a machine cuts the cone in an ellipse; the boundary among the samples is one, too.
+# The polynomial kernel :math:`k(x, y) = \langle x, y \rangle^2` has the features :math:`(x_1^2,
+# \sqrt2 x_1 x_2, x_2^2)`. They lie on a cone, on which x and -x are the same point. The separating
+# plane of an SVM cuts the cone in an ellipse; the boundary in input space is also one.
 
 X = rng.normal(size=(200, 2))
 radius = X[:, 0] ** 2 + 0.5 * X[:, 1] ** 2 + 0.7 * X[:, 0] * X[:, 1]

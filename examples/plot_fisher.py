@@ -1,11 +1,11 @@
 """
-Fisher kernels: samples by how they would change a model
-========================================================
+Fisher kernels: similarity from a generative model
+==================================================
 
 A mixture of normal distributions is fitted to points without labels. The score of a point, the
-gradient of log p(x) by the parameters of the mixture, says how the model would have to move to fit
-that point better. The inner product of two scores is the Fisher kernel: a similarity that has
-learned the shape of the data before it sees any label.
+gradient of log p(x) with respect to the parameters of the mixture, says how the model would have to
+change to fit that point better. The inner product of two scores is the Fisher kernel: a similarity
+that has learned the shape of the data before it sees any label.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ from mercer import SVC, DiscreteHMM, Fisher, Gaussian, KernelPCA, Marginalized
 # %%
 # What the model sees
 # -------------------
-# Three groups of points. The arrows are the part of the score that belongs to the means, one
-# colour for each component: which mean a point pulls at, and where to.
+# Three groups of points. The arrows are the part of the score that belongs to the means, one colour
+# for each component: which mean a point pulls, and in which direction.
 
 rng = np.random.default_rng(0)
 shapes = [((0, 0), (2.0, 0.25)), ((0.5, 1.8), (2.0, 0.25)), ((6.5, 1), (0.3, 1.2))]
@@ -35,14 +35,15 @@ for k in range(3):
     strong = np.linalg.norm(pulls[:, k], axis=1) > 0.1
     ax.quiver(*few[strong].T, *pulls[strong, k].T, color=color, angles="xy", scale=70, width=0.004)
     ax.plot(*mixture.means_[k], "o", color=color, ms=10, mec="k")
-ax.set(title="scores by the means: where points pull at the model", aspect="equal")
+ax.set(title="scores for the means: how points pull on the model", aspect="equal")
 
 # %%
 # Few labels
 # ----------
-# The mixture was fitted to all points, only nine of them have a label. A Gaussian kernel has to
-# guess the shape of the groups from these. Derivatives by the weights of the components are the
-# probabilities that a point belongs to them, which the mixture knows without any label.
+# The mixture was fitted to all points, but only nine of them have a label. A Gaussian kernel has to
+# guess the shape of the groups from these. Derivatives with respect to the component weights are
+# given by the probabilities that a point belongs to each component, which the mixture knows without
+# any label.
 
 known = np.concatenate([rng.choice(np.flatnonzero(group == g), 3, replace=False) for g in range(3)])
 kernels = {
@@ -64,9 +65,10 @@ for (name, kernel), ax in zip(kernels.items(), panels, strict=True):
 # Sequences
 # ---------
 # The same works for anything that has a likelihood. A hidden Markov model of strings has learned
-# that letters come in blocks; strings with the same letters in random order change it in another
-# direction. Below, strings in the plane of their two largest principal components, by their scores
-# and by the counts of letters with the hidden states that they come from.
+# that letters come in blocks; strings with the same letters in random order would change it in
+# another direction. Below are the first two kernel principal components of the strings, with the
+# Fisher kernel, and with a kernel that counts letters together with the hidden states they come
+# from.
 
 blocks = DiscreteHMM([0.5, 0.5], [[0.95, 0.05], [0.05, 0.95]], [[0.85, 0.15], [0.15, 0.85]], "ab")
 ordered = [blocks.sample(80, rng=i) for i in range(80)]

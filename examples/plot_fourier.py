@@ -2,12 +2,13 @@ r"""
 Fourier series, the top hat and the theta kernel
 ================================================
 
-On the circle a stationary kernel is a Fourier series with coefficients that are not negative, and
+On the circle, a stationary kernel is a Fourier series with non-negative coefficients, and
 the norm of its space divides by them:
 
 .. math:: k(x) = \sum_l \hat k_l\, e^{ilx}, \qquad \|f\|^2 = \sum_l |\hat f_l|^2 / \hat k_l
 
-So a function is in the space if its own coefficients fall faster than those of the kernel.
+So a function is in the space if its own coefficients decay fast enough compared with those of the
+kernel.
 """
 
 import matplotlib.pyplot as plt
@@ -47,8 +48,8 @@ plt.show()
 # %%
 # The Jacobi theta kernel
 # -----------------------
-# This is the Gaussian of the circle. Its coefficients are a Gaussian too, so 21 terms are already
-# exact to the eye.
+# This is the Gaussian of the circle. Its coefficients are a Gaussian too, so with 21 terms no
+# difference is visible.
 
 theta = Theta(lengthscale=0.4)
 H = FourierSpace(theta)
@@ -67,8 +68,8 @@ print("largest error of 21 terms:", f"{np.abs(theta(x, [0.0])[:, 0] - section(x)
 # %%
 # The top hat is not in the space of the theta kernel
 # ---------------------------------------------------
-# Each truncated series is: it has finitely many coefficients. But their norms grow without end,
-# while a function of the space keeps its norm.
+# Each truncated series is in the space, since it has finitely many coefficients. But the norms grow
+# without bound, while those of a function in the space converge.
 
 L = np.arange(1, 26)
 norms = [H.norm(top_hat(1.0, int(l))) for l in L]

@@ -1,8 +1,8 @@
 """
-Does a model fit, and is there a reason in common?
-==================================================
+Goodness of fit, and conditional independence
+=============================================
 
-A test of a density from its slope alone, and a test of independence given a third variable.
+A test of a density that only needs its score, and a test of independence given a third variable.
 """
 
 import matplotlib.pyplot as plt
@@ -13,10 +13,10 @@ from mercer import conditional_independence_test, goodness_of_fit_test, independ
 rng = np.random.default_rng(1)
 
 # %%
-# Heavier tails than the model says
-# ---------------------------------
-# Only the slope of the log density is needed, so no model has to be normalised. The statistic is
-# compared with what it would be if the model were true.
+# Heavier tails than those of the model
+# -------------------------------------
+# Only the gradient of the log density is needed, so the model need not be normalised. The statistic
+# is compared with what it would be if the model were true.
 
 x = rng.standard_t(3, 400)
 normal = goodness_of_fit_test(x, lambda x: -x, rng=0)
@@ -27,10 +27,10 @@ for ax, result, name in zip(panels, (normal, student), ("normal", "Student, 3"),
     ax.set_title(f"{name}: p = {result.pvalue:.3f}")
 
 # %%
-# A common reason
-# ---------------
-# Two variables follow a third one. They depend on each other, but not once the third is known;
-# what is left over of both shows it.
+# A common cause
+# --------------
+# Two variables follow a third one. They depend on each other, but not given the third, as their
+# residuals show.
 
 z = rng.normal(size=250)
 x = np.sin(2 * z) + 0.2 * rng.normal(size=250)

@@ -1,11 +1,11 @@
 r"""
-Functions before and after the data
-===================================
+Samples from a Gaussian process, before and after the data
+==========================================================
 
 A kernel is also a covariance: the Gaussian process GP(0, k) is a random function whose values at
 any points are jointly normal with the covariance matrix [k(x_i, x_j)]. Before any data are seen,
-the kernel says what functions look like. Given data, what is left is again a Gaussian process, and
-its covariance is again a kernel:
+the kernel determines what functions look like. Given data, the posterior is again a Gaussian
+process, and its covariance is again a kernel:
 
 .. math:: k(x, y) - k(x, z) (k(z, z) + \text{noise})^{-1} k(z, y)
 """
@@ -19,8 +19,8 @@ from mercer.plots.regression import plot_fit, plot_process
 # %%
 # What a kernel expects
 # ---------------------
-# Six kernels, and four functions drawn from each process. The grey band holds each value with a
-# probability of 90%. Functions are as smooth as the kernel: with the Laplacian kernel the future
+# Six kernels, and four functions drawn from each process. The grey band contains each value with
+# probability 90%. Functions are as smooth as the kernel: with the Laplacian kernel the future
 # depends on the present value alone, and paths are rough everywhere. Sums add functions; a product
 # with a Gaussian kernel lets a periodic function change from one period to the next.
 
@@ -42,9 +42,9 @@ plt.show()
 # %%
 # Conditioning is a kernel, too
 # -----------------------------
-# ``k.given(z, noise)`` is the covariance of a process that has been observed at z. Without noise
-# its functions vanish there; with noise they come close. It is a kernel like any other: it can be
-# added, multiplied, and used by any model.
+# ``k.given(z, noise)`` is the covariance of a process that has been observed at z. Without noise,
+# its samples vanish there; with noise they come close to zero. It is a kernel like any other: it
+# can be added, multiplied, and used by any model.
 
 z = np.array([[-3.0], [-1.0], [0.5], [1.0]])
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.0), **shared)
@@ -61,8 +61,8 @@ plt.show()
 # The posterior of a regression
 # -----------------------------
 # :class:`mercer.GaussianProcessRegressor` adds the mean. With three kernels on the same twelve
-# points the means hardly differ where there are data. Between and beyond them each process goes on
-# as its kernel expects.
+# points, the means hardly differ where there are data. Between and beyond the data, each process
+# behaves as its kernel expects.
 
 rng = np.random.default_rng(4)
 x = np.sort(rng.uniform(-4, 3, 12))
@@ -80,5 +80,5 @@ for ax, kernel in zip(panels, (Gaussian(), Matern(), Periodic(period=4.0)), stri
 plt.show()
 
 # %%
-# The numbers printed are the logarithms of the marginal likelihood, which each search has
-# maximised: the data were made with a period, and the kernel that has one explains them best.
+# The printed numbers are the maximised log marginal likelihoods: the data were generated with a
+# period, and the kernel that has one explains them best.

@@ -8,8 +8,8 @@ k = k_1 + k_2 and the coefficients c of the whole, the posterior mean of the fir
 k_1(x, X) c. :meth:`mercer.GaussianProcessRegressor.parts` returns the parts, each with its own
 uncertainty.
 
-The series below is made up: monthly values over twelve years, with a trend that bends, a season
-that grows, and noise. The last two years are kept for a test.
+The series below is synthetic: monthly values over twelve years, with a curved trend, a season
+that grows, and noise. The last two years are held out as a test set.
 """
 
 import matplotlib.pyplot as plt
@@ -30,9 +30,9 @@ train, test = years < 10, years >= 10
 # The model
 # ---------
 # A season is a sum of a few waves. The first Fourier coefficient is zero: the level belongs to the
-# trend, and both could not be told apart if the season had one as well. Times a wide Gaussian
-# kernel, the season may change over the years. All weights and lengthscales are guesses, which the
-# search for the largest marginal likelihood moves; the period is known, and stays.
+# trend, and both could not be told apart if the season had one as well. Multiplied by a wide
+# Gaussian kernel, the season may change over the years. All weights and lengthscales are initial
+# guesses for the maximisation of the marginal likelihood; the period is known, and stays fixed.
 
 slow = 10.0 * Gaussian(10.0)
 yearly = 1.0 * Fourier([0.0, 1.0, 0.5, 0.2], period=1.0) * Gaussian(10.0)
@@ -43,7 +43,7 @@ for h in model.kernel_.hyperparameters():
 print(f"standard deviation of the noise: {np.sqrt(model.alpha_):.2f}")
 
 # %%
-# The band below is one of new values, with the noise. It should hold 90% of them.
+# The band below is for new values, noise included. It should contain 90% of them.
 
 mean, std = model.predict(X[test], return_std=True, include_noise=True)
 print(f"in the band: {np.mean(np.abs(y[test] - mean) < 1.645 * std):.0%}")

@@ -3,8 +3,8 @@ Graphs, and nodes of a graph
 ============================
 
 Kernels between graphs count what two of them share: neighbourhoods, shortest paths, small
-subgraphs. Kernels between the nodes of one graph say how well something flows from one to the
-other.
+subgraphs. Kernels between the nodes of one graph say how well something flows from one node to
+another.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ from mercer import SVC, Diffusion, Graphlet, KernelRidge, ShortestPath, Weisfeil
 # %%
 # Three ways to grow
 # ------------------
-# Networks of forty nodes: links at random, links that prefer nodes with many, links to neighbours
-# on a ring with some shortcuts. Numbers of links are about equal.
+# Networks of forty nodes: links at random, links that prefer nodes with many links, and links to
+# neighbours on a ring with some shortcuts. All have about the same number of links.
 
 grow = {
     "random": lambda i: nx.gnm_random_graph(40, 78, seed=i),
@@ -36,8 +36,7 @@ for ax, i in zip(panels, (0, 20, 40), strict=True):
 # %%
 # What each kernel sees
 # ---------------------
-# The three blocks are the three kinds of network. The score is that of graphs which the machine has
-# not seen.
+# The three blocks are the three kinds of network. The score is the accuracy on new graphs.
 
 kernels = {
     "neighbourhoods": WeisfeilerLehman(2),
@@ -56,8 +55,9 @@ for ax, (name, kernel) in zip(panels, kernels.items(), strict=True):
 # %%
 # A function on the nodes
 # -----------------------
-# Two groups of friends, and what four of them think. Diffusion carries it along the links: ridge
-# regression with that kernel is the smoothest function that agrees.
+# Two groups of friends, and the opinions of four of them. Diffusion carries opinions along the
+# links: ridge regression with that kernel is the smoothest function that agrees with the known
+# ones.
 
 club = nx.karate_club_graph()
 known, opinion = [0, 1, 32, 33], [1.0, 1.0, -1.0, -1.0]

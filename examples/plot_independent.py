@@ -3,9 +3,9 @@ Unmixing signals: independent components
 ========================================
 
 Three signals are recorded by three microphones, each of which hears all of them. Principal
-components are uncorrelated and still mixtures. :class:`mercer.KernelICA` turns them until a kernel
-measure of dependence is least, and finds the signals, up to order and scale. Two of the sources
-here are awkward on purpose: one jumps between two values, one is skewed.
+components are uncorrelated and still mixtures. :class:`mercer.KernelICA` rotates them until a
+kernel measure of dependence is smallest, and finds the signals, up to order and scale. Two of the
+sources here are difficult on purpose: one jumps between two values, one is skewed.
 """
 
 import matplotlib.pyplot as plt

@@ -1,11 +1,12 @@
 """
-What a model does: errors, what counts, and how
-===============================================
+Inspecting a classifier
+=======================
 
-Is a tumour malignant, by six measurements of its cells? Four pictures of one classifier, on
-patients that it has not seen: at each threshold, how many malignant tumours are found and how many
-others are taken for them; how often findings are right; what the accuracy falls by when a column is
-shuffled; and how the probability depends on one column when all others stay.
+Is a tumour malignant, judging by six measurements of its cells? Four plots of one classifier, on
+new patients: at each threshold, how many malignant tumours are found and how many
+others are mistaken for them (ROC); how often positive predictions are right (precision and recall);
+how much the accuracy drops when a column is shuffled; and how the predicted probability depends on
+one column with all others unchanged.
 """
 
 import matplotlib.pyplot as plt

@@ -1,10 +1,10 @@
 r"""
-Intervals when the noise is uneven
-==================================
+Prediction intervals with heteroscedastic noise
+===============================================
 
-How sure is a prediction? Three answers on data whose noise grows with x: the band of a Gaussian
-process, which assumes normal noise of the same size everywhere; conformal intervals, which assume
-nothing but that new data are like the old; and quantiles, which are learned like any function.
+How certain is a prediction? Three answers on data whose noise grows with x: the band of a Gaussian
+process, which assumes normal noise of the same size everywhere; conformal intervals, which only
+assume that new data are like the old; and quantiles, which are learned like any other function.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ X_new, y_new = draw(2000)
 # ------------
 # The mean of the process and the ridge regression behind the conformal intervals are nearly the
 # same curve. Their intervals are as wide on the left, where there is hardly any noise, as on the
-# right. The quantiles follow the noise, and are not symmetric, as the noise is not.
+# right. The quantiles follow the noise, and are asymmetric, as the noise is.
 
 models = {
     "Gaussian process": GaussianProcessRegressor(random_state=0),
@@ -55,10 +55,11 @@ plt.show()
 # %%
 # Do they cover?
 # --------------
-# On 2000 new samples, the part inside against the level asked for. Below the diagonal, intervals
-# are too narrow; in the grey region the difference may be chance. The conformal intervals cover as
-# they should, on average over x, whatever the noise (for certain 2 level - 1, in practice close to
-# the level). The band of the process is too wide in the middle: it is that of normal noise.
+# On 2000 new samples, the fraction inside against the nominal level. Below the diagonal, intervals
+# are too narrow; in the grey region the difference may be chance. The conformal intervals have the
+# right coverage on average over x, whatever the noise (at least 2 level - 1 is guaranteed, and in
+# practice it is close to the level). The band of the process is too wide at medium levels, because
+# it assumes normal noise.
 
 many = KernelQuantileRegressor(np.arange(1, 20) / 20, alpha=1.0, kernel=Gaussian())
 models["quantiles"] = many.fit(X, y)
@@ -70,8 +71,8 @@ plt.show()
 # %%
 # On average is not everywhere
 # ----------------------------
-# The guarantee holds over all x together. Where the noise is small the same interval covers almost
-# always, where it is large too rarely. Quantiles are more even, but nothing guarantees them.
+# The guarantee holds on average over x. Where the noise is small, the same interval covers almost
+# always; where it is large, too rarely. The coverage of quantiles is more even, but not guaranteed.
 
 edges = np.linspace(0, 6, 7)
 places = np.digitize(X_new[:, 0], edges) - 1
@@ -86,7 +87,7 @@ for (name, hits), hue in zip(inside.items(), ("#cc6677", "#228833"), strict=True
     part = [hits[places == j].mean() for j in range(6)]
     ax.stairs(part, edges, baseline=None, color=hue, linewidth=2, label=name)
 ax.axhline(0.9, color="0.5", linestyle="--", linewidth=1)
-ax.set(xlabel="$x$", ylabel="part of the targets inside", ylim=(0.7, 1.01))
+ax.set(xlabel="$x$", ylabel="fraction of targets inside", ylim=(0.7, 1.01))
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="lower left")
 plt.show()

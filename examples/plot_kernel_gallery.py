@@ -1,12 +1,12 @@
 """
-Radial kernels and the functions they like
-==========================================
+Radial kernels and their functions
+==================================
 
-A kernel of the distance is a bump. How sharp its tip is, and how heavy its tails are, decides what
-the functions of its space look like. Below, each kernel is shown twice: as the bump k(., 0), and
-by draws from the Gaussian process that has it as covariance, which are a little rougher than the
-functions of the space but show the same character. The draws of all kernels are made from the same
-random numbers; above them stands what is known of the functions in the space.
+A kernel that depends on the distance is a bump. How sharp its peak is, and how heavy its tails are,
+decides what the functions in its space look like. Below, each kernel is shown twice: as the bump
+k(., 0), and by samples from the Gaussian process that has it as covariance, which are a little
+rougher than the functions in the space but show the same character. The samples for all kernels use
+the same random numbers; the titles say how smooth the functions in the space are.
 """
 
 import matplotlib.pyplot as plt

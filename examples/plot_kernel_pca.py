@@ -19,9 +19,9 @@ BLUE, RED, GREY = "#4477aa", "#ee6677", "0.6"
 # %%
 # A subspace, and distances from it
 # ---------------------------------
-# With the linear kernel this is PCA: the subspace is a line, and every point is moved to its foot
-# on it. With a Gaussian kernel the subspace lies in the space of functions. The points of the plane
-# whose features are nearest to the projections, their pre-images, gather along a curve.
+# With the linear kernel this is PCA: the subspace is a line, and every point is projected onto it.
+# With a Gaussian kernel, the subspace lies in the space of functions. The points of the plane whose
+# features are nearest to the projections, their pre-images, gather along a curve.
 
 rng = np.random.default_rng(0)
 angle = rng.uniform(0, 1.5 * np.pi, 120)
@@ -46,7 +46,7 @@ plt.show()
 # The components of three clusters
 # --------------------------------
 # The first two functions tell the clusters apart. Each of the next six divides one cluster in two:
-# two functions for every cluster, one across the other. Lines are where a function is constant.
+# two functions for every cluster, in perpendicular directions. Lines are contours.
 
 centres = np.array([[-0.6, -0.35], [0.0, 0.6], [0.6, -0.35]])
 X = np.concatenate([c + 0.12 * rng.normal(size=(40, 2)) for c in centres])
@@ -68,7 +68,7 @@ plt.show()
 # On the line
 # -----------
 # For a normal sample the components are close to the eigenfunctions of the kernel under the normal
-# distribution, products of Hermite polynomials and a bump: each one has a zero more than the one
+# distribution, products of Hermite polynomials and a bump: each has one zero more than the one
 # before. (The mean is subtracted, so the eigenfunction without a zero is not among them.)
 
 x = rng.normal(size=(1500, 1))

@@ -8,11 +8,11 @@ The weights of the sum
 .. math:: k = w_1 k_1 + \dots + w_p k_p
 
 are numbers in the kernel like any other, so :func:`mercer.tune` finds them along the gradient of
-the marginal likelihood, together with the penalty (multiple-kernel learning). Groups that say
-nothing get next to no weight.
+the marginal likelihood, together with the penalty (multiple-kernel learning). Uninformative
+groups get almost no weight.
 
 The data are 442 patients: age, sex, body mass index, blood pressure, six blood values, and the
-progress of diabetes within a year. Four columns of noise are added.
+progression of diabetes within a year. Four columns of noise are added.
 """
 
 import matplotlib.pyplot as plt
@@ -43,7 +43,7 @@ groups = {
 # %%
 # Learning the weights
 # --------------------
-# All kernels are Gaussian; the lengthscale grows with the number of columns, and stays. Only
+# All kernels are Gaussian, with a fixed lengthscale that grows with the number of columns. Only
 # weights and penalty are tuned.
 
 kernels = [Gaussian(2 * np.sqrt(len(columns))).on(columns) for columns in groups.values()]
@@ -59,7 +59,7 @@ fig, ax = plt.subplots(figsize=(7.2, 3.0), layout="constrained")
 bars = ax.barh(list(groups), weights, color="#4477aa", height=0.6)
 ax.bar_label(bars, fmt="%.2g", padding=4)
 ax.invert_yaxis()
-ax.set_xlabel("learned weight; all began at 1")
+ax.set_xlabel("learned weight; all started at 1")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
@@ -79,11 +79,11 @@ for name, model in {"one kernel": one, "equal weights": equal, "learned weights"
 # %%
 # The functions in the sum
 # ------------------------
-# A Gaussian process with the same sum says what each group adds, and how sure that is: its parts.
-# Centred kernels (``k.center(table)``) span functions whose mean over the patients is zero;
-# without that, parts could trade constants, and none would be known well. Here the parts of groups
-# of a single column, and the noise along one of its columns. Grey dots are what remains of the
-# targets when all other parts are taken away.
+# The parts of a Gaussian process with the same sum show what each group adds, with its uncertainty.
+# Centred kernels (``k.center(table)``) span functions whose mean over the patients is zero; without
+# that, a constant could move from one part to another, and none would be well determined. The
+# figure shows the parts of single columns, and that of the noise columns along one of them. Grey
+# dots are the targets minus all other parts.
 
 process = GaussianProcessRegressor(learned.kernel, fixed=lengthscales).fit(table, y)
 weights = [h.value for h in process.kernel_.hyperparameters() if h.name.endswith("value")]
@@ -100,5 +100,5 @@ for ax, name in zip(panels, ("body mass", "triglycerides", "sugar", "noise"), st
     ax.set_title(name, fontsize="medium")
     ax.set(xlabel="standard deviations", ylabel="", ylim=(-150, 150))
     ax.get_legend().remove()
-panels[0].set_ylabel("progress of the disease")
+panels[0].set_ylabel("progression of the disease")
 plt.show()

@@ -1,10 +1,10 @@
 """
-Labels of sequences: what neighbours tell
-=========================================
+Sequence labelling
+==================
 
-A machine idles, runs and spins, for a while each and in this order. Two sensors see it through
-noise. Labelled one by one, moments are taken for whatever they look like;
-:class:`mercer.SequenceLabeller` weighs what a moment looks like against what came before and after.
+A machine idles, runs and spins, for a while each and in this order. Two noisy sensors observe it.
+A classifier of single time points only uses the sensor values at that time;
+:class:`mercer.SequenceLabeller` also uses what comes before and after.
 """
 
 import matplotlib.pyplot as plt

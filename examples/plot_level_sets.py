@@ -3,8 +3,8 @@ Nested level sets, and the tree of clusters
 ===========================================
 
 Where are the peaks of a density, and how deep are the valleys between them? The components of its
-level sets form a tree: :class:`mercer.LevelSetTree`. Nobody says how many clusters there are, and
-they may be of any shape.
+level sets form a tree: :class:`mercer.LevelSetTree`. The number of clusters need not be given, and
+they may have any shape.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ model = LevelSetTree(Gaussian(0.22), min_mass=0.1).fit(X)
 density = KernelDensity(Gaussian(0.22)).fit(X)
 
 # %%
-# On the left, level sets that hold 20 to 99 % of the data, and samples by their cluster; on the
-# right the tree, each branch as wide as the share of the data above the level.
+# On the left, level sets that contain 20 to 99 % of the data, and the samples coloured by cluster;
+# on the right, the tree, in which the width of a branch is the share of the data above the level.
 
 x, y = np.linspace(-3.2, 6.2, 140), np.linspace(-1.8, 3.0, 90)
 grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)

@@ -1,15 +1,15 @@
 r"""
-Outliers, and losses that forgive them
-======================================
+Outliers and robust losses
+==========================
 
 :class:`mercer.KernelMachine` minimises
 
 .. math:: \sum_i L(y_i, f(x_i) + b) + \tfrac{\alpha}{2} \|f\|^2
 
-for any convex loss L. What a sample can do to f is bounded by the slope of its loss. The slope of
-the squared loss grows with the error, so that a single value that is far off bends the curve. The
-absolute loss has the slope ±1 everywhere, and Huber's loss is between the two: squared for small
-errors, where the noise is, and straight for large ones.
+for any convex loss L. The influence of a sample on f is bounded by the slope of its loss. The slope
+of the squared loss grows with the error, so a single outlier bends the curve. The absolute loss has
+slope ±1 everywhere, and Huber's loss is between the two: quadratic for small errors, where the
+noise is, and linear for large ones.
 """
 
 import matplotlib.pyplot as plt
@@ -59,8 +59,8 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# What each sample may do
-# -----------------------
+# The influence of each sample
+# ----------------------------
 # At the solution α c_i is minus the slope of the loss at sample i. The largest coefficients of the
 # squared loss are those of the wrong values; the other two losses cap them.
 

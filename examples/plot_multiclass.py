@@ -1,12 +1,13 @@
 r"""
-One against one, one against the rest
-=====================================
+One-vs-one and one-vs-rest
+==========================
 
-A support vector machine tells two classes apart. For M classes there are two ways to use several:
+A support vector machine tells two classes apart. For M classes there are two ways to combine
+several:
 
-* *one against one*: a machine for each of the M (M - 1) / 2 pairs, trained on these two classes
+* *one-vs-one*: a machine for each of the M (M - 1) / 2 pairs, trained on these two classes
   only. Each has a vote.
-* *one against the rest*: a machine for each class, trained on all samples. The largest score wins.
+* *one-vs-rest*: a machine for each class, trained on all samples. The largest score wins.
 
 :class:`mercer.SVC` does the former, as scikit-learn does; ``multiclass="ovr"`` does the latter.
 """
@@ -45,9 +46,9 @@ def compare(X, y):
 # %%
 # Three classes
 # -------------
-# On the left every boundary is a part of the line of one machine, and the lines of the three pairs
-# need not meet in a point: between them is a small triangle in which each class has one vote (it
-# goes to the first). On the right a boundary is where two scores are equal, and the lines of the
+# On the left, every boundary is part of the line of one machine, and the three lines need not meet
+# in one point: between them is a small triangle in which each class has one vote (the tie goes to
+# the first class). On the right, a boundary is where two scores are equal; the lines of the
 # machines, in the colours of their classes, are elsewhere.
 
 rng = np.random.default_rng(5)
@@ -58,10 +59,10 @@ compare(X, np.repeat(["a", "b", "c"], 30))
 # %%
 # A class in the middle
 # ---------------------
-# No line separates the class in the middle from all others together. Its machine on the right gives
-# up: its score is -1 everywhere, and no line is drawn for it. Its region is where the other three
-# scores are lower still. Each pair alone is easy to separate, but that takes six machines. With a
-# kernel that can draw curves, both ways work.
+# No line separates the class in the middle from all others together. On the right, its machine
+# predicts the constant score -1, and no line is drawn for it; its region is where the other three
+# scores are even lower. Each pair is easy to separate, but that takes six machines. With a
+# nonlinear kernel, both ways work.
 
 X = np.repeat(centres, 30, axis=0) + rng.normal(0, 0.5, (120, 2))
 compare(X, np.repeat(["a", "b", "c", "d"], 30))

@@ -1,11 +1,11 @@
 r"""
-Outputs that help each other
-============================
+Multi-output regression with missing targets
+============================================
 
 Four sensors record the same two sources, mixed in different ways, and two of them fail halfway.
-Ridge regression with one function per sensor can only forget what it cannot see. An operator-valued
-kernel k(x, y) B says how the outputs depend on each other: B is a covariance matrix of outputs, and
-the sensors that still work predict the others.
+Ridge regression with one function per sensor reverts to its prior where targets are missing. An
+operator-valued kernel k(x, y) B says how the outputs depend on each other: B is a covariance matrix
+of outputs, and the sensors that still work help to predict the others.
 """
 
 import matplotlib.pyplot as plt
@@ -27,9 +27,9 @@ Y[75:110, 3] = np.nan
 # %%
 # Alone, and together
 # -------------------
-# Missing targets are NaN. With ``output="identity"`` each sensor is on its own. With
-# ``output="learn"`` the matrix B is found by the marginal likelihood, from the samples where all
-# sensors work.
+# Missing targets are NaN. With ``output="identity"`` the sensors are independent. With
+# ``output="learn"`` the matrix B is found by maximising the marginal likelihood, on the samples
+# where all sensors work.
 
 alone = MultiOutputKernelRidge(0.1, kernel=Gaussian(0.8)).fit(X, Y)
 together = MultiOutputKernelRidge(0.1, kernel=Gaussian(0.8), output="learn").fit(X, Y)
@@ -50,8 +50,9 @@ plt.show()
 # %%
 # The matrix
 # ----------
-# B is learned up to a factor. As correlations it is close to those of the outputs: the mixing
-# matrix times its transpose, for sources that are independent.
+# B is learned up to a factor. Scaled to correlations, it is close to the correlations of the
+# outputs: since the sources are independent, these are those of the mixing matrix times its
+# transpose.
 
 
 def correlations(B):

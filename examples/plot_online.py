@@ -2,10 +2,10 @@ r"""
 Learning from a stream that drifts
 ==================================
 
-:class:`mercer.OnlineKernelMachine` sees each sample once, moves by one step, and keeps no more
-samples than its budget allows. With steps :math:`\eta / \sqrt t` it comes to rest, which is right
-for data that stay alike. With constant steps and a penalty it forgets what it saw some
-1 / (alpha eta) samples ago, and follows data that change.
+:class:`mercer.OnlineKernelMachine` sees each sample once, takes one step, and keeps no more
+samples than its budget allows. With steps :math:`\eta / \sqrt t` it converges, which is right
+for a stationary distribution. With constant steps and a penalty it forgets what it saw some
+1 / (alpha eta) samples ago, and follows a distribution that changes.
 """
 
 import matplotlib.pyplot as plt
@@ -47,14 +47,14 @@ for (name, scores), hue in zip(right.items(), ("#4477aa", "#cc6677"), strict=Tru
 for place, word in ((n // 3, "jump"), (2 * n // 3, "slow turn begins")):
     ax.axvline(place, color="0.6", linewidth=1, linestyle=":")
     ax.text(place + 150, 0.23, word, color="0.3", fontsize=9)
-ax.set(xlabel="samples seen", ylabel="share of right labels", ylim=(0.2, 1.0), xlim=(0, n))
+ax.set(xlabel="samples seen", ylabel="accuracy", ylim=(0.2, 1.0), xlim=(0, n))
 ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 0.12))
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The samples that are kept, and the border at the end
-# ----------------------------------------------------
+# The samples that are kept, and the final boundary
+# -------------------------------------------------
 
 grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 81)] * 2), axis=-1)
 fig, panels = plt.subplots(1, 2, figsize=(8.4, 4.0), layout="constrained")

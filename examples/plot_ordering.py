@@ -1,10 +1,10 @@
 """
-Learning to rank: judges with scales of their own
-=================================================
+Learning to rank: judges with different scales
+==============================================
 
-Forty judges taste six dishes each, and give stars. Some are generous and some are strict, so that
-stars of different judges cannot be compared, but each judge's order can.
-:class:`mercer.KernelRanker` learns from comparisons within a judge only; a regression of the stars
+Forty judges taste six dishes each, and give stars. Some are generous and some are strict, so the
+stars of different judges cannot be compared, but the order of each judge's dishes can be used.
+:class:`mercer.KernelRanker` only learns from comparisons within a judge; regression on the stars
 mistakes strict judges for bad dishes.
 """
 
@@ -28,7 +28,7 @@ strict = rng.normal(0, 2, 40)[judges]
 stars = 4 * quality(X) + strict + 0.3 * rng.normal(size=240)
 
 # %%
-# The two models, and the truth, on the plane of sweet and salty.
+# The two models and the true preference, as functions of sweetness and saltiness.
 
 ranker = KernelRanker(1.0, kernel=Gaussian(0.8)).fit(X, stars, judges)
 ridge = KernelRidge(1.0, kernel=Gaussian(0.8)).fit(X, stars - stars.mean())

@@ -27,7 +27,7 @@ def space(ax, limit, elev, azim):
 # The closest plane
 # -----------------
 # Arrows are the principal directions, two standard deviations long. Grey lines lead to the
-# projections; the sum of their squared lengths is what is left for the third component.
+# projections; the sum of their squared lengths is the variation along the third component.
 
 rng = np.random.default_rng(3)
 axes = np.linalg.qr([[1.0, 0.3, 0.5], [0.4, 1.0, -0.6], [0.9, -0.6, 1.0]])[0]

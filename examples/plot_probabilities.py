@@ -1,12 +1,12 @@
 r"""
-Can the probabilities be believed?
-==================================
+Are the probabilities calibrated?
+=================================
 
-A classifier that says 80% should be right in four cases of five. Logistic regression is trained to
-say so: its loss is minus the logarithm of the probability it gives to what happened. A support
-vector machine has no probabilities of its own; its scores are turned into some by a curve that is
-fitted to scores of samples held out (``probability=True``). A Gaussian process averages over the
-functions that the data leave possible.
+When a classifier says 80%, it should be right in four cases out of five. Logistic regression is
+trained for this: its loss is minus the logarithm of the probability of the observed class. A
+support vector machine has no probabilities of its own; its scores are converted to probabilities by
+a curve fitted to the scores of held-out samples (``probability=True``). A Gaussian process averages
+over the posterior of the function.
 """
 
 import matplotlib.pyplot as plt
@@ -32,9 +32,9 @@ X_new, p_new, y_new = draw(4000)
 # %%
 # Reliability
 # -----------
-# New samples are sorted by the probability of "red" that a model gives them, and cut into ten
-# groups. How many in each are red, against the mean probability: on the diagonal they agree. The
-# first model has nearly no penalty, and is far too sure of itself.
+# New samples are sorted by the predicted probability of "red" and divided into ten groups. The plot
+# shows the share of red samples in each group against the mean probability: on the diagonal they
+# agree. The first model has almost no penalty, and is far too confident.
 
 models = {
     "logistic, alpha = 1e-4": KernelLogisticRegression(1e-4, kernel=Gaussian()),
@@ -48,10 +48,10 @@ for number, (name, model) in enumerate(models.items()):
 plt.show()
 
 # %%
-# What it costs
-# -------------
-# The logarithmic loss punishes probabilities that are wrong, and most those that were sure. No
-# model can be better than the probabilities the labels were drawn with.
+# Logarithmic loss
+# ----------------
+# The logarithmic loss penalises wrong probabilities, above all confident ones. On average, no model
+# can be better than the probabilities from which the labels were drawn.
 
 for name, model in models.items():
     P = model.predict_proba(X_new)
@@ -61,10 +61,10 @@ print(f"{'the truth':24} accuracy {np.mean((p_new > 0.5) == (y_new == 'red')):.3
 print(f"loss {log_loss(y_new, truth):.3f}")
 
 # %%
-# Where it is not sure
-# --------------------
-# Probabilities in the plane. Near the data those of three models are close to the truth; far away
-# they fade to what is known without data. The machine with nearly no penalty has cliffs around
+# Where models are uncertain
+# --------------------------
+# Probabilities in the plane. Near the data, those of three models are close to the truth; far away
+# they revert to what is known without data. Those of the model with almost no penalty jump around
 # single samples.
 
 a = np.linspace(-4, 4, 121)

@@ -2,14 +2,15 @@ r"""
 Integrals from a few values
 ===========================
 
-If a function is in the space of a kernel, its mean over a distribution P is an inner product with
-the embedding :math:`\mu_P`. Weighted points that are close to this embedding give all such means:
+If a function is in the space of a kernel, its mean over a distribution P is its inner product with
+the embedding :math:`\mu_P`. Weighted points whose embedding is close to it approximate all such
+means:
 
 .. math:: \left| \int f\, dP - \sum_i w_i f(x_i) \right|
           \le \left\| \mu_P - \sum_i w_i k(x_i, \cdot) \right\| \, \|f\|
 
-:func:`mercer.kernel_quadrature` chooses points one by one so that this bound falls most, with the
-best weights for them.
+:func:`mercer.kernel_quadrature` chooses points one by one, each so that this bound
+decreases most, with the best weights for them.
 """
 
 import matplotlib.pyplot as plt
@@ -44,9 +45,10 @@ plt.show()
 # %%
 # How fast the bound falls, and an error bar
 # ------------------------------------------
-# Equal weights at random points are off by the root of their number. Random points with the best
-# weights are better, chosen points much better: the kernel is smooth. Under a Gaussian process
-# the integral has a normal distribution, so its estimate comes with a standard deviation.
+# With equal weights at random points, the error decreases as one over the square root of their
+# number. Random points with the best weights are better, and chosen points much better, since the
+# kernel is smooth. Under a Gaussian process the integral has a normal distribution, so its estimate
+# comes with a standard deviation.
 
 rng = np.random.default_rng(0)
 sizes = [2, 3, 4, 6, 8, 10, 12]

@@ -2,9 +2,9 @@
 Ballots
 =======
 
-Voters put candidates in order, and most of them stop after a few. The Kendall kernel compares two
-ballots by the pairs of candidates that both put in the same order, so whole ballots, ties and lists
-of the best few go into any method.
+Voters rank candidates, and most of them stop after a few. The Kendall kernel compares two
+ballots by the pairs of candidates that both put in the same order, so complete ballots, ties and
+top-k lists can be used in any method.
 """
 
 from itertools import combinations, permutations
@@ -19,10 +19,11 @@ rng = np.random.default_rng(0)
 # %%
 # All rankings of four candidates
 # -------------------------------
-# The principal components of all 24 rankings of A, B, C and D are the corners of a solid, the
-# permutohedron: along its edges two neighbours change places. Two towns vote. In one of them half
-# of the voters prefer ABCD, or something near it, and the other half DCBA; in the other all voters
-# decide by chance. The size of a corner is by how many its votes in both towns differ.
+# In the first three principal components, all 24 rankings of A, B, C and D are the corners of a
+# solid, the permutohedron: along an edge, two neighbours change places. Two towns vote. In one,
+# half of the voters prefer ABCD, or something close to it, and the other half DCBA; in the other,
+# all voters choose at random. The size of a corner shows by how much its numbers of votes in the
+# two towns differ.
 
 corners = np.array(list(permutations(range(4))))
 names = ["".join("ABCD"[i] for i in np.argsort(corner)) for corner in corners]
@@ -45,8 +46,8 @@ for kernel in (Kendall(), Mallows(0.3)):
     print(f"{kernel!r:22} p = {found.pvalue:.3f}")
 
 # %%
-# The Kendall kernel does not see the difference, for opposite ballots cancel: each candidate is
-# ahead of each other as often as not. The Mallows kernel tells all distributions apart.
+# The Kendall kernel does not see the difference, since opposite ballots cancel: each candidate is
+# ahead of any other as often as behind. The Mallows kernel tells all distributions apart.
 
 fig = plt.figure(figsize=(11, 4.6), layout="constrained")
 ax = fig.add_subplot(1, 2, 1, projection="3d")
@@ -66,11 +67,11 @@ ax.view_init(20, -76)
 ax.set_box_aspect(np.ptp(solid, axis=0), zoom=1.5)
 
 # %%
-# Ballots that end early
-# ----------------------
-# Twelve candidates of three parties. Voters name the best few, first those of their own party for
-# the most part. How well does a machine know their party from the ballot, if they name k
-# candidates? Others are behind those that are named; who takes them for not seen loses that.
+# Incomplete ballots
+# ------------------
+# There are twelve candidates of three parties. Voters name the best few, mostly those of their own
+# party first. How well can a classifier predict their party from a ballot of k candidates? The
+# others rank behind those that are named; treating them as unseen loses this information.
 
 parties = np.repeat([0, 1, 2], 4)
 party = rng.integers(0, 3, 600)
@@ -91,7 +92,7 @@ for label, (rest, kernel) in ways.items():
         scores.append(machine.score(ballots[300:], party[300:]))
     ax.plot(sizes, scores, "o-", label=label)
 ax.axhline(1 / 3, color="0.6", ls=":")
-ax.set(xlabel="candidates named", ylabel="parties known", xticks=sizes, ylim=(0.3, 0.9))
+ax.set(xlabel="candidates named", ylabel="accuracy", xticks=sizes, ylim=(0.3, 0.9))
 ax.legend(title="candidates that are not named are")
 ax.set_title("party, from a ballot")
 plt.show()

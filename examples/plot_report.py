@@ -2,8 +2,7 @@
 A report on a model
 ===================
 
-What a model is worth on rows it has not seen, in one page; and the pictures that models and kernels
-draw of themselves.
+How good a model is on unseen rows, on one page; and plots of models and kernels.
 """
 
 # %%
@@ -29,9 +28,9 @@ for tile in page.tiles:
     print(f"{tile.name}: {tile.value} ({tile.words})")
 
 # %%
-# ``page.save("report.html")`` writes it, and a notebook shows it. Figures can be had one by one:
-# what was observed against what is predicted, with intervals, and the kernel matrix of patients in
-# the order of their target.
+# ``page.save("report.html")`` writes it, and a notebook displays it. Figures can also be drawn one
+# by one: observed against predicted values, with intervals, and the kernel matrix of the patients,
+# ordered by target.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 PredictionDisplay.from_estimator(model.fit(X, y), X_test, y_test, ax=left)
@@ -41,6 +40,6 @@ right.set_title("patients by their target", fontsize="medium")
 plt.show()
 
 # %%
-# A kernel at the end of a cell is shown by its formula.
+# A kernel at the end of a cell is displayed as its formula.
 
 kernel  # noqa: B018

@@ -6,9 +6,9 @@ Kernel ridge regression minimises
 
 .. math:: \sum_i (y_i - f(x_i))^2 + \alpha \|f\|^2
 
-over the functions f of the space H_k that a kernel spans. Two numbers decide what comes out: the
-penalty alpha, and the lengthscale of the kernel. Both trade smoothness for closeness to the data,
-and either can be wrong in both directions.
+over the functions f of the space H_k that a kernel spans. Two numbers decide the result: the
+penalty alpha and the lengthscale of the kernel. Both trade smoothness for closeness to the data,
+and each can be too small or too large.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +35,8 @@ def draw(ax, alpha, width, title):
 # %%
 # The penalty
 # -----------
-# With a large alpha the norm counts more than the data, and the curve barely moves. With a tiny one
-# the curve follows the noise. (The width of the kernel is written as in many lecture notes,
+# With a large alpha, the norm matters more than the data, and the curve is nearly flat. With a tiny
+# one, the curve follows the noise. (The width of the kernel is written as in many lecture notes,
 # exp(-\|x - y\|² / width); :meth:`mercer.Gaussian.from_variance` turns it into a lengthscale.)
 
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.2), sharey=True, layout="constrained")
@@ -50,8 +50,8 @@ plt.show()
 # The width of the kernel
 # -----------------------
 # Now the penalty stays, and the kernel changes. A wide kernel spans functions that are nearly
-# straight over the data; a narrow one spans functions that have forgotten a sample as soon as they
-# have passed it.
+# straight over the range of the data; a narrow one spans functions for which a sample has an effect
+# only in its immediate neighbourhood.
 
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.2), sharey=True, layout="constrained")
 draw(panels[0], 0.1, 20, "underfitting")

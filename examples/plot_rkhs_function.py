@@ -7,7 +7,7 @@ scaled by coefficients:
 
 .. math:: f = \sum_i a_i\, k(x_i, \cdot)
 
-They are objects here: they can be evaluated, added, scaled, and measured.
+In mercer they are objects: they can be evaluated, added and scaled, and they have a norm.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ plot_function(f, (-7, 8))
 plt.show()
 
 # %%
-# The norm is the price of a function. By the reproducing property, f(x) is the inner product of f
-# with the bump k(x, .), and so no value of f can exceed the norm times the square root of k(x, x).
+# The norm bounds the values of a function. By the reproducing property, f(x) is the inner product
+# of f with the bump k(x, .), so no value of f can exceed the norm times the square root of k(x, x).
 
 print(f)
 print("value      ", f([[1.0]])[0].round(6))

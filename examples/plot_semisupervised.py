@@ -1,10 +1,10 @@
 """
-Few labels: what samples without labels tell
-============================================
+Semi-supervised learning with few labels
+========================================
 
-Three labels for each of two moons, and 294 samples without. A support vector machine sees only the
-six. With :class:`mercer.SemiSupervised` functions pay for differences between neighbours, and the
-boundary moves to where there are no data.
+There are three labels for each of two moons, and 294 unlabelled samples. A support vector machine
+only uses the six labelled ones. With :class:`mercer.SemiSupervised`, differences between neighbours
+are penalised, and the boundary moves to where there are no data.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ y[some] = truth[some]
 machine = SVC(C=1e6, kernel=Gaussian(0.4))
 
 # %%
-# From the left: no weight of the graph, some, much.
+# From left to right: the graph has no weight, some weight, and much weight.
 
 side_x, side_y = np.linspace(-1.6, 2.6, 90), np.linspace(-1.1, 1.6, 70)
 grid = np.stack(np.meshgrid(side_x, side_y), axis=-1).reshape(-1, 2)

@@ -1,9 +1,10 @@
 """
-Evidence that grows
-===================
+Sequential testing by betting
+=============================
 
-Two streams are compared while they come. The wealth of a gambler who bets that they differ grows
-only if they do; the test may be stopped whenever it has reached 20, and is right 19 times of 20.
+Two streams are compared as they arrive. A gambler bets that they differ, and only if they do can
+the wealth be expected to grow. The test may be stopped as soon as the wealth reaches 20; if the
+streams do not differ, this happens with a probability of at most 0.05.
 """
 
 import matplotlib.pyplot as plt

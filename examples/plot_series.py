@@ -1,10 +1,10 @@
 r"""
-Series that come late
-=====================
+Time series with shifts and different lengths
+=============================================
 
-Three kinds of signals: a bump, a dip, and a bump before a dip. Each comes at its own time and has
-its own length. A kernel that compares time by time sees mostly when something happens; kernels on
-series see what.
+Three kinds of signals: a bump, a dip, and a bump before a dip. Each occurs at its own time and has
+its own length. A kernel that compares values at the same time mostly sees when something happens;
+kernels on series see what happens.
 """
 
 import matplotlib.pyplot as plt
@@ -40,8 +40,8 @@ plt.show()
 # %%
 # What kernels see
 # ----------------
-# Gram matrices, samples in order of their kind. The Gaussian kernel needs vectors: series are
-# filled up with zeros. Alignments, windows and signatures find the blocks.
+# Gram matrices, with samples ordered by kind. The Gaussian kernel needs vectors, so series are
+# padded with zeros. Alignments, windows and signatures find the blocks.
 
 padded = np.array([np.pad(x, (0, LONGEST - len(x))) for x in X])
 rule = GlobalAlignment().resolve(X)
@@ -77,8 +77,8 @@ plt.show()
 # %%
 # A sensor that fails
 # -------------------
-# Now a stretch of every series is noise of a large size. An alignment has to use every point, and
-# the worst of them decide. Kernels that match points may leave them out.
+# Now a part of every series is replaced by strong noise. An alignment has to use every point, and
+# the worst of them dominate. Kernels that match points may leave them out.
 
 
 def damaged(x):

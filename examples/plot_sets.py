@@ -2,8 +2,8 @@
 Sets as data
 ============
 
-Two uses of kernels on sets: to learn from bags of instances, of which one decides, and to find out
-which inputs of a model shape a set that comes out of it.
+Two uses of kernels on sets: learning from bags of instances of which one decides, and finding out
+which inputs of a simulation influence its set-valued output.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ rng = np.random.default_rng(0)
 # Bags of points
 # --------------
 # Each bag holds two to six points of the plane. A bag is positive if one of them lies in a certain
-# disc; nobody says which one, or where the disc is.
+# disc; neither the point nor the disc is known to the model.
 
 bags = [rng.uniform(-2, 2, (rng.integers(2, 7), 2)) for _ in range(300)]
 inside = [np.linalg.norm(bag - [0.8, 0.5], axis=1) < 0.7 for bag in bags]
@@ -27,7 +27,8 @@ machine = SVC(MultiInstance(Gaussian(0.5)), C=10).fit(bags[:200], y[:200])
 print(f"right for {machine.score(bags[200:], y[200:]):.0%} of new bags")
 
 # %%
-# The decision about a bag of one point shows where the machine looks for what decides.
+# The decision values of bags with a single point show which region the SVM has found to be
+# decisive.
 
 side = np.linspace(-2, 2, 60)
 points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 1, 2)
@@ -42,10 +43,10 @@ ax.add_patch(plt.Circle((0.8, 0.5), 0.7, fill=False, ls="--", lw=1.5))
 ax.set(title="bags; black ones are positive", aspect="equal")
 
 # %%
-# Which inputs shape a set?
-# -------------------------
-# A plate is heated at a place (a, b) with a power p; a fourth input does nothing. What comes out is
-# the set of all points that get hot, as a mask on a grid.
+# Which inputs influence a set?
+# -----------------------------
+# A plate is heated at a point (a, b) with power p; a fourth input has no effect. The output is the
+# set of all points that get hot, as a mask on a grid.
 
 inputs = rng.uniform(size=(200, 4))
 grid = np.stack(np.meshgrid(np.linspace(0, 1, 25), np.linspace(0, 1, 25)), axis=-1)

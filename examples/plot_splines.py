@@ -1,15 +1,15 @@
 r"""
-Splines: bending costs, lines are free
-======================================
+Smoothing splines
+=================
 
 A smoothing spline minimises
 
 .. math:: \sum_i (y_i - f(x_i))^2 + \alpha \int f''(x)^2 \, dx
 
-over all functions with a second derivative. Straight lines bend nowhere, and cost nothing. The
-solution is a natural cubic spline: a piecewise cubic polynomial with knots at the data, and a line
-beyond them. It is kernel ridge regression with a kernel that is positive definite only beside the
-lines.
+over all functions with a second derivative. Straight lines have no curvature, and no penalty. The
+solution is a natural cubic spline: a piecewise cubic polynomial with knots at the data, and linear
+beyond them. It is kernel ridge regression with a conditionally positive definite kernel and an
+unpenalised linear part.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,9 @@ y = np.exp(-((x - 4) ** 2)) * 3 + 0.3 * x + rng.normal(0, 0.3, 60)
 # %%
 # From interpolation to a line
 # ----------------------------
-# A small penalty follows every sample, a large one leaves the line of least squares. By default
-# generalised cross-validation chooses, from one eigendecomposition for all penalties.
+# With a small penalty the spline follows every sample; with a large one it is the least-squares
+# line. By default, the penalty is chosen by generalised cross-validation, with one
+# eigendecomposition for all penalties.
 
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.2), sharey=True, layout="constrained")
 for ax, alpha in zip(panels, (1e-6, "gcv", 1e5), strict=True):
@@ -42,8 +43,8 @@ plt.show()
 # %%
 # Its error, and its slope
 # ------------------------
-# Both criteria have their minimum at about the same penalty. A spline has exact derivatives: on
-# the right the one that was chosen, and its slope, which is constant beyond the data.
+# Both criteria have their minimum at about the same penalty. A spline has exact derivatives: on the
+# right, the chosen spline and its slope, which is constant beyond the data.
 
 spline = SmoothingSpline().fit(x, y)
 fig, panels = plt.subplots(1, 2, figsize=(9.6, 3.2), layout="constrained")
@@ -67,7 +68,8 @@ plt.show()
 # A bent plate
 # ------------
 # In two variables the penalty is the energy of a thin plate, the integral of f_xx² + 2 f_xy² +
-# f_yy², and planes are free. Here 150 noisy heights of a landscape, the surface, and the truth.
+# f_yy², and planes are not penalised. The figure shows 150 noisy heights of a landscape, the fitted
+# surface, and the truth.
 
 
 def height(X):

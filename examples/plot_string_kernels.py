@@ -2,8 +2,8 @@
 What string kernels see
 =======================
 
-Six ways to compare strings, on the same twelve: three families that share a motif each, in random
-surroundings, with a letter changed and another one put in.
+Six ways to compare the same twelve strings: three families, each with its own motif in random
+surroundings, with one letter changed and another inserted.
 """
 
 import matplotlib.pyplot as plt
@@ -39,9 +39,10 @@ strings = [member(motifs[f]) for f in families]
 some = np.r_[0:4, 30:34, 60:64]
 
 # %%
-# Matrices of twelve strings, normalised so that the diagonal is 1. Windows that match exactly, or
-# with a letter that may differ; subsequences with gaps; alignments. One that compares place by
-# place sees less, as the motifs move. The score is that of strings that the machine has not seen.
+# Gram matrices of twelve strings, normalised so that the diagonal is 1. The kernels compare windows
+# that match exactly, or up to one letter; subsequences with gaps; and alignments. A kernel that
+# compares position by position sees less, since the motifs move. The score is the accuracy on new
+# strings.
 
 kernels = {
     "Spectrum(3)": Spectrum(3),

@@ -2,9 +2,9 @@
 A motif in DNA
 ==============
 
-Some sequences hold a signal, TATAATGC, with at most one wrong letter, somewhere in their middle;
-the others do not. String kernels find it from labels alone, and the model tells what it has found:
-which substrings count, and where they are in a sequence.
+Some sequences contain a signal, TATAATGC, with at most one wrong letter, somewhere in the middle;
+the others do not. String kernels find it from labels alone, and the model shows what it has found:
+which substrings matter, and where they are in a sequence.
 """
 
 import matplotlib.pyplot as plt
@@ -39,10 +39,10 @@ y = np.repeat([1, 0], 100)
 X = [sequence(label) for label in y]
 
 # %%
-# Who is like whom
-# ----------------
-# The first hundred sequences hold the signal. Exact substrings connect copies of it that have their
-# wrong letter at the same end; mismatches and gaps connect all of them.
+# Similarities
+# ------------
+# The first hundred sequences contain the signal. Exact substrings connect copies of it that have
+# their wrong letter at the same end; mismatches and gaps connect all of them.
 
 kernels = {
     "Spectrum(6)": Spectrum(6),
@@ -60,8 +60,8 @@ for ax, (name, k) in zip(axes, kernels.items(), strict=True):
 plt.show()
 
 # %%
-# Substrings that count
-# ---------------------
+# Substrings that matter
+# ----------------------
 
 model = SVC(C=10, kernel=GappyKmer(8, 6).normalize()).fit(X, y)
 new = np.repeat([1, 0], 200)
@@ -73,13 +73,13 @@ colours = ["#cc6677" if kmer.weight > 0 else "#4477aa" for kmer in best]
 ax.barh([kmer.text for kmer in best], [kmer.weight for kmer in best], color=colours)
 ax.axvline(0, color="0.3", lw=0.8)
 ax.set_yticks(range(len(best)), [kmer.text for kmer in best], family="monospace")
-ax.set_xlabel("what one occurrence adds to the decision, before normalisation")
+ax.set_xlabel("contribution of one occurrence to the decision, before normalisation")
 ax.spines[["top", "right", "left"]].set_visible(False)
 plt.show()
 
 # %%
-# Places that count
-# -----------------
+# Positions that matter
+# ---------------------
 # The decision on a sequence is divided among its letters. Boxes show where the motif was put.
 
 
@@ -104,10 +104,10 @@ fig.colorbar(image, ax=ax, label="added to the decision")
 plt.show()
 
 # %%
-# Where it is
-# -----------
-# If the place of the signal matters, :class:`mercer.WeightedDegree` learns that, too. Here it may
-# be shifted by up to four letters.
+# Position-dependent kernels
+# --------------------------
+# If the position of the signal matters, :class:`mercer.WeightedDegree` learns that, too. Here it
+# may be shifted by up to four letters.
 
 aligned = SVC(C=10, kernel=WeightedDegree(4, shift=4)).fit(X, y)
 profile = np.mean(position_weights(aligned, X[:100]), axis=0)

@@ -2,8 +2,9 @@ r"""
 Boundaries of support vector machines
 =====================================
 
-A support vector classifier draws a plane in feature space. What that plane is in the space of the
-data, the kernel decides: a curve of degree four, a sum of bumps, an ellipse, a hyperbola. The model
+A support vector classifier separates classes by a plane in feature space. The kernel decides what
+that plane is in the space of the data: a curve of degree four, a sum of bumps, an ellipse, or a
+hyperbola. The model
 is the same in all pictures below, and :func:`mercer.plots.svm.plot_decision` draws them.
 """
 
@@ -28,7 +29,7 @@ def side_by_side(*problems):
 # %%
 # Polynomial and radial
 # ---------------------
-# One class lies between the two halves of the other, and no line has it on one side. A polynomial
+# One class lies between the two halves of the other, and no line separates them. A polynomial
 # of degree four bends around it; a Gaussian kernel closes the boundary around the data it has seen.
 
 centres = np.array([[-2.2, -2.0], [0.0, 0.0], [2.2, 2.0]])
@@ -42,7 +43,7 @@ side_by_side((polynomial, X, y), (radial, X, y))
 # %%
 # Ellipse and XOR
 # ---------------
-# Inside or outside of an ellipse is a linear question about the features of conic sections,
+# Whether a point is inside an ellipse is a linear question about the features of conic sections,
 #
 # .. math:: \phi(x) = (x_1^2,\, x_2^2,\, \sqrt2 x_1 x_2,\, \sqrt2 x_1,\, \sqrt2 x_2,\, 1).
 #
@@ -63,8 +64,8 @@ xor = SVC(C=1.0, kernel=XOR()).fit(D, signs)
 side_by_side((ellipse, E, where), (xor, D, signs))
 
 # %%
-# The plane is the equation of the conic: f(x) = <w, phi(x)> + b. Where its gradient vanishes is the
-# centre, and it comes out close to the one the data were made with, (0.5, 0.6).
+# The plane is the equation of the conic: f(x) = <w, phi(x)> + b. The centre is where its gradient
+# vanishes, and it is close to the true one, (0.5, 0.6).
 
 k = ellipse.kernel_
 w = ellipse.dual_coef_[0] @ k.features(k.prepare(ellipse.support_vectors_))

@@ -4,8 +4,8 @@ The hinge loss and its relatives
 
 A classifier sign f(x) should make few mistakes. Counting them is the zero-one loss of the margin
 u = y f(x): one if u is negative, else zero. It is neither convex nor continuous, and minimising it
-is hard. The hinge loss max(0, 1 - u) is convex, never below it, and zero from u = 1 on, so that
-samples beyond the margin do not matter at all: that is what makes support vectors few.
+is hard. The hinge loss max(0, 1 - u) is a convex upper bound, and zero from u = 1 on, so
+samples beyond the margin do not matter at all: that is why there are few support vectors.
 """
 
 import matplotlib.pyplot as plt
@@ -20,9 +20,9 @@ plt.show()
 # %%
 # What the flat part does
 # -----------------------
-# The squared loss (1 - u)² of a least-squares machine is convex, too, but it pulls samples back
-# that are right by a wide margin, and no coefficient is zero. The hinge loss leaves those samples
-# alone: they spread to the right of u = 1, and their coefficients vanish.
+# The squared loss (1 - u)² of a least-squares SVM is also convex, but it pulls back samples that
+# are right by a wide margin, and no coefficient is zero. The hinge loss leaves those samples alone:
+# they spread to the right of u = 1, and their coefficients vanish.
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 2))

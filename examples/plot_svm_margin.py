@@ -3,7 +3,7 @@ Margins, hard and soft
 ======================
 
 Of all planes that separate two classes, a support vector machine takes the one in the middle of
-the widest margin. If no plane separates them, the soft margin pays C for every unit by which a
+the widest margin. If no plane separates them, the soft margin charges C for every unit by which a
 sample is on the wrong side of its margin:
 
 .. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i \max(0, 1 - y_i (f(x_i) + b))
@@ -25,10 +25,10 @@ shift = np.repeat([-1.0, 1.0], 40)[:, None] * [1.6, 1.2]
 y = np.repeat(["left", "right"], 40)
 
 # %%
-# Many lines, one of them in the widest band
-# ------------------------------------------
-# Lines of many directions separate the two classes. Each of them can be moved within a band that
-# holds no sample, and in the picture lies in its middle; the wider the band, the darker the line.
+# Many separating lines, one with the widest band
+# -----------------------------------------------
+# Lines of many directions separate the two classes. Each can be moved within a band that contains
+# no sample, and is drawn in its middle; the wider the band, the darker the line.
 
 separable = noise + 1.2 * shift
 angles = np.linspace(-np.pi, np.pi, 1000)
@@ -42,8 +42,8 @@ print(f"{len(some)} of 1000 directions separate, and the widest band is {width.m
 # %%
 # The hard margin
 # ---------------
-# ``C=inf`` allows no error: the machine takes the widest band, whose width is 2/\|f\|. Two or three
-# support vectors carry the whole solution.
+# ``C=inf`` allows no error: the SVM finds the widest band, whose width is 2/\|f\|. Two or three
+# support vectors determine the whole solution.
 
 hard = SVC(C=np.inf, kernel="linear").fit(separable, y)
 report = hard.decision_path()[0]
@@ -59,7 +59,7 @@ for side, mark, hue in (("left", "s", "#cc6677"), ("right", "o", "#4477aa")):
 plot_decision(hard, separable, y, ax=margin)
 margin.get_legend().remove()
 fig.legend(*margin.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-margin.set(title="the one that a machine takes", ylabel="", aspect="equal")
+margin.set(title="the one that an SVM finds", ylabel="", aspect="equal")
 limits = {"xlim": margin.get_xlim(), "ylim": margin.get_ylim()}
 lines.set(title="lines that separate", xlabel="$x_1$", ylabel="$x_2$", aspect="equal", **limits)
 plt.show()
@@ -76,8 +76,8 @@ except ValueError as error:
 # %%
 # The soft margin
 # ---------------
-# A small C takes errors lightly: the margin is wide, and many support vectors are bounded. A large
-# C narrows the margin until the few samples in its way decide.
+# A small C tolerates errors: the margin is wide, and many support vectors are bounded. A large C
+# narrows the margin until only a few samples determine it.
 
 models = {C: SVC(C=C, kernel="linear").fit(overlapping, y) for C in (0.02, 0.2, 20)}
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 4.0), sharey=True, layout="constrained")
@@ -93,8 +93,8 @@ plt.show()
 # %%
 # The certificate
 # ---------------
-# Any dual value is a lower bound of the optimum, any primal value an upper bound. The solver
-# returns both: the gap between them is the proof of how good the solution is.
+# Any dual value is a lower bound on the optimum, any primal value an upper bound. The solver
+# returns both: the gap between them proves how good the solution is.
 
 print("     C    primal      dual      gap  margin  free  bounded")
 for C, model in models.items():

@@ -2,10 +2,10 @@ r"""
 Where the data are: level sets
 ==============================
 
-A one-class machine separates the data from the origin of feature space, with as wide a margin as
-it can. In the plane, what comes out is a region that holds most of the data. The parameter nu is
-the fraction that may lie outside: at most nu of the samples do, and at least nu of them are support
-vectors.
+A one-class SVM separates the data from the origin of feature space, with the widest possible
+margin. In the plane, the result is a region that contains most of the data. The parameter nu is
+the fraction that may lie outside: at most a fraction nu of the samples do, and at least a fraction
+nu are support vectors.
 """
 
 import matplotlib.pyplot as plt

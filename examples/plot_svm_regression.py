@@ -2,12 +2,12 @@ r"""
 A tube around the data
 ======================
 
-Support vector regression asks for a function that stays within epsilon of the targets, and pays C
-for every unit by which one is farther away:
+Support vector regression looks for a function that stays within epsilon of the targets, and
+charges C for every unit by which a target is farther away:
 
 .. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i \max(0, |y_i - f(x_i) - b| - \epsilon)
 
-Samples inside the tube cost nothing and leave no trace in the solution. Those on its edge are free
+Samples inside the tube cost nothing and do not affect the solution. Those on its edge are free
 support vectors; those outside are bounded, and pull with the same force however far away they are.
 """
 
@@ -36,8 +36,8 @@ def side_by_side(*models):
 # %%
 # The width of the tube
 # ---------------------
-# A wide tube holds almost everything, and a few samples on its edge are the whole model. A narrow
-# one leaves most samples outside.
+# A wide tube contains almost all samples, and a few on its edge are the whole model. A narrow tube
+# leaves most samples outside.
 
 kernel = Gaussian(1.0)
 side_by_side(SVR(C=10.0, epsilon=0.4, kernel=kernel), SVR(C=10.0, epsilon=0.1, kernel=kernel))
@@ -45,8 +45,8 @@ side_by_side(SVR(C=10.0, epsilon=0.4, kernel=kernel), SVR(C=10.0, epsilon=0.1, k
 # %%
 # Ask for a fraction instead
 # --------------------------
-# :class:`mercer.NuSVR` finds the width itself: at most the fraction nu of the samples is outside
-# the tube, and at least as many are support vectors. Here nu is 0.1 and 0.5.
+# :class:`mercer.NuSVR` finds the width itself: at most a fraction nu of the samples is outside the
+# tube, and at least a fraction nu are support vectors. Here nu is 0.1 and 0.5.
 
 few, many = (NuSVR(nu=nu, C=10.0, kernel=kernel) for nu in (0.1, 0.5))
 side_by_side(few, many)
@@ -59,8 +59,9 @@ for model in (few, many):
 # %%
 # Outliers
 # --------
-# Six targets are far off. The squared loss of ridge regression follows them; the loss of the tube
-# grows only linearly, and the bound C on each coefficient limits what one sample can do.
+# Six targets are outliers. With the squared loss, ridge regression follows them; the
+# epsilon-insensitive loss grows only linearly, and the bound C on each coefficient limits what one
+# sample can do.
 
 spoiled = y.copy()
 spoiled[20:80:10] += 6

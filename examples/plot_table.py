@@ -4,9 +4,9 @@ A table with numbers and text
 
 A row of a table is a point of a product space, and each column can have the kernel that suits it:
 a Gaussian on numbers, a word histogram on text, equality on labels. Sums and products of them are
-kernels on rows. There is no encoder to fit and no column to throw away.
+kernels on rows. There is no encoder to fit and no column to drop.
 
-The table below is made up: flats with a size, a year, a district and an advertisement, and a rent
+The table below is synthetic: flats with a size, a year, a district and an advertisement, and a rent
 that depends on all four.
 """
 
@@ -82,7 +82,7 @@ ax.bar_label(bars, fmt="%.0f", padding=4)
 ax.axvline(60, color="#cc6677", linestyle="--", linewidth=1.4, label="noise in the data")
 ax.legend(frameon=False, loc="lower right")
 ax.invert_yaxis()
-ax.set_xlabel("root mean squared error of the rent, each flat left out once")
+ax.set_xlabel("root mean squared error of the rent, leave-one-out")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 

@@ -3,7 +3,7 @@ Programs as trees
 =================
 
 A program is a tree: its syntax. Tree kernels compare such trees by the fragments that they have in
-common, so names and constants do not matter, only how things are put together. Here nine small
+common, so names and constants do not matter, only the structure. Here nine small
 functions are compared, three for each of three ideas.
 """
 
@@ -67,9 +67,9 @@ for kernel, ax in zip(kernels, panels, strict=True):
 fig.colorbar(image, ax=panels, label="similarity")
 
 # %%
-# A machine on trees
-# ------------------
-# Trees go into every estimator as they are.
+# A classifier of trees
+# ---------------------
+# Every estimator takes trees as they are.
 
 new = tree(ast.parse("def fib(x): return x if x < 2 else fib(x - 1) + fib(x - 2)").body[0])
 machine = SVC(SubsetTree(0.3).normalize()).fit(trees, labels)
@@ -78,11 +78,11 @@ for name, score in zip(machine.classes_, scores, strict=True):
     print(f"{name:10} {score:5.2f}")
 
 # %%
-# What it goes by
-# ---------------
-# The decision is a sum over the nodes of a tree: what a node adds are the fragments of which it is
-# the root. A machine that tells recursion from the rest goes by calls with a difference inside, as
-# in f(n - 1), and by a conditional expression that is returned.
+# What the classifier has learned
+# -------------------------------
+# The decision is a sum over the nodes of a tree: a node contributes the fragments of which it is
+# the root. A classifier of recursive functions relies on calls with a difference inside, as in f(n
+# - 1), and on a conditional expression that is returned.
 
 one = SVC(SubsetTree(0.3).normalize(), C=10).fit(trees, [idea == "recursion" for idea in labels])
 nodes = node_weights(one, new)

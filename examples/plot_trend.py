@@ -2,7 +2,8 @@
 A trend, quantiles and expectiles
 =================================
 
-Regression beyond the mean: a part that is known in form, and the edges of a distribution.
+Two extensions of regression: a parametric part that is not penalised, and the tails of a
+distribution.
 """
 
 import matplotlib.pyplot as plt
@@ -19,10 +20,10 @@ from mercer import (
 rng = np.random.default_rng(2)
 
 # %%
-# What is left where there are no data
-# ------------------------------------
-# A straight line that costs nothing, and a function in the space on top of it. Far from the data
-# the line goes on; a kernel machine alone goes back to its offset.
+# Extrapolation
+# -------------
+# An unpenalised straight line, plus a function in the space. Far from the data the line continues;
+# a kernel machine alone returns to its intercept.
 
 x = np.sort(rng.uniform(0, 8, 70))[:, None]
 y = 0.6 * x[:, 0] + np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=70)
@@ -38,10 +39,10 @@ ax.set(xlabel="x", ylabel="y")
 ax.legend()
 
 # %%
-# Edges of a distribution
+# Tails of a distribution
 # -----------------------
-# Quantiles say how many lie below; expectiles weigh how far they lie, so outliers move them. Both
-# are fitted for all levels at once, and do not cross.
+# Quantiles depend on how many samples lie on either side; expectiles on how far away they lie, so
+# outliers move them. Both are fitted for all levels at once, and do not cross.
 
 x = np.sort(rng.uniform(0, 4, 400))[:, None]
 y = np.sin(2 * x[:, 0]) + (0.1 + 0.3 * x[:, 0]) * (rng.exponential(size=400) - 1)

@@ -2,10 +2,10 @@ r"""
 Two samples: do they differ, and where?
 =======================================
 
-Two samples of the same mean and variance, one normal and one Laplacian. A test that compares means,
-or variances, sees nothing. The maximum mean discrepancy compares everything: it is the distance of
-the mean embeddings of both samples in the space of the kernel, and the function that points from
-one to the other says where they differ.
+Two samples have the same mean and variance; one is normal, the other Laplacian. A test that
+compares means or variances sees no difference. The maximum mean discrepancy compares everything: it
+is the distance between the mean embeddings of the samples in the space of the kernel, and the
+difference of the embeddings, the witness function, shows where the samples differ.
 """
 
 import matplotlib.pyplot as plt
@@ -25,15 +25,16 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained"
 plot_witness(X, Y, Gaussian(0.5), ax=left)
 left.set_title("where they differ")
 result.plot(ax=right)
-right.set_title(f"how sure: p = {result.pvalue:.3f}")
+right.set_title(f"null distribution: p = {result.pvalue:.3f}")
 plt.show()
 
 # %%
 # Patterns finer than the data
 # ----------------------------
-# Both samples below are nine round blobs on a grid; those of the second are tilted. Seen from afar
-# the samples are the same, and a kernel as wide as the data finds nothing. Without a kernel the
-# test tries all widths at once, and its p-value accounts for that.
+# Both samples below are nine blobs on a grid; those of the first are round, those of the second are
+# tilted ellipses. At a coarse scale the samples are the same, and a kernel as wide as the data
+# finds no difference. Without a kernel the test tries all widths at once, and its p-value accounts
+# for that.
 
 centres = rng.integers(0, 3, (2, 800, 2))
 round_ = centres[0] + 0.15 * rng.normal(size=(800, 2))
@@ -59,9 +60,9 @@ plt.show()
 # %%
 # Null distributions
 # ------------------
-# Permutations are exact. For one kernel the distribution of MMD under the hypothesis can also be
-# had from the spectrum of the kernel, or from a Pearson curve with the exact moments over all
-# permutations.
+# Permutations are exact. For one kernel, the distribution of the MMD under the null hypothesis can
+# also be computed from the spectrum of the kernel, or as a Pearson curve with the exact moments
+# over all permutations.
 
 x, y = X[:80], Y[:80]
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.2), layout="constrained")

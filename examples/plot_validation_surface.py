@@ -2,10 +2,10 @@ r"""
 The validation surface
 ======================
 
-Two numbers decide what kernel ridge regression makes of a sample: the penalty (alpha, or
+Two numbers decide the result of kernel ridge regression: the penalty (alpha, or
 :math:`\lambda` = alpha / n) and the width :math:`\sigma` of the kernel. Cross-validation gives each
 pair a score: trained on four fifths of the data, how well does the model predict the last one? The
-scores are a surface over the two parameters, and the model to take is at its top.
+scores form a surface over the two parameters, and the best model is at its top.
 
 :ref:`sphx_glr_auto_examples_plot_ridge_fits.py` shows what each parameter does alone.
 """
@@ -25,10 +25,10 @@ X = x[:, None]
 # %%
 # The surface
 # -----------
-# :class:`mercer.KernelRidgeCV` runs the whole algorithm. A quarter of the data is set aside, the
-# rest is cut into five folds, every setting is scored on each fold by the model of the other four,
-# and the best one is tested on what was set aside. For each width one eigendecomposition gives the
-# scores of all penalties and all folds: 20 of them stand for 2500 fits.
+# :class:`mercer.KernelRidgeCV` runs the whole procedure. A quarter of the data is set aside, the
+# rest is split into five folds, every setting is scored on each fold by the model fitted to the
+# other four, and the best one is scored on the test set. For each width, one eigendecomposition
+# gives the scores of all penalties and all folds: 20 of them replace 2500 fits.
 
 alphas, widths = np.logspace(-6, 2, 25), np.geomspace(0.03, 3, 20)
 search = KernelRidgeCV(
@@ -40,7 +40,7 @@ search = KernelRidgeCV(
     random_state=0,
 ).fit(X, y)
 print(f"chosen: alpha = {search.alpha_:.2g}, kernel = {search.kernel_}")
-print(f"squared error in cross-validation {-search.best_score_:.3f}, on the test part "
+print(f"squared error in cross-validation {-search.best_score_:.3f}, on the test set "
       f"{-search.test_score_:.3f}; the noise alone has {0.25**2:.3f}")  # fmt: skip
 
 places = {
@@ -56,9 +56,9 @@ ax.set(xlabel="penalty alpha", ylabel="width (lengthscale)")
 plt.show()
 
 # %%
-# Four ways to be wrong
-# ---------------------
-# Where the surface is low the fit is poor, and each border of the map has its own reason.
+# Four kinds of poor fit
+# ----------------------
+# Where the surface is low the fit is poor, for a different reason at each border of the map.
 
 
 def draw(ax, alpha, width, title):
@@ -83,9 +83,9 @@ plt.show()
 # -----------------------------------------
 # For :class:`mercer.KernelLogisticRegression` there is no closed form, but one Newton step for each
 # sample comes close (:meth:`mercer.KernelLogisticRegression.leave_one_out_loss`): one factorisation
-# does for n fits, whose result is shown as dots. The loss on the training data keeps falling with
-# the penalty; that without the sample turns up, as the loss on new data does. Far to the left,
-# where single samples decide, one step is not enough, and too hopeful.
+# replaces n fits, whose results are shown as dots. The loss on the training data keeps decreasing
+# with the penalty; the leave-one-out loss rises again, as does the loss on new data. Far to the
+# left, where single samples decide, one step is not enough, and the estimate is too optimistic.
 
 signal = np.sin(5 * x) * np.exp(-0.5 * x)
 labels = (signal + rng.logistic(0, 0.3, x.size) > 0).astype(int)

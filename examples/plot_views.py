@@ -1,15 +1,16 @@
 r"""
-Several views of digits: which of them help
-===========================================
+Multiple kernel learning: several views of digits
+=================================================
 
-Handwritten digits can be described in many ways: by their pixels, by how much ink each row and
-column holds, by the size of their Fourier coefficients. :class:`mercer.MultipleKernelMachine` has
-one kernel for each view and learns their weights together with the machine
+Handwritten digits can be described in many ways: by their pixels, by the amount of ink in each row
+and column, by the size of their Fourier coefficients. :class:`mercer.MultipleKernelMachine` has one
+kernel for each view and learns their weights together with the function
 
 .. math:: \min_{\eta \ge 0,\, \sum \eta = 1}\; \min_{f, b}\; \sum_i L(y_i, f(x_i) + b)
           + \tfrac{\alpha}{2} \|f\|_\eta^2, \qquad k_\eta = \sum_m \eta_m k_m
 
-Views that say nothing get no weight, and both bounds of the objective show when to stop.
+Uninformative views get no weight, and the upper and lower bounds on the objective show when to
+stop.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +34,7 @@ ends = np.cumsum([0, *(V.shape[1] for V in views.values())])
 kernels = [Gaussian("median").on(slice(*ends[m : m + 2].tolist())) for m in range(len(views))]
 
 # %%
-# A tenth of the digits to learn from: first each view alone, then all of them.
+# Models are trained on a tenth of the digits: first each view alone, then all of them.
 
 order = rng.permutation(len(y))
 train, test = order[:180], order[180:]

@@ -36,7 +36,7 @@ flat.set(xlabel="$x_1$", ylabel="$x_2$", title="input space", aspect="equal")
 flat.spines[["top", "right"]].set_visible(False)
 a, b = np.meshgrid([-4, 4], [-4, 4])
 space.plot_surface(a, b, np.zeros_like(a, dtype=float), color="0.5", alpha=0.25)
-space.set(xlabel="$x_1$", ylabel="$x_2$", title="feature space, with a plane between")
+space.set(xlabel="$x_1$", ylabel="$x_2$", title="feature space, with a separating plane")
 space.set_zlabel("$x_1 x_2$")
 space.set(xticks=[-4, 0, 4], yticks=[-4, 0, 4], zticks=[-10, -5, 0, 5])
 space.view_init(elev=12, azim=-62)
@@ -46,8 +46,8 @@ plt.show()
 # %%
 # Regression on the labels
 # ------------------------
-# Least squares on the labels +1 and -1 finds that plane; its sign is a classifier. With the linear
-# kernel there is nothing to find.
+# Least squares on the labels +1 and -1 finds that plane; the sign of the function is a classifier.
+# No linear function in input space can do this.
 
 for kernel in (Linear(), XOR()):
     model = KernelRidge(alpha=1.0, kernel=kernel).fit(X, y)
@@ -56,7 +56,7 @@ for kernel in (Linear(), XOR()):
     print(f"{kernel!r:9} {right:4.0%} right, weights of the features {weights}")
 
 # %%
-# Back in input space the plane is the pair of axes, a hyperbola for data that are not quite
+# In input space, the plane becomes the pair of axes, or a hyperbola if the data are not quite
 # symmetric.
 
 t = np.linspace(-4, 4, 200)

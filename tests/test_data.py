@@ -106,7 +106,7 @@ def test_columns_of_lists():
     [
         (FRAME, "z", "the table has no column 'z'; it has: 'a', 'b', 's'."),
         (FRAME, ["a", "z"], "no column 'z'"),
-        (FRAME, ["a", "s"], "column 's' does not hold numbers; give it a kernel of its own"),
+        (FRAME, ["a", "s"], "column 's' does not contain numbers; give it its own kernel"),
         (np.zeros((2, 3)), 3, ".on(3): X has 3 columns"),
         (np.zeros((2, 3)), "a", ".on('a'): X has 3 columns"),
         (np.zeros((2, 3)), [0, 7], "X has 3 columns"),
@@ -115,7 +115,7 @@ def test_columns_of_lists():
         ([(1, 2)], 2, ".on(2): samples have no such entry"),
         ([{"a": 1}], "b", ".on('b'): samples have no such entry"),
         ([1.0, 2.0], 0, ".on(0): samples have no such entry"),
-        ([("u", 1.0)], [0, 1], "do not all hold numbers"),
+        ([("u", 1.0)], [0, 1], "not all of these entries are numbers"),
     ],
 )
 def test_columns_refuses(X, key, message):
@@ -181,7 +181,7 @@ def test_as_vectors_does_not_copy_what_is_fine():
         ([[1.0, np.nan]], "X contains NaN or infinity; fill or drop those rows first"),
         ([[1.0, np.inf]], "NaN or infinity"),
         (sp.csr_matrix([[np.nan, 0.0]]), "NaN or infinity"),
-        (FRAME, "column 's' does not hold numbers; pick columns with .on([...])"),
+        (FRAME, "column 's' does not contain numbers; select columns with .on([...])"),
     ],
 )
 def test_as_vectors_refuses(X, message):

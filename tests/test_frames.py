@@ -61,9 +61,9 @@ def test_columns_of_both_kinds(table, X):
     assert columns(take(table, np.array([5])), "s") == ["xab"]
     with pytest.raises(DomainError, match="no column 'c'; it has: 'a', 'b', 's'"):
         columns(table, "c")
-    with pytest.raises(DomainError, match="column 's' does not hold numbers"):
+    with pytest.raises(DomainError, match="column 's' does not contain numbers"):
         columns(table, ["a", "s"])
-    with pytest.raises(DomainError, match="column 's' does not hold numbers"):
+    with pytest.raises(DomainError, match="column 's' does not contain numbers"):
         as_vectors(table, "Gaussian")
 
 

@@ -150,7 +150,7 @@ def test_a_table_is_told_where_samples_are(intervals):
 def test_registering_twice(intervals):
     register_kind(INTERVALS)  # the module was loaded again
     other = Kind("intervals", "something else")
-    with pytest.raises(ValueError, match="another kind of data is called 'intervals' already"):
+    with pytest.raises(ValueError, match="already is a kind of data with the name 'intervals'"):
         register_kind(other)
     clash = Kind("spans", "the same under another name", stored=INTERVALS.stored)
     with pytest.raises(ValueError, match="intervals are stored as 'interval' already"):
@@ -170,7 +170,7 @@ def test_refuses_nonsense(kind, message):
 
 
 def test_domains_of_unknown_kinds_are_refused():
-    with pytest.raises(ValueError, match="no kind of data is called 'nothing'"):
+    with pytest.raises(ValueError, match="there is no kind of data with the name 'nothing'"):
         Domain("nothing")
 
 

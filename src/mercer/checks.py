@@ -1,4 +1,4 @@
-"""Arguments that are single numbers: counts, positive numbers, shares; refused in words if not.
+"""Arguments that are single numbers: counts, positive numbers, shares; rejected in words if not.
 
 A name, what it must be and what it is: each error is made of these.
 """
@@ -45,7 +45,7 @@ def check_count(
     most: int | None = None,
     also: tuple[str | None, ...] = (),
 ) -> Any:
-    """A whole number in this range, or one of the names ``also``; anything else is refused.
+    """A whole number in this range, or one of the names ``also``; anything else is rejected.
 
     >>> from mercer.checks import check_count
     >>> check_count("n_permutations", 2.5)
@@ -63,7 +63,7 @@ def check_count(
 def check_number(
     name: str, value: Any, words: str, allowed: Callable[[Any], bool | np.bool_]
 ) -> float:
-    """A number that is allowed; anything else is refused, in these words."""
+    """A number that is allowed; anything else is rejected, in these words."""
     if isinstance(value, bool) or not (isinstance(value, Real) and allowed(value)):
         raise ValueError(f"{name} must be {words}, got {value!r}.")
     return float(value)
@@ -82,7 +82,7 @@ def check_fraction(name: str, value: Any, *, one: bool = False) -> float:
 
 
 def check_folds(cv: Any, least: int = 2, most: int | None = None) -> Any:
-    """A number of folds, a splitter, or splits; anything else is refused.
+    """A number of folds, a splitter, or splits; anything else is rejected.
 
     ``most``: the number of samples, each of which may be a fold.
     """

@@ -173,8 +173,8 @@ def columns(X: Data, key: Any) -> Data:
             return np.array(rows, dtype=float)
         except (TypeError, ValueError):
             raise DomainError(
-                f".on({key!r}): these entries do not all hold numbers; give those that do not a "
-                f"kernel of their own, for example Spectrum(3).on(key)."
+                f".on({key!r}): not all of these entries are numbers; use a separate kernel for "
+                "those that are not, for example Spectrum(3).on(key)."
             ) from None
     return _column(values)
 
@@ -263,7 +263,7 @@ def _of_frame(X: Data, key: Any) -> Data:
             if frames.holds_dates(values):
                 raise frames.dates(f".on({key!r})", f"column {name!r}")
             raise DomainError(
-                f"column {name!r} does not hold numbers; give it a kernel of its own, "
+                f"column {name!r} does not contain numbers; give it its own kernel, "
                 f"for example Categorical().on({name!r})."
             )
     return np.column_stack(found) if found else np.empty((length(X), 0))

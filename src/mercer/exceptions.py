@@ -11,7 +11,7 @@ class MercerWarning(UserWarning):
 
 
 class ConvergenceWarning(MercerWarning):
-    """An iterative solver stopped before it reached the accuracy asked for."""
+    """An iterative solver stopped before it reached the requested accuracy."""
 
 
 class NumericalWarning(MercerWarning):
@@ -19,7 +19,7 @@ class NumericalWarning(MercerWarning):
 
 
 class IndefiniteKernelWarning(NumericalWarning):
-    """A kernel that is not positive definite, where a positive definite one is needed."""
+    """A kernel is not positive definite where a positive definite one is needed."""
 
 
 class DenseWarning(MercerWarning):
@@ -27,7 +27,7 @@ class DenseWarning(MercerWarning):
 
 
 class DeviceWarning(MercerWarning):
-    """Something was computed on the processor, although a device was asked for."""
+    """Something was computed on the CPU, although a device was requested."""
 
 
 class BoundWarning(MercerWarning):
@@ -47,7 +47,7 @@ class DomainError(ValueError):
 
 
 def not_finite(kernel: object) -> DomainError:
-    """The error for kernel values that are no finite numbers."""
+    """The error for kernel values that are not finite."""
     return DomainError(
         f"{kernel!r} has values on these data that are not finite numbers; scale the data (such as "
         f"by StandardScaler), or give the kernel smaller parameters."
@@ -67,7 +67,7 @@ class MemoryPlanError(MemoryError):
 
 
 class DeviceError(RuntimeError):
-    """A device that is not there, or that has no room."""
+    """A device is not available, or does not have enough memory."""
 
 
 class FileFormatError(ValueError):

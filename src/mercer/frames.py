@@ -27,7 +27,7 @@ def opened(X: Any) -> Any:
     """X in a container that the rest of the library takes.
 
     What pyarrow holds becomes a table or Series of pandas, a Series of polars an array of numbers
-    or a list of anything else, and a tensor an array of NumPy; lazy tables are refused, and all
+    or a list of anything else, and a tensor an array of NumPy; lazy tables are rejected, and all
     else stays as it is.
     """
     X = on_host(X)
@@ -78,8 +78,8 @@ def matrix(X: Frame, owner: str) -> np.ndarray:
             if holds_dates(values):
                 raise dates(owner, f"column {name!r}")
             raise DomainError(
-                f"{owner} works on vectors, but column {name!r} does not hold numbers; pick "
-                f"columns with .on([...]) and give the others their own kernels."
+                f"{owner} works on vectors, but column {name!r} does not contain numbers; select "
+                "columns with .on([...]) and give the others their own kernels."
             )
     return np.column_stack(found) if found else np.empty((X.shape[0], 0))
 
@@ -115,7 +115,7 @@ def as_table(X: Any, like: Frame) -> Frame:
 def align(X: Any, like: Any, *, whole: bool) -> Any:
     """X with its columns in the order of another table; anything but two tables as it is.
 
-    If the names differ, X is refused where rows are read as a ``whole``; where columns are asked
+    If the names differ, X is rejected where rows are read as a ``whole``; where columns are asked
     for by name, those that are not asked for do not matter.
     """
     if not (is_frame(X) and is_frame(like)):
@@ -130,7 +130,7 @@ def align(X: Any, like: Any, *, whole: bool) -> Any:
     only = [c for c in wanted if c not in mine] or [c for c in mine if c not in wanted] or wanted
     raise DomainError(
         f"tables with different columns cannot be compared: {only[0]!r} is not in both. Rename "
-        f"columns that mean the same, and leave out those that are not in both."
+        "columns with the same meaning, and drop those that are not in both."
     )
 
 

@@ -29,7 +29,7 @@ _KINDS: dict[str, Kind] = {}
 
 @dataclass(frozen=True)
 class Stored:
-    """How objects of some types are written to files, and made again: by parts that can be stored.
+    """How objects of some types are saved to files and recreated: as parts that can be stored.
 
     Attributes
     ----------
@@ -43,7 +43,8 @@ class Stored:
         can be stored. Names are those of the parameters of ``build``.
     build : callable
         From these parts, given by their names, to an object. Files may be damaged or malicious: it
-        raises a ValueError where parts do not fit each other, and runs nothing that they name.
+        must raise a ValueError if parts do not fit together, and must not execute anything that
+        they name.
     """
 
     tag: str
@@ -54,7 +55,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of data, and what is known of it.
+    """A kind of data, and its known properties.
 
     All facts are False unless they are known.
 
@@ -65,28 +66,29 @@ class Kind:
     words : str
         The set of all such samples, in words: ``"series of points in R^d"``.
     hint : str
-        A kernel to recommend, as code, to who has such data and another kernel.
+        A kernel to recommend for such data, as code.
     discrete : bool
-        Is it a countable set in which no sample is near another?
+        Whether it is a countable set in which no sample is near another.
     infinite : bool
-        Does it hold infinitely many samples?
+        Whether it has infinitely many samples.
     compact : bool
-        Is it a compact set?
+        Whether it is a compact set.
     euclidean : bool
-        Is it all of R^d?
+        Whether it is all of R^d.
     faithful : bool
-        Are two samples that differ two points of the set? (Not so on a circle, where x and
-        x + period are one.)
+        Whether two different samples are two points of the set. (Not so on a circle, where x and x
+        + period are the same point.)
     numeric : bool
-        Are samples the rows of an array of numbers, with as many columns as all others?
+        Whether samples are the rows of an array of numbers, with the same number of columns.
     ragged : bool
-        May samples be arrays of different lengths, so that columns of an array are no features?
+        Whether samples may be arrays of different lengths, so that columns of an array are not
+        features.
     hashable : bool
-        Are samples hashable objects, equal if and only if they are the same point?
+        Whether samples are hashable objects, equal if and only if they are the same point.
     role : {"number", "text", "label", ""}
-        The columns of a table that hold such samples.
+        The role of the columns of a table with such samples.
     stored : tuple of Stored
-        How samples are written to files, where they are not numbers, strings, arrays or lists.
+        How samples are saved to files, if they are not numbers, strings, arrays or lists.
     """
 
     name: str
@@ -109,10 +111,14 @@ def register(kind: Kind) -> Kind:
     if not (isinstance(kind.name, str) and kind.name.isidentifier()):
         raise ValueError(f"the name of a kind of data must be one word, got {kind.name!r}.")
     if not kind.words:
-        raise ValueError(f"kind {kind.name!r} needs words: what is the set of all such samples?")
+        raise ValueError(
+            f"kind {kind.name!r} needs words that describe the set of all such samples."
+        )
     known = _KINDS.get(kind.name)
     if known is not None and _facts(known) != _facts(kind):
-        raise ValueError(f"another kind of data is called {kind.name!r} already: {known.words}.")
+        raise ValueError(
+            f"there already is a kind of data with the name {kind.name!r}: {known.words}."
+        )
     for stored in kind.stored:
         for other in _KINDS.values():
             tags = {each.tag for each in other.stored if other.name != kind.name}
@@ -136,7 +142,8 @@ def kind_of(name: str) -> Kind:
         registered()
     if name not in _KINDS:
         raise ValueError(
-            f"no kind of data is called {name!r}; register it, with mercer.kernels.register_kind."
+            f"there is no kind of data with the name {name!r}; register it, with "
+            "mercer.kernels.register_kind."
         )
     return _KINDS[name]
 
@@ -146,7 +153,7 @@ def needed(package: str, what: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise ImportError(f"this file holds {what} of {package}: install it.") from None
+        raise ImportError(f"this file contains {what} of {package}: install it.") from None
 
 
 def hints() -> str:

@@ -68,7 +68,7 @@ def on_host(X: Any) -> Any:
     if torch is None:
         raise DomainError(
             f"a {type(X).__name__} is on a device that NumPy cannot read; import torch, which "
-            f"takes it to the host, or pass it as an array of NumPy."
+            "copies it to the host, or pass it as a NumPy array."
         )
     return _of_torch(torch.from_dlpack(X))
 
@@ -130,8 +130,8 @@ class TakesTensors:
 def _of_torch(X: Any) -> np.ndarray:
     if str(X.layout) != "torch.strided":
         raise DomainError(
-            f"a tensor of layout {X.layout} is not read; pass its .to_dense(), or a sparse matrix "
-            f"of SciPy."
+            f"tensors of layout {X.layout} are not supported; pass .to_dense(), or a SciPy sparse "
+            "matrix."
         )
     X = X.detach().cpu()
     if str(X.dtype) == "torch.bfloat16":  # which NumPy does not have

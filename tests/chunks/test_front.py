@@ -12,7 +12,7 @@ def test_names_of_files_say_what_is_in_them(tmp_path):
     assert type(stream(tmp_path / "a.SVM")) is SvmlightChunks
     (tmp_path / "a9a").write_text("1 1:1\n")
     assert type(stream(tmp_path / "a9a", format="svmlight")) is SvmlightChunks
-    with pytest.raises(ValueError, match="does not say what is in it"):
+    with pytest.raises(ValueError, match="does not show its format"):
         stream(tmp_path / "a9a")
     with pytest.raises(ValueError, match="format must be one of"):
         stream(tmp_path / "a9a", format="xls")

@@ -48,7 +48,7 @@ def test_what_is_not_there_is_named():
         list(stream(X, target="y"))
     with pytest.raises(ValueError, match="numbered from 0"):
         list(stream(np.zeros((2, 99)), target=99))
-    with pytest.raises(ValueError, match="need samples that have columns"):
+    with pytest.raises(ValueError, match="if the samples have named columns"):
         list(stream(["a", "b"], target=0))
     with pytest.raises(ValueError, match="no column is left"):
         list(stream(X[:, :1], target=0))

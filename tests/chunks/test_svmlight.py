@@ -116,7 +116,7 @@ def test_what_is_wrong_is_said_with_the_line(tmp_path, line, words):
 def test_indices_out_of_range(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n1 4:1\n")
-    with pytest.raises(FileFormatError, match="row 1: index 4 is outside of 1 to 3"):
+    with pytest.raises(FileFormatError, match="row 1: index 4 is outside 1 to 3"):
         list(stream(path, n_features=3))
     path.write_text("1 0:1\n")
     with pytest.raises(FileFormatError, match="index 0 is outside"):

@@ -152,7 +152,7 @@ def test_files_that_are_damaged_missing_or_empty(tmp_path):
     with pytest.raises(ValueError, match=r"no samples: .*header\.csv"):
         list(stream(tmp_path / "header.csv"))
     (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
-    with pytest.raises(ValueError, match="two columns of the same name, 'a'"):
+    with pytest.raises(ValueError, match="two columns with the same name, 'a'"):
         stream(tmp_path / "twice.csv")
     packed = gzip.compress(table(20_000).to_csv(index=False).encode())
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])

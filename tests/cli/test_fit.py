@@ -140,7 +140,7 @@ def test_nothing_is_half_written(folder, monkeypatch, capsys):
     ("arguments", "words"),
     [
         (["--target", "prize"], "no column 'prize'"),
-        (["--target", "city", "--task", "regression"], "), not numbers; tell them apart"),
+        (["--target", "city", "--task", "regression"], "), not numbers; use --task"),
         (["--target", "address"], "120 different labels in 120 rows"),
         (["--target", "city", "--features", "city,age"], "'city' is the target"),
         (["--target", "price", "--features", "size,sise"], "no column 'sise'"),

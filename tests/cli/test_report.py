@@ -66,7 +66,7 @@ def test_refits_keep_the_kernels_and_say_nothing(folder, capsys, monkeypatch):
     assert run("report", "homes.mercer", "homes.csv", *options) == 0
     assert "comparing" not in capsys.readouterr().err
     page = (folder / "homes.html").read_text(encoding="utf-8")
-    assert "by 5-fold cross-validation, with the kernels that the model has chosen" in page
+    assert "by 5-fold cross-validation, with the kernels chosen on all rows" in page
     assert "verbose=True" not in page
 
 

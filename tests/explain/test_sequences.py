@@ -179,7 +179,7 @@ def test_columns_of_tables(data):
     rest = Gaussian(3.0).on("size")(uneven, table)[0] @ many.dual_coef_
     assert sum(map(np.sum, parts)) + rest == pytest.approx(many.predict(uneven)[0], abs=1e-9)
     assert len(kmer_weights(many, 1, column="rest")[0].text) == 3
-    with pytest.raises(ValueError, match="no kernel on strings looks at the column 'size'"):
+    with pytest.raises(ValueError, match="no kernel on strings uses the column 'size'"):
         kmer_weights(many, column="size")
 
 

@@ -174,7 +174,7 @@ def test_columns_and_other_kernels(data):
     assert fragment_weights(both, 1, column="other")[0].text.startswith("(")
     with pytest.raises(ValueError, match=r"several columns \('one', 'other'\)"):
         node_weights(both, row)
-    with pytest.raises(ValueError, match="looks at the column 'text', but at 'one', 'other'"):
+    with pytest.raises(ValueError, match="uses the column 'text'; they use 'one', 'other'"):
         node_weights(both, row, column="text")
     with pytest.raises(ValueError, match="one row of a table, got 2"):
         node_weights(both, table.iloc[:2], column="one")
@@ -190,7 +190,7 @@ def test_refusals(data):
     with pytest.raises(TypeError, match="not made of kernels on trees"):
         node_weights(KernelRidge(kernel=Gaussian()).fit([[0.0], [1.0]], [0.0, 1.0]), "a")
     partial = KernelRidge(0.1, kernel=PartialTree()).fit(X, y)
-    with pytest.raises(TypeError, match="PartialTree are too many to be listed"):
+    with pytest.raises(TypeError, match="PartialTree are too many to list"):
         fragment_weights(partial)
     with pytest.raises(ValueError, match="size must be an integer >= 1"):
         fragment_weights(partial, size=0)

@@ -15,5 +15,5 @@ def test_columns_of_new_rows(rng):
     assert gram.explain() == (
         "GivenColumns: 3 columns of a matrix that is not kept\n  as it was given"
     )
-    with pytest.raises(TypeError, match="ask for cross"):
+    with pytest.raises(TypeError, match="call cross"):
         gram.to_dense()

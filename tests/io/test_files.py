@@ -680,7 +680,7 @@ def test_array_that_claims_to_be_larger_than_it_is(path):
     rewrite(path, members={"arrays/0.npy": stream.getvalue() + b"\0" * 24})
     with pytest.raises(FileFormatError, match="larger than the file"):
         load(path)
-    for shape, words in (((4,), "cut short"), ((10**18, 0), "larger than the file")):
+    for shape, words in (((4,), "truncated array"), ((10**18, 0), "larger than the file")):
         stream = io.BytesIO()
         np.lib.format.write_array_header_1_0(
             stream, {"descr": "<f8", "fortran_order": False, "shape": shape}
@@ -805,5 +805,5 @@ def test_the_number_of_features_is_a_number(path, rng):
         return header
 
     rewrite(path, header=without)
-    with pytest.raises(FileFormatError, match="strange number of features"):
+    with pytest.raises(FileFormatError, match="invalid number of features"):
         load(path)

@@ -138,8 +138,8 @@ def test_shared_distances_are_computed_once():
     ("model", "words"),
     [
         (KernelRidge(kernel=Polynomial(2).normalize()).fit(X, Y), "normalised or modulated"),
-        (KernelRidge(kernel=Gaussian().pullback(np.sin)).fit(X, Y), "through a function"),
-        (KernelRidge(kernel=Matern(nu=3.1)).fit(X, Y), "matern(nu=3.1) has no operators"),
+        (KernelRidge(kernel=Gaussian().pullback(np.sin)).fit(X, Y), "applies a function"),
+        (KernelRidge(kernel=Matern(nu=3.1)).fit(X, Y), "matern(nu=3.1) cannot be expressed"),
         (KernelRidge(kernel=Spectrum(1)).fit(["ab", "bc", "c"], [1, 2, 3]), "vectors"),
         (mercer.KernelPCA(2, kernel=Gaussian()).fit(X), "not those of one function"),
         (mercer.KernelMachine(Gaussian(), mercer.Poisson()).fit(X, CODES), "more than a function"),

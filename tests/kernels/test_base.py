@@ -161,7 +161,7 @@ def test_unresolved_parameters():
     assert np.allclose(k(X), resolved(X))
     with pytest.raises(UnresolvedError) as error:
         k(X, Y)
-    assert 'lengthscale="median" depends on data' in str(error.value)
+    assert 'lengthscale="median" depends on the data' in str(error.value)
     assert "kernel.resolve(X_train)" in str(error.value)
     with pytest.raises(UnresolvedError, match="resolve"):
         k.prepare(X)

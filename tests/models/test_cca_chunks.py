@@ -51,7 +51,7 @@ def test_landmarks_of_a_plan_or_a_rank():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="leave it out"):
+    with pytest.raises(ValueError, match="omit it"):
         KernelCCA().fit(ArrayChunks(X), ArrayChunks(Y), sample_weight=W)
     with pytest.raises(ValueError, match="view 1 does not vary"):
         KernelCCA(kernels=Linear()).fit(ArrayChunks(X), ArrayChunks(np.ones((N, 1))))

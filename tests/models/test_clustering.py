@@ -117,7 +117,7 @@ def test_refusals(rng):
     X = rng.standard_normal((20, 2))
     with pytest.raises(ValueError, match="negative values"):
         SpectralClustering(2, kernel=Linear()).fit(X)
-    with pytest.raises(ValueError, match="n_clusters=30 are more"):
+    with pytest.raises(ValueError, match="n_clusters=30 is more"):
         KernelKMeans(30).fit(X)
     with pytest.raises(ValueError, match="n_init must be an integer"):
         KernelKMeans(3, n_init=0).fit(X)

@@ -371,5 +371,5 @@ def test_columns_of_a_table_are_no_rows_of_numbers():
 )
 def test_a_kernel_in_the_place_of_a_number_is_named(model, rng):
     X = rng.normal(size=(10, 2))
-    with pytest.raises(ValueError, match=r"was given a kernel, .*Gaussian.*\(kernels?=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"must not be a kernel, .*Gaussian.*\(kernels?=\.\.\.\)"):
         model.fit(X, X[:, 0] > 0)

@@ -303,7 +303,7 @@ class TestBadInput:
             model.predict_interval(X, level=0.99)
         with pytest.raises(ValueError, match="features"):
             model.predict_interval(np.ones((3, 2)))
-        with pytest.raises(ValueError, match="does not take it"):
+        with pytest.raises(ValueError, match="does not accept it"):
             ConformalRegressor(KNeighborsRegressor()).fit(X, y, w)
         with pytest.raises(ValueError, match="sample_weight must be >= 0"):
             model.fit(X, y, -w)

@@ -51,7 +51,7 @@ def test_samples_in_chunks_and_models_without_targets():
     assert names(forecast(RIDGE, chunks, plan=Plan(rank=40))) == ["40 landmarks"]
     found = KernelPCA(2, kernel=Gaussian(1.0)).forecast(X[:500])
     assert found.best is not None
-    with pytest.raises(ValueError, match="give y as well"):
+    with pytest.raises(ValueError, match="pass y as well"):
         forecast(SVC(), X[:100])
 
 

@@ -76,7 +76,7 @@ def test_features_and_other_data(rng):
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="n_components=3 is more than the 2"):
+    with pytest.raises(ValueError, match="n_components=3 is more than 2"):
         KernelFisherDiscriminant(3).fit(X, LABELS)
     with pytest.raises(ValueError, match="priors must be 3 numbers"):
         KernelFisherDiscriminant(priors=[0.5, 0.5]).fit(X, LABELS)

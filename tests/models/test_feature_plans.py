@@ -154,7 +154,7 @@ ELSEWHERE = {  # models that take a plan, and where their features are tested or
     "RidgePath": "KernelRidgeCV",
     "SVCCV": "SVC, fold by fold",
     "SequenceLabeller": "test_labelling.py: its samples are sequences",
-    "SparseKernelMachine": "it has few functions by itself, and refuses",
+    "SparseKernelMachine": "it already uses few functions, and refuses",
     "SpectralClustering": "K has to be >= 0, which random features do not promise, and it says so",
     "SmoothingSpline": "its kernel is one of splines",
     "ThinPlateSpline": "its kernel is one of splines",

@@ -259,7 +259,7 @@ def test_trivial_correlations_are_told(rng):
         ({"order": 0}, "order must be an integer >= 1"),
         ({"points": [[1.0, 2.0]]}, r"one per view \(2\), got 1"),
         ({"points": np.arange(4)}, "points of view 0 must have one entry for each of its 12"),
-        ({"points": np.zeros(12)}, "points of view 0 must be finite and ascend"),
+        ({"points": np.zeros(12)}, "points of view 0 must be finite and strictly increasing"),
         ({"points": "times"}, "points of view 0 must"),
         ({"points": 1e200 * np.arange(12)}, "view 0: points span .* divide them by a constant"),
         ({"n_components": 0}, "n_components must be an integer >= 1"),
@@ -277,7 +277,7 @@ def test_errors_about_data(curves):
         FunctionalCCA(regularization=1.0).fit(X, np.ones((60, 4)))
     with pytest.raises(ValueError, match="at least 2 samples"):
         FunctionalCCA().fit(X[:1], Y[:1])
-    with pytest.raises(DomainError, match="view 0 has numbers whose squares are none"):
+    with pytest.raises(DomainError, match="view 0 are so large that their squares overflow"):
         FunctionalCCA(regularization=1.0).fit(1e200 * X, Y)
     with pytest.raises(ValueError, match="NaN"):
         FunctionalCCA().fit(np.where(X > 3, np.nan, X), Y)

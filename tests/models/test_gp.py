@@ -103,7 +103,7 @@ def test_noise_known_for_each_sample(data):
     np.testing.assert_allclose(model.dual_coef_, c, atol=1e-9)
     tuned = GaussianProcessRegressor(Gaussian(0.8), alpha=noise).fit(X, y)
     np.testing.assert_allclose(tuned.alpha_, noise)
-    with pytest.raises(ValueError, match="known for each training sample"):
+    with pytest.raises(ValueError, match="the noise of each training sample"):
         tuned.predict(X, return_std=True, include_noise=True)
 
 
@@ -192,7 +192,7 @@ def test_learning_does_not_depend_on_the_unit_of_y(data, unit):
 
 def test_a_process_that_cannot_be_as_large_as_y_is_a_warning(data):
     X, y = data
-    with pytest.warns(NumericalWarning, match=r"give it one \(1 \* kernel\)"):
+    with pytest.warns(NumericalWarning, match=r"add a weight \(1 \* kernel\)"):
         GaussianProcessRegressor(Gaussian(), normalize_y=False).fit(X, 1e3 * y)
 
 
@@ -286,7 +286,7 @@ def test_bad_options(data, options, message):
 def test_both_kinds_of_uncertainty_at_once_are_refused(data):
     X, y = data
     model = fixed(Gaussian(), 0.1).fit(X, y)
-    with pytest.raises(ValueError, match="not for both"):
+    with pytest.raises(ValueError, match="at most one of return_std"):
         model.predict(X, return_std=True, return_cov=True)
 
 

@@ -54,10 +54,10 @@ def test_what_is_refused():
     chunks = ArrayChunks(X, R)
     with pytest.raises(ValueError, match="landmarks=500"):
         GaussianProcessRegressor().fit(chunks)
-    with pytest.raises(ValueError, match="give one number"):
+    with pytest.raises(ValueError, match="must be a single number"):
         GaussianProcessRegressor(landmarks=5, alpha=np.ones(N)).fit(chunks)
-    with pytest.raises(ValueError, match="have to be None"):
+    with pytest.raises(ValueError, match="must be None"):
         GaussianProcessRegressor(landmarks=5).fit(chunks, R)
     model = GaussianProcessRegressor(landmarks=5, optimizer=None).fit(chunks)
-    with pytest.raises(ValueError, match="do not come in chunks"):
+    with pytest.raises(ValueError, match="not available for chunks"):
         model.predict(chunks, return_cov=True)

@@ -103,9 +103,9 @@ def test_parts_add_up(data):
     model = GaussianProcessRegressor(kernel, landmarks=40, alpha=0.02, optimizer=None).fit(X, y)
     parts = sum(part.predict(X[:9]) for part in model.parts())
     np.testing.assert_allclose(parts + y.mean(), model.predict(X[:9]), atol=1e-8)
-    with pytest.raises(ValueError, match="keeps its landmarks only"):
+    with pytest.raises(ValueError, match="keeps only its landmarks"):
         model.posterior_kernel()
-    with pytest.raises(ValueError, match="keeps its landmarks only"):
+    with pytest.raises(ValueError, match="keeps only its landmarks"):
         model.log_marginal_likelihood(np.zeros(4))
 
 

@@ -111,7 +111,7 @@ def test_bad_input(data):
     with pytest.raises(ValueError, match="not fitted"):
         GaussianProcessRegressor(KERNEL).parts()
     part = GaussianProcessRegressor(KERNEL, alpha=0.2, optimizer=None).fit(X, y).parts()[0]
-    with pytest.raises(ValueError, match="not for both"):
+    with pytest.raises(ValueError, match="at most one of return_std"):
         part.predict(X, return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="2 features, but GaussianProcessRegressor is expecting 1"):
         part.predict(np.zeros((3, 2)))

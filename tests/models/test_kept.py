@@ -320,12 +320,12 @@ def test_leave_one_out_from_the_samples_of_the_fit(alpha, weighted, X, rng):
 def test_what_is_said_without_them(X, rng):
     y = targets(X, rng)[:, 0]
     ridge = KernelRidge(0.5, kernel="linear").fit(X, y)
-    with pytest.raises(ValueError, match=r"all 1500 training.*keeps the 3 .*X, y and weights"):
+    with pytest.raises(ValueError, match=r"all 1500 training.*keeps only the 3 .*X, y and weights"):
         ridge.leave_one_out()
-    with pytest.raises(ValueError, match="the 1500 samples of the fit"):
+    with pytest.raises(ValueError, match="the 1500 training samples"):
         ridge.leave_one_out(X[:99], y[:99])
     for machine in (KernelLogisticRegression(kernel=Linear()), KernelMachine(Linear(), "logistic")):
-        with pytest.raises(ValueError, match=r"keeps the 3 .*cross_val_predict"):
+        with pytest.raises(ValueError, match=r"keeps only the 3 .*cross_val_predict"):
             machine.fit(X, y > 0).leave_one_out()
 
 

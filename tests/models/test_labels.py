@@ -37,7 +37,7 @@ def test_missing_labels_of_streams(rng):
 
 
 def test_labels_without_an_order(rng):
-    with pytest.raises(ValueError, match="several kinds, numbers and str, which have no order"):
+    with pytest.raises(ValueError, match="several types, numbers and str, which cannot be sorted"):
         SVC().fit(rng.normal(size=(4, 2)), np.array(["a", 1, "a", 2.0], dtype=object))
 
 

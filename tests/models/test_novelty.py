@@ -127,5 +127,5 @@ class TestBall:
 
     def test_refusals(self, rng):
         K = np.eye(5)
-        with pytest.raises(ValueError, match="knows no k"):
+        with pytest.raises(ValueError, match="does not provide k"):
             SVDD("precomputed").fit(K)

@@ -143,7 +143,7 @@ def test_inverse_of_landmarks_and_streams(circle):
 def test_precomputed_has_no_samples(circle):
     K = Gaussian()(circle)
     model = KernelPCA(5, kernel="precomputed").fit(K)
-    with pytest.raises(ValueError, match="holds no samples"):
+    with pytest.raises(ValueError, match="there are no samples to return"):
         model.inverse_transform(model.transform(K))
     found = preimage(model.project(K[:3])).index
     direct = KernelPCA(5, kernel=Gaussian()).fit(circle).project(circle[:3])

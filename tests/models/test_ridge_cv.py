@@ -103,7 +103,7 @@ def test_splits_and_scores_that_cannot_be(data):
     splits = list(KFold(3).split(X))
     with pytest.raises(ValueError, match="test_size=0 or a splitter"):
         KernelRidgeCV(kernel=Gaussian(), cv=splits, test_size=0.2).fit(X, y)
-    with pytest.raises(ValueError, match="takes no sample_weight"):
+    with pytest.raises(ValueError, match="does not accept sample_weight"):
         KernelRidgeCV(kernel=Gaussian(), scoring=SCORERS[0]).fit(X, y, np.linspace(1, 2, 90))
     with pytest.raises(ValueError, match="all scores are NaN"):
         KernelRidgeCV(kernel=Gaussian(), scoring="r2", cv=LeaveOneOut()).fit(X, y)

@@ -81,7 +81,7 @@ def test_memory_maps(tmp_path):
         ({"scoring": "neg_mean_absolute_error"}, "needs a prediction for each sample"),
         ({"scoring": lambda model, X, y: 0.0}, "needs a prediction for each sample"),
         ({"test_size": 0.2}, "use test_size=0, or cv=5"),
-        ({"cv": RepeatedKFold(n_splits=3, n_repeats=2)}, "each sample in one fold"),
+        ({"cv": RepeatedKFold(n_splits=3, n_repeats=2)}, "every sample into exactly one test fold"),
         ({"cv": ShuffleSplit(3)}, "cv must"),
         ({"plan": Plan(rank=30, memory="1 kB")}, "30 features"),
     ],
@@ -92,5 +92,5 @@ def test_what_is_refused(options, match):
         model.set_params(**options).fit(ArrayChunks(X, R))
     with pytest.raises(ValueError, match="groups are not"):
         KernelRidgeCV(plan=Plan(rank=30)).fit(ArrayChunks(X, R), groups=np.zeros(N))
-    with pytest.raises(ValueError, match="leave both out"):
+    with pytest.raises(ValueError, match="omit both"):
         ridge_path(KERNEL, ArrayChunks(X, R), R, ALPHAS)

@@ -210,7 +210,7 @@ def test_the_graph_is_the_model_s_own(rings):
 
 def test_what_is_refused(rings):
     X, y, _ = rings
-    with pytest.raises(ValueError, match="gaps have become words"):
+    with pytest.raises(ValueError, match="missing labels have become strings"):
         SemiSupervised(SVC()).fit(X, y.astype(str))
     with pytest.raises(ValueError, match="estimator must be a classifier or regressor"):
         SemiSupervised(SVC(kernel="precomputed")).fit(X, y)
@@ -218,7 +218,7 @@ def test_what_is_refused(rings):
         SemiSupervised(sklearn.svm.SVC()).fit(X, y)
     with pytest.raises(ValueError, match="no labels at all"):
         SemiSupervised(SVC()).fit(X, np.full(120, -1))
-    with pytest.raises(ValueError, match="give classes other names"):
+    with pytest.raises(ValueError, match="use other names for classes"):
         SemiSupervised(SVC()).fit(X, np.where(y >= 0, 1, -1))
     with pytest.raises(ValueError, match="strength must be"):
         SemiSupervised(SVC(), strength=-1.0).fit(X, y)

@@ -105,7 +105,7 @@ def test_refusals(rng):
     X, y = data(rng)
     with pytest.raises(ValueError, match="smooth"):
         SparseKernelMachine(loss="absolute").fit(X, y)
-    with pytest.raises(ValueError, match="no rank"):
+    with pytest.raises(ValueError, match="without rank"):
         SparseKernelMachine(plan=Plan(rank=10)).fit(X, y)
     with pytest.raises(AttributeError, match="leave_one_out"):
         SparseKernelMachine(Linear()).fit(X, y).leave_one_out()

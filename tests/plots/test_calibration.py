@@ -115,7 +115,7 @@ class TestCoverage:
 
     def test_bad_input(self, data):
         X, y = data
-        with pytest.raises(ValueError, match="give it some with ConformalRegressor"):
+        with pytest.raises(ValueError, match="wrap it in ConformalRegressor"):
             plot_coverage(KernelRidge().fit(X, y), X, y)
         with pytest.raises(ValueError, match="inconsistent numbers"):
             plot_coverage(Honest().fit(), X, y[:7])
@@ -124,7 +124,7 @@ class TestCoverage:
         model = GaussianProcessRegressor(alpha=0.1, optimizer=None)
         with pytest.raises(ValueError, match="one output"):
             plot_coverage(model.fit(X, np.column_stack([y, y])), X, y)
-        with pytest.raises(ValueError, match="has no intervals"):
+        with pytest.raises(ValueError, match="has no prediction intervals"):
             plot_coverage(MultiOutputKernelRidge().fit(X, np.column_stack([y, y])), X, y)
 
 

@@ -144,7 +144,7 @@ class TestOtherModels:
         np.testing.assert_array_equal(
             bands(ax)["quantiles 0.25 to 0.75"], [values[0.25], values[0.75]]
         )
-        with pytest.raises(ValueError, match="level is that of the quantiles"):
+        with pytest.raises(ValueError, match="level is given by the quantiles"):
             plot_fit(model, *data, level=0.9)
 
     def test_many_quantiles(self, data):

@@ -29,12 +29,12 @@ def test_names_descriptions_and_sequences():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "line 1: the file holds no sequences"),
-        ("\n\n; nothing\n", "line 3: the file holds no sequences"),
+        ("", "line 1: the file contains no sequences"),
+        ("\n\n; nothing\n", "line 3: the file contains no sequences"),
         ("\nACGT\n>a\n", "line 2: a FASTA file begins with a line '>name'"),
         ("@read\nACGT\n+\n!!!!\n", "line 1: a FASTA file begins with"),
-        (">a\nAC\nAC1T\n", "line 3: '1' is no letter"),
-        (">a\nAC\n+\n", "line 3: '\\+' is no letter"),
+        (">a\nAC\nAC1T\n", "line 3: '1' is not a letter"),
+        (">a\nAC\n+\n", "line 3: '\\+' is not a letter"),
     ],
 )
 def test_what_is_no_fasta(text, words):

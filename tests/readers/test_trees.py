@@ -52,10 +52,10 @@ def test_without_traces_and_functions():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "line 1: the file holds no trees"),
+        ("", "line 1: the file contains no trees"),
         ("(S (A b)\n\n(S (A c)\n", "line 1: the brackets of the tree that begins here are never"),
-        ("(S a)\n\n(S (A c)\n)) (B", "line 4: '\\)' stands outside"),
-        ("(S a)\nword (S b)", "line 2: 'word' stands outside"),
+        ("(S a)\n\n(S (A c)\n)) (B", "line 4: '\\)' is outside"),
+        ("(S a)\nword (S b)", "line 2: 'word' is outside"),
     ],
 )
 def test_what_is_no_treebank(text, words):

@@ -87,7 +87,7 @@ def test_several_labels(tmp_path):
         ("A", "1,2,3\n", "2 numbers per line are needed, not 3"),
         ("A", "1,x\n", "SET_A.txt: could not convert"),
         ("A", "1,2\n1\n", "SET_A.txt: .*column"),
-        ("graph_indicator", "1\n2\n1\n2\n2\n", "line 3 goes back to a graph that has ended"),
+        ("graph_indicator", "1\n2\n1\n2\n2\n", "line 3 returns to a graph that has ended"),
         ("graph_indicator", "1\n1\n1\n2\n9\n", "line 5 is no graph from 1 to 3"),
         ("node_labels", "7\n8\n", "there are 2 lines, but 5 are needed"),
         ("edge_labels", "7\n8\n", "there are 2 lines, but 6 are needed"),
@@ -124,7 +124,7 @@ def test_archives_that_lie(tmp_path):
     at = whole.rindex(b"PK\x01\x02", 0, whole.rindex(b"SET_A.txt"))
     claimed = whole[: at + 24] + (2**31).to_bytes(4, "little") + whole[at + 28 :]
     path.write_bytes(claimed)
-    with pytest.raises(FileFormatError, match="said to hold 2147483648 bytes"):
+    with pytest.raises(FileFormatError, match="claims to hold 2147483648 bytes"):
         read_tu(path)
     cut = whole[:20].replace(b"PK", b"PX") + whole[20:]
     path.write_bytes(cut)

@@ -45,7 +45,7 @@ def test_two_variables_together(rng, read):
     x = rng.uniform(-2, 2, 80)
     y = x**2 + 0.1 * rng.normal(size=80)
     page = report(independence_test(x, y, rng=0, n_permutations=99), x, y)
-    assert "How they go together" in titles(page)
+    assert "How the variables are related" in titles(page)
     assert len(read(page.html).of("svg")) == 3
     X = np.column_stack([rng.normal(size=80), x])
     page = report(independence_test(X, x, rng=0, n_permutations=99), X, x)

@@ -285,7 +285,7 @@ def test_what_has_no_pre_image_is_reported(X):
 
 def test_max_iter_is_reported(X, mixtures):
     psi = RKHSFunction(Gaussian(), X, mixtures)
-    with pytest.warns(ConvergenceWarning, match=r"did not settle in max_iter=1"):
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in max_iter=1"):
         found = preimage(psi, max_iter=1, tol=1e-12, start=X[10:16])
     assert (found.n_iter == 1).all()
 
@@ -295,7 +295,7 @@ def test_slow_fixed_points_are_finished_by_gradients(rng):
     psi = RKHSFunction(Gaussian(), [[-1.0, 0.0], [1.0, 0.0]], [1.0, 1.0])
     start = np.column_stack([rng.uniform(0.1, 0.9, 10), rng.uniform(-0.5, 0.5, 10)])
     family = RKHSFunction(psi.kernel, psi.points, np.ones((2, 10)))
-    with pytest.warns(ConvergenceWarning, match="did not settle"):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
         slow = preimage(family, "fixed_point", start=start, tol=1e-6)
     fast = preimage(family, start=start, tol=1e-6)
     assert fast.converged.all()

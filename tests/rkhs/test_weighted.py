@@ -70,7 +70,7 @@ def test_errors():
         FeatureFunction(Linear(), [np.nan])
     with pytest.raises(TypeError, match="different"):
         FeatureFunction(Linear(), [1.0]) @ FeatureFunction(Linear() * 2.0, [1.0])
-    with pytest.raises(ValueError, match="do not combine"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         FeatureFunction(Linear(), [1.0]) + FeatureFunction(Linear(), [1.0, 2.0])
     with pytest.raises(ValueError, match="eigenvalues"):
         EigenSpace([-1.0], np.ravel)

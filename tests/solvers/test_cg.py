@@ -252,7 +252,7 @@ def test_a_callback_sees_coefficients_and_may_stop(problem):
         return step.error < 1e-2
 
     model = KernelRidge(0.1, kernel=Gaussian(), plan=TILED, callback=stop)
-    with pytest.warns(ConvergenceWarning, match="the callback stopped it"):
+    with pytest.warns(ConvergenceWarning, match="stopped by the callback"):
         model.fit(X, Y)
     np.testing.assert_array_equal(steps[-1].state["coef"], model.dual_coef_)
     assert model.solution_.stats["residual"] < 1e-2

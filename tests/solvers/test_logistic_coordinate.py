@@ -159,7 +159,7 @@ def test_what_is_refused():
         SVC(KERNEL, callback=print).fit(X, Y)
     with pytest.raises(ValueError, match="checkpoint is for two classes"):
         SVC(KERNEL, plan=PLAN, solver="coordinate", checkpoint="a").fit(X, np.arange(N) % 3)
-    with pytest.raises(ValueError, match="validation is for one problem"):
+    with pytest.raises(ValueError, match="validation is for a single problem"):
         KernelMachine(
             KERNEL, "hinge", plan=PLAN, solver="coordinate", validation=(X, np.arange(N) % 3)
         ).fit(X, np.arange(N) % 3)

@@ -272,5 +272,7 @@ class TestBadInput:
     def test_kernels_of_the_wrong_sign(self, rng):
         X = rng.standard_normal((20, 2))
         P = np.column_stack([np.ones(20), X])
-        with pytest.raises(ValueError, match="not positive definite beside the basis"):
+        with pytest.raises(
+            ValueError, match="not positive definite on the complement of the basis"
+        ):
             solve(Matrix(-thin_plate(X)), P, rng.standard_normal((20, 1)), 0.1)

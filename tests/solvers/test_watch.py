@@ -49,7 +49,7 @@ def test_a_checkpoint_of_another_problem_is_refused(tmp_path):
     with pytest.raises(ValueError, match="belongs to another problem"):
         halve(Watch(checkpoint=file), 9, (np.arange(4.0), 0.2))
     file.write_bytes(b"something else")
-    with pytest.raises(FileFormatError, match="no checkpoint"):
+    with pytest.raises(FileFormatError, match="not a mercer checkpoint"):
         halve(Watch(checkpoint=file), 9)
 
 

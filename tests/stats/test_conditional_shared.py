@@ -50,5 +50,5 @@ def test_regressions_are_learned_once(variables, monkeypatch):
 
 
 def test_plans_that_cannot_be_kept_to(variables):
-    with pytest.raises(ValueError, match="give the plan no rank"):
+    with pytest.raises(ValueError, match="use a plan without rank"):
         Given(variables, (3,), 19, Plan(rank=5)).test(0, 1, np.random.default_rng(0))

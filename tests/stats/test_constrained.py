@@ -79,5 +79,5 @@ def test_bad_input(pair):
         coco(X, Y, n_functions=0)
     with pytest.raises(ValueError, match="constant"):
         coco(X, np.ones(40))
-    with pytest.raises(ValueError, match="as often each"):
+    with pytest.raises(ValueError, match="the same number of observations"):
         coco(X, Y[:5])

@@ -202,7 +202,7 @@ def test_distance_covariance_from_distances(pair):
 
 def test_bad_input(pair):
     X, Y = pair
-    with pytest.raises(ValueError, match="as often each, got 23, 20"):
+    with pytest.raises(ValueError, match="the same number of observations, got 23, 20"):
         hsic(X, Y[:20])
     with pytest.raises(ValueError, match="at least 4"):
         hsic(X[:3], Y[:3])

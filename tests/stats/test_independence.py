@@ -273,26 +273,26 @@ def test_grid_of_sparse_and_repeated_data(rng):
 def test_bad_input(rng):
     x, y, z = rng.standard_normal((3, 30))
     cases = [
-        ((x, y[:20]), {}, "as often each, got 30, 20"),
+        ((x, y[:20]), {}, "the same number of observations, got 30, 20"),
         ((x,), {}, "two variables"),
         ((x[:5], y[:5]), {}, "at least 6"),
         ((x, y), {"null": "normal"}, "null must be one of"),
         ((x, y), {"null": "gamma"}, "one kernel of each"),
         ((x, y), {"null": "gamma", "kernels": MEDIAN, "statistic": "u"}, 'must be "v"'),
         ((x, y, z), {"null": "gamma", "kernels": MEDIAN}, "two variables"),
-        ((x, y), {"null": "gamma", "kernels": MEDIAN, "groups": [0] * 30}, "permuted"),
+        ((x, y), {"null": "gamma", "kernels": MEDIAN, "groups": [0] * 30}, "only for permutations"),
         ((x, y), {"n_permutations": 0}, "an integer >= 1"),
         ((x, y), {"n_permutations": 9.5}, "integer"),
         ((x, y), {"permutations": "all"}, "permutations must be one of"),
         ((x, y), {"kernels": [MEDIAN]}, "each of the 2"),
         ((x, y), {"kernels": [[], None]}, "empty list"),
-        ((x, y), {"stop_after": 5}, "one kernel"),
+        ((x, y), {"stop_after": 5}, "a single kernel"),
         ((x, y), {"landmarks": 31}, "landmarks must be"),
         ((x, y, z), {"landmarks": 10}, "landmarks are for two"),
         ((x, y), {"groups": [0] * 10}, "one label per sample"),
         ((x, y), {"groups": np.arange(30)}, "nothing can be permuted"),
         ((x[:10], y[:10]), {"permutations": "cyclic"}, "more observations"),
-        ((["a"] * 30, y), {}, "kernels have to be given"),
+        ((["a"] * 30, y), {}, "pass kernels"),
         ((x, np.full(30, np.nan)), {}, "NaN"),
     ]
     for variables, options, message in cases:

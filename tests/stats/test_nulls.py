@@ -223,7 +223,7 @@ def test_wild_signs_are_signs_or_a_series(rng):
     assert wild_correlations(400).tolist() == [1.0]
     with pytest.raises(ValueError, match="memory"):
         wild_signs(3, 3, rng, memory=0.0)
-    with pytest.raises(ValueError, match="labels of blocks are for permutations"):
+    with pytest.raises(ValueError, match="block labels are only for permutations"):
         wild_signs(3, 3, rng, memory=[0, 0, 1])
 
 

@@ -42,7 +42,7 @@ def test_blocks_do_not_cross_samples():
     units = exchange_samples([5, 4], blocks=2)
     labels = np.repeat([0, 1], [5, 4])
     assert units.of_units(labels, "blocks").tolist() == [0, 0, 0, 1, 1]
-    with pytest.raises(ValueError, match="inside one sample"):
+    with pytest.raises(ValueError, match="within one sample"):
         exchange_samples([5, 4], blocks=[0, 0, 0, 0, 1, 1, 1, 1, 1]).of_units(labels, "blocks")
 
 
@@ -70,5 +70,5 @@ def test_bad_labels():
         exchange(4, groups=[1, 2])
     with pytest.raises(ValueError, match="blocks must be a length"):
         exchange(4, blocks=0)
-    with pytest.raises(ValueError, match="inside one group"):
+    with pytest.raises(ValueError, match="within one group"):
         Units([0, 0, 1], groups=[0, 1, 1])

@@ -218,9 +218,9 @@ def test_refuses_what_does_not_fit(samples, variables):
         ({**own, "kernel": None}, "statistic=by_hand needs one kernel"),
         ({"null": by_shuffling, "kernel": [Gaussian()]}, "null=by_shuffling needs one kernel"),
         ({**own, "null": "gamma"}, 'null="gamma" is about statistic="v"'),
-        ({**own, "landmarks": 10}, "leave landmarks out"),
-        ({"null": by_shuffling, "groups": [0] * 45}, "null=by_shuffling permutes nothing"),
-        ({"null": by_shuffling, "stop_after": 5}, "stop_after is for permutations"),
+        ({**own, "landmarks": 10}, "omit landmarks"),
+        ({"null": by_shuffling, "groups": [0] * 45}, "null=by_shuffling uses none"),
+        ({"null": by_shuffling, "stop_after": 5}, "stop_after is only for permutations"),
         ({"null": 3}, "or a function of a problem and a random generator"),
         ({"statistic": 3}, "is about statistic"),
     ]
@@ -234,11 +234,11 @@ def test_refuses_what_does_not_fit(samples, variables):
     cases = [
         ({"statistic": hsic_by_hand, "kernels": None}, "needs one kernel of each"),
         ({"statistic": hsic_by_hand, "permutations": "cyclic"}, "permuted at random"),
-        ({"statistic": hsic_by_hand, "landmarks": 10}, "leave landmarks out"),
+        ({"statistic": hsic_by_hand, "landmarks": 10}, "omit landmarks"),
         ({"statistic": hsic_by_hand, "regularization": 1.0}, 'not "hsic_by_hand"'),
         ({"statistic": hsic_by_hand, "null": "gamma"}, 'statistic must be "v"'),
-        ({"null": by_shuffling, "groups": [0] * 30}, "null=by_shuffling permutes nothing"),
-        ({"null": by_shuffling, "stop_after": 5}, "stop_after is for permutations"),
+        ({"null": by_shuffling, "groups": [0] * 30}, "null=by_shuffling uses none"),
+        ({"null": by_shuffling, "stop_after": 5}, "stop_after is only for permutations"),
     ]
     for options, message in cases:
         with pytest.raises(ValueError, match=message):

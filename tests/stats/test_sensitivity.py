@@ -213,15 +213,15 @@ def test_bad_input(X):
         quick(X, y, order=3)
     with pytest.raises(ValueError, match="confidence must be between"):
         quick(X, y, confidence=95)
-    with pytest.raises(ValueError, match="observed together"):
+    with pytest.raises(ValueError, match="same number of observations"):
         quick(X, y[:-1])
     with pytest.raises(ValueError, match="at least 6 observations"):
         quick(X[:5], y[:5])
     with pytest.raises(ValueError, match="kernels must have an entry for each of 3"):
         quick(X, y, kernels=[None])
-    with pytest.raises(ValueError, match="laws names 'a', which is none of x0"):
+    with pytest.raises(ValueError, match="laws names 'a', which is not one of x0"):
         quick(X, y, laws={"a": norm()})
-    with pytest.raises(ValueError, match="input 'x1': a law is for numbers"):
+    with pytest.raises(ValueError, match="input 'x1': a law is only for numbers"):
         quick(X, y, kernels={"x1": Gaussian()}, laws={"x1": norm()})
     with pytest.raises(DomainError, match="NaN"):
         quick(np.where(X > 3, np.nan, X), y)

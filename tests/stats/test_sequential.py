@@ -166,7 +166,7 @@ def test_errors(rng):
         SequentialTwoSampleTest(budget=0)
     with pytest.raises(TypeError, match="plan"):
         SequentialTwoSampleTest(plan=3)
-    with pytest.raises(ValueError, match="observed together"):
+    with pytest.raises(ValueError, match="same number of observations"):
         SequentialIndependenceTest().update(X, X[:-1])
     with pytest.raises(ValueError, match="no bets"):
         SequentialTwoSampleTest().plot()

@@ -50,7 +50,7 @@ def test_compressed_and_parquet(tmp_path):
         ("a.csv", b"x,y,x\n1,2,3\n", "two columns of the same name, 'x'"),
         ("a.csv", b"x,y\na,1,2\nb,3,4\n", "rows have 3 values, and the first line has 2 names"),
         ("a.csv", b"x,y\n1,2\n1,2,3\n", "not a table"),
-        ("a.csv", b"x,y\n\x00\x01,1\n", "no text"),
+        ("a.csv", b"x,y\n\x00\x01,1\n", "not text"),
     ],
 )
 def test_bad_files(name, content, message, tmp_path):
@@ -133,7 +133,7 @@ def test_archives_with_a_password(tmp_path):
     data[6] |= 1  # the flag, in the file's own header and in the directory
     data[data.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "a.csv.zip").write_bytes(data)
-    with pytest.raises(ValueError, match=r"a\.csv\.zip cannot be unpacked: .* encrypted"):
+    with pytest.raises(ValueError, match=r"a\.csv\.zip cannot be decompressed: .* encrypted"):
         read_table(tmp_path / "a.csv.zip")
 
 

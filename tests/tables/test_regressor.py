@@ -188,7 +188,7 @@ def test_hard_tables(rng):
     assert np.isfinite(TableRegressor(budget=1).fit(wide, wide[0]).predict(wide)).all()
     with pytest.raises(ValueError, match="no column of the table can be used"):
         TableRegressor().fit(pd.DataFrame({"a": [1, 1, 1]}), [1, 2, 3])
-    with pytest.raises(ValueError, match="tell labels apart with TableClassifier"):
+    with pytest.raises(ValueError, match="for labels use TableClassifier"):
         TableRegressor().fit(pd.DataFrame({"a": [1, 2, 3]}), ["a", "b", "c"])
     with pytest.raises(ValueError, match="alphas must be positive"):
         TableRegressor(alphas=[0.0]).fit(pd.DataFrame({"a": np.arange(9)}), np.arange(9))

@@ -77,7 +77,7 @@ def test_columns_that_hold_objects():
     for column in describe(table):
         assert column.role == "skipped"
         assert "objects" in column.why
-    with pytest.raises(ValueError, match="'list' holds list objects, which are no labels"):
+    with pytest.raises(ValueError, match="'list' holds list objects, which are not labels"):
         describe(table, {"list": "label"})
 
 

@@ -43,5 +43,5 @@ def test_all_rows_count(kind, table, tmp_path, monkeypatch):
 def test_what_is_refused(table):
     with pytest.raises(ValueError, match="need a target"):
         TableRegressor().fit(stream(table[["a", "b"]].fillna(0.0)))
-    with pytest.raises(ValueError, match="chunks of tables"):
+    with pytest.raises(ValueError, match="chunks with named columns"):
         TableRegressor().fit(stream(np.ones((50, 2)), target=np.arange(50.0)))

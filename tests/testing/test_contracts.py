@@ -304,7 +304,7 @@ def test_psd_witness():
 def test_psd_of_kernels_and_batches():
     assert check_psd(Gaussian("median"), X)
     assert check_psd(Custom(lambda A, B: np.minimum(A, B.T), batch=True), np.abs(X[:, :1]))
-    assert "no sign against" in str(check_psd(lambda x, y: min(x, y), [1.0, 2.0, 3.0]))
+    assert "no evidence against" in str(check_psd(lambda x, y: min(x, y), [1.0, 2.0, 3.0]))
 
 
 def test_psd_of_an_asymmetric_function():

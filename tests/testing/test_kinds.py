@@ -104,8 +104,8 @@ BAD = {
     "role is 'words'": {"role": "words"},
     "there is no kernel 'Overlapping'": {"hint": "Overlapping(2)"},
     "there is no kernel 'Plan'": {"hint": "Plan()"},
-    "samples are not written to files": {"stored": ()},
-    "do not come back from files": {
+    "samples cannot be saved to files": {"stored": ()},
+    "cannot be loaded from files": {
         "stored": (replace(STORED, build=lambda first: Pair(first, first)),)
     },
     "came back are not the same": {
@@ -140,7 +140,7 @@ def test_kernels_and_kinds_that_do_not_fit():
     register(PAIRS)
     with pytest.raises(AssertionError, match="is of kind 'strings', not 'pairs'"):
         check_kind("pairs", X, Spectrum(2))
-    with pytest.raises(AssertionError, match="no kind of data is called 'nothing'"):
+    with pytest.raises(AssertionError, match="there is no kind of data with the name 'nothing'"):
         check_kind("nothing", X)
     with pytest.raises(AssertionError, match="at least two samples"):
         check_kind("pairs", X[:1])

@@ -67,7 +67,7 @@ class Positive(Loss):
 
 
 def test_targets_of_its_own():
-    with pytest.raises(ValueError, match=r"needs targets of its own \(y must be > 0"):
+    with pytest.raises(ValueError, match=r"needs its own targets \(y must be > 0"):
         check_loss(Positive())
     check_loss(Positive(), np.random.default_rng(0).gamma(2.0, 1.0, 40))
 

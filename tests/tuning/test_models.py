@@ -315,7 +315,7 @@ def test_gaussian_processes_tune_themselves(rng):
     assert np.size(labels.kernels_[0].right.lengthscale) == 3
     with pytest.raises(ValueError, match="by must be one of marginal_likelihood for Gaussian"):
         tune(GaussianProcessClassifier(), X, y, by="loo")
-    with pytest.raises(ValueError, match="no weights of samples"):
+    with pytest.raises(ValueError, match="does not support sample weights"):
         tune(GaussianProcessClassifier(), X, y, sample_weight=np.ones(60))
 
 
@@ -500,7 +500,7 @@ def test_an_alpha_near_zero_is_a_warning_where_features_hide_each_other(rng):
         exact = tune(KernelRidge(0.1, kernel=Gaussian()), X, y).tuning_
     assert exact.unneeded == ("alpha = 1e-10",)
     start = KernelRidge(0.1, kernel=Gaussian(200.0))
-    with pytest.warns(BoundWarning, match="no feature is lost beside larger ones"):
+    with pytest.warns(BoundWarning, match="no feature is negligible next to larger ones"):
         hidden = tune(start, X * [200.0, 1.0], np.sin(2 * X[:, 0])).tuning_
     assert hidden.at_bounds == ("alpha = 1e-10",)
 

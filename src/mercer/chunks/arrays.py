@@ -24,15 +24,15 @@ _ROWS = 65_536  # of a chunk whose samples are of unknown size
 class ArrayChunks(Source):
     """Slices of one container: an array, a memory map, a CSR matrix, a table, a list.
 
-    Whatever has a shape and can be sliced is read slice by slice, such as the data sets of h5py and
-    the arrays of Zarr.
+    Any container with a shape that can be sliced is read slice by slice, such as h5py data sets and
+    Zarr arrays.
 
     Parameters
     ----------
     X : data
-        Whatever has a length and can be sliced.
+        Any container with a length that can be sliced.
     y, weight : array, optional
-        Targets, and weights; sliced as X is, so they may be in files, too.
+        Targets and weights; they are sliced like X, so they may also be in files.
     rows : int, optional
         Samples in a chunk; by default as many as take 16 MB.
 
@@ -91,7 +91,9 @@ def npy(path: str | PathLike[str], **options: Any) -> ArrayChunks:
     try:
         X = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise FileFormatError(f"{path} is no .npy file of numbers, or cut off: {error}") from None
+        raise FileFormatError(
+            f"{path} is not a .npy file of numbers, or is truncated: {error}"
+        ) from None
     chunks = ArrayChunks(X, **options)
     Source.__init__(chunks, str(path), [path])
     return chunks

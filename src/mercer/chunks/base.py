@@ -20,7 +20,7 @@ Sums = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some samples in a row, with their targets and weights if there are any.
+    """Consecutive samples, with their targets and weights if there are any.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Chunk:
     y : ndarray or None
     weight : ndarray or None
     start : int
-        The number of the first of them among all.
+        The row number of the first sample.
     """
 
     X: Data
@@ -49,12 +49,14 @@ class Chunk:
 
 
 class Change(ABC):
-    """What becomes of each chunk: a picklable function of it, which keeps all samples or some.
+    """A transformation of chunks: a picklable function of a chunk that keeps all samples or some of
+    them.
 
     Attributes
     ----------
     alone : bool
-        Does what becomes of a sample depend on nothing but itself? (Not if it is its number.)
+        Whether the result for a sample depends only on the sample itself (and not on its row
+        number).
     """
 
     alone = True
@@ -68,13 +70,13 @@ class Change(ABC):
 
 
 class Chunks(ABC):
-    """Samples that come in chunks: always the same ones, in the same order.
+    """Samples in chunks: always the same samples, in the same order.
 
-    Only :meth:`__iter__` is required of a subclass. Whatever is computed from all samples is a
-    pass: a function of one chunk, whose results are added up (:meth:`reduce`) or put one after the
-    other (:meth:`map`). So a source that is not read here, such as a cluster, overrides these two.
+    Subclasses must define :meth:`__iter__`. Anything computed from all samples is a pass: a
+    function of one chunk, whose results are summed (:meth:`reduce`) or returned one after the other
+    (:meth:`map`). A source that is not read locally, such as a cluster, overrides these two.
 
-    :func:`~mercer.chunks.stream` makes them of files, arrays, functions and collections of Dask.
+    :func:`~mercer.chunks.stream` makes chunks from files, arrays, functions and Dask collections.
     """
 
     @abstractmethod
@@ -120,10 +122,10 @@ class Chunks(ABC):
                 yield job(chunk)
 
     def sample(self, n: int, rng: Any = None) -> Chunk:
-        """n samples drawn at random without replacement, in the order of the source.
+        """Draw n samples at random without replacement, in the order of the source.
 
-        Which ones depends on ``rng`` (a generator, or its seed) and the number of samples alone:
-        they are the same from a file, an array or a cluster, whatever the size of the chunks.
+        The choice depends only on ``rng`` (a generator, or its seed) and the number of samples: it
+        is the same for a file, an array or a cluster, whatever the size of the chunks.
         """
         check_count("n", n)
         total = self.n_samples
@@ -131,7 +133,7 @@ class Chunks(ABC):
         return self.take(np.sort(rng.choice(total, min(n, total), replace=False)))
 
     def take(self, places: np.ndarray) -> Chunk:
-        """The samples of these numbers, which have to increase."""
+        """The samples with these row numbers, which must be increasing."""
         found = []
         for part in self.map(Picked(places)):
             if len(part):
@@ -148,7 +150,7 @@ class Chunks(ABC):
         if not parts:
             raise no_samples()
         if any(y is None for y, _ in parts):
-            raise ValueError("the samples come without targets y, which are needed here.")
+            raise ValueError("these chunks have no targets y, which are needed here.")
         y = np.concatenate([y for y, _ in parts])
         if all(w is None for _, w in parts):
             return y, None
@@ -156,7 +158,7 @@ class Chunks(ABC):
 
     # ---- chunks made of others -----------------------------------------------------------------
     def changed(self, change: Change) -> Chunks:
-        """Each chunk as ``change`` makes it, whenever it is read."""
+        """Apply ``change`` to each chunk whenever it is read."""
         return Changed(self, change)
 
     def apply(self, function: Callable[[Data], Data]) -> Chunks:
@@ -165,7 +167,7 @@ class Chunks(ABC):
         Parameters
         ----------
         function : callable
-            Of some samples in a row; it returns as many.
+            A function of consecutive samples that returns the same number of samples.
 
         Examples
         --------
@@ -180,37 +182,38 @@ class Chunks(ABC):
         return self.changed(OnSamples(function))
 
     def select(self, columns: Any = None, target: Any = None, weight: Any = None) -> Chunks:
-        """Which columns are the samples, the target and the weight.
+        """Choose the columns of the features, the target and the weight.
 
         Parameters
         ----------
         columns : list of names or numbers, optional
-            By default all that are neither target nor weight.
+            By default all columns that are neither target nor weight.
         target, weight : name or number of a column, optional
-            Several targets as a list. By default those that there are stay.
+            A list for several targets. By default existing ones are kept.
         """
         from .roles import Roles
 
         return self.changed(Roles(columns, target, weight))
 
     def beside(self, y: np.ndarray, weight: np.ndarray | None = None) -> Chunks:
-        """The same samples with targets and weights that lie in memory, in place of their own."""
+        """The same samples with other targets and weights, given as arrays in memory."""
         from .changes import Slices
 
         return self.changed(Slices(y, weight))
 
     def split(self, fraction: float = 0.2, rng: Any = None) -> tuple[Chunks, Chunks]:
-        """Two parts at random: most of the samples, and about a ``fraction`` to validate with.
+        """Split at random into two parts: most of the samples, and about a ``fraction`` for
+        validation.
 
-        A sample goes by a hash of its number, so both parts are the same in every pass, for any
-        size of chunks, and nothing is stored.
+        The part of a sample is chosen by a hash of its row number, so both parts are the same in
+        every pass, for any chunk size, and nothing is stored.
 
         Parameters
         ----------
         fraction : float
             The share of the second part, between 0 and 1.
         rng : None, int or Generator
-            Draws the hash.
+            Used to draw the hash.
 
         Examples
         --------

@@ -28,8 +28,8 @@ class OnSamples(Change):
         X = self.function(chunk.X)
         if length(X) != len(chunk):
             raise ValueError(
-                f"a function of {len(chunk)} samples returned {length(X)}; apply() keeps their "
-                f"number, and split() or the source itself leaves some out."
+                f"a function of {len(chunk)} samples returned {length(X)}; apply() must keep "
+                "their number; to leave samples out, use split() or change the source."
             )
         return replace(chunk, X=X)
 
@@ -82,9 +82,9 @@ def uniform(start: int, stop: int, seed: int) -> np.ndarray:
 
 
 def standardized(chunks: Chunks) -> tuple[Chunks, Any]:
-    """Every column with mean 0 and variance 1, from one pass, and the scaler that does it.
+    """Standardise every column to mean 0 and variance 1 in one pass; also returns the scaler.
 
-    Weights count if there are any; constant columns become 0. Sparse matrices keep their zeros:
+    Weights are used if there are any; constant columns become 0. Sparse matrices keep their zeros:
     they are divided by standard deviations only.
 
     Parameters
@@ -117,7 +117,7 @@ def standardized(chunks: Chunks) -> tuple[Chunks, Any]:
     origin = origin.toarray()[0] if sp.issparse(origin) else origin
     mass, total, squares = chunks.reduce(_Moments(np.asarray(origin, dtype=float)))
     if not mass > 0:
-        raise ValueError("all weights are zero: there is nothing to scale by.")
+        raise ValueError("all weights are zero: there are no samples to compute the scale from.")
     shift = total / mass
     mean, variance = origin + shift, np.maximum(squares / mass - shift**2, 0.0)
     rounding = np.finfo(float).eps * np.maximum(np.abs(mean), np.abs(shift))

@@ -21,7 +21,8 @@ _ATTEMPTS = 3  # at a pass whose job was lost together with all workers that had
 
 
 class DaskChunks(Chunks):
-    """The partitions of a collection of Dask: jobs go to where they are, and sums come back.
+    """The partitions of a Dask collection: jobs run where the partitions are, and only sums come
+    back.
 
     A pass sends its job to every worker once, calls it on each partition where that is, and adds
     the results up in a tree by the number of partitions. So sums do not depend on how many workers
@@ -215,8 +216,8 @@ def beside_each_other(sources: list[DaskChunks]) -> DaskChunks:
     for other in sources[1:]:
         if list(other.lengths) != list(first.lengths):
             raise ValueError(
-                "collections that are observed together need partitions of the same sizes; "
-                "rechunk or repartition one of them."
+                "paired collections need partitions of the same sizes; rechunk or repartition "
+                "one of them."
             )
     each = zip(*(source._parts for source in sources), strict=True)
     parts = [_lazily(zipped, *chunks) for chunks in each]

@@ -41,8 +41,8 @@ def stream(
 ) -> Chunks:
     """Samples in chunks, from files, arrays, functions, or a cluster.
 
-    Large-scale models and tests take what comes out in place of X, y and weights, read it as often
-    as they need, and hold two chunks at a time.
+    Large-scale models and tests take the result in place of X, y and weights, read it as often as
+    they need, and hold at most two chunks in memory.
 
     Parameters
     ----------
@@ -50,22 +50,22 @@ def stream(
         * ``.npy`` files; arrays and memory maps; data sets of h5py, arrays of Zarr;
         * Parquet and Arrow files, folders of them, data sets and tables of pyarrow; CSV files;
         * SVMlight files, which hold their targets;
-        * a function without arguments that yields X, (X, y) or (X, y, weight), anew at each call;
+        * a function without arguments that yields X, (X, y) or (X, y, weight), afresh at each call;
         * arrays, tables and bags of Dask;
-        * any other container that kernels take: tables, sparse matrices, lists.
+        * any other container that kernels accept: tables, sparse matrices, lists.
     target : name or number of a column, or array; optional
-        What to predict; a list of columns makes several targets.
+        The target; a list of columns for several targets.
     weight : name or number of a column, or array; optional
         The weights of samples.
     columns : list of names or numbers, optional
         The features; by default all columns that are neither target nor weight.
     rows : int, optional
-        Samples in a chunk; by default as many as take 16 MB.
+        Samples in a chunk; by default as many as fit in 16 MB.
     format : {"npy", "parquet", "csv", "svmlight"}, optional
-        What is in the file; by default its name says it.
+        The file format; by default it is inferred from the name.
     **options
-        Of the kind of source: ``missing="drop"`` for tables, ``n_features`` and ``zero_based`` for
-        SVMlight files, ``client`` for Dask.
+        Options for the kind of source: ``missing="drop"`` for tables, ``n_features`` and
+        ``zero_based`` for SVMlight files, ``client`` for Dask.
 
     Returns
     -------
@@ -107,15 +107,17 @@ def _kind(source: Any, format: str | None) -> str:
         return "dask"
     if isinstance(source, Iterator):
         raise TypeError(
-            f"a {type(source).__name__} can be read only once, and a fit takes many passes; give a "
-            f"function without arguments that returns a new one."
+            f"a {type(source).__name__} can be read only once, but a fit takes many passes; pass "
+            "a function without arguments that returns a new one."
         )
     if callable(source):
         return "function"
     if type(source).__module__.startswith("pyarrow"):
         return "parquet"
     if hasattr(source, "collect_schema"):  # of polars
-        raise TypeError("a lazy table cannot be read in passes; write it with sink_parquet first.")
+        raise TypeError(
+            "a lazy table cannot be read in several passes; write it with sink_parquet first."
+        )
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {format!r}.")
     return format or _format(source) or "array"
@@ -138,6 +140,6 @@ def _format(source: Any) -> str | None:
         return "parquet"
     existing(path)
     raise ValueError(
-        f"the name of {str(path)!r} does not say what is in it; give "
-        f"format={' or '.join(map(repr, _FORMATS))}, or open it and give the array."
+        f"the name of {str(path)!r} does not show its format; give "
+        f"format={' or '.join(map(repr, _FORMATS))}, or open it and pass the array."
     )

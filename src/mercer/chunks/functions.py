@@ -14,13 +14,13 @@ from .source import Source
 
 
 class FunctionChunks(Source):
-    """What a function yields: X, or (X, y), or (X, y, weight), one chunk after the other.
+    """The chunks that a function yields: X, (X, y) or (X, y, weight).
 
     Parameters
     ----------
     function : callable
-        Without arguments; it is called once for each pass, and yields the same chunks every time.
-        A generator function, not a generator, which can be read only once.
+        A function without arguments. It is called once for each pass, and must yield the same
+        chunks every time. Pass a generator function, not a generator, which can be read only once.
     rows : int, optional
         Samples in a chunk; by default the chunks stay as they are.
 
@@ -40,8 +40,8 @@ class FunctionChunks(Source):
     def __init__(self, function: Callable[[], Iterable[Any]], rows: int | None = None) -> None:
         if not callable(function):
             raise TypeError(
-                f"a {type(function).__name__} can be read only once, and a fit takes many passes; "
-                f"give a function without arguments that returns a new one."
+                f"a {type(function).__name__} can be read only once, but a fit takes many passes; "
+                "pass a function without arguments that returns a new one."
             )
         super().__init__(f"{getattr(function, '__name__', 'the function')}()")
         self.function, self.rows = function, check_count("rows", rows, also=(None,))
@@ -50,8 +50,8 @@ class FunctionChunks(Source):
         found = self.function()
         if not hasattr(found, "__iter__"):
             raise TypeError(
-                f"{self.name} returned a {type(found).__name__}; it has to return the chunks, one "
-                f"after the other: X, (X, y) or (X, y, weight)."
+                f"{self.name} returned a {type(found).__name__}; it must return an iterable of "
+                "chunks: X, (X, y) or (X, y, weight)."
             )
         chunks = map(as_chunk, found)
         return chunks if self.rows is None else regrouped(chunks, self.rows)

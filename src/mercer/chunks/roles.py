@@ -43,7 +43,9 @@ class Roles(Change):
         wanted = [place(known, key) for key in self.columns]
         wanted = wanted or [i for i in range(len(known)) if i not in others]
         if not wanted:
-            raise ValueError("no column is left for the samples: target and weight take all.")
+            raise ValueError(
+                "no column is left for the features: target and weight use all of them."
+            )
         y, weight = chunk.y, chunk.weight
         if self.target is not None:
             found = [values(X, place(known, key)) for key in _listed(self.target)]
@@ -80,7 +82,10 @@ def names_of(X: Data) -> list:
     if is_frame(X):
         return list(X.columns)
     if len(getattr(X, "shape", ())) != 2:
-        raise ValueError("columns, target and weight by name need samples that have columns.")
+        raise ValueError(
+            "columns, target and weight can only be given by name if the samples "
+            "have named columns."
+        )
     return list(range(X.shape[1]))
 
 

@@ -42,9 +42,9 @@ class SvmlightChunks(Source):
     path : path
         Also compressed: ``.gz``, ``.bz2``, ``.xz``.
     n_features : int, optional
-        The number of columns; by default the largest index, found in a pass of its own.
+        The number of columns; by default the largest index, found in a separate pass.
     zero_based : bool or "auto"
-        Is the first column number 0? By default, if number 0 occurs.
+        Whether column numbers start at 0. By default they do if number 0 occurs.
     rows : int, optional
         Samples in a chunk; by default those in 16 MB of text.
 
@@ -100,8 +100,8 @@ class SvmlightChunks(Source):
             row = block.start + int(np.searchsorted(block.starts, pair, side="right")) - 1
             last = width - 1 + first
             raise FileFormatError(
-                f"{self.name}, row {row}: index {block.indices[pair]} is outside of {first} to "
-                f"{last}; leave n_features and zero_based out to have them found."
+                f"{self.name}, row {row}: index {block.indices[pair]} is outside {first} to "
+                f"{last}; omit n_features and zero_based to infer them."
             )
         shape = (len(block.labels), width)
         X = sp.csr_matrix((block.values, columns, block.starts), shape=shape)

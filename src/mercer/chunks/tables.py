@@ -57,7 +57,9 @@ class TableChunks(Source):
         known = self.schema.names
         twice = [n for n in known if known.count(n) > 1]
         if twice:
-            raise ValueError(f"{name} has two columns of the same name, {twice[0]!r}; rename one.")
+            raise ValueError(
+                f"{name} has two columns with the same name, {twice[0]!r}; rename one."
+            )
         self.wanted = list(dict.fromkeys(self._named(known)))
         usual = rows_of_chunk(sum(_width(self.schema.field(n)) for n in self.wanted))
         self.rows = check_count("rows", rows, also=(None,)) or usual
@@ -110,7 +112,7 @@ class TableChunks(Source):
             row = pc.index(lost[column], True).as_py()
             raise ValueError(
                 f"{self.name}, row {start + row}: column {self.wanted[column]!r} has no value; "
-                f'fill it, or leave such rows out with missing="drop".'
+                'fill it, or drop such rows with missing="drop".'
             )
         if any(counts):
             whole = ~np.logical_or.reduce([np.asarray(mask) for mask in lost])
@@ -156,7 +158,7 @@ class ParquetChunks(TableChunks):
             except (OSError, _arrow().ArrowInvalid) as error:
                 words = " ".join(str(error).split())
                 raise FileFormatError(
-                    f"{name} is no file of this kind, or it is cut off: {words}"
+                    f"{name} is not a file of this kind, or is truncated: {words}"
                 ) from None
         elif isinstance(source, _arrow().Table):
             self.dataset = ds.dataset(source)
@@ -237,7 +239,7 @@ class CsvChunks(TableChunks):
             with self._open() as first:
                 found = first.schema
         except (OSError, pa.ArrowInvalid) as error:
-            raise FileFormatError(f"{self.name} is no table, or cut off: {error}") from None
+            raise FileFormatError(f"{self.name} is not a table, or is truncated: {error}") from None
         # whole numbers at first may have a point later; what is empty at first may be numbers
         loose = [
             pa.float64() if pa.types.is_integer(f.type) or pa.types.is_null(f.type) else f.type

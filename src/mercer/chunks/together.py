@@ -52,7 +52,7 @@ def together(*sources: Chunks) -> Chunks:
     sizes = [source.n_samples for source in sources]
     if len(set(sizes)) > 1:
         listed = ", ".join(map(str, sizes))
-        raise ValueError(f"variables must be observed together, as often each, got {listed}.")
+        raise ValueError(f"variables must have the same number of observations, got {listed}.")
     on_cluster = [source for source in sources if isinstance(source, DaskChunks)]
     if len(on_cluster) == len(sources):
         return beside_each_other(on_cluster)

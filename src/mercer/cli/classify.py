@@ -1,4 +1,4 @@
-"""``mercer fit`` on labels: choose kernels, judge them on rows held out."""
+"""``mercer fit`` on labels: choose kernels, judge them on held-out rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def classify_table(
     if len(classes) > max(2, len(y) / 4):
         raise ValueError(
             f"the target {target!r} has {len(classes)} different labels in {len(y)} rows: too "
-            f"many to learn what they have in common."
+            "many for a classifier."
         )
     inside = kept_inside(codes, held_share(test_size, len(y)), seed)
     check_enough(int(inside.sum()))

@@ -30,14 +30,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     kernels = {"nargs": "+", "help": "kernels to compare with those that are chosen"}
     add_table(parser, target=several, kernel=kernels)
     parser.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help="held out")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
     check_share(args.test_size)
     if not args.test_size:
-        raise ValueError("--test-size must be above 0: models are compared on rows held out.")
+        raise ValueError("--test-size must be above 0: models are compared on held-out rows.")
     kernels = {text: parse(text) for text in args.kernel or []}
     table = read_table(args.table)
     told: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def run(args: Namespace) -> None:
 def compare(
     table: Table, target: str, task: str, kernels: dict[str, Any], args: Namespace
 ) -> list[dict[str, Any]]:
-    """Scores and seconds of every model on the same rows held out."""
+    """Scores and seconds of every model on the same held-out rows."""
     classes = task == "classification"
     if classes:
         y = label_target(table, target)
@@ -82,7 +82,7 @@ def compare(
         )
     if not len(test):
         raise ValueError(
-            "no row is held out to compare models on; give more rows, or a larger --test-size."
+            "no row is held out for comparing models; give more rows, or a larger --test-size."
         )
     plan = None if args.memory is None else Plan(memory=args.memory)
     kind = TableClassifier if classes else TableRegressor

@@ -36,7 +36,7 @@ def run(args: Namespace) -> None:
         print(f"\n$ mercer {' '.join(map(_quoted, command))}", flush=True)
         code = main(command)
         if code:
-            raise ValueError(f"mercer {command[0]} ended with code {code}.")
+            raise ValueError(f"mercer {command[0]} exited with code {code}.")
     print(entry("files", f"{table}, {new} and {model}"))
     print(entry("open", f"{Path(page).resolve().as_uri()} in a browser"))
 

@@ -19,9 +19,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         "kernel",
         metavar="EXPR|MODEL",
-        help='a kernel: "2 * Gaussian() + Linear() ** 2"; or a file that mercer fit wrote',
+        help='a kernel: "2 * Gaussian() + Linear() ** 2"; or a model file written by mercer fit',
     )
-    add("table", metavar="TABLE", nargs="?", help="of a model: a table with the row to explain")
+    add("table", metavar="TABLE", nargs="?", help="for a model: a table with the row to explain")
     add(
         "--row",
         type=whole(0),
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="which row, counted from 0 (default: 0)",
     )
-    add("--json", action="store_true", help="print the outcome as JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:
@@ -51,7 +51,9 @@ def _explain_row(args: Namespace) -> None:
     pandas()
     model = load_model(args.kernel)
     if hasattr(model, "ridge_") or hasattr(model, "machine_"):
-        raise ValueError(f"{args.kernel} is of an earlier version; fit it again to explain rows.")
+        raise ValueError(
+            f"{args.kernel} was saved by an earlier version; fit it again to explain rows."
+        )
     if args.table is None:
         _describe(model, args)
         return

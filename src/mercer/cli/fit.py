@@ -1,4 +1,4 @@
-"""``mercer fit``: choose kernels for a table, judge them on rows held out, save the model."""
+"""``mercer fit``: choose kernels for a table, judge them on held-out rows, save the model."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help='landmarks of a kernel that is given, or "all" rows (default: 1000 beyond 10000 rows)',
     )
-    add("--no-baseline", action="store_true", help="leave out boosted trees as a comparison")
+    add("--no-baseline", action="store_true", help="do not compare with boosted trees")
     add(
         "--out", metavar="FILE", help="where to save the model (default: the table's name, .mercer)"
     )
-    add("--json", action="store_true", help="print the outcome as JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     add("--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -74,9 +74,9 @@ def add_table(
         "--task",
         choices=("auto", "regression", "classification"),
         default="auto",
-        help="predict numbers or labels (default: by what the target holds)",
+        help="predict numbers or labels (default: inferred from the target)",
     )
-    add("--features", type=names, metavar="A,B", help="columns to use (default: all that can be)")
+    add("--features", type=names, metavar="A,B", help="columns to use (default: all usable ones)")
     add("--labels", type=names, default=[], metavar="A,B", help="columns to read as labels")
     add("--text", type=names, default=[], metavar="A,B", help="columns to read as text")
     add("--dates", type=names, default=[], metavar="A,B", help="columns to read as dates")
@@ -94,10 +94,10 @@ def add_table(
             type=budget,
             default="1 min",
             metavar="TIME",
-            help="for all that is done, on an idle machine, roughly (default: 1 min)",
+            help="the approximate total time on an idle machine (default: 1 min)",
         )
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
-    add("--seed", type=whole(0), default=0, metavar="N", help="draws split and folds (default: 0)")
+    add("--seed", type=whole(0), default=0, metavar="N", help="random seed (default: 0)")
 
 
 def run(args: Namespace) -> None:
@@ -157,7 +157,7 @@ def is_large(args: Namespace) -> bool:
 
 
 def model_options(args: Namespace) -> dict[str, Any]:
-    """What a model takes, from arguments; refused before a table is read."""
+    """What a model takes, from arguments; rejected before a table is read."""
     return {
         "kernel": None if args.kernel is None else parse(args.kernel),
         "plan": None if args.memory is None else Plan(memory=args.memory),

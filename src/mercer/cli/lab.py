@@ -19,9 +19,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help='what to open: the part of a link after "#", such as preset=witness',
     )
     parser.add_argument(
-        "--port", type=whole(0, 65535), default=0, help="a port; any that is free by default"
+        "--port", type=whole(0, 65535), default=0, help="the port (default: any free port)"
     )
-    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
 def run(args: Namespace) -> None:
@@ -35,12 +35,14 @@ def run(args: Namespace) -> None:
         server = LabServer(worker, args.port)
     except OSError as error:
         raise ValueError(
-            f"port {args.port} cannot be used ({error.strerror}); leave --port out, and a free "
-            "one is found."
+            f"port {args.port} cannot be used ({error.strerror}); omit --port to use a free one."
         ) from None
     fragment = args.picture.removeprefix("#")
     address = f"{server.url}#{fragment}" if fragment else server.url
-    print(f"The kernel lab is at {address}\nIt answers this machine only. Stop it with Ctrl-C.")
+    print(
+        f"The kernel lab is at {address}\nIt only answers requests from this machine. Stop it "
+        "with Ctrl-C."
+    )
     sys.stdout.flush()
     try:
         worker.start()

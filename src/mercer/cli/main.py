@@ -17,16 +17,16 @@ from .output import printable
 COMMANDS = {
     "fit": "fit a model to a table and save it",
     "predict": "predict the target for the rows of a table",
-    "explain": "say why a model predicts what it does, or why an expression is a kernel",
+    "explain": "explain a prediction, or why an expression is a kernel",
     "compare": "compare targets, kernels and baselines on the same rows",
-    "tune": "learn the numbers in a kernel from a table",
-    "plan": "say what a fit would do and cost",
+    "tune": "tune the hyper-parameters of a kernel on a table",
+    "plan": "say what a fit would do, and at what cost",
     "test": "test whether two tables differ, or whether columns are independent",
-    "report": "make a page about a saved model and its table",
-    "lab": "open a page on which kernels can be seen at work",
+    "report": "make an HTML report on a saved model and its table",
+    "lab": "open an interactive page for exploring kernels",
     "demo": "run the commands on a real table",
     "bench": "measure the speed on this machine, beside scikit-learn",
-    "warm-up": "compile all loops ahead of time, so that first answers are quick",
+    "warm-up": "compile all loops ahead of time, so that first calls are fast",
 }
 _EXAMPLES = """\
 examples:
@@ -87,7 +87,7 @@ def _parser(given: list[str]) -> ArgumentParser:
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mercer {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of errors")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     meant = next((word for word in given if not word.startswith("-")), None)
     for name, words in COMMANDS.items():

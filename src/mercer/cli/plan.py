@@ -27,7 +27,7 @@ _TRIED = 20_000  # rows of a table that a kernel is tried on
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer plan`` understands."""
     add_table(parser)
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:

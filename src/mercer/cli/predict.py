@@ -23,10 +23,14 @@ _SHOWN = 10
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer predict`` understands."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a file that mercer fit wrote")
+    add("model", metavar="MODEL", help="a model file written by mercer fit")
     add("table", metavar="TABLE", help="a table with the columns the model was fitted to")
-    add("--std", action="store_true", help="standard deviations and 90%% intervals too, of numbers")
-    add("--proba", action="store_true", help="probabilities of all classes too, of labels")
+    add(
+        "--std",
+        action="store_true",
+        help="for numbers: standard deviations and 90%% intervals, too",
+    )
+    add("--proba", action="store_true", help="for labels: probabilities of all classes, too")
     add("--out", metavar="FILE", help='a CSV file, or "-" for all rows on the screen')
     add("--json", action="store_true", help="print all rows as JSON")
 
@@ -40,8 +44,8 @@ def run(args: Namespace) -> None:
     if any(option != model.detail for option in asked):
         what = "labels" if model.detail == "--proba" else "numbers"
         raise ValueError(
-            f"{args.model} predicts {what}: use {model.detail} in place of {asked[0]} to see how "
-            f"sure it is."
+            f"{args.model} predicts {what}: use {model.detail} in place of {asked[0]} to see its "
+            "uncertainty."
         )
     predictions = model.tabulate(table, bool(asked))
     missing = int(predictions["prediction"].isna().sum())
@@ -59,7 +63,7 @@ def run(args: Namespace) -> None:
             print(f"... {len(predictions)} rows in all; write them with --out predictions.csv")
     if missing:
         print(
-            f"mercer: {count(missing, 'row')} with missing values left without prediction.",
+            f"mercer: {count(missing, 'row')} with missing values have no prediction.",
             file=sys.stderr,
         )
 

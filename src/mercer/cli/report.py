@@ -25,11 +25,11 @@ from .predict import read_for
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer report`` understands."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a file that mercer fit wrote, or mercer.save")
+    add("model", metavar="MODEL", help="a model file written by mercer fit or mercer.save")
     add("table", metavar="TABLE", help="the table it was fitted to, with the target")
     add("--target", metavar="COL", help="the target (default: the column the model does not use)")
-    add("--test", metavar="TABLE", help="rows the model has not seen, to judge it on")
-    add("--out", metavar="FILE", help="the page (default: the model's name, .html)")
+    add("--test", metavar="TABLE", help="unseen rows to score the model on")
+    add("--out", metavar="FILE", help="the output file (default: the model's name, .html)")
     add("--title", help="the heading")
     add("--budget", type=seconds, default=60.0, metavar="TIME", help='default: "1 min"')
     add(
@@ -37,9 +37,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=whole(10),
         default=2000,
         metavar="N",
-        help="rows of refits (default: 2000)",
+        help="the maximum number of rows for refits (default: 2000)",
     )
-    add("--seed", type=whole(0), default=0, metavar="N", help="draws rows and folds (default: 0)")
+    add("--seed", type=whole(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -110,8 +110,8 @@ def _target_of(model: Any, table: Table, path: str) -> str:
         return str(others[0])
     listed = ", ".join(map(repr, others[:8])) or "none"
     raise ValueError(
-        f"say with --target which column of {path} is to be predicted; the model does not use: "
-        f"{listed}."
+        f"use --target to say which column of {path} is to be predicted; columns that the model "
+        f"does not use: {listed}."
     )
 
 

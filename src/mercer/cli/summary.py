@@ -18,7 +18,7 @@ from .output import ROOM, entry, grid, number
 _MOST_NAMES = 12
 _MOST_CLASSES = 10  # of a confusion matrix
 _MOST_TOLD = 12  # columns of which there is something to say
-_OF_KERNELS = "mercer tune finds the numbers of a kernel, and + 1 adds a constant to it"
+_OF_KERNELS = "mercer tune learns the parameters of a kernel, and + 1 adds a constant to it"
 _BETTER = 0.01  # by how much a rival must be better to be mentioned
 
 
@@ -98,9 +98,9 @@ def meaning(kernel: Kernel) -> str:
     if p.universal:
         reach = "universal: with enough rows, every continuous target can be learned"
     elif p.universal.no:
-        reach = "not universal: some targets stay out of reach, however many rows there are"
+        reach = "not universal: some targets cannot be learned, however many rows there are"
     functions = f"its functions are {' and '.join(words)}" if words else ""
-    return "; ".join(filter(None, [functions, reach])) or "of its functions little is known"
+    return "; ".join(filter(None, [functions, reach])) or "little is known about its functions"
 
 
 def _kernels(model: Any, fit_rows: int) -> list[str]:
@@ -116,7 +116,7 @@ def _kernels(model: Any, fit_rows: int) -> list[str]:
             f"predicting {count(len(choice.rows), 'row')} from {effort.rows} others"
         )  # fmt: skip
         what = f"{count(len(choice.table), 'kernel')} and {choice.tried} settings compared by {how}"
-        lines.append(what + "; the time was up before all were tried" * choice.stopped)
+        lines.append(what + "; not all were tried within the time limit" * choice.stopped)
         if model.rows_ < fit_rows:
             lines.append(
                 f"fitted to {part_of(model.rows_, fit_rows)}, as the budget and --memory allow"
@@ -157,11 +157,11 @@ def _nothing_learned(plain: str, given: bool) -> str:
     """What to say where a constant does as well."""
     if plain == "majority":
         return (
-            "always naming the most frequent class is right as often: look at the balanced "
+            "always predicting the most frequent class is as accurate: look at the balanced "
             "accuracy and the log loss"
         )
     hint = f"; {_OF_KERNELS}" if given else ""
-    return f"the mean does as well: the columns say little about the target{hint}"
+    return f"the mean does as well: the columns carry little information about the target{hint}"
 
 
 def _rows(n: int, held: int, dropped: int) -> str:

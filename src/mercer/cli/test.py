@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
     two = kinds.add_parser("two-sample", help="do two tables come from the same distribution?")
     two.add_argument("first", metavar="A", help="a .csv, .tsv or .parquet file, one row per sample")
-    two.add_argument("second", metavar="B", help="another one, with the same columns")
+    two.add_argument("second", metavar="B", help="another file with the same columns")
     two.add_argument("--features", type=names, metavar="A,B", help="columns to compare")
     one = kinds.add_parser("independence", help="are columns of a table independent of others?")
     one.add_argument("table", metavar="TABLE", help="a .csv, .tsv or .parquet file")
@@ -55,9 +55,9 @@ def add_arguments(parser: ArgumentParser) -> None:
             metavar="N",
             help="rows of a series that are permuted together",
         )
-        add("--seed", type=whole(0), default=0, metavar="N", help="draws permutations (default: 0)")
-        add("--plot", metavar="FILE", help="a picture of the outcome (.png, .pdf, .svg)")
-        add("--json", action="store_true", help="print the outcome as JSON")
+        add("--seed", type=whole(0), default=0, metavar="N", help="random seed (default: 0)")
+        add("--plot", metavar="FILE", help="save a plot of the result (.png, .pdf, .svg)")
+        add("--json", action="store_true", help="print the result as JSON")
         sub.set_defaults(task=run)
     two.add_argument("--kernel", metavar="EXPR", help="a kernel, instead of many at once")
 

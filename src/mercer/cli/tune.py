@@ -31,10 +31,10 @@ _ROWS = 1000  # of the table that are used
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What ``mercer tune`` understands."""
-    add_table(parser, kernel={"required": True, "help": "the kernel, with numbers to begin with"},
+    add_table(parser, kernel={"required": True, "help": "the kernel, with starting values"},
               timed=False)  # fmt: skip
     parser.add_argument("--rows", type=whole(5), default=_ROWS, metavar="N", help="(default: 1000)")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:
@@ -59,7 +59,7 @@ def run(args: Namespace) -> None:
     tidied = tidy(X.iloc[rows], chosen.roles, chosen.styles)
     own = completed(learn_parts(tidied, chosen.roles), tidied)
     target = (y[rows] - y[rows].mean()) / (y[rows].std() or 1.0)
-    say(f"learning the numbers of the kernel from {count(len(rows), 'row')}", args.json)
+    say(f"learning the parameters of the kernel from {count(len(rows), 'row')}", args.json)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)  # they are told below
         found = tune(KernelRidge(0.1, kernel=on_table(kernel, chosen.roles)), own, target).tuning_

@@ -32,8 +32,8 @@ def run(args: Namespace) -> None:
     kept = [path for folder in folders() for path in Path(folder).glob("*.nb[ci]")]
     if not kept:
         raise ValueError(
-            "there is no place where compiled loops can be kept; set NUMBA_CACHE_DIR to a folder "
-            "that can be written to, now and whenever mercer is used."
+            "there is no writable place for compiled loops; set NUMBA_CACHE_DIR to a writable "
+            "folder, now and whenever mercer is used."
         )
     size = sum(path.stat().st_size for path in kept) / 1e6
     print(f"compiled loops ({size:.0f} MB) are kept in {os.path.commonpath(folders())}")

@@ -126,8 +126,8 @@ def require_memory(nbytes: float, what: str, limit: float = np.inf) -> None:
         )
     if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
         raise MemoryPlanError(
-            f"{what} needs {memory_words(nbytes)}, but {memory_words(free)} are free; use float32 "
-            f"or fewer samples, or a method that never stores K (Plan(storage='tiled'))."
+            f"{what} needs {memory_words(nbytes)}, but {memory_words(free)} are available; use "
+            "float32 or fewer samples, or a method that never stores K (Plan(storage='tiled'))."
         )
 
 

@@ -108,7 +108,7 @@ def solve_positive(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> np.ndarray:
-    """L^-1 B, or L'^-1 B, for a lower triangular L; what is above its diagonal is not looked at."""
+    """L^-1 B, or L'^-1 B, for a lower triangular L; what is above its diagonal is ignored."""
     return _solved("trtrs", L, B, transposed)
 
 

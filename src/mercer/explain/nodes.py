@@ -26,25 +26,25 @@ def node_weights(
     Parameters
     ----------
     model : estimator or RKHSFunction
-        A model whose kernel is one on trees, or a :class:`~mercer.WeisfeilerLehman`,
+        A model with a kernel on trees, or a :class:`~mercer.WeisfeilerLehman`,
         :class:`~mercer.WLOptimalAssignment` or :class:`~mercer.ShortestPath` kernel on graphs:
         normalised, multiplied by numbers, on a column of a table, or added to other kernels.
     x : tree, graph, or table of one row
         The tree or graph in any form that the kernel takes, or the row of a table that holds it.
     output : int
-        Which function of a model with several: of more than two classes, the pair of classes in
-        the order of ``decision_function_shape="ovo"``.
+        Which function, for models with several: with more than two classes, the index of the pair
+        of classes in the order of ``decision_function_shape="ovo"``.
     column : label, optional
-        The column of the tree or graph, where kernels look at several of them.
+        The column of the tree or graph, if the kernel uses several.
 
     Returns
     -------
     list of NodeWeight
-        The nodes of a tree as they are read: the root first, each node before its children; those
-        of a graph in their own order. A node of a tree adds what the fragments do of which it is
-        the root; a node of a graph what its colours do, or the paths that begin there. The sum of
-        the weights is the decision minus the intercept, and minus what kernels add to it that do
-        not look at this sample.
+        The nodes of a tree in reading order: the root first, each node before its children; those
+        of a graph in their own order. A node of a tree contributes the fragments of which it is the
+        root; a node of a graph contributes its colours, or the paths that begin there. The weights
+        sum to the decision value minus the intercept, and minus the contributions of kernels that
+        do not use this sample.
 
     Examples
     --------

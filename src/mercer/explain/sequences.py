@@ -31,7 +31,7 @@ class KmerWeight(NamedTuple):
     weight : float
         What it adds, before normalisation.
     position : int or None
-        Where it begins, for kernels to which that matters.
+        Where it begins, for kernels that use the position.
     """
 
     text: Any
@@ -42,15 +42,16 @@ class KmerWeight(NamedTuple):
 def kmer_weights(
     model: Any, n: int | None = 20, *, output: int = 0, column: Hashable = None
 ) -> list[KmerWeight]:
-    """The substrings, or words, of the training sequences that count most in a fitted model.
+    """The substrings, or words, of the training sequences with the largest weights in a fitted
+    model.
 
     Parameters
     ----------
     model : estimator or RKHSFunction
-        A model whose kernel has features of substrings: :class:`~mercer.Spectrum`,
+        A model whose kernel has substrings as features: :class:`~mercer.Spectrum`,
         :class:`~mercer.Mismatch`, :class:`~mercer.WeightedDegree`, ..., or of
-        :class:`~mercer.Words`: normalised, multiplied by numbers, added up, on a column of a
-        table, or in :class:`~mercer.TfIdf`. Gaussian processes are explained by their mean.
+        :class:`~mercer.Words`: normalised, multiplied by numbers, added, on a column of a table, or
+        in :class:`~mercer.TfIdf`. Gaussian processes are explained by their mean.
     n : int, optional
         How many to return; None for all.
     output : int
@@ -85,7 +86,7 @@ def kmer_weights(
 
 
 def position_weights(model: Any, x: Any, *, output: int = 0, column: Hashable = None) -> Any:
-    """How much each place of a sequence adds to the decision of a model.
+    """How much each position of a sequence adds to the decision of a model.
 
     The weights of all features come from one pass over the training sequences, whether one
     sequence is explained or many.
@@ -103,10 +104,9 @@ def position_weights(model: Any, x: Any, *, output: int = 0, column: Hashable = 
     Returns
     -------
     ndarray of shape (len(x),), or a list of such arrays
-        The sum of each is the decision minus the intercept, and minus the value of constants, and
-        of kernels on other columns, that were added to the kernel and belong to no place. A list
-        for several sequences. With :class:`~mercer.Words` places are words, those of
-        ``Words.words(x)``.
+        The sum of each is the decision value minus the intercept, and minus the contributions of
+        constants and of kernels on other columns, which belong to no position. A list for several
+        sequences. With :class:`~mercer.Words`, positions are words, those of ``Words.words(x)``.
 
     Examples
     --------
@@ -136,8 +136,8 @@ def _added_up(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The sum of what several kernels add at the places of one sequence."""
     if len({len(part) for part in parts}) != 1:
         raise ValueError(
-            "position_weights: kernels of letters and of words look at different places; explain "
-            "a model of one of them."
+            "position_weights: kernels on letters and on words have different positions; explain "
+            "a model with one of them."
         )
     return np.sum(parts, axis=0)
 
@@ -225,8 +225,8 @@ class _Windows(_Counted):
     def windows(self) -> Iterator[tuple[Any, int | None, float]]:
         if self.kernel.domain.kind != "strings":
             raise TypeError(
-                f"{type(self.kernel).__name__} does not work on strings, so there are no k-mers to "
-                f"list; position_weights tells which places count."
+                f"{type(self.kernel).__name__} does not work on strings, so there are no k-mers "
+                "to list; position_weights shows which positions matter."
             )
         sequences, texts = self.kernel.read(self.points), list(self.points)
         rows = np.repeat(np.arange(len(sequences)), sequences.lengths)

@@ -64,7 +64,7 @@ def function_of(model: Any, output: int) -> RKHSFunction:
         return function[output]
     if function is None:
         raise TypeError(
-            f"a fitted kernel model or an RKHSFunction is needed, got a {type(model).__name__}."
+            f"model must be a fitted kernel model or an RKHSFunction, got a {type(model).__name__}."
         )
     return function if function.coef.ndim == 1 else function[output]
 
@@ -84,11 +84,11 @@ def by_column(
     good = {name: terms for name, terms in found.items() if any(fits(t.kernel) for t in terms)}
     if column is not None and column not in good:
         held = ", ".join(map(repr, good))
-        raise ValueError(f"no kernel on {what} looks at the column {column!r}, but at {held}.")
+        raise ValueError(f"no kernel on {what} uses the column {column!r}; they use {held}.")
     if column is None and len(good) > 1:
         raise ValueError(
-            f"the kernel looks at {what} in several columns ({', '.join(map(repr, good))}); choose "
-            f"one: column=..."
+            f"the kernel uses {what} in several columns ({', '.join(map(repr, good))}); choose "
+            "one: column=..."
         )
     chosen = good[column] if column is not None else next(iter(good.values()), [])
     return chosen if all(fits(term.kernel) for term in chosen) else []

@@ -56,7 +56,7 @@ class FragmentWeight(NamedTuple):
 def fragment_weights(
     model: Any, n: int | None = 20, *, size: int = 3, output: int = 0, column: Hashable = None
 ) -> list[FragmentWeight]:
-    """The fragments of the training trees that count most in a fitted model.
+    """The fragments of the training trees with the largest weights in a fitted model.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def fragment_weights(
     n : int, optional
         How many to return; None for all.
     size : int
-        The most productions (nodes with children) of a fragment: their number grows exponentially
-        with it.
+        The maximum number of productions (nodes with children) of a fragment: the number of
+        fragments grows exponentially with it.
     output, column
         As for :func:`node_weights`.
 
@@ -127,8 +127,8 @@ def _fragments(term: Term, size: int) -> Iterator[tuple[Fragment, float]]:
     kernel = term.kernel
     if not isinstance(kernel, SubsetTree | Subtree):
         raise TypeError(
-            f"the fragments of {type(kernel).__name__} are too many to be listed (those of "
-            f"SubsetTree and Subtree can be); node_weights tells which nodes of a tree count."
+            f"the fragments of {type(kernel).__name__} are too many to list (those of SubsetTree "
+            "and Subtree can be listed); node_weights shows which nodes of a tree matter."
         )
     kinds: dict[tuple[str, tuple[int, ...]], int] = {}
     totals: list[float] = []

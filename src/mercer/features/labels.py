@@ -63,7 +63,7 @@ def _name(x: Any, owner: str) -> int | str:
     printed = any("__repr__" in vars(c) for c in kind.__mro__[:-1])  # not as an address
     if not printed or (isinstance(x, Collection) and not isinstance(x, bytes)):
         raise DomainError(
-            f"{owner}: labels are strings, numbers, dates, ..., not of type {kind.__name__}."
+            f"{owner}: labels must be strings, numbers, dates, ..., not of type {kind.__name__}."
         )
     return f"{kind.__qualname__}:{x!r}"
 

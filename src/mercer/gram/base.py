@@ -23,35 +23,36 @@ _STRIP = 1_000_000  # entries of a strip of rows, where it has at least 256 of t
 
 
 class Gram(Shown, ABC):
-    """A linear operator with provenance: it knows how it was made and how to meet new data.
+    """A kernel matrix as a linear operator, which knows its kernel and data, and can be extended to
+    new data.
 
-    Only :meth:`block` is required of a subclass, with ``shape`` and ``dtype``. ``rows`` and
-    ``cols`` are slices or integer arrays. Solvers choose by the traits below, never by the class.
+    Subclasses must define :meth:`block`, ``shape`` and ``dtype``. ``rows`` and ``cols`` are slices
+    or integer arrays. Solvers choose by the attributes below, never by the class.
 
     Attributes
     ----------
     shape : tuple of two ints
     dtype : numpy dtype
     symmetric : bool
-        Is it K of one sample, not K of new data and that sample?
+        Whether it is K of one data set, rather than of new data against that set.
     matrix_free : bool
-        Is K computed whenever it is used? Solvers then ask for products and a few rows. One that
-        cannot do without all of K says so first (:class:`~mercer.exceptions.DenseWarning`).
-        True unless a subclass says otherwise: nothing is known of K but how to get at it.
+        Whether K is computed whenever it is used. Solvers then ask only for products and a few
+        rows. A solver that needs all of K warns first (:class:`~mercer.exceptions.DenseWarning`).
+        True unless a subclass says otherwise.
     features : array, CSR matrix or None
-        Phi with K = Phi Phi', where there is one and it is short.
+        Phi with K = Phi Phi', if there is such a factor with few columns.
     device : str
         Where products are computed.
     limit : float
-        Bytes that a plan allows for K and what solvers make of it.
+        The memory, in bytes, that a plan allows for K and for what solvers derive from it.
     workers : int or None
         The number of threads; None for all cores.
     streamed : bool
-        Is K a product of features that are never stored? Then :meth:`stream` has them, for solvers
-        that work by passes over the samples.
+        Whether K is a product of features that are never stored. Then :meth:`stream` provides them,
+        for solvers that make passes over the samples.
     of_kernel : bool
-        Are entries the values of ``kernel`` at samples, and nothing else, so that whoever knows a
-        quicker way to some of them may take it?
+        Whether entries are exactly the values of ``kernel`` at the samples, so that they may also
+        be computed in another, faster way.
     """
 
     shape: tuple[int, int]
@@ -106,7 +107,7 @@ class Gram(Shown, ABC):
 
         Without y, these are those that come with the samples.
         """
-        raise TypeError(f"{type(self).__name__} has no features that are streamed.")
+        raise TypeError(f"{type(self).__name__} has no streamed features.")
 
     def normal(self, V: np.ndarray) -> np.ndarray:
         """K' K V in one pass: every entry of K is computed once, and used twice."""
@@ -156,7 +157,7 @@ class Gram(Shown, ABC):
         return [slice(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
     def fits(self, doubles: int) -> bool:
-        """Is there a device that K lives on, with room for so many matrices of its size?"""
+        """Whether K is on a device with room for this many matrices of its size."""
         return False
 
     def whole(self, what: str, nbytes: float | None = None) -> Any:
@@ -168,24 +169,24 @@ class Gram(Shown, ABC):
 
         It has the methods of :class:`~mercer.solvers.cholesky.CholeskyFactor`.
         """
-        raise TypeError(f"{type(self).__name__} is on no device.")
+        raise TypeError(f"{type(self).__name__} is not on a device.")
 
     def consume(self) -> np.ndarray:
         """K as an array the caller may overwrite; a stored one is handed over, not copied."""
         return self.to_dense()
 
     def dense(self, what: str, nbytes: float | None = None) -> np.ndarray:
-        """K as an array that may be overwritten, for a method that cannot do without.
+        """K as an array that may be overwritten, for methods that need all of it.
 
-        Refused where memory, or that of a plan, does not suffice; said out loud where K is not
-        meant to be formed.
+        Raises an error if the memory, or that of the plan, is not enough; warns if K is not meant
+        to be formed.
 
         Parameters
         ----------
         what : str
-            What it is for, in words: "the eigendecomposition of 2000 samples".
+            What it is needed for, in words: "the eigendecomposition of 2000 samples".
         nbytes : float, optional
-            The memory that it takes in all, by default that of K alone.
+            The total memory that it takes, by default that of K alone.
         """
         size = float(self.shape[0]) * self.shape[1] * self.dtype.itemsize
         require_memory(size if nbytes is None else nbytes, what, self.limit)
@@ -203,18 +204,17 @@ class Gram(Shown, ABC):
         return self
 
     def products(self, dtype: Any, room: float = 0.0) -> Gram:
-        """The same operator for many products in this precision, with tiles kept in so many bytes.
-
-        Itself where there is no other form.
+        """The same operator for many products in this precision, with tiles kept in this much
+        memory; the operator itself if it has no other form.
         """
         return self
 
     def unstored(self) -> Gram:
-        """The same operator, in the form for a few of its rows: none is computed beside them."""
+        """The same operator, in the form for a few of its rows: no others are computed."""
         return self
 
     def detached(self) -> Gram:
-        """The same operator without the array it stores, for whoever consumes what others use.
+        """The same operator without its stored array, for code that overwrites what others use.
 
         A fitted model may be asked by several threads at once: none of them may write into an
         array that another one reads.
@@ -223,7 +223,7 @@ class Gram(Shown, ABC):
 
     def cross(self, X_new: Data) -> Gram:
         """The operator K(X_new, X) that belongs to this one: same kernel, same approximation."""
-        raise TypeError(f"{type(self).__name__} does not know the data it came from.")
+        raise TypeError(f"{type(self).__name__} does not know the data it was computed from.")
 
     @property
     def nbytes(self) -> int:
@@ -231,7 +231,7 @@ class Gram(Shown, ABC):
         return self.shape[0] * self.shape[1] * self.dtype.itemsize
 
     def explain(self) -> str:
-        """How K is stored, and what that costs."""
+        """Say how K is stored, and at what cost."""
         return f"{type(self).__name__}: {self.shape[0]} x {self.shape[1]}, {self.dtype}"
 
     def plot(self, ax: Any = None, **options: Any) -> Any:

@@ -37,7 +37,7 @@ class GivenColumns(Gram):
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
         if self.values is None:
             raise TypeError(
-                "the matrix that was given is not kept; ask for cross(K_new), with rows of it."
+                "the given matrix is not kept; call cross(K_new) with rows of kernel values."
             )
         if isinstance(rows, slice):
             return self.values[rows, self.columns[cols]]

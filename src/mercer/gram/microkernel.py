@@ -89,7 +89,7 @@ def _tile_of(rows: int) -> Any:
         from numba.core.errors import TypingError
 
         if not all(kind.layout == "C" for kind in (left, array, out)):
-            raise TypingError("rows have to lie one after the other: use np.ascontiguousarray.")
+            raise TypingError("rows must be contiguous: use np.ascontiguousarray.")
 
         def generate(context, builder, signature, args):
             _emit(rows, context, builder, signature, args)

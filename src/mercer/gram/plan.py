@@ -50,51 +50,51 @@ def _storage(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class Plan(Params):
-    """Chooses how Gram matrices are stored and computed.
+    """How Gram matrices are stored and computed.
 
     Parameters
     ----------
     memory : float or str, optional
-        The memory a Gram matrix may take, in bytes or as ``"2 GB"``, with what solvers make of it:
-        a method that cannot do with less, such as an eigendecomposition, refuses. Ten
-        megabytes or so, for tiles and vectors, are needed in any case. By default half of what is
-        free now.
+        The memory that a Gram matrix and what solvers derive from it may take, in bytes or as ``"2
+        GB"``. A method that needs more, such as an eigendecomposition, raises an error. About ten
+        megabytes, for tiles and vectors, are needed in any case. By default half of the memory that
+        is currently free.
     workers : int, optional
         The number of threads; by default all cores this process may use. Factorisations of large
         matrices use the threads of LAPACK, which are set elsewhere (``OPENBLAS_NUM_THREADS``).
     storage : {"auto", "dense", "tiled", "lowrank", "streamed"} or subclass of Gram
-        ``"auto"`` uses features where the kernel has few of them, stores K where it fits the
-        memory, and computes it tile by tile otherwise. Features, of a kernel or asked for by
-        ``rank`` or ``features``, are stored (``"lowrank"``) where they fit the memory, and computed
-        in each pass over the samples (``"streamed"``) where they do not, and for samples that come
-        in :class:`~mercer.chunks.Chunks` or from a memory map. A class of your own is called as
-        ``storage(kernel, X, workers=workers)``, with a kernel whose parameters are numbers and
-        samples that it has prepared.
+        ``"auto"`` uses features if the kernel has few of them, stores K if it fits in memory, and
+        computes it tile by tile otherwise. Features, of the kernel or requested by ``rank`` or
+        ``features``, are stored (``"lowrank"``) if they fit in memory. They are computed in each
+        pass over the samples (``"streamed"``) if they do not, or if the samples are
+        :class:`~mercer.chunks.Chunks` or a memory map. Your own class is called as
+        ``storage(kernel, X, workers=workers)``, with a kernel whose parameters are numbers, and
+        prepared samples.
     rank : int or float, optional
-        Replace a kernel with more features than this by its :class:`~mercer.Nystrom`
-        approximation of that rank; a number below 1 is the share of the trace of K that may be
-        lost instead. For ``storage`` "auto", "lowrank" or "streamed".
+        Replace a kernel with more features than this by its :class:`~mercer.Nystrom` approximation
+        of that rank; a number below 1 is instead the share of the trace of K that may be lost. For
+        ``storage`` "auto", "lowrank" or "streamed".
     features : RandomFourier, TensorSketch, Hashing or Landmarks, optional
-        Replace a kernel with more features than this rule gives by its approximation through
-        these, in place of ``rank``.
+        Replace a kernel that has more features than this rule gives by the approximation with these
+        features; an alternative to ``rank``.
     device : str
         Where to compute: ``"cpu"``, or a GPU of PyTorch (the extra ``gpu``), ``"cuda"`` or
-        ``"cuda:1"``. For kernels that state a formula of distances or inner products, products,
-        factors and what solvers and tests make of them are computed there; with ``rank``, passes
-        and the matrices of landmarks, of which more than 1,000 are drawn at random. Some kernels on
-        series are computed there pair by pair, others on the processor, with a warning. Not with
-        ``storage`` "dense", "tiled" or "lowrank", which stay on the processor. Rows of products are
-        divided among several: ``"cuda:0,cuda:1"``. ``"torch-cpu"`` is the same code on the
-        processor, to try it out.
+        ``"cuda:1"``. For kernels with a formula of distances or inner products, matrix products and
+        factors, and what solvers and tests derive from them, are computed there; with ``rank``, so
+        are passes and the matrices of landmarks, of which more than 1,000 are drawn at random. Some
+        kernels on series are computed there pair by pair; others are computed on the CPU, with a
+        warning. ``storage`` "dense", "tiled" and "lowrank" stay on the CPU. With several devices,
+        ``"cuda:0,cuda:1"``, the rows of products are divided among them. ``"torch-cpu"`` runs the
+        same code on the CPU, for testing.
     precision : {None, "fp64", "fp32", "tf32"}
-        That of kernel values on a device; sums are in double precision. By default that of the
-        samples, or the one that a solver asks for: single precision, and double where it corrects
-        what is left. ``"fp32"`` is single precision throughout, whatever they ask for; ``"tf32"``
-        has distances of coordinates with 11 bits, which is quicker where there are many.
+        The precision of kernel values on a device; sums are in double precision. By default that of
+        the samples, or the one that a solver requests: single precision, and double for
+        corrections. ``"fp32"`` is single precision throughout; ``"tf32"`` computes distances from
+        coordinates rounded to 11 bits, which is faster with many features.
     budget : float or str, optional
-        The time that a fit may take, in seconds or as ``"10 min"``. Models then try themselves out
-        on a few samples (:func:`mercer.models.forecast`, some seconds), and go the fastest way
-        that is exact, or take as many landmarks as fit the time.
+        The time that a fit may take, in seconds or as ``"10 min"``. The model is then tried on a
+        few samples (:func:`mercer.models.forecast`, some seconds), and the fastest exact method is
+        used, or else as many landmarks as fit in the time.
 
     Examples
     --------
@@ -174,10 +174,10 @@ class Plan(Params):
         return gram
 
     def explain(self, kernel: Any, X: Data, y: Any = None) -> str:
-        """What :meth:`gram` would do with this kernel and data, and why.
+        """Say what :meth:`gram` would do with this kernel and data, and why.
 
-        Of a model in place of a kernel, with its targets y: the time and the memory that each way
-        to fit it takes, from trials on some of the samples (:func:`mercer.models.forecast`).
+        For a model in place of a kernel, with targets y: the time and memory of each way to fit it,
+        estimated from trials on some of the samples (:func:`mercer.models.forecast`).
         """
         if hasattr(kernel, "forecast"):
             return str(kernel.forecast(X, y, plan=self))
@@ -243,9 +243,9 @@ class Plan(Params):
                 kernel, places = choose(kernel, chunks, length(some), device)
         elif not (kernel.n_features(P) or np.inf) <= _MOST_FEATURES:
             raise ValueError(
-                f"samples that come in chunks are seen through a few features, but {kernel!r} has "
+                f"chunked samples need a kernel with few features, but {kernel!r} has "
                 f"{'very many' if kernel.n_features(P) else 'none'}; give the plan a rank, such "
-                f"as Plan(rank=1000), or features."
+                "as Plan(rank=1000), or features."
             )
         where: Any = {"device": device, "precision": self.precision, "places": places}
         gram = ImplicitGram(kernel, chunks, some, workers=self.workers, **where)
@@ -280,7 +280,10 @@ class Plan(Params):
     def _approximates(self, kernel: Kernel, P: Data) -> bool:
         """Are fewer features asked for than the kernel has on these data?"""
         if self.rank is not None and self.features is not None:
-            raise ValueError("rank and features are two ways to say the same: give one of them.")
+            raise ValueError(
+                "rank and features are two ways to specify the approximation: give "
+                "only one of them."
+            )
         if self.few is None or isinstance(kernel, Nystrom | Approximated):
             return False
         count = kernel.n_features(P)
@@ -332,7 +335,7 @@ class Plan(Params):
             return chosen, f"{chosen.__name__}: asked for by storage={show(self.storage)}."
         finite = count is not None and kernel.features_pay(P)
         if budget == np.inf and not finite:
-            return DenseGram, "DenseGram: small enough to be stored without asking for memory."
+            return DenseGram, "DenseGram: small enough to be stored in any case."
         n = length(P)
         first = take(P, slice(0, 1))
         dtype = np.result_type(kernel.pairwise(first, first))

@@ -49,7 +49,7 @@ class ScatterSums(Rows):
             w = checked_weights(part)
             phi = super().__call__(part)
             if not np.all(np.isfinite(phi)):
-                raise ValueError("features of samples are not finite; scale the data.")
+                raise ValueError("the features of some samples are not finite; scale the data.")
             phi -= self.origin
             total += w @ phi
             phi *= np.sqrt(w)[:, None].astype(phi.dtype)
@@ -60,7 +60,7 @@ class ScatterSums(Rows):
 
 
 def checked_weights(chunk: Chunk) -> np.ndarray:
-    """The weights of a chunk, 1 where there are none; refused where they are no weights."""
+    """The weights of a chunk, 1 where there are none; rejected where they are no weights."""
     if chunk.weight is None:
         return np.ones(len(chunk))
     w = np.asarray(chunk.weight, dtype=np.float64)

@@ -257,7 +257,7 @@ def contract_cross(
 
 
 def diagonal(kernel: Kernel, X: Data) -> np.ndarray:
-    """k(x, x); refused where it is not finite, which bounds all other values of a kernel."""
+    """k(x, x); rejected where it is not finite, which bounds all other values of a kernel."""
     exact = kernel.diag(X)
     if not np.all(np.isfinite(exact)):
         raise not_finite(kernel)

@@ -3,7 +3,7 @@
 A file is a zip archive of ``model.json``, which says what the object is, and ``arrays/N.npy``.
 Reading one never unpickles, never imports a module the file names, and never calls anything but
 the constructors of mercer's own classes (and of your own :class:`~mercer.params.Params` classes,
-if your program has defined them): a file from a stranger can be refused, but it cannot run code.
+if your program has defined them): a file from a stranger can be rejected, but it cannot run code.
 
 To make an estimator savable, list what ``fit`` leaves behind, and rebuild the rest::
 
@@ -43,7 +43,7 @@ _KINDS = "biufcUSmM"  # of the numbers, strings and times in arrays
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
     """Write a kernel, a plan, a function or a fitted model to a file.
 
-    The file is written beside its final place and moved there when it is complete.
+    The file is written under a temporary name and moved into place when it is complete.
 
     Parameters
     ----------
@@ -87,10 +87,10 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what :func:`save` wrote; nothing in the file is run.
+    """Load what :func:`save` wrote; nothing in the file is executed.
 
-    What a file takes in memory is bounded by its size, and a fitted model is checked: its parts
-    have shapes that belong together and finite values, and it can predict.
+    The memory needed is bounded by the size of the file, and a fitted model is checked: its parts
+    must have consistent shapes and finite values, and it must be able to predict.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     mercer.exceptions.FileFormatError
-        If it is not such a file, is damaged, or holds what this version does not know. (It is a
-        ValueError.)
+        If it is not such a file, is damaged, or contains something this version does not know. (It
+        is a ValueError.)
     """
     with open(path, "rb") as stream:
         try:
@@ -159,7 +159,9 @@ class _Reader:
         except Unreadable:
             raise
         except MemoryError:
-            raise Unreadable("holds an object that takes more memory than there is.") from None
+            raise Unreadable(
+                "contains an object that needs more memory than is available."
+            ) from None
         except _WRONG as error:
             raise Unreadable(f"holds a damaged object ({_words(error)}).") from None
         raise Unreadable(
@@ -189,13 +191,13 @@ class _Reader:
             raise Unreadable("holds an array of Python objects, or of an unknown type.")
         self.check_shape(shape)
         if int(np.prod(shape, dtype=object)) * dtype.itemsize != len(data) - stream.tell():
-            raise Unreadable("holds an array that is cut short.")
+            raise Unreadable("contains a truncated array.")
         order: Any = "F" if fortran else "C"
         found = np.ndarray(shape, dtype, data, stream.tell(), order=order).copy(order="K")
         most = {"b": 1, "U": 0x10FFFF}.get(dtype.kind)  # of a truth value, of a character
         raw = {"b": np.uint8, "U": np.uint32}.get(dtype.kind)
         if most is not None and found.size and np.frombuffer(found, raw).max() > most:
-            raise Unreadable("holds an array of characters or truth values that are none.")
+            raise Unreadable("contains an array with invalid characters or booleans.")
         return found
 
     def check_shape(self, shape: Any) -> None:

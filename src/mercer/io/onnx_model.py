@@ -28,16 +28,16 @@ Ask = Callable[[Any], Any]
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
-    r"""A fitted model, or a function, as a graph of ONNX.
+    r"""Convert a fitted model, or an RKHS function, to an ONNX graph.
 
     The graph computes f(x) = sum_i c_i k(z_i, x) + b, in double precision, for a matrix ``X`` of
     samples in rows. Its outputs are
 
-    * of regressors, ``prediction``;
-    * of classifiers, ``label`` and ``scores``, the values of f: one for two classes, else one for
-      each class or, of ``SVC`` and ``NuSVC``, for each pair of classes;
-    * of models of novelties, ``label`` and ``scores``;
-    * of a function in an RKHS, ``prediction``.
+    * for regressors, ``prediction``;
+    * for classifiers, ``label`` and ``scores``, the values of f: one for two classes, otherwise one
+      for each class or, for ``SVC`` and ``NuSVC``, for each pair of classes;
+    * for novelty detectors, ``label`` and ``scores``;
+    * for a function in an RKHS, ``prediction``.
 
     Before it is returned, the graph is compared with the model on some of the centres.
 
@@ -59,7 +59,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
     Raises
     ------
     ValueError
-        If the predictions of the model are no such function, or its kernel has no operators.
+        If the predictions of the model are not such a function, or its kernel cannot be expressed
+        in ONNX operators.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def _function(model: Any) -> tuple[RKHSFunction, Any]:
     if not isinstance(function, RKHSFunction):
         raise ValueError(
             f"to_onnx: the predictions of {type(model).__name__} are not those of one function in "
-            f"an RKHS; mercer.save keeps any model."
+            "an RKHS; mercer.save works for any model."
         )
     if hasattr(model, "intercept_"):
         return function, np.asarray(model.intercept_, dtype=float)
@@ -207,14 +208,15 @@ def _compare(
             same = bool(np.all(np.abs(found - value) <= near))
         if not same and blurred:
             raise ValueError(
-                f"to_onnx: the terms of {type(model).__name__} cancel, so that rounding changes "
-                f"its answers by up to {rounding:.1g}: samples are too large for their kernel. "
-                f"Scale the columns, as by StandardScaler(), and fit again."
+                f"to_onnx: the terms of {type(model).__name__} cancel, so rounding changes its "
+                f"predictions by up to {rounding:.1g}: the samples are too large for the kernel. "
+                "Scale the columns, for example with StandardScaler(), and fit again."
             )
         if not same:
             raise ValueError(
-                f"to_onnx: the {name} of {type(model).__name__} is more than a function in an RKHS "
-                f"and an offset, which is all that is written as ONNX; mercer.save keeps any model."
+                f"to_onnx: the {name} of {type(model).__name__} is more than a function in an "
+                "RKHS plus an offset, and only that can be written as ONNX; mercer.save works "
+                "for any model."
             )
 
 

@@ -89,7 +89,7 @@ class KernelNodes:
         self.width = np.shape(points)[1] if np.ndim(points) != 1 else 1
 
     def matrix(self, kernel: Kernel) -> str:
-        """The values of a kernel; refused where they cannot be written as ONNX."""
+        """The values of a kernel; rejected where they cannot be written as ONNX."""
         formula = kernel.formula(kernel.prepare(self.points))
         if formula is None:
             raise DomainError(
@@ -97,7 +97,7 @@ class KernelNodes:
                 f"use mercer.save for this model."
             )
         if not any(formula.atoms()):
-            raise DomainError(f"to_onnx: {kernel!r} is the same for all samples.")
+            raise DomainError(f"to_onnx: {kernel!r} is constant for all samples.")
         return self.written(formula)
 
     def written(self, formula: Any) -> str:
@@ -113,7 +113,9 @@ class KernelNodes:
         t = self.graph.scaled(metric(self, X, Z), atom.profile.weight)
         found = None if made is None else made(self.graph, t, **dict(atom.profile.parameters))
         if found is None:
-            raise DomainError(f"to_onnx: {_shown(atom.profile)} has no operators in ONNX.")
+            raise DomainError(
+                f"to_onnx: {_shown(atom.profile)} cannot be expressed in ONNX operators."
+            )
         return found
 
     def sides(self, atom: Atom) -> tuple[str, np.ndarray]:
@@ -138,8 +140,8 @@ class KernelNodes:
         """Places of the columns that a step of a path means."""
         if not isinstance(step, tuple) or not isinstance(step[0], type):
             raise DomainError(
-                "to_onnx: a kernel of this model sees samples through a function, which cannot be "
-                "written as ONNX."
+                "to_onnx: a kernel of this model applies a function to the samples, which cannot "
+                "be written as ONNX."
             )
         labels = [label for _, label in step[1:]]
         key = slice(*labels) if step[0] is slice else labels
@@ -184,8 +186,8 @@ class KernelNodes:
     def refused(self, formula: Formula) -> str:
         """f(x) k(x, z) f(z) with a function that is known on the centres only."""
         raise DomainError(
-            "to_onnx: a normalised or modulated kernel has factors f(x) of new samples, which are "
-            "not written as ONNX; use mercer.save, or the kernel without them."
+            "to_onnx: a normalised or modulated kernel needs factors f(x) for new samples, which "
+            "cannot be written as ONNX; use mercer.save, or the kernel without them."
         )
 
 

@@ -145,7 +145,7 @@ def _check_counts(model: Any) -> None:
     """Numbers that say how many there are of something, or where it is."""
     width = getattr(model, "n_features_in_", None)
     if width is not None and not isinstance(width, int):
-        raise Unreadable("holds a model of a strange number of features.")
+        raise Unreadable("contains a model with an invalid number of features.")
     seen = getattr(model, "n_samples_seen_", None)
     streamed = getattr(model, "_stream", None) is not None  # its landmarks may be more
     if (
@@ -159,7 +159,7 @@ def _check_counts(model: Any) -> None:
         k = len(getattr(model, "classes_", (0, 1)))
         pairs = len(model.dual_coef_) == len(model.intercept_) == k * (k - 1) // 2
         if not pairs or model.dual_coef_.shape[1] != length(model.support_vectors_):
-            raise Unreadable("holds a machine whose functions do not fit its samples.")
+            raise Unreadable("contains a model whose functions do not match its samples.")
     elif support is not None:
         total = len(model.support_)
         if model.kernel == "precomputed":  # support_ are columns of K
@@ -171,10 +171,10 @@ def _check_counts(model: Any) -> None:
         functions = len(model.dual_coef_) == rows and len(model.intercept_) == machines
         known = known and functions and k == len(getattr(model, "classes_", (0, 1)))
         if np.min(support) < 0 or np.sum(support) != total or not known:
-            raise Unreadable("holds a machine whose support vectors are not as many as it says.")
+            raise Unreadable("contains a model whose number of support vectors is inconsistent.")
     codes = getattr(model, "_codes", None)
     if codes is not None and (np.min(codes) < 0 or np.max(codes) >= len(model.classes_)):
-        raise Unreadable("holds a classifier with labels of no class.")
+        raise Unreadable("contains a classifier with labels that are not among its classes.")
 
 
 def _predict_one(model: Any) -> None:

@@ -74,7 +74,7 @@ class Kernel(Operators, Params, Shown, ABC):
 
     # ---- correct by default, override for speed --------------------------------------------
     def prepare(self, X: Data) -> Data:
-        """What is computed once per sample (norms, counts, encodings); checks the domain.
+        """Compute what is needed once per sample (norms, counts, encodings), and check the domain.
 
         Pure and sample by sample: the result for a subset is the subset of the result.
         """
@@ -222,8 +222,8 @@ class Kernel(Operators, Params, Shown, ABC):
         if self.unresolved:
             if not alone:
                 raise UnresolvedError(
-                    f"{self!r}: {self.unresolved} depends on data; fix it first with "
-                    f"kernel.resolve(X_train)."
+                    f"{self!r}: {self.unresolved} depends on the data; call "
+                    "kernel.resolve(X_train) first."
                 )
             kernel = self.resolve(X)
         P = kernel.prepare(X)
@@ -232,7 +232,7 @@ class Kernel(Operators, Params, Shown, ABC):
     def match(self, X: Data, reference: Data) -> Data:
         """X with its columns in the order of those of a reference, if both are tables.
 
-        Where this kernel reads rows as a whole, tables with other columns are refused.
+        If this kernel uses whole rows, tables with other columns are rejected.
         """
         X = as_samples(X)
         if not (is_frame(X) and is_frame(reference)):
@@ -267,13 +267,15 @@ class Kernel(Operators, Params, Shown, ABC):
         return RKHSFunction(self, one, np.ones(1))
 
     def explain(self) -> str:
-        """Why this is a kernel, what is known of it, and what that says of functions in H_k."""
+        """Say why this is a kernel, what its properties are, and what they imply for functions in
+        H_k.
+        """
         from .notation.explain import explain
 
         return explain(self)
 
     def plot(self, X: Data | None = None, ax: Any = None, **options: Any) -> Any:
-        """A picture: K as a heat map for samples X, or without them sections k(x0, .) on the line.
+        """Plot K as a heat map for samples X or, without samples, sections k(x0, .) on the line.
 
         Options are those of :func:`mercer.plots.plot_gram` and :func:`mercer.plots.plot_kernel`.
         """
@@ -283,7 +285,9 @@ class Kernel(Operators, Params, Shown, ABC):
         if X is not None:
             return plot_gram(self.gram(X), ax=ax, **options)
         if not self.domain.whole.facts.numeric and str(self.domain) != str(ANY):
-            raise ValueError(f"{type(self).__name__} works on {self.domain}: give some, plot(X).")
+            raise ValueError(
+                f"{type(self).__name__} works on {self.domain}: pass samples to plot(X)."
+            )
         return plot_kernel(self, ax=ax, **options)
 
     # ---- printing ------------------------------------------------------------------------

@@ -26,8 +26,7 @@ from .base import Kernel
 
 ROUNDING = 1e-5  # of the largest eigenvalue: a negative one beyond is more than rounding
 _NO_SPACE = (
-    "there is no space of functions behind it, the problem need not be convex, and what is found "
-    "need not be its solution"
+    "it has no feature space, the problem need not be convex, and the result need not be a solution"
 )
 _REMEDY = "Use a positive definite kernel, or {}.through(), whose matrix is K K"
 _ROWS = 2000  # of which the eigenvalues are looked at
@@ -121,8 +120,8 @@ def why_no_factor(K: np.ndarray, alpha: float | None = None) -> str:
         return f"{negative_eigenvalue(smallest, largest)}{more}."
     given = "" if alpha is None else f"alpha={alpha:.2g}, "
     return (
-        f"the matrix is singular in double precision ({given}eigenvalues of K from "
-        f"{smallest:.1g} to {largest:.2g}); raise alpha, or drop samples that are repeated."
+        f"the matrix is singular in double precision ({given}eigenvalues of K from {smallest:.1g} "
+        f"to {largest:.2g}); raise alpha, or drop repeated samples."
     )
 
 

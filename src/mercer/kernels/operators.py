@@ -131,7 +131,7 @@ class Operators:
         return features.approximate(self)
 
     def restrict(self: Any, condition: Callable[[Data], np.ndarray]) -> Kernel:
-        """This kernel on the samples that satisfy a condition; others are refused."""
+        """This kernel on the samples that satisfy a condition; others are rejected."""
         from .algebra.transforms import Restricted
 
         return Restricted(self, condition)

@@ -59,10 +59,14 @@ def read_kernel(text: str, changes: Mapping[str, Any], strings: bool = False) ->
         kernel.set_params(**{name: round(value) if numbers[name] else float(f"{value:.3g}")})
     kind = kernel.properties.domain.kind
     if strings and kind in _VECTORS:
-        raise ValueError(f"{kernel} compares vectors; here it is strings, as in Spectrum(3).")
+        raise ValueError(
+            f"{kernel} compares vectors, but the data here are strings; use a kernel "
+            "such as Spectrum(3)."
+        )
     if not strings and kind not in (*_VECTORS, "any", "columns"):
         raise ValueError(
-            f"{kernel} compares {kernel.properties.domain}; here it is points of the plane."
+            f"{kernel} compares {kernel.properties.domain}, but the data here are points of the "
+            "plane."
         )
     return kernel
 

@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is not a number of JSON.")
+    raise ValueError(f"{name} is not a JSON number.")
 
 
 @cache

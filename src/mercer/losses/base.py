@@ -39,7 +39,7 @@ class Loss(Params, ABC):
     targets : {"real", "sign", "count", "classes"}
         What y is: numbers, -1 and +1, counts, or codes 0..K-1 with K scores per sample.
     smooth : bool
-        Has L a continuous slope? Then Newton's method is used.
+        Whether L has a continuous derivative; Newton's method is then used.
     """
 
     targets: ClassVar[str] = "real"
@@ -66,12 +66,12 @@ class Loss(Params, ABC):
         return f
 
     def slope(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """dL/df; by central differences unless a subclass knows better."""
+        """dL/df; by central differences unless a subclass overrides it."""
         h = 1e-6 * (1 + np.abs(f))
         return (self.value(y, f + h) - self.value(y, f - h)) / (2 * h)
 
     def curvature(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """d2L/df2 >= 0; by differences of slopes unless a subclass knows better."""
+        """d2L/df2 >= 0; by differences of the derivative unless a subclass overrides it."""
         h = 1e-4 * (1 + np.abs(f))
         return np.maximum((self.slope(y, f + h) - self.slope(y, f - h)) / (2 * h), 0)
 

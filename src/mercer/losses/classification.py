@@ -59,7 +59,7 @@ class SmoothedHinge(Piecewise):
     Parameters
     ----------
     width : float
-        Of the rounded part, > 0.
+        The width of the rounded part, > 0.
 
     Examples
     --------

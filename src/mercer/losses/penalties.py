@@ -15,13 +15,13 @@ class Penalty(Params):
     r"""A convex and strictly increasing function r of the norm :math:`t = \|f\| \ge 0`.
 
     The representer theorem holds for all of them: the minimum of a loss plus alpha r(\|f\|) is a
-    sum of k(x_i, .). ``value`` is required; what else there is comes from it by default.
+    sum of k(x_i, .). ``value`` is required; the other methods have defaults based on it.
 
     Attributes
     ----------
     steepest, largest : float
-        The slope that r does not exceed, and the norm beyond which r is infinite; infinity where
-        there is none.
+        An upper bound on the slope of r, and the norm beyond which r is infinite; infinity if there
+        is none.
     """
 
     steepest: float = np.inf
@@ -32,7 +32,7 @@ class Penalty(Params):
         """r(t)."""
 
     def slope(self, t: float) -> float:
-        """r'(t); by central differences unless a subclass knows better."""
+        """r'(t); by central differences unless a subclass overrides it."""
         h = 1e-6 * (1 + t)
         low = max(t - h, 0.0)
         return (self.value(t + h) - self.value(low)) / (t + h - low)

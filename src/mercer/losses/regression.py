@@ -46,12 +46,12 @@ class Absolute(Piecewise):
 
 @dataclass(eq=False, repr=False)
 class Huber(Piecewise):
-    """r^2 / 2 for errors |r| <= delta, delta |r| - delta^2 / 2 beyond: outliers pull less.
+    """r^2 / 2 for errors |r| <= delta, delta |r| - delta^2 / 2 beyond: robust to outliers.
 
     Parameters
     ----------
     delta : float
-        The error at which the loss becomes a straight line, > 0.
+        The error beyond which the loss is linear, > 0.
 
     Examples
     --------
@@ -193,10 +193,10 @@ class Poisson(Loss):
         self, y: np.ndarray, weights: np.ndarray | None = None, intercept: bool = True
     ) -> None:
         if np.any(y < 0):
-            raise ValueError("y must be >= 0: loss='poisson' is one for counts.")
+            raise ValueError("y must be >= 0: loss='poisson' is for counts.")
         if intercept and not np.any(y if weights is None else y * weights):
             raise ValueError(
-                "y is 0 everywhere, so the intercept would be -inf; drop it or the model."
+                "y is 0 everywhere, so the intercept would be -inf; fit without an intercept."
             )
 
     def prediction(self, f: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ class KernelView(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class KernelCCA(MultiViewModel):
-    r"""Kernel canonical correlation analysis: functions of each view that agree with each other.
+    r"""Kernel canonical correlation analysis: functions of each view whose values are correlated.
 
     For two views of the same samples,
 
@@ -129,7 +129,7 @@ class KernelCCA(MultiViewModel):
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
-        Draws the pivots of factors.
+        Used to draw the pivots of factors.
 
     Attributes
     ----------
@@ -203,9 +203,9 @@ class KernelCCA(MultiViewModel):
         Parameters
         ----------
         X : list of data
-            Two or more data sets with one row per sample; or the first of two. They may come in
-            :class:`~mercer.chunks.Chunks`, and are then seen through landmarks, as many as the
-            ``rank`` of the plan or of the model, in one pass.
+            Two or more data sets with one row per sample; or the first of two. They may be
+            :class:`~mercer.chunks.Chunks`; kernels are then approximated with landmarks, as many as
+            the ``rank`` of the plan or of the model, in one pass.
         y : data, optional
             The second view.
         sample_weight : array of shape (n,), optional
@@ -284,7 +284,7 @@ class KernelCCA(MultiViewModel):
     def _chunked(self, views: list[Any], sample_weight: Any) -> list[ChunkedView]:
         """Views of samples in chunks, through landmarks."""
         if sample_weight is not None:
-            raise ValueError("samples in chunks bring their weights with them; leave it out.")
+            raise ValueError("chunks carry their own weights; omit it.")
         sources = [X if isinstance(X, Chunks) else ArrayChunks(X) for X in views]
         plan, rank = self.plan or Plan(), self.rank
         if plan.few is None:

@@ -21,9 +21,9 @@ from .multiview import as_views, correlate, mean_correlation
 
 
 class KernelCCACV(GridSearch, KernelCCA):
-    """Kernel canonical correlation analysis that picks its regularization by cross-validation.
+    """Kernel canonical correlation analysis with the regularization chosen by cross-validation.
 
-    The score is the correlation of the scores on samples held out, averaged over pairs of views,
+    The score is the correlation of the scores on held-out samples, averaged over pairs of views,
     components and folds. Gram matrices are computed once for each setting of the kernels, on all
     samples, and small or factorised views are decomposed once per fold for all regularizations.
 
@@ -37,7 +37,7 @@ class KernelCCACV(GridSearch, KernelCCA):
         Other parameters to try: ``{"kernels__lengthscale": [0.1, 1]}`` where all views have the
         same kernel, lists of kernels, ``{"kernels": [[k, l], [k, m]]}``, or ``{"form": [...]}``.
     cv : int, splitter or iterable
-        Folds, as in scikit-learn; a number shuffles nothing.
+        Folds, as in scikit-learn; with a number of folds, samples are not shuffled.
     verbose : bool
         Show a progress bar over kernel settings.
 

@@ -38,7 +38,7 @@ def kernel_generalized_variance(
     views, Y, kernels, regularization, form, rank, sample_weight, plan
         As in :class:`KernelCCA` and its ``fit``.
     rng : None, int or numpy.random.Generator
-        Draws the pivots of factors.
+        Used to draw the pivots of factors.
 
     Returns
     -------

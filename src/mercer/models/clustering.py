@@ -30,9 +30,9 @@ class KernelKMeans(
     where mu_c is the (weighted) mean of the features in cluster c, a function in H_k. With the
     linear kernel this is k-means; with others clusters need not be convex, nor samples vectors.
 
-    Several starts go on at once, and the best partition is improved by moving single samples. No
-    algorithm finds the best partition of all for sure; ``lower_bound_`` says how far from it the
-    result can be at most.
+    Several starts run at once, and the best partition is improved by moving single samples. No
+    practical algorithm is guaranteed to find the global optimum; ``lower_bound_`` bounds how far
+    from it the result can be.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class KernelKMeans(
     n_init : int
         The number of starts: half of them from principal components, the others by k-means++.
     max_iter : int
-        The most iterations of each start.
+        The maximum number of iterations of each start.
     random_state : int, RandomState or None
-        Draws the starts.
+        Used to draw the starts.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With ``Plan(rank=500)`` time and memory
         grow with the number of samples, not with its square.
@@ -66,7 +66,7 @@ class KernelKMeans(
     dual_coef_ : ndarray of shape (n_kept, n_clusters)
         Their coefficients.
     n_iter_ : int
-        Iterations until no start changed any more.
+        Iterations until no start changed.
     X_fit_, n_samples_seen_, kernel_, gram_, solution_
         As for :class:`KernelRidge`.
 
@@ -76,7 +76,7 @@ class KernelKMeans(
     >>> from mercer import Gaussian, KernelKMeans
     >>> angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     >>> ring = np.column_stack([np.cos(angle), np.sin(angle)])
-    >>> X = np.vstack([0.1 * ring, 3 * ring])  # one inside of the other
+    >>> X = np.vstack([0.1 * ring, 3 * ring])  # one inside the other
     >>> model = KernelKMeans(2, kernel=Gaussian(1.0), random_state=0).fit(X)
     >>> len(set(model.labels_[:60])), len(set(model.labels_[60:])), len(set(model.labels_))
     (1, 1, 2)
@@ -109,7 +109,8 @@ class KernelKMeans(
         used = length(X) if weights is None else int(np.count_nonzero(weights))
         if self.n_clusters > used:
             raise ValueError(
-                f"n_clusters={self.n_clusters} are more than the n_samples={used} that have weight."
+                f"n_clusters={self.n_clusters} is more than the number of samples with positive "
+                f"weight, n_samples={used}."
             )
         self._split(self._as_kernel(X).gram(X, self.plan), X, weights)
         return self

@@ -64,7 +64,7 @@ class Drawn(TakesTensors):
 def of_chunks(score: Callable[..., float]) -> Callable[..., float]:
     """The method ``score``, for samples in chunks too, which bring their targets and weights.
 
-    Arguments of which some entries are masked are refused.
+    Arguments of which some entries are masked are rejected.
     """
     score = without_masks(score)
 
@@ -95,9 +95,9 @@ class Classifier(Drawn, ClassifierMixin):
 def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
     """A method that fits: it ends, or leaves the estimator as it was.
 
-    Whatever stops it, a refused argument, a lack of memory or Ctrl-C, no model is left whose parts
+    Whatever stops it, a rejected argument, a lack of memory or Ctrl-C, no model is left whose parts
     belong to different data. So ``fit`` assigns attributes and never writes into those it finds.
-    Targets and weights of which some are masked are refused.
+    Targets and weights of which some are masked are rejected.
     """
     fit = without_masks(fit)
     y = signature(fit).parameters.get("y")
@@ -129,18 +129,17 @@ def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
     """Refuse targets and weights that are given beside samples in chunks."""
     if y is not None or sample_weight is not None:
         raise ValueError(
-            "samples in chunks bring their targets and weights with them; y and sample_weight "
-            "have to be None."
+            "chunks carry their own targets and weights; y and sample_weight must be None."
         )
 
 
 def no_chunks(estimator: Any) -> ValueError:
     """The error of a model that wants all samples at once."""
     return ValueError(
-        f"{type(estimator).__name__} does not take samples in chunks here; KernelRidge, "
-        f"KernelMachine, KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA "
-        f"and KernelCCA are fitted to them, with plan=Plan(rank=M), and GaussianProcessRegressor "
-        f"with landmarks=M; others take a sample in memory."
+        f"{type(estimator).__name__} does not support chunks here; KernelRidge, KernelMachine, "
+        "KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA and KernelCCA "
+        "are fitted to them, with plan=Plan(rank=M), and GaussianProcessRegressor with "
+        "landmarks=M; for other models, use a subsample in memory."
     )
 
 
@@ -257,7 +256,7 @@ def check_groups(X: Data, groups: Any) -> np.ndarray:
     if len(groups) != n:
         raise ValueError(f"groups has {len(groups)} entries, but there are {n} samples.")
     if any(map(is_gap, groups.tolist())):
-        raise ValueError("groups has missing values; every sample has to be in a group.")
+        raise ValueError("groups has missing values; every sample must be in a group.")
     return np.unique(groups, return_inverse=True)[1]
 
 
@@ -270,7 +269,7 @@ def check_stream_weights(X: Data, sample_weight: Any, begun: bool) -> np.ndarray
         weights = check_array(sample_weight, dtype=np.float64, **options)
     if weights.shape != (length(X),):
         raise ValueError(
-            f"sample_weight has the shape {weights.shape}, and there are {length(X)} samples."
+            f"sample_weight has shape {weights.shape}, but there are {length(X)} samples."
         )
     if np.any(weights < 0) or not (begun or np.any(weights > 0)):
         raise ValueError("sample_weight must be >= 0, and not all zero.")
@@ -309,12 +308,12 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
 
 
 def by_features(plan: Plan, kernel: Kernel, X: Data, solver: str) -> Plan:
-    """The plan for a solver that needs K as a product of features; refused where it is none."""
+    """The plan for a solver that needs K as a product of features; rejected where it is none."""
     found = kernel.resolve(X)
     if plan.few is None and found.n_features(found.prepare(take(X, slice(0, 1)))) is None:
         raise ValueError(
-            f"solver={solver!r} needs a kernel with features, which {found!r} has not; approximate "
-            f"it, as by plan=Plan(features=Landmarks(1000)), or use another solver."
+            f"solver={solver!r} needs a kernel with features, but {found!r} has none; approximate "
+            "it, for example with plan=Plan(features=Landmarks(1000)), or use another solver."
         )
     if plan.storage not in ("auto", "lowrank"):
         raise ValueError(

@@ -59,9 +59,9 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         The kernel l on Y; ``Gaussian("median")`` by default. Expectations do not depend on it;
         distances, representatives and the choice of alpha do.
     alpha : float, array or "auto"
-        Strength of the penalty, as in :class:`KernelRidge` (n lambda in the other convention). Of
-        several values, the one with the smallest leave-one-out error in the space of l is taken;
-        ``"auto"`` tries 25 of them, around the mean of k(x, x).
+        Strength of the penalty, as in :class:`KernelRidge` (n lambda in the other convention). If
+        several values are given, the one with the smallest leave-one-out error in the space of l is
+        used; ``"auto"`` tries 25 values around the mean of k(x, x).
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
 
@@ -70,7 +70,8 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
     alpha_ : float
         The alpha in use.
     alphas_, loo_ : ndarray
-        What was tried, and the mean of ||l(y_i, .) - mu(x_i)||^2 with mu trained without sample i.
+        The values tried, and the mean of ||l(y_i, .) - mu(x_i)||^2 with mu trained without sample
+        i.
     kernel_x_, kernel_y_ : Kernel
         The kernels with every data-dependent parameter as a number.
     X_fit_, Y_fit_ : data
@@ -230,7 +231,7 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         alphas = self.alpha
         if isinstance(alphas, str):
             if alphas != "auto":
-                raise ValueError(f'alpha must be numbers > 0 or "auto", got {alphas!r}.')
+                raise ValueError(f'alpha must be "auto" or numbers > 0, got {alphas!r}.')
             alphas = _RELATIVE * max(float(np.mean(self.gram_.diag())), 1e-300)
         self.alphas_ = np.atleast_1d(as_numbers("alpha", alphas))
         if (

@@ -31,7 +31,7 @@ _ENTRIES = 2**22  # of the array (new samples) x (training samples) that is held
 
 @dataclass(eq=False, repr=False)
 class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
-    r"""Prediction intervals for any regressor, by how wrong it is on samples it has not seen.
+    r"""Prediction intervals for any regressor, from its errors on samples it was not trained on.
 
     With :math:`\mu_{-i}` the model trained without sample i (or without its fold) and
     :math:`R_i = |y_i - \mu_{-i}(x_i)|`, the interval at x is
@@ -58,19 +58,19 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
 
     .. math:: \mu_{-i}(x) = \mu(x) - (k_x' G)_i \, c_i / G_{ii}
 
-    *Bands.* An estimator that predicts several quantiles, such as
-    ``KernelQuantileRegressor([0.1, 0.9])``, says itself where to be wide. With l and u the lowest
-    and the highest of them and :math:`R_i = \max(l_{-i}(x_i) - y_i, y_i - u_{-i}(x_i))`, negative
-    where y_i is inside, the interval is
+    *Bands.* An estimator that predicts several quantiles, such as ``KernelQuantileRegressor([0.1,
+    0.9])``, determines where the interval is wide. With l and u the lowest and the highest of them
+    and :math:`R_i = \max(l_{-i}(x_i) - y_i, y_i - u_{-i}(x_i))`, negative where y_i is inside, the
+    interval is
 
     .. math:: [\, q^-\{l_{-i}(x) - R_i\},\; q^+\{u_{-i}(x) + R_i\} \,]
 
     (conformalised quantile regression): its width still follows the band, and the guarantees above
     hold for it.
 
-    What was chosen from all samples (alpha by :class:`KernelRidgeCV`, a lengthscale "median")
-    stays as it is there, so the guarantee for jackknife+ is exact only for parameters that were
-    fixed beforehand; ``method="cv+"`` chooses anew in each fold.
+    Choices made from all samples (alpha by :class:`KernelRidgeCV`, a "median" lengthscale) are kept
+    in the leave-one-out models, so the guarantee for jackknife+ is exact only for parameters fixed
+    beforehand; ``method="cv+"`` repeats these choices in each fold.
 
     Parameters
     ----------
@@ -78,16 +78,17 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         Any scikit-learn regressor with one output, or one that predicts quantiles of it (or
         expectiles), one per column.
     method : {"auto", "jackknife+", "cv+", "split"}
-        ``"auto"`` is jackknife+ where it has the closed form above, else cv+. Jackknife+ of other
-        models fits one model per sample.
+        ``"auto"`` is jackknife+ if it has the closed form above, otherwise cv+. For other models,
+        jackknife+ fits one model per sample.
     level : float
-        The probability 1 - a to be covered, between 0 and 1.
+        The coverage probability 1 - a, between 0 and 1.
     cv : int or splitter
-        Folds of cv+; every sample has to be in one test fold. A number of folds shuffles.
+        Folds of cv+; every sample must be in exactly one test fold. With a number of folds, samples
+        are shuffled.
     calibration_size : float
         The share of the samples that split conformal holds back from training.
     random_state : int, RandomState or None
-        Shuffles folds, or draws the samples held back.
+        Used to shuffle folds, or draws the samples held back.
 
     Attributes
     ----------
@@ -260,7 +261,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         for number, test in enumerate(tests):
             numbers[test] = number
         if len(np.unique(numbers[used])) < 2:
-            raise ValueError("cv must have at least two folds with samples in them.")
+            raise ValueError("cv must have at least two non-empty folds.")
         return numbers[used]
 
     def _fit_split(self, X: Data, y: np.ndarray, weights: np.ndarray | None) -> None:
@@ -310,8 +311,8 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
             return X, y, None, np.ones(len(y), dtype=bool)
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"sample_weight was given, but fit of {self.estimator!r} does not take it; leave "
-                f"it out."
+                f"sample_weight was given, but fit of {self.estimator!r} does not accept it; omit "
+                "it."
             )
         weights = check_weights(sample_weight, y)
         if weights is None or weights.all():

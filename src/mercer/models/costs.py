@@ -46,7 +46,7 @@ class Way:
     exact : bool
         Is K itself used, not an approximation?
     why_not : str
-        What the model said when it was tried, if it refused.
+        What the model said when it was tried, if it rejected.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Forecast(Shown):
 
 
 def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) -> Forecast:
-    """What it takes to fit a model: with K stored, in tiles, and through landmarks.
+    """Estimate the cost of fitting a model: with K stored, in tiles, and with landmarks.
 
     The model is fitted to some thousand of the samples in each way, at several sizes. What that
     takes is written as a sum of terms, of which kernel values grow with n^2, a factor of K with
@@ -139,7 +139,7 @@ def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) ->
     n, rng = source.n_samples, np.random.default_rng(0)
     pool = source.sample(min(n, _LAST), rng)
     if pool.y is None and get_tags(model).target_tags.required:
-        raise ValueError("give y as well: how long a fit takes depends on the targets.")
+        raise ValueError("pass y as well: the time of a fit depends on the targets.")
     trial = _Trial(model, pool.rows(rng.permutation(len(pool))))
     ways = [_look(trial, candidate, n) for candidate in _candidates(model, plan, n)]
     return Forecast(ways, n, seconds, min(plan.limit, free_memory()))

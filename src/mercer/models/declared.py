@@ -1,6 +1,6 @@
 """Constructor parameters against their annotations, before a fit begins.
 
-A parameter is annotated once, in the class; what is not of that type is refused here, by name,
+A parameter is annotated once, in the class; what is not of that type is rejected here, by name,
 rather than deep inside a solver. Ranges are checked where a parameter is used.
 """
 
@@ -61,13 +61,13 @@ def check_declared(estimator: Any) -> None:
         value = getattr(estimator, name)
         if takes and "kernel" not in name and isinstance(value, Kernel):  # alpha comes first
             raise ValueError(
-                f"{name} was given a kernel, {value!r}; kernels are given by name: "
+                f"{name} must not be a kernel, got {value!r}; pass kernels by name: "
                 f"{cls.__name__}({takes}=...)."
             )
         if "kernel" in name and isinstance(value, np.ndarray):
             raise ValueError(
-                f"{name} must be a kernel, got an array of shape {value.shape}; a matrix of kernel "
-                f'values is given as X, with kernel="precomputed".'
+                f"{name} must be a kernel, got an array of shape {value.shape}; pass a matrix of "
+                'kernel values as X, with kernel="precomputed".'
             )
         if name == "random_state":
             check_random(value, name)

@@ -45,8 +45,8 @@ class DensityEstimate(KeepsSamples, KernelByName):
         gram: Any = (self.plan or Plan()).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                f"{type(self).__name__} needs features that are stored; give the plan more memory, "
-                f'or storage="lowrank".'
+                f"{type(self).__name__} needs stored features; give the plan more memory, or "
+                'storage="lowrank".'
             )
         self._keep_samples(gram, X)
         self.gram_, self.dual_coef_ = gram.detached(), w / w.sum()
@@ -82,16 +82,15 @@ class DensityEstimate(KeepsSamples, KernelByName):
 
 @dataclass(eq=False, repr=False)
 class KernelDensity(OutlierMixin, DensityEstimate):
-    r"""Kernel density estimation, and the level set that holds a given share of the data.
+    r"""Kernel density estimation, and the level set that contains a given share of the data.
 
     .. math:: f(x) = \frac{1}{Z \sum_i w_i} \sum_i w_i\, k(x_i, x), \qquad
               L = \{x : f(x) \ge \lambda\}
 
     where Z is the integral of k(x, .). It is known for sums of Gaussian, Laplacian, Matérn and
     rational quadratic kernels on vectors. On other kernels and data, Z = 1, and f is a density up
-    to a factor; level sets are the same. All sums are formed of logarithms, so that f does not
-    vanish far from the data where the kernel has logarithms (Gaussian, Laplacian,
-    alignments of strings, ...).
+    to a factor; level sets are the same. Sums are computed with logarithms, so f does not underflow
+    far from the data if the kernel has logarithms (Gaussian, Laplacian, string alignments, ...).
 
     The level is a quantile of densities of training samples, each by all the others: the share of
     samples with at least this density is at least ``mass``. Level sets are nested: a smaller mass
@@ -104,7 +103,7 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     mass : float
-        In (0, 1]: the share of the data that the level set holds.
+        In (0, 1]: the share of the data that the level set contains.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Where landmarks or random features stand
         for k, values below 0 count as 0.
@@ -118,7 +117,7 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     offset_ : float
         The logarithm of the level.
     is_density_ : bool
-        Is the integral of f known to be 1?
+        Whether the integral of f is known to be 1.
     log_integral_ : float
         log Z, of the kernel itself where it is approximated; 0 where it is not known.
     X_fit_, n_samples_seen_, kernel_, gram_
@@ -241,8 +240,8 @@ def _logs(K: np.ndarray, kernel: Kernel) -> np.ndarray:
     K = np.asarray(K, dtype=np.float64)
     if K.min() < -1e-9 * np.abs(K).max() and _exact(kernel) is kernel:
         raise ValueError(
-            f"{kernel!r} has negative values on these data, so its sums are no density; use a "
-            f"Gaussian kernel, or another whose values are >= 0."
+            f"{kernel!r} has negative values on these data, so its sums are not a density; use a "
+            "Gaussian kernel, or another whose values are >= 0."
         )
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(K, 0.0))

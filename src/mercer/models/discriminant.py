@@ -35,10 +35,10 @@ class KernelFisherDiscriminant(
               {\sum_i w_i (f(x_i) - m_{c(i)}(f))^2 + \alpha \|f\|^2}
 
     where m_c(f) is the (weighted) mean of f over class c, of total weight W_c. The best function,
-    the best one of those uncorrelated with it, and so on are at most one fewer than classes:
-    :meth:`transform` has their values, in which scatter within classes and penalty together are 1.
-    New samples go to the class whose mean is closest there, allowing for how frequent it is. With
-    the linear kernel this is regularised linear discriminant analysis.
+    the best one uncorrelated with it, and so on: there is one fewer than there are classes.
+    :meth:`transform` returns their values, scaled so that scatter within classes and penalty add up
+    to 1. New samples are assigned to the class with the closest mean, taking priors into account.
+    With the linear kernel this is regularised linear discriminant analysis.
 
     Parameters
     ----------
@@ -111,13 +111,15 @@ class KernelFisherDiscriminant(
         weights = np.ones(len(codes)) if given is None else given
         k = len(self.classes_)
         if most is not None and most > k - 1:
-            raise ValueError(f"n_components={most} is more than the {k - 1} that {k} classes have.")
+            raise ValueError(
+                f"n_components={most} is more than {k - 1}, the maximum for {k} classes."
+            )
         self.priors_ = self._check_priors(codes, weights)
         gram: Any = (self.plan or Plan()).beside(2).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                "KernelFisherDiscriminant needs features that are stored; give the plan more "
-                'memory, or storage="lowrank".'
+                "KernelFisherDiscriminant needs stored features; give the plan more memory, or "
+                'storage="lowrank".'
             )
         found = fisher_directions(gram, codes, weights, float(self.alpha), most or k - 1)
         span = self._keep_samples(gram, X)

@@ -34,9 +34,10 @@ _GRID = 10.0 ** np.arange(-9, 3)  # of the roughness at which half of a smooth d
 
 @dataclass(eq=False, repr=False)
 class FunctionalCCA(MultiViewModel):
-    r"""Canonical correlation analysis of curves: smooth weight functions whose scores agree.
+    r"""Canonical correlation analysis of curves: smooth weight functions whose scores are
+    correlated.
 
-    Each sample is a curve x(t) and a curve y(t), observed at points of their own. The weight
+    Each sample is a curve x(t) and a curve y(t), each observed at its own points. The weight
     functions a and b maximise
 
     .. math:: \frac{\operatorname{cov}\left(\int a x, \int b y\right)}
@@ -57,7 +58,7 @@ class FunctionalCCA(MultiViewModel):
         equal steps from 0 to 1.
     regularization : "cv", float or list of float
         lambda >= 0, for all views or for each, in the units of the formula. ``"cv"`` takes the
-        one with the largest correlation of samples held out.
+        one with the largest correlation of held-out samples.
     order : int
         m >= 1, the derivative that is penalised.
     cv : int, splitter or iterable
@@ -76,21 +77,21 @@ class FunctionalCCA(MultiViewModel):
     knots_ : list of ndarray of shape (n_points,)
         The points of each view, which are the knots of its splines.
     means_ : list of ndarray of shape (n_points,)
-        The mean curves: scores are integrals of the weights times what a curve differs by from
+        The mean curves: scores are integrals of the weights times the difference of a curve from
         its mean.
     regularization_ : ndarray of shape (M,)
         lambda of each view.
     regularizations_, cv_scores_ : ndarray of shape (n_settings, M), (n_settings, n_folds)
-        With ``"cv"``: what was tried, and the correlations of samples held out.
+        With ``"cv"``: what was tried, and the correlations of held-out samples.
     solution_ : CanonicalSolution
         The solver's certificate.
 
     Notes
     -----
-    Integrals of curves are sums by the trapezoidal rule. They see the values of a at the points
-    only, and of all functions with these values the natural spline has the least penalty. So a is
-    that spline, exactly, and the problem is regularised CCA with the matrix of the penalty in
-    place of the identity. In coordinates in which that matrix is the identity, but for the
+    Integrals of curves are computed by the trapezoidal rule. They only depend on the values of a at
+    the points, and of all functions with these values the natural spline has the smallest penalty.
+    So a is that spline, exactly, and the problem is regularised CCA with the matrix of the penalty
+    in place of the identity. In coordinates in which that matrix is the identity, but for the
     polynomials, which carry no penalty, it is the problem that :class:`KernelCCA` solves; one
     decomposition of each view serves all lambda.
 
@@ -151,8 +152,8 @@ class FunctionalCCA(MultiViewModel):
         y : array of shape (n, n_points), optional
             The second set.
         sample_weight : array of shape (n,), optional
-            Weights >= 0; a sample of weight two counts as two samples. Correlations of samples
-            held out are not weighted.
+            Weights >= 0; a sample of weight two counts as two samples. Correlations of held-out
+            samples are not weighted.
         """
         found = as_views(X, y)
         chosen = isinstance(self.regularization, str)
@@ -246,8 +247,8 @@ def spline_basis(t: np.ndarray, order: int) -> np.ndarray:
         unit = float(np.float64(scale) ** (2 * order - 1))
     if not 0 < unit < np.inf:
         raise ValueError(
-            f"points span {2 * scale:.1g}, whose power of {2 * order - 1} in the penalty is no "
-            f"number; divide them by a constant."
+            f"points span {2 * scale:.1g}, whose power of {2 * order - 1} in the penalty "
+            "overflows or underflows; divide them by a constant."
         )
     Z = lapack(T, sla.qr, P)[0][:, m:]
     E = Z.T @ (PolyharmonicGram(z, order).dense("the penalty of a spline") @ Z)
@@ -279,8 +280,8 @@ def _check_points(points: Any, sizes: list[int]) -> list[np.ndarray]:
             )
         if not np.all(np.isfinite(t)) or not np.all(np.diff(t) > 0):
             raise ValueError(
-                f"points of view {m} must be finite and ascend, without repetitions; sort the "
-                f"columns by them, and average columns of the same point."
+                f"points of view {m} must be finite and strictly increasing; sort the columns by "
+                "them, and average columns with the same point."
             )
         found.append(t)
     return found

@@ -68,47 +68,49 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
     and every number in the kernel are chosen by the marginal likelihood of y, whose gradient is
     computed tile by tile: it needs no memory beyond the factor of K.
 
-    Many samples are seen through M ``landmarks``, n M^2 operations; or, where K does not fit the
-    ``plan``, all of them are used through products with a K that is never stored.
+    For many samples, use M ``landmarks``, with n M^2 operations; or, if K does not fit the
+    ``plan``, all samples are used through products with a K that is never stored.
 
     Parameters
     ----------
     kernel : Kernel, str or callable, optional
-        The covariance, and where the search for its hyper-parameters begins; by default
+        The covariance, with the starting values of its hyper-parameters; by default
         ``1 * Gaussian("median")``.
     alpha : float or array of shape (n,), optional
-        The variance of the noise in units of y squared, the same for all outputs: where the search
-        begins, by default at a tenth of the variance of y. What is learned is at least 1e-5 of that
-        variance; of several normalised outputs, the same part of the variance of each. An array,
-        one for each sample, is taken as known.
+        The noise variance in units of y squared, the same for all outputs. This is the starting
+        value, by default a tenth of the variance of y. The learned noise is at least 1e-5 of that
+        variance; for several normalised outputs it is the same fraction of the variance of each. An
+        array, with one entry per sample, is taken as known.
     optimizer : {"lbfgs"} or None
         None leaves all hyper-parameters as they are.
     fixed : tuple of str
         Names of hyper-parameters that stay: ``"alpha"``, ``"left__value"``, ``"lengthscale"``.
     n_restarts_optimizer : int
-        Further searches from random starts, up to a factor of 100 from the first in each number.
+        The number of restarts from random points, up to a factor of 100 from the first start in
+        each parameter.
     normalize_y : bool
-        Subtract the mean of y and divide by its spread; undone in predictions. Without it the scale
-        of the kernel is that of y, and a search begins there if the weights in the kernel are far
-        from it.
+        Subtract the mean of y and divide by its standard deviation; predictions are transformed
+        back. Otherwise the kernel has the scale of y, and the search starts there if the weights in
+        the kernel are far from it.
     landmarks : int or data, optional
-        See the process through as many landmarks, or through these: of all processes that know f
-        at the landmarks only, the one that is nearest to the exact one. Hyper-parameters are chosen
-        by a lower bound on the evidence, and landmarks, which at first are samples that pivoted
-        Cholesky picks, move along with them, within the range of the samples, where a kernel on
-        vectors has derivatives; ``fixed=("landmarks",)`` keeps them. The model keeps the landmarks
-        and forgets the samples.
+        The number of landmarks (inducing points), or the landmarks themselves: the process is
+        approximated by the closest one that depends on f only through its values at the landmarks.
+        Hyper-parameters maximise a lower bound on the evidence. Landmarks start at samples chosen
+        by pivoted Cholesky and, for differentiable kernels on vectors, are optimised too, within
+        the range of the samples; ``fixed=("landmarks",)`` keeps them in place. The model keeps only
+        the landmarks, not the samples.
     approximation : {"variational", "fitc"}
-        What landmarks do not see is charged for, in the bound; or it is noise of each sample
-        (:mod:`mercer.solvers.fitc`), and what is said of the evidence is not a bound.
+        Whether the variance that landmarks miss is penalised in the bound, or treated as additional
+        noise of each sample (:mod:`mercer.solvers.fitc`); the evidence is then not a bound.
     random_state : int, RandomState or None
-        Draws restarts, the samples on which a search with many begins, and what estimates need.
+        Used to draw restarts, the subsample on which a search with many samples starts, and random
+        vectors for estimates.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With a ``rank``, hyper-parameters are chosen
-        on as many samples as there are features (at least 500), and what the features do not see
-        stays uncertain. Where K does not fit the memory, or with ``storage="tiled"``, it is not
-        stored: coefficients come from conjugate gradients, the evidence and its slope from
-        estimates, and variances are never below the exact ones.
+        on as many samples as there are features (at least 500), and f keeps its prior variance
+        where the features carry no information. If K does not fit in memory, or with
+        ``storage="tiled"``, it is not stored: coefficients come from conjugate gradients, the
+        evidence and its gradient are estimated, and variances are never below the exact ones.
 
     Attributes
     ----------
@@ -118,7 +120,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         The operator the model was trained with, or that of the landmarks; predictions use
         ``gram_.cross``.
     alpha_ : float or ndarray
-        The variance of the noise: as given for each sample, or one for each of several normalised
+        The noise variance: as given for each sample, or one value for each of several normalised
         outputs if it was learned.
     log_marginal_likelihood_value_ : float
         The logarithm of the likelihood of the (normalised) y; with landmarks a lower bound (or that
@@ -189,7 +191,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         ----------
         X, y : data
             Samples, and targets of shape (n,) or (n, t). With ``landmarks``, X may be
-            :class:`~mercer.chunks.Chunks`, which bring targets and weights with them: numbers and
+            :class:`~mercer.chunks.Chunks`, which carry their own targets and weights: numbers and
             landmarks are learned from some of them, then all are taken in, in one pass.
         sample_weight : array of shape (n,), optional
             The noise of a sample is alpha divided by its weight; those of weight 0 count as absent.
@@ -203,13 +205,15 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         y = check_targets(self, X, y, ensure_all_finite="allow-nan")
         if np.isnan(y).any():
             raise ValueError(
-                "Input y contains NaN: drop these rows, or take MultiOutputKernelRidge, which "
-                "allows for missing entries of several outputs."
+                "Input y contains NaN: drop these rows, or use MultiOutputKernelRidge, which "
+                "allows missing entries for several outputs."
             )
         if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
-            raise ValueError("y is so large that its square is no number; divide it by a constant.")
+            raise ValueError("y is so large that its square overflows; divide it by a constant.")
         if 0 < np.ptp(y, axis=0).max() < _TINY:
-            raise ValueError("y varies so little that squares are 0; multiply it by a constant.")
+            raise ValueError(
+                "y varies so little that its variance underflows to 0; multiply it by a constant."
+            )
         for name in ("y_train_", "_noise", "landmarks_", "_roots"):  # of another way to fit
             self.__dict__.pop(name, None)
         X, y, alpha, weights = present(self, X, y, sample_weight)
@@ -247,8 +251,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
     ) -> Any:
         """The posterior mean of f, and its standard deviation or covariance.
 
-        As in scikit-learn, they say how well f is known. An observation y = f(x) + noise scatters
-        more: bands that are to hold observations need ``include_noise=True``, or come from
+        As in scikit-learn, they describe the uncertainty about f. An observation y = f(x) + noise
+        varies more: bands for observations need ``include_noise=True``, or come from
         :meth:`predict_interval`.
 
         Parameters
@@ -258,10 +262,11 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         return_std, return_cov : bool
             Also return the standard deviation, or the covariance matrix, of f.
         include_noise : bool
-            Add the noise: the uncertainty of y, not of f (not for noise that differs by sample).
+            Add the noise variance: the uncertainty of y, not of f (not available if the noise
+            differs between samples).
         std_tol : float, optional
-            Where K is not stored, standard deviations are upper bounds, from a part of the data.
-            With this, they exceed the exact ones by such a part at most: 0.01 for 1 %.
+            If K is not stored, standard deviations are upper bounds, from a part of the data. With
+            this tolerance, they exceed the exact ones by at most this fraction: 0.01 for 1 %.
 
         Returns
         -------
@@ -274,11 +279,12 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
             options = {"include_noise": include_noise, "std_tol": std_tol}
             return predict_chunks(self, X, return_std, return_cov, **options)
         if return_std and return_cov:
-            raise ValueError("ask for the standard deviation or the covariance, not for both.")
+            raise ValueError("at most one of return_std and return_cov can be True.")
         if include_noise and np.ndim(self.alpha):
             raise ValueError(
-                "include_noise needs one alpha, but the noise is known for each training sample; "
-                "add that of the new samples to the squared standard deviations."
+                "include_noise needs a single alpha, but alpha is an array with the noise of "
+                "each training sample; add the noise of the new samples to the squared standard "
+                "deviations yourself."
             )
         noise = NO_NOISE
         if include_noise:  # one for all outputs, or for each that has a factor of its own
@@ -304,8 +310,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         check_is_fitted(self)
         if is_approximate(self.kernel_, self.kernel):
             raise ValueError(
-                "the features of the plan are those of the sum, and its parts are not known from "
-                "them: fit without a rank, or give each summand as Nystrom(kernel)."
+                "the features of the plan approximate the sum, and do not determine its parts: "
+                "fit without a rank, or pass each summand as Nystrom(kernel)."
             )
         return [ProcessPart(self, kernel) for kernel in summands(self.kernel_)]
 
@@ -332,7 +338,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
             if len(theta) != expected:
                 raise ValueError(
                     f"theta must have {expected} entries: those of kernel_.theta, and the "
-                    f"logarithm of a factor of the noise; got {len(theta)}."
+                    f"logarithm of a noise factor; got {len(theta)}."
                 )
             kernel, factor = kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
         noise, plan = factor * self._noise, self.plan or Plan()
@@ -345,8 +351,8 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         self._need_samples("the posterior kernel")
         if self._noise.shape[1] > 1:
             raise ValueError(
-                "each output has a posterior kernel of its own, as the noise is a different part "
-                "of the spread of each: fit them one by one, or use normalize_y=False."
+                "each output has its own posterior kernel, because noise relative to the "
+                "variance differs between outputs: fit them one by one, or use normalize_y=False."
             )
         return self.kernel_.given(self.X_train_, self._noise[:, 0])
 

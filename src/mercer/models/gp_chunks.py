@@ -75,11 +75,13 @@ def fit_chunks(model: Any, chunks: Chunks) -> None:
     """Numbers and landmarks from a sample, then the posterior given all samples in one pass."""
     if model.landmarks is None:
         raise ValueError(
-            "a process of samples in chunks is seen through landmarks; give their number, such as "
+            "a Gaussian process on chunks needs landmarks; give their number, such as "
             "landmarks=500."
         )
     if np.ndim(model.alpha):
-        raise ValueError("alpha for each sample is not for chunks; give one number, and weights.")
+        raise ValueError(
+            "alpha must be a single number for chunks; use weights for samples of different noise."
+        )
     flat = surveyed(chunks, labels=False).targets is None
     given = not isinstance(model.landmarks, int | np.integer)
     count = length(model.landmarks) if given else int(model.landmarks)
@@ -127,7 +129,10 @@ def _normalisation(model: Any, chunks: Chunks, origin: np.ndarray) -> tuple[np.n
 def predict_chunks(model: Any, X: Chunks, std: bool, cov: bool, **options: Any) -> Any:
     """Means, and standard deviations, of samples in chunks."""
     if cov:
-        raise ValueError("covariances are between all samples, which do not come in chunks.")
+        raise ValueError(
+            "return_cov is not available for chunks, since the covariance matrix "
+            "involves all samples."
+        )
     if not std:
         return predicted(partial(model.predict, **options), X)
     both = predicted(partial(_stacked, model, options), X)

@@ -69,26 +69,28 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
     .. math:: P(y = 1 \mid x) = \sigma(f(x)), \quad f \sim GP(0, k)
 
     with the logistic function sigma. The posterior of f is approximated by the normal distribution
-    at its mode (Laplace), and probabilities are averages of sigma(f(x)) over it. Every number in
-    the kernel is chosen by the approximate evidence. With several classes, each is told from all
-    others, and the probabilities are divided by their sum.
+    at its mode (Laplace), and probabilities are averages of sigma(f(x)) over it. The
+    hyper-parameters of the kernel maximise the approximate evidence. With several classes, each is
+    separated from all others, and the probabilities are divided by their sum.
 
     Parameters
     ----------
     kernel : Kernel, str or callable, optional
-        The covariance of f, and where the search begins; by default ``1 * Gaussian("median")``.
+        The covariance of f, with the starting values of its hyper-parameters; by default ``1 *
+        Gaussian("median")``.
     optimizer : {"lbfgs"} or None
         None leaves all hyper-parameters as they are.
     fixed : tuple of str
         Names of hyper-parameters that stay as they are.
     n_restarts_optimizer : int
-        Further searches from random starts, up to a factor of 100 from the first in each number.
+        The number of restarts from random points, up to a factor of 100 from the first start in
+        each parameter.
     random_state : int, RandomState or None
-        Draws restarts, and the samples on which a search with many begins.
+        Used to draw restarts, and the samples on which a search with many begins.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With a ``rank``, hyper-parameters are chosen
-        on as many samples as there are features (at least 500), and what the features do not see
-        stays uncertain.
+        on as many samples as there are features (at least 500), and f keeps its prior variance
+        where the features carry no information.
 
     Attributes
     ----------
@@ -184,7 +186,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
     def rkhs_function_(self) -> Any:
         """The mode of f as an element of H_k.
 
-        Of more than two classes a list, one for each: each has a kernel of its own.
+        For more than two classes a list, one for each class, since each has its own kernel.
         """
         check_is_fitted(self)
         found = [RKHSFunction(f.kernel, self.X_train_, f.mode.slope) for f in self._latents]

@@ -95,7 +95,7 @@ class ConditionedProcess:
         return mean, (spread[:, :, 0] if mean.ndim == 1 else spread) * self._y_scale**2
 
     def predict_interval(self, X: Data, level: float = 0.95) -> np.ndarray:
-        """Intervals that hold an observation y at each x with this probability.
+        """Intervals that contain an observation y at each x with this probability.
 
         The ends are mean ± z std, and std that of y: it includes the noise.
 
@@ -124,7 +124,7 @@ class ConditionedProcess:
 
     def _need_samples(self, what: str) -> None:
         if "landmarks_" in vars(self):
-            raise ValueError(f"{what} needs all samples, and this model keeps its landmarks only.")
+            raise ValueError(f"{what} needs all samples, but this model keeps only its landmarks.")
 
     def _targets(self) -> np.ndarray:
         return self.y_train_.reshape(len(self.y_train_), -1)

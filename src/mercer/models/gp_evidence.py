@@ -69,8 +69,8 @@ def near(kernel: Kernel, X: Data, square: float, fixed: tuple[str, ...]) -> Kern
     scaled = rescaled(kernel, square / own)
     if scaled is kernel and square > own:
         warn(
-            f"the mean square of y is {square:.2g}, but the kernel has the variance {own:.2g} and "
-            f"no weight, so that f stays small; give it one (1 * kernel), or use normalize_y=True.",
+            f"the mean square of y is {square:.2g}, but the kernel has variance {own:.2g} and no "
+            "weight, so f stays small; add a weight (1 * kernel), or use normalize_y=True.",
             NumericalWarning,
         )
     return scaled

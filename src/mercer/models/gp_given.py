@@ -45,7 +45,7 @@ def check_choices(model: Any) -> None:
 
 
 def present(model: Any, X: Data, y: np.ndarray, sample_weight: Any) -> Present:
-    """The samples whose weight is not 0; noise that is none, or of other samples, is refused."""
+    """The samples whose weight is not 0; noise that is none, or of other samples, is rejected."""
     weights = check_weights(sample_weight, y)
     alpha: Any = None if model.alpha is None else as_numbers("alpha", model.alpha)
     if alpha is not None:
@@ -103,7 +103,7 @@ def given_landmarks(model: Any, kernel: Kernel) -> Data | None:
         raise ValueError("landmarks need the kernel itself, not a precomputed matrix.")
     if model.plan is not None and model.plan.few is not None:
         raise ValueError(
-            "landmarks and a plan with a rank or features are two approximations: give one."
+            "landmarks and a plan with a rank or features are two approximations: use only one."
         )
     if not isinstance(model.landmarks, Real | str):
         Z = check_data(model, model.landmarks, covariance(model.kernel), reset=False)

@@ -25,9 +25,8 @@ class ProcessPart:
     .. math:: E f_j(x) = k_j(x, X)\, c, \qquad
               Cov(f_j(x), f_j(x')) = k_j(x, x') - k_j(x, X) (K + \alpha I)^{-1} k_j(X, x')
 
-    with the coefficients c of the whole. The means add up to that of f; the variances do not, as
-    what one part takes is missing in another: parts are correlated given the data. Made by
-    :meth:`GaussianProcessRegressor.parts`.
+    with the coefficients c of the whole. The means add up to that of f; the variances do not,
+    because the parts are correlated given the data. Made by :meth:`GaussianProcessRegressor.parts`.
 
     Attributes
     ----------
@@ -64,7 +63,7 @@ class ProcessPart:
         the noise belongs to a part.
         """
         if return_std and return_cov:
-            raise ValueError("ask for the standard deviation or the covariance, not for both.")
+            raise ValueError("at most one of return_std and return_cov can be True.")
         process = self._process
         X = check_data(process, X, covariance(process.kernel), reset=False)
         new = NewSamples(self._gram.cross(X), self.kernel, self.kernel.prepare(X), own=False)

@@ -1,4 +1,4 @@
-"""What models share that choose their parameters from a grid, by scores on samples held out."""
+"""What models share that choose their parameters from a grid, by scores on held-out samples."""
 
 from __future__ import annotations
 

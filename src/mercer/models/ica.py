@@ -37,14 +37,15 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     X = S A' + mean, where the columns of S are as independent as can be: a rotation of the whitened
     data that minimises a measure of dependence between all components. Unlike the contrasts of
-    FastICA, which see one function of each component, these vanish for independent components
-    only, so that sources of any distribution (skewed, with several modes, with or without tails)
-    are told apart, and outliers count little.
+    FastICA, which use one function of each component, these vanish only for independent components,
+    so sources of any distribution (skewed, multimodal, with heavy or light tails) can be separated,
+    and outliers have little influence.
 
     Parameters
     ----------
     n_components : int, optional
-        The number of components, of the principal ones; as many as there are features by default.
+        The number of components, taken from the leading principal components; by default the number
+        of features.
     contrast : {"kgv", "hsic", "kcca"}
         The kernel generalised variance, an approximation of mutual information; the sum of HSIC
         over all pairs; or the largest kernel canonical correlation, which is slow
@@ -56,16 +57,16 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     n_init : int
         The number of starts.
     max_iter : int
-        The most steps of the search for the best rotation, from each start.
+        The maximum number of steps of the search for the best rotation, from each start.
     tol : float
-        The slope of the contrast at which to stop.
+        The gradient norm of the contrast at which to stop.
     random_state : int, RandomState or None
-        Draws the starts.
+        Used to draw the starts.
 
     Attributes
     ----------
     components_ : ndarray of shape (q, d)
-        The matrix that takes X - mean to components of variance 1.
+        The matrix that maps X - mean to components of variance 1.
     mixing_ : ndarray of shape (d, q)
         The matrix A: the pseudo-inverse of ``components_``. Components are ordered by the variance
         that they explain, and signed so that the largest entry of each column is positive.

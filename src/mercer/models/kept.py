@@ -91,8 +91,8 @@ class KeepsSamples:
         """Refuse what needs samples that were not kept."""
         if not self._has_all:
             raise ValueError(
-                f"{what} needs all {self.n_samples_seen_} training samples, of which this model "
-                f"keeps the {length(self.X_fit_)} that its features take; {remedy}."
+                f"{what} needs all {self.n_samples_seen_} training samples, but this model keeps "
+                f"only the {length(self.X_fit_)} that its features need; {remedy}."
             )
 
     def _few(self) -> Gram:

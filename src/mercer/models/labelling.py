@@ -28,7 +28,8 @@ from .labels import check_labels
 
 @dataclass(eq=False, repr=False)
 class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
-    r"""One label for each element of a sequence, all labels of a sequence together.
+    r"""Sequence labelling by a kernel conditional random field: all labels of a sequence are
+    predicted together.
 
     .. math:: p(y \mid x) \propto \exp \sum_t \bigl( f_{y_t}(x_t) + T_{y_{t-1} y_t} \bigr), \qquad
               \min_{f_a \in H_k,\, T} -\sum_i \log p(y_i \mid x_i)
@@ -40,13 +41,13 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
     .. math:: K((x, y), (x', y')) = \sum_{s, t} [y_s = y'_t]\, k(x_s, x'_t)
               + \tau \sum_{s, t} [y_{s-1} = y'_{t-1},\, y_s = y'_t]
 
-    An element may be anything that k takes: a vector, a word, a graph. Which label an element gets
-    depends on the element and, through T, on those beside it; the first label of a sequence has
-    scores of its own. Without transitions, tau = 0, this is multinomial logistic regression of
+    An element may be anything that k takes: a vector, a word, a graph. The label of an element
+    depends on the element and, through T, on the labels beside it; the first label of a sequence
+    has its own scores. Without transitions, tau = 0, this is multinomial logistic regression of
     single elements.
 
-    Samples are the elements of all sequences, and ``groups`` says which sequence each is of; within
-    one they stand in their order.
+    Samples are the elements of all sequences, and ``groups`` says which sequence each belongs to;
+    within a sequence, they must be in order.
 
     Parameters
     ----------
@@ -57,11 +58,11 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     transition_weight : float
-        tau >= 0: how freely transitions may be used beside elements.
+        tau >= 0: the weight of transitions relative to elements.
     tol : float
-        The duality gap, as a part of the loss of equal probabilities, at which to stop.
+        The duality gap, relative to the loss of equal probabilities, at which to stop.
     max_iter : int, optional
-        The most steps; 1,000 by default.
+        The maximum number of steps; 1,000 by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
 
@@ -138,7 +139,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
         gram: Any = (self.plan or Plan()).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                "SequenceLabeller needs features that are stored; give the plan more memory, or "
+                "SequenceLabeller needs stored features; give the plan more memory, or "
                 'storage="lowrank".'
             )
         found = solve_chain(
@@ -179,7 +180,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
 
     @without_masks
     def score(self, X: Data, y: Any, groups: Any = None) -> float:
-        """The share of elements whose label is right."""
+        """The share of elements with the correct label."""
         found, y = self.predict(X, groups), column_or_1d(y)
         check_consistent_length(found, y)
         return float(np.mean(found == y))
@@ -199,7 +200,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
         strange = ~np.isin(y, self.classes_)
         if strange.any():
             raise ValueError(
-                f"y has the label {y[strange].tolist()[0]!r}, which is none of those of the fit, "
+                f"y has the label {y[strange].tolist()[0]!r}, which did not occur in fit; "
                 f"{self.classes_.tolist()}."
             )
         return np.searchsorted(self.classes_, y)

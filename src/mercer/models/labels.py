@@ -44,8 +44,8 @@ def check_comparable(y: Any) -> Any:
     names = {"numbers" if issubclass(kind, Real) else kind.__name__ for kind in kinds}
     if len(names) > 1:
         raise ValueError(
-            f"y has labels of several kinds, {' and '.join(sorted(names))}, which have no order; "
-            f"turn them all into strings."
+            f"y has labels of several types, {' and '.join(sorted(names))}, which cannot be "
+            "sorted; convert all of them to strings."
         )
     return y
 
@@ -68,7 +68,7 @@ def check_stream_labels(estimator: Any, X: Data, y: Any, classes: Any, first: bo
     strange = ~np.isin(y, known)
     if strange.any():
         raise ValueError(
-            f"y has the label {y[strange].tolist()[0]!r}, which is none of {known.tolist()}; name "
-            f"all classes in the first call of partial_fit, classes=[...]."
+            f"y has the label {y[strange].tolist()[0]!r}, which is not among {known.tolist()}; "
+            "name all classes in the first call of partial_fit, classes=[...]."
         )
     return np.searchsorted(known, y)

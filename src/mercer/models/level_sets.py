@@ -25,16 +25,16 @@ _ROUNDING = 1e-12  # of logarithms of normalised kernel values
 
 @dataclass(eq=False, repr=False)
 class LevelSetTree(ClusterMixin, DensityEstimate):
-    r"""The cluster tree of a density: connected components of all its level sets.
+    r"""The cluster tree of a density: the connected components of all its level sets.
 
     .. math:: \{x : f(x) \ge \lambda\} = \bigcup_j C_j(\lambda), \qquad
               f(x) = \frac{1}{Z} \sum_i w_i\, k(x_i, x)
 
     As the level falls, components appear, grow and join each other. Each branch of the tree is one
-    component, from the level at which it appears to the one at which it joins another; leaves are
-    the clusters, as many as the density has peaks of some mass. Components are those of a graph
-    that joins samples with their nearest neighbours in the metric of the normalised kernel, so
-    samples may be of any kind. Copies of a sample count once as neighbours, and are joined.
+    component, from the level at which it appears to the one at which it joins another; the leaves
+    are the clusters, one for each sufficiently large peak of the density. Components are those of a
+    nearest-neighbour graph in the metric of the normalised kernel, so samples may be of any kind.
+    Copies of a sample count once as neighbours, and are connected.
 
     Parameters
     ----------
@@ -43,23 +43,23 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     neighbors : int
-        Samples are joined with so many of the nearest.
+        The number of nearest neighbours that each sample is joined to.
     min_mass : float
-        In (0, 1): the share of the data that a component has to hold to be a branch of its own.
+        In (0, 1): the minimum share of the data for a component to be a separate branch.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n,)
-        The leaf of each sample, 0 for the heaviest: where the way uphill, from neighbour to
-        neighbour, ends. -1 in parts of the graph that are too small.
+        The leaf of each sample, 0 for the one with the largest mass: where the path uphill, from
+        neighbour to neighbour, ends. -1 in components of the graph that are too small.
     n_clusters_ : int
         The number of leaves.
     tree_ : LevelTree
         The branches: parents, the log densities from which and down to which they exist, masses.
     leave_one_out_ : ndarray of shape (n,)
-        log densities of training samples, each by all the others, which the tree goes by.
+        Leave-one-out log densities of the training samples, from which the tree is built.
     is_density_, log_integral_, X_fit_, n_samples_seen_, kernel_, gram_
         As for :class:`KernelDensity`.
 

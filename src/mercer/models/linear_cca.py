@@ -29,7 +29,8 @@ _CLOSE = 1e-6  # covariances with eigenvalues closer to zero than this lose too 
 
 @dataclass(eq=False, repr=False)
 class CCA(MultiViewModel):
-    r"""Canonical correlation analysis: projections of each view that agree with each other.
+    r"""Canonical correlation analysis: projections of each view that are correlated with each
+    other.
 
     .. math:: \max_{a, b} \frac{a' C_{xy} b}{\sqrt{a' (C_{xx} + \lambda I) a}
               \sqrt{b' (C_{yy} + \lambda I) b}}
@@ -39,9 +40,8 @@ class CCA(MultiViewModel):
     correlation. Only covariance matrices are needed: time grows as n d^2, and no copy of the data
     is made.
 
-    ``fit(X, Y)``, ``transform(X, Y)`` and ``transform(X)`` are those of
-    :class:`sklearn.cross_decomposition.CCA`, whose iterations this model does without; there are
-    no predictions.
+    ``fit(X, Y)``, ``transform(X, Y)`` and ``transform(X)`` work as in
+    :class:`sklearn.cross_decomposition.CCA`, but without its iterations; there is no ``predict``.
 
     Parameters
     ----------

@@ -39,22 +39,23 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     kernel : Kernel, str or callable
         A kernel, a name known to scikit-learn, or a function of two samples.
     fit_intercept : bool
-        Are there constants b, which are not penalised?
+        Whether to fit constants b, which are not penalised.
     class_weight : dict, "balanced" or None
         Factors of the weights per class.
     solver : {"auto", "newton", "coordinate"}
-        ``"coordinate"`` is dual coordinate descent, for two classes and K that is a product of
+        ``"coordinate"`` is dual coordinate descent, for two classes and a K that is a product of
         features: a linear kernel, words and other sparse features, or ``plan=Plan(features=...)``.
     tol : float
-        Largest violation of the optimality conditions, as a part of the largest slope of the loss;
-        for ``"coordinate"`` the largest duality gap, as a part of the objective.
+        Largest violation of the optimality conditions, relative to the largest slope of the loss;
+        for ``"coordinate"`` the largest duality gap, relative to the objective.
     max_iter : int, optional
-        Most Newton steps, by default 100, or steps of one variable of ``"coordinate"``.
+        Maximum number of Newton steps, by default 100, or steps of one variable of
+        ``"coordinate"``.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
-        What goes on beside the solver where features are streamed, or with
-        ``solver="coordinate"``, as in :class:`KernelRidge`.
+        Progress, callbacks, checkpoints and early stopping, if features are streamed or with
+        ``solver="coordinate"``; as in :class:`KernelRidge`.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     intercept_ : float or ndarray of shape (K,)
         b.
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     X_fit_, n_samples_seen_
         The samples x_i, all or, through M features, at most M of them that stand for all
         (:class:`KernelRidge`); and the number of training samples.
@@ -109,7 +110,7 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, labels y and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring labels and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own labels and weights.
         """
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
@@ -143,24 +144,24 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
 
     # ---- what the others say of each training sample -----------------------------------------
     def leave_one_out(self) -> np.ndarray:
-        """Scores of each training sample by the model of all others, as by decision_function.
+        """Leave-one-out scores of the training samples, as from decision_function.
 
-        One Newton step from the fit on all samples stands for each of the n fits:
-        F_i - c_i / G_ii + alpha c_i / W_i with G = (K + alpha W^-1)^-1 and W_i the curvature of
-        the loss, and the same with a matrix W_i for several classes
-        (:mod:`mercer.solvers.held_out`). Good to some thousandths of the log loss unless single
-        samples decide what is predicted at them, as with a tiny alpha; there it is too hopeful.
+        One Newton step from the fit on all samples replaces each of the n fits: F_i - c_i / G_ii +
+        alpha c_i / W_i with G = (K + alpha W^-1)^-1 and W_i the curvature of the loss, and the same
+        with a matrix W_i for several classes (:mod:`mercer.solvers.held_out`). The log loss is
+        accurate to a few thousandths, unless predictions depend on single samples, as with a tiny
+        alpha; then it is too optimistic.
         """
         self._need_each()
         loss, y = self._likelihood()
         return self._leave_one_out(loss, [y])
 
     def leave_one_out_proba(self) -> np.ndarray:
-        """Probabilities of the classes of each training sample by the model of all others."""
+        """Leave-one-out probabilities of the classes for each training sample."""
         return _probabilities(self.leave_one_out())
 
     def leave_one_out_loss(self) -> float:
-        """The mean of -log p(y_i | x_i) by the model of all others, weighted as in the fit."""
+        """The leave-one-out mean of -log p(y_i | x_i), weighted as in the fit."""
         logs = _log_probabilities(self.leave_one_out())
         return -float(np.average(logs[np.arange(len(logs)), self._targets], weights=self._weights))
 

@@ -49,21 +49,21 @@ class KernelMachine(Watched, LossMachine):
     alpha : float
         Strength of the penalty, > 0.
     fit_intercept : bool
-        Is there a constant b, which is not penalised?
+        Whether to fit a constant b, which is not penalised.
     solver : {"auto", "newton", "dual", "admm", "coordinate"}
-        ``"newton"`` needs a smooth loss, ``"dual"`` one of straight and parabolic pieces.
-        ``"coordinate"`` takes such a loss or the logistic one, and K as a product of features;
-        ``"admm"`` takes any loss and is slow.
+        ``"newton"`` needs a smooth loss, ``"dual"`` a piecewise linear or quadratic one.
+        ``"coordinate"`` needs such a loss, or the logistic one, and K as a product of features;
+        ``"admm"`` works with any loss, but is slow.
     tol : float
-        Largest violation of the optimality conditions, as a part of the largest slope of the loss;
-        for ``"coordinate"`` the largest duality gap, as a part of the objective.
+        Largest violation of the optimality conditions, relative to the largest slope of the loss;
+        for ``"coordinate"`` the largest duality gap, relative to the objective.
     max_iter : int, optional
-        Most steps of the solver.
+        Maximum number of steps of the solver.
     penalty : Penalty, optional
         alpha r(||f||) in place of alpha ||f||^2 / 2, for a convex and strictly increasing r:
-        :class:`~mercer.losses.NormPower`, your own, or the constraint ||f|| <= R,
-        ``NormBall(R)``. Several classes have it for each machine. Some ten problems with the
-        squared norm are solved (:mod:`mercer.solvers.penalised`).
+        :class:`~mercer.losses.NormPower`, your own, or the constraint ||f|| <= R, ``NormBall(R)``.
+        With several classes it applies to each machine. About ten problems with the squared norm
+        are solved (:mod:`mercer.solvers.penalised`).
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
@@ -78,9 +78,9 @@ class KernelMachine(Watched, LossMachine):
     intercept_ : float or ndarray of shape (k,)
         b.
     loss_, kernel_ : Loss, Kernel
-        The loss and the kernel with every parameter a number.
+        The loss and the kernel with all parameters resolved to numbers.
     classes_ : ndarray
-        The classes, where the loss is one for them.
+        The classes, if the loss is for classification.
     X_fit_, n_samples_seen_
         The samples x_i, all or, through M features, at most M of them that stand for all
         (:class:`KernelRidge`); and the number of training samples.
@@ -123,7 +123,7 @@ class KernelMachine(Watched, LossMachine):
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets or labels y, and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own targets and weights.
         """
         if not (self.penalty is None or isinstance(self.penalty, Penalty)):
             raise ValueError(
@@ -134,7 +134,7 @@ class KernelMachine(Watched, LossMachine):
         self._make_gram(X, self.loss_, self.solver)
         if self.penalty is not None and self.gram_.streamed:
             raise ValueError(
-                "penalty must be None for features that are streamed; give the plan more memory."
+                "penalty must be None for streamed features; give the plan more memory."
             )
         self._keep(self._solve_all([self.loss_], self._columns(), self._weights, self.solver))
         return self
@@ -150,7 +150,9 @@ class KernelMachine(Watched, LossMachine):
         if self.penalty is None:
             return super()._solve(loss, y, weights, solver, beside)
         if any((self.callback, self.checkpoint, self.validation)):
-            raise ValueError("callback, checkpoint and validation are for penalty=None.")
+            raise ValueError(
+                "callback, checkpoint and validation are only available for penalty=None."
+            )
         solution = solve_penalised(
             self.gram_, y, loss, float(self.alpha), self.penalty, weights,
             intercept=self.fit_intercept, solver=solver, tol=self.tol, max_iter=self.max_iter,
@@ -162,7 +164,7 @@ class KernelMachine(Watched, LossMachine):
         """As for all machines, where the penalty is the squared norm."""
         if self.penalty is not None:
             raise ValueError(
-                "leave_one_out() is known for the squared norm, penalty=None; for others use "
-                "sklearn.model_selection.cross_val_predict."
+                "leave_one_out() is only available for the squared norm, penalty=None; otherwise "
+                "use sklearn.model_selection.cross_val_predict."
             )
         return super().leave_one_out()

@@ -141,8 +141,8 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
             return [self._solve(loss, y, weights, solver, beside) for loss, y in pairs]
         if solver not in ("auto", "newton"):
             raise ValueError(
-                f"solver={solver!r} cannot do with features that are never stored; use 'auto', or "
-                f"a plan with more memory."
+                f"solver={solver!r} does not support features that are never stored; use 'auto', "
+                "or a plan with more memory."
             )
         joint = losses[0].targets == "classes"
         scores = len(self.classes_) if joint else len(columns)

@@ -60,11 +60,11 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     tol : float
         Relative residual at which conjugate gradients stop.
     max_iter : int
-        Most iterations, of conjugate gradients and in learning B.
+        Maximum number of iterations, of conjugate gradients and in learning B.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
-        Draws the samples a preconditioner is made from.
+        Used to draw the samples a preconditioner is made from.
 
     Attributes
     ----------
@@ -92,18 +92,18 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
 
     Notes
     -----
-    ``output="learn"`` maximises the likelihood of the targets as a Gaussian process with
-    covariance :math:`\sigma^2 (K \otimes B + \alpha I)`, over B of trace T, with the best
-    :math:`\sigma^2` put in. The objective is
+    ``output="learn"`` maximises the likelihood of the targets as a Gaussian process with covariance
+    :math:`\sigma^2 (K \otimes B + \alpha I)`, over B of trace T, with :math:`\sigma^2` at its
+    optimum. The objective is
 
     .. math:: \tfrac{1}{2} \log \left( \tilde y' (K \otimes B + \alpha I)^{-1} \tilde y \right)
               + \tfrac{1}{2N} \log \det(K \otimes B + \alpha I), \quad N = T \sum_i w_i
 
     and decreases at every step of a quasi-Newton method on B = T L L' / tr L L', which needs one
-    eigendecomposition of K in all. It does not change when y is multiplied by a number. It is
-    not convex: what is found is a local minimum. Where targets are missing, B is learned from
-    the samples that have them all. B has T (T + 1) / 2 - 1 free numbers: with few samples, or
-    functions that hardly vary, a fixed B can predict better.
+    eigendecomposition of K in all. It does not change when y is multiplied by a number. It is not
+    convex, so the result is a local minimum. If targets are missing, B is learned from the complete
+    samples. B has T (T + 1) / 2 - 1 free numbers: with few samples, or functions that hardly vary,
+    a fixed B can predict better.
 
     Examples
     --------

@@ -33,7 +33,7 @@ _NOTHING = 1e-14  # of the loss of f = 0: an objective that is rounding
 
 @dataclass(eq=False, repr=False)
 class MultipleKernelMachine(LossMachine):
-    r"""Learning with a sum of kernels whose weights are learned, too.
+    r"""Multiple kernel learning: a kernel machine with a sum of kernels whose weights are learned.
 
     .. math:: \min_{\eta \ge 0,\, \|\eta\|_p \le 1} \; \min_{f \in H_\eta,\, b}
               \sum_i w_i L(y_i, f(x_i) + b) + \tfrac{\alpha}{2} \|f\|^2_\eta, \qquad
@@ -42,10 +42,10 @@ class MultipleKernelMachine(LossMachine):
     This is one convex problem, in which f is a sum of functions f_m in H_m with the penalty
     :math:`\tfrac{\alpha}{2} (\sum_m \|f_m\|^q)^{2/q}`, q = 2p / (p + 1). For p = 1 it is the
     squared sum of their norms, the group lasso: kernels that do not help have weight 0. The larger
-    p, the more alike the weights; with p = infinity all are 1.
+    p is, the more equal the weights are; with p = infinity all are 1.
 
-    ``gap_`` proves how close to the best weights these are. With several classes, all machines
-    share the weights.
+    ``gap_`` bounds how far the objective is from that of the best weights. With several classes,
+    all machines share the weights.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class MultipleKernelMachine(LossMachine):
     fit_intercept, solver
         As for :class:`KernelMachine`.
     tol : float
-        The duality gap, as a part of the objective, at which to stop.
+        The duality gap, relative to the objective, at which to stop.
     max_iter : int
-        The most problems with given weights to be solved.
+        The maximum number of problems with given weights to solve.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. All K_m are stored where they fit. With
-        a ``rank``, each kernel is approximated by so many landmarks.
+        a ``rank``, each kernel is approximated with this many landmarks.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class MultipleKernelMachine(LossMachine):
     scales_ : ndarray of shape (M,)
         The variances that kernels were divided by.
     gap_ : float
-        By how much the objective can be lowered at most, as a part of it.
+        An upper bound on how much the objective can still be lowered, relative to it.
     kernel_ : Kernel
         The sum of the kernels that have weight, each times its weight.
     kernels_ : list of Kernel
-        All kernels, with every parameter a number, before weights and scales.
+        All kernels, with all parameters resolved to numbers, before weights and scales.
     weighing_ : KernelWeights
         The certificate: objective, lower bound, and both after each problem.
     dual_coef_, intercept_, loss_, classes_, X_fit_, n_samples_seen_, gram_, rkhs_function_
@@ -138,14 +138,16 @@ class MultipleKernelMachine(LossMachine):
             given = [Gaussian(t * median) for t in _GRID]
         joint = self.loss_.targets == "classes"
         if not joint and self.loss_.conjugate(np.ones(1), np.zeros(1)) is None:
-            raise ValueError(f"loss={self.loss_!r} has no conjugate, which the weights go by.")
+            raise ValueError(
+                f"loss={self.loss_!r} has no conjugate, which is needed to learn the weights."
+            )
         plan = self.plan or Plan()
         share = plan.replace(memory=plan.room / (len(given) + 2))
         grams: list[Any] = [share.gram(as_kernel(k, X), X) for k in given]
         if any(gram.streamed for gram in grams):
             raise ValueError(
-                "MultipleKernelMachine needs features that are stored; give the plan more memory, "
-                'or storage="lowrank".'
+                "MultipleKernelMachine needs stored features; give the plan more memory, or "
+                'storage="lowrank".'
             )
         self.X_fit_ = X
         self.kernels_ = [gram.kernel for gram in grams]
@@ -238,8 +240,8 @@ class _Problems:
         found.warn()
         if "gap" not in found.stats:
             raise ValueError(
-                f"loss={machine.loss_!r}: no duality gap is known, by which weights are found; "
-                f"raise alpha, or scale the data."
+                f"loss={machine.loss_!r}: the duality gap, which is needed to learn the weights, "
+                "could not be computed; raise alpha, or scale the data."
             )
         return found
 

@@ -275,8 +275,8 @@ def check_variance(m: int, variance: float, raw: float) -> None:
     """Refuse a view whose features are the same for all samples, or have no squares."""
     if not np.isfinite(variance):
         raise DomainError(
-            f"view {m} has numbers whose squares are none (its variance is {variance}); divide it "
-            f"by a constant."
+            f"the values of view {m} are so large that their squares overflow (the variance is "
+            f"{variance}); divide it by a constant."
         )
     if not variance > 1e-13 * raw:
         raise ValueError(

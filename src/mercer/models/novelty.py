@@ -22,12 +22,12 @@ _ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
 
 @dataclass(eq=False, repr=False)
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
-    r"""One-class support vector machine: a level set that holds a fraction 1 - nu of the data.
+    r"""One-class support vector machine: a level set that contains a fraction 1 - nu of the data.
 
     .. math:: \min_{f, \rho} \tfrac12 \|f\|^2 - \rho
               + \tfrac{1}{\nu n} \sum_i \max(0, \rho - f(x_i))
 
-    A drop-in for :class:`sklearn.svm.OneClassSVM`, on any kernel and any data.
+    A drop-in replacement for :class:`sklearn.svm.OneClassSVM`, on any kernel and any data.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     Attributes
     ----------
     offset_ : float
-        rho: ``decision_function(X) = score_samples(X) - offset_``. The lower end of what ``tol``
-        leaves open, so that samples on the edge count as inside.
+        rho: ``decision_function(X) = score_samples(X) - offset_``. The smallest value consistent
+        with ``tol``, so that samples on the boundary count as inside.
     reports_ : list of DualReport
         The certificate, of the problem with upper bounds 1 and the sum nu n: its primal is
         ||f||² / 2 - nu n rho + sum_i max(0, rho - f(x_i)).
@@ -139,13 +139,13 @@ class SVDD(OneClassSVM):
     with W = sum_i w_i.
 
     For kernels with constant k(x, x) this is the region of :class:`OneClassSVM`. For others, such
-    as polynomials, it is not: there the ball goes by distances, the half-space by how far out
-    samples are.
+    as polynomials, it is not: the ball uses distances from a centre, the half-space projections
+    onto a direction.
 
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, plan
-        As in :class:`SVC`; not ``"precomputed"``, which knows no k(x, x) of new samples.
+        As in :class:`SVC`; not ``"precomputed"``, which does not provide k(x, x) for new samples.
     nu : float
         In (0, 1]: upper bound of the fraction of training samples outside the ball (weighted, with
         ``sample_weight``), lower bound of the fraction of support vectors.
@@ -180,8 +180,8 @@ class SVDD(OneClassSVM):
     def _target(self, K: RowGram, total: float) -> np.ndarray:
         if self.kernel == "precomputed":
             raise ValueError(
-                'kernel="precomputed" knows no k(x, x) of new samples, which SVDD needs; give a '
-                "kernel, or use OneClassSVM."
+                'kernel="precomputed" does not provide k(x, x) for new samples, which SVDD '
+                "needs; pass a kernel, or use OneClassSVM."
             )
         return total / 2 * np.asarray(K.diagonal, dtype=np.float64)
 

@@ -33,7 +33,7 @@ def _has_probabilities(machine: Any) -> bool:
 
 @dataclass(eq=False, repr=False)
 class OnlineKernelMachine(ByLoss, OnlineModel):
-    r"""Learning with any loss, sample by sample, in memory that does not grow.
+    r"""Online learning with any loss, sample by sample, in bounded memory.
 
     .. math:: \min_{f \in H_k,\, b} \mathrm{E}\, L(y, f(x) + b) + \tfrac{\alpha}{2} \|f\|^2
 
@@ -43,10 +43,10 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
               + \eta_t w_t \Big( L(y_t, f(x_t) + b) + \tfrac{\alpha}{2} \|f\|^2 \Big),
 
     or, with ``update="explicit"``, by that of NORMA, :math:`f_t = (1 - \eta_t w_t \alpha) f_{t-1} -
-    \eta_t w_t L'(y_t, f_{t-1}(x_t) + b_{t-1})\, k(x_t, \cdot)`. An implicit step never goes beyond
-    the minimum of the loss, whatever the scale of k, of y and of outliers. Where the stream is cut
-    into calls of :meth:`partial_fit` makes no difference, but for rounding, and for parameters of
-    the kernel that depend on data, such as "median": those are fixed by the first call.
+    \eta_t w_t L'(y_t, f_{t-1}(x_t) + b_{t-1})\, k(x_t, \cdot)`. An implicit step never overshoots
+    the minimum of the loss, whatever the scale of k, of y and of outliers. How the stream is
+    divided into calls of :meth:`partial_fit` makes no difference, except for rounding and for
+    data-dependent kernel parameters such as "median", which are fixed by the first call.
 
     alpha is per sample: on n samples it compares with ``alpha = n alpha`` of
     :class:`KernelMachine`.
@@ -61,39 +61,39 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         Strength of the penalty, > 0. With constant steps, a sample is forgotten after about
         1 / (alpha eta) others.
     eta : "auto" or float
-        Size of the steps, > 0; of no meaning for ``schedule="inverse"``. By default four sizes,
-        3.75 to 240, are tried side by side, each a quarter of the next. They share kernel values
-        and the samples that are kept, so this takes little time. Each sample is predicted before
-        it is learned, and the size with the least loss so far is that of the model; samples count
-        as iterates do for ``average``. With explicit steps, 15.
+        Size of the steps, > 0; not used with ``schedule="inverse"``. By default four sizes, 3.75 to
+        240, are tried side by side, each a quarter of the next. They share kernel values and the
+        samples that are kept, so this takes little time. Each sample is predicted before it is
+        learned, and the model uses the size with the smallest loss so far; samples are weighted
+        like iterates for ``average``. With explicit steps, 15.
     schedule : {"sqrt", "constant", "inverse"}
-        eta / sqrt(t), for data that stay alike; eta, for those that drift; 1 / (alpha t), which
-        makes alpha the only parameter. t is the sum of the weights so far.
+        eta / sqrt(t), for stationary data; eta, for data that drift; 1 / (alpha t), which makes
+        alpha the only parameter. t is the sum of the weights so far.
     update : {"implicit", "explicit"}
-        Where the slope of the loss is taken: after the step, or before it.
+        Where the derivative of the loss is evaluated: after the step, or before it.
     budget : int or str
-        Samples to keep, or memory in words, ``"10 MB"``, for vectors. A step takes as many kernel
-        values.
+        The number of samples to keep or, for vectors, memory such as ``"10 MB"``. A step takes as
+        many kernel values as samples are kept.
     removal : {"merge", "oldest", "smallest"}
-        What to do about a sample too many. ``"merge"``: the term of the new sample, or the smallest
-        other one, is projected on the one whose feature is nearest to it, whichever loses less;
-        takes a matrix of budget x budget numbers. ``"oldest"``: drop the oldest, as NORMA does.
-        ``"smallest"``: drop the other term with the smallest norm.
+        What to do when the budget is exceeded. ``"merge"``: the term of the new sample, or the
+        smallest other one, is projected onto the kept sample with the closest feature, whichever
+        loses less; this needs a matrix of budget x budget numbers. ``"oldest"``: drop the oldest,
+        as NORMA does. ``"smallest"``: drop the other term with the smallest norm.
     average : bool or float
-        Predict by the average of all iterates, that of time t weighted by t; a number is that of
-        the samples over which the average goes back at most.
+        Predict with the average of all iterates, weighted by t; a number is the length of the
+        longest window, in samples.
     nu : float, optional
-        With ``loss="epsilon_insensitive"``: the share of samples outside of the tube, whose width
+        With ``loss="epsilon_insensitive"``: the share of samples outside the tube, whose width
         is learned, beginning with epsilon.
     fit_intercept : bool
-        Is there a constant b, which is not penalised?
+        Whether to fit a constant b, which is not penalised.
 
     Attributes
     ----------
     X_fit_, dual_coef_, intercept_
         The samples that are kept, oldest first; coefficients c of shape (n,) or (n, k); b.
     classes_ : ndarray
-        The classes, where the loss is one for them.
+        The classes, if the loss is for classification.
     n_samples_seen_ : int
         The length of the stream so far.
     epsilon_ : float
@@ -101,7 +101,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     eta_ : float
         The size of steps that predicts best so far.
     kernel_, loss_ : Kernel, Loss
-        The kernel and the loss with every parameter a number.
+        The kernel and the loss with all parameters resolved to numbers.
     rkhs_function_ : RKHSFunction
         f as an element of H_k.
 
@@ -155,9 +155,10 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         X, y : data, array
             Any number of samples, with targets or labels.
         classes : array, optional
-            All classes there will be, in the first call; by default those of its labels.
+            All classes that will occur; needed in the first call only, by default those of its
+            labels.
         sample_weight : array, optional
-            Factors of the steps; samples of weight 0 are passed over.
+            Factors of the steps; samples of weight 0 are ignored.
         """
         return self._take(X, y, classes, sample_weight, whole=False)
 
@@ -194,8 +195,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         outside = self._check_nu(loss)
         if not first and loss.targets != self.loss_.targets:
             raise ValueError(
-                f"loss={self.loss!r} is for other targets than {self.loss_!r}, with which the "
-                f"stream began; use fit to begin anew."
+                f"loss={self.loss!r} is for other targets than {self.loss_!r}, with which "
+                "training began; call fit to start again."
             )
         X = check_data(self, X, self.kernel, reset=first, keep=False)
         labels = loss.targets in ("sign", "classes")
@@ -221,13 +222,13 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         return self
 
     def _check_nu(self, loss: Any) -> float:
-        """The share of samples outside of a tube that adapts; -1 if there is none."""
+        """The share of samples outside a tube that adapts; -1 if there is none."""
         if self.nu is None:
             return -1.0
         check_number("nu", self.nu, "in (0, 1) or None", lambda nu: 0 < nu < 1)
         if loss.smooth or not hasattr(loss, "epsilon"):
             raise ValueError(
-                f'nu={self.nu!r} is for loss="epsilon_insensitive", whose tube it adapts; got '
-                f"{loss!r}."
+                f'nu={self.nu!r} is for loss="epsilon_insensitive", since it adapts the width of '
+                f"the tube; got {loss!r}."
             )
         return float(self.nu)

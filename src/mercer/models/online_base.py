@@ -93,8 +93,8 @@ class OnlineModel(KernelEstimator):
             check_number("average", self.average, "a bool or a number >= 1", lambda v: v >= 1)
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
-                "an online model needs the kernel itself: a precomputed matrix cannot tell what "
-                "samples that come later have in common with those that are kept."
+                "an online model needs the kernel itself: the kernel values of later samples "
+                "with the kept ones cannot be computed from a precomputed matrix."
             )
 
     def _lengths(self) -> tuple[float, ...]:
@@ -129,8 +129,8 @@ class OnlineModel(KernelEstimator):
         rule = self._rule(X, len(state.intercept), intercept, lean, outside)
         if len(kept) > rule.budget:
             raise ValueError(
-                f"budget must be at least {len(kept)}, the number of samples that are kept "
-                f"already, got {rule.budget}; fit again with a smaller one."
+                f"budget must be at least {len(kept)}, the number of samples already kept, got "
+                f"{rule.budget}; fit again with a smaller one."
             )
         if rule.window == 0:
             state.mean = state.mean[:, :0]
@@ -182,8 +182,8 @@ class OnlineModel(KernelEstimator):
             ) from None
         if not isinstance(X, np.ndarray) or X.dtype == object:
             raise ValueError(
-                f"budget={self.budget!r}: only vectors have a size that is known ahead; give a "
-                f"number of samples."
+                f"budget={self.budget!r}: a budget in bytes needs vectors, whose size is known in "
+                "advance; give a number of samples."
             )
         # twice the sample, coefficients and averages, a column of kernel values of a block; K
         each = 2 * X[:1].nbytes + 8 * (4 * rows + _BLOCK + 4)

@@ -109,11 +109,11 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
         return self._values(X) + self.offset_
 
     def decision_function(self, X: Data) -> np.ndarray:
-        """f(x) - rho: positive inside of the region."""
+        """f(x) - rho: positive inside the region."""
         return self._values(X)
 
     def predict(self, X: Data) -> np.ndarray:
-        """1 inside of the region, -1 outside."""
+        """1 inside the region, -1 outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _publish(self) -> None:

@@ -46,9 +46,9 @@ class KernelPCA(PrincipalSubspace):
     A sample x has the coordinates <phi(x) - mu, v_j>. With weights w, the mean and the covariance
     are weighted, as if sample i occurred w_i times.
 
-    A drop-in for :class:`sklearn.decomposition.KernelPCA`: same parameters, same meaning, plus any
-    :class:`~mercer.Kernel` on any data, sample weights, sizes where n x n does not fit, streams,
-    and components as functions.
+    A drop-in replacement for :class:`sklearn.decomposition.KernelPCA`: same parameters, same
+    meaning, plus any :class:`~mercer.Kernel` on any data, sample weights, sample sizes at which an
+    n x n matrix does not fit, incremental fits, and components as functions.
 
     Parameters
     ----------
@@ -63,28 +63,28 @@ class KernelPCA(PrincipalSubspace):
     fit_inverse_transform : bool
         Learn, by ridge regression with the same kernel, to go back from coordinates to samples.
     eigen_solver : {"auto", "dense", "arpack", "randomized", "krylov", "nystrom"}
-        ``"dense"`` decomposes the whole matrix. ``"krylov"`` is block Lanczos: a few passes over
-        K, which need not be stored. ``"randomized"`` is the same, stopped at a relative residual
-        of 0.05, where eigenvalues are right to about 1%, and in single precision (or after
-        ``iterated_power`` + 1 passes, in that of the data). ``"nystrom"`` works with landmarks,
-        and never sees all of K: see :class:`~mercer.Nystrom`; their number is the ``rank`` of the
-        plan, or ten times ``n_components`` and at least 500.
+        ``"dense"`` decomposes the whole matrix. ``"krylov"`` is block Lanczos: a few passes over K,
+        which need not be stored. ``"randomized"`` is the same, stopped at a relative residual of
+        0.05, where eigenvalues are accurate to about 1%, and in single precision (or after
+        ``iterated_power`` + 1 passes, in that of the data). ``"nystrom"`` uses landmarks, and never
+        computes all of K: see :class:`~mercer.Nystrom`; their number is the ``rank`` of the plan,
+        or ten times ``n_components`` and at least 500.
     tol : float
         Relative residual ||A v - lambda v|| / lambda at which iterations stop; 0 is full
         precision (0.05 for ``"randomized"``).
     max_iter : int, optional
-        The most iterations.
+        The maximum number of iterations.
     iterated_power : int or "auto"
         Passes of ``"randomized"``.
     remove_zero_eig : bool
         Leave out components without variance.
     random_state : int, RandomState or None
-        Draws starting vectors.
+        Used to draw starting vectors.
     copy_X : bool
         Keep a copy of X as ``X_fit_``. Otherwise X itself is kept, which saves memory, but then it
         must not change as long as the model is in use.
     n_jobs : int, optional
-        The number of threads, unless the plan says it; by default all cores.
+        The number of threads, unless the plan sets it; by default all cores.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
 
@@ -102,19 +102,19 @@ class KernelPCA(PrincipalSubspace):
     mean_ : RKHSFunction
         The mean mu of the features.
     subspace_ : Subspace
-        mu + span{v_j}, which knows coordinates, projections and distances.
+        mu + span{v_j}, with coordinates, projections and distances.
     X_fit_ : data
         The training samples, or the landmarks if these are fewer; not after ``partial_fit``.
     kernel_ : Kernel
-        The kernel with every data-dependent parameter as a number.
+        The kernel with data-dependent parameters resolved to numbers.
     gamma_ : float
-        ``gamma`` as a number, of kernels given by name: 1 / n_features for None.
+        ``gamma`` as a number, for kernels given by name: 1 / n_features for None.
     gram_ : Gram
         The operator of ``X_fit_``; not after ``partial_fit``.
     solution_ : Spectrum
         The solver's certificate: method, residual, seconds; not after ``partial_fit``.
     n_samples_seen_ : int
-        How many samples ``fit``, or all calls of ``partial_fit``, have seen.
+        The number of samples in ``fit``, or in all calls of ``partial_fit``.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class KernelPCA(PrincipalSubspace):
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of samples X, with weights; y is ignored.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring their weights with them, or a memory
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own weights, or a memory
         map where the plan has a rank: mean and scatter of landmark features are then summed up in
         one pass, and nothing else is kept.
         """
@@ -204,7 +204,7 @@ class KernelPCA(PrincipalSubspace):
         kernel is a :class:`~mercer.Nystrom` that has some. From then on only the mean and the
         scatter of the landmark features are kept, so the result is exactly that of
         ``eigen_solver="nystrom"`` with these landmarks on all batches together. What later batches
-        hold outside of the span of the landmarks is not seen; ``explained_variance_ratio_`` counts
+        hold outside the span of the landmarks is not seen; ``explained_variance_ratio_`` counts
         it as unexplained. Not available with ``fit_inverse_transform``.
         """
         self._check_parameters()
@@ -258,8 +258,8 @@ class KernelPCA(PrincipalSubspace):
         self._check_parameters()
         if self.fit_inverse_transform:
             raise ValueError(
-                "fit_inverse_transform needs the coordinates of all samples, which are not kept of "
-                "chunks; inverse_transform works without it."
+                "fit_inverse_transform needs the coordinates of all samples, which are not kept "
+                "for chunks; inverse_transform works without it."
             )
         some = head(chunks)
         check_data(self, some, self.kernel, reset=True, keep=False)

@@ -108,7 +108,7 @@ def from_spectrum(found: Spectrum, weights: np.ndarray | None, select: Selection
 
 
 class Stream(NamedTuple):
-    """What is kept of samples seen through landmarks.
+    """What is kept of samples approximated with landmarks.
 
     Sum of weights, weighted mean and scatter of their features, and sum of w_i k(x_i, x_i).
     """
@@ -138,7 +138,7 @@ class Stream(NamedTuple):
 
     @property
     def lost(self) -> float:
-        """The share of it outside of the span of the landmarks."""
+        """The share of it outside the span of the landmarks."""
         return 1 - float(np.trace(self.scatter)) / self.trace if self.trace > 0 else 0.0
 
     def components(

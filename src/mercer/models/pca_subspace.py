@@ -89,7 +89,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         if self.kernel == "precomputed":
             raise ValueError(
                 "reconstruction_error needs k(x, x) of new samples, which a precomputed matrix "
-                "does not hold; give the kernel itself."
+                "does not contain; pass the kernel itself."
             )
         return self.subspace_.squared_distances(X)
 
@@ -115,7 +115,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         return self._preimages(X, **options)
 
     def denoise(self, X: Data, *, lengthen: bool | None = None, **options: Any) -> Any:
-        """What is left of samples when everything outside of the components is removed.
+        """What is left of samples when everything outside the components is removed.
 
         The pre-image of the projection P phi(x), by :func:`mercer.preimage`: iterative methods
         start at x itself. Samples that are not vectors become the nearest training samples.
@@ -144,8 +144,9 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
     def _preimages(self, scores: np.ndarray, **options: Any) -> Any:
         if self.kernel == "precomputed":
             raise ValueError(
-                "a precomputed matrix holds no samples to go back to; give the kernel itself, or "
-                "call mercer.preimage(model.project(K_new)).index for the nearest of them."
+                "with a precomputed matrix there are no samples to return; pass the kernel "
+                "itself, or call mercer.preimage(model.project(K_new)).index for the index of "
+                "the nearest."
             )
         return preimage(self.subspace_.combine(scores), **options).x
 

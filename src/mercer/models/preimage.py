@@ -54,8 +54,8 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     .. math:: x(s) = \bar x + \sum_i c_i\, \kappa(s, s_i), \qquad
               (K + \alpha I)\, c = X - 1 \bar x'
 
-    The kernel on the coordinates has a width of its own, and width and penalty are those with the
-    smallest leave-one-out error, so the units of the coordinates do not matter. (scikit-learn's
+    The kernel on the coordinates has its own width, and width and penalty minimise the
+    leave-one-out error, so the units of the coordinates do not matter. (scikit-learn's
     ``inverse_transform`` takes the width of the kernel on the *samples*, and alpha = 1.)
 
     Fitted on the coordinates of noisy copies, with the clean samples as targets, it learns to
@@ -73,7 +73,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     Attributes
     ----------
     kernel_ : Kernel
-        The kernel, every parameter a number.
+        The kernel, with all parameters resolved to numbers.
     alpha_ : float
         The penalty.
     leave_one_out_error_ : float

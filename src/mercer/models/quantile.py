@@ -32,7 +32,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples X, targets y and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own targets and weights.
         """
         levels = self._levels()
         X = self._chunks(X, y, sample_weight)
@@ -101,8 +101,8 @@ class KernelQuantileRegressor(LevelRegressor):
               \rho_q(r) = \max(q r, (q - 1) r)
 
     Each quantile is fitted on its own. Functions fitted to few samples may cross; predictions do
-    not, because the values at each x are sorted (rearranged; see the notes). ``crossings_`` says
-    at how many training samples it mattered.
+    not, because the values at each x are sorted (rearranged; see the notes). ``crossings_`` is the
+    share of training samples at which sorting changed anything.
 
     Parameters
     ----------
@@ -113,17 +113,18 @@ class KernelQuantileRegressor(LevelRegressor):
     kernel : Kernel, str or callable
         A kernel, a name known to scikit-learn, or a function of two samples.
     fit_intercept : bool
-        Is there a constant b, which is not penalised? With it, at most a fraction q of the
+        Whether to fit a constant b, which is not penalised. With it, at most a fraction q of the
         samples lies below the q-quantile, and at most 1 - q above.
     tol : float
-        Largest violation of the optimality conditions; kinks of the loss count as met by values
-        within tol standard deviations of y.
+        Largest violation of the optimality conditions; values within tol standard deviations of y
+        count as being at a kink of the loss.
     max_iter : int, optional
-        Most steps of the dual solver; no limit by default.
+        Maximum number of steps of the dual solver; no limit by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     verbose, callback, checkpoint, validation
-        What goes on beside the solver where features are streamed, as in :class:`KernelRidge`.
+        Progress, callbacks, checkpoints and early stopping, if features are streamed; as in
+        :class:`KernelRidge`.
 
     Attributes
     ----------
@@ -132,9 +133,9 @@ class KernelQuantileRegressor(LevelRegressor):
     intercept_ : float or ndarray of shape (q,)
         b.
     crossings_ : float
-        The part of the training samples at which fitted quantiles cross.
+        The share of the training samples at which fitted quantiles cross.
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     X_fit_, n_samples_seen_
         The samples x_i, all or, through M features, at most M of them that stand for all
         (:class:`KernelRidge`); and the number of training samples.
@@ -143,14 +144,14 @@ class KernelQuantileRegressor(LevelRegressor):
     rkhs_function_ : RKHSFunction
         The functions as elements of H_k.
     solution_ : MachineSolution
-        The certificate of the quantile that is least exact.
+        The certificate of the least accurate quantile.
 
     Notes
     -----
-    Sorting never makes predictions worse, whatever y is: :math:`\rho_q(y - f) = q (y - f) +
-    \max(f - y, 0)`, the second terms do not mind which value belongs to which q, and the sum over
-    q of the first ones is smallest when the values rise with q (the rearrangement inequality). So
-    the sum of the pinball losses does not rise at any sample, and sorted values are at least as
+    Sorting never makes predictions worse, whatever y is: :math:`\rho_q(y - f) = q (y - f) + \max(f
+    - y, 0)`, the second terms do not depend on which value belongs to which q, and the sum over q
+    of the first ones is smallest when the values rise with q (the rearrangement inequality). So the
+    sum of the pinball losses does not increase at any sample, and sorted values are at least as
     close to the true quantiles (Chernozhukov et al.).
 
     Quantiles can also be fitted jointly, with the constraint that they do not cross at the training
@@ -197,9 +198,9 @@ class KernelExpectileRegressor(LevelRegressor):
               + \tfrac{\alpha}{2} \|f\|^2
 
     The q-expectile is where the mean excess above has 1 - q parts of the weight, and that below q:
-    q = 1/2 is the mean. Expectiles go by how far samples are away, quantiles by how many; they are
-    smooth functions of the sample, and quicker to fit. Wrapped in :class:`ConformalRegressor`,
-    their band has the coverage that is asked for.
+    q = 1/2 is the mean. Expectiles depend on how far samples are away, quantiles on how many there
+    are; expectiles are smooth functions of the sample, and faster to fit. Wrapped in
+    :class:`ConformalRegressor`, their band has the requested coverage.
 
     Parameters
     ----------

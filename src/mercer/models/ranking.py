@@ -29,15 +29,15 @@ from .kept import KEPT, KeepsSamples
 
 @dataclass(eq=False, repr=False)
 class KernelRanker(KeepsSamples, KernelByName):
-    r"""Learning to rank: scores that put the samples of each group into order.
+    r"""Learning to rank: scores that order the samples within each group.
 
     .. math:: \min_{f \in H_k} \tfrac12 \sum_{g(i) = g(j),\, y_i > y_j}
               w_i w_j \max(0, 1 - f(x_i) + f(x_j))^2 + \tfrac{\alpha}{2} \|f\|^2
 
-    A ranking support vector machine with the squared loss of margins, on any kernel and any data.
+    A ranking support vector machine with the squared hinge loss, for any kernel and any data.
     Groups are queries with their documents, races with their runners, ...; only comparisons within
-    a group count, so y may mean something else in each. The pairs, of which there may be n^2 / 2,
-    are never formed: sums over them take n log n steps.
+    a group count, so y may have a different scale in each group. The pairs, of which there may be
+    n^2 / 2, are never formed: sums over them take n log n steps.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class KernelRanker(KeepsSamples, KernelByName):
     gamma, degree, coef0, kernel_params
         Parameters of kernels given by name, as in scikit-learn.
     tol : float
-        The largest violation of optimality, as a part of the largest slope at f = 0.
+        The largest violation of optimality, relative to the largest slope at f = 0.
     max_iter : int, optional
-        The most Newton steps; 100 by default.
+        The maximum number of Newton steps; 100 by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. With ``Plan(rank=500)`` time and memory
         grow with the number of samples, not with its square.
@@ -101,7 +101,7 @@ class KernelRanker(KeepsSamples, KernelByName):
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to samples X, what they rank by, groups, and weights.
+        """Fit to samples X, relevances y, groups, and weights.
 
         Parameters
         ----------
@@ -125,12 +125,12 @@ class KernelRanker(KeepsSamples, KernelByName):
         if not np.any(np.diff(y[used][order])[within] > 0):
             raise ValueError(
                 f"there are no pairs to learn from, with n_samples = {int(used.sum())}: within "
-                f"each group all y are the same; give other groups, or samples that differ."
+                "each group all y are equal; pass other groups, or samples with different y."
             )
         gram: Any = (self.plan or Plan()).beside(2).gram(self._as_kernel(X), X)
         if gram.streamed:
             raise ValueError(
-                "KernelRanker needs features that are stored; give the plan more memory, or "
+                "KernelRanker needs stored features; give the plan more memory, or "
                 'storage="lowrank".'
             )
         found = solve_ranking(
@@ -152,7 +152,7 @@ class KernelRanker(KeepsSamples, KernelByName):
     def score(self, X: Data, y: Any, groups: Any = None) -> float:
         """Kendall's tau-b of scores and y: the mean over groups in which y differs.
 
-        1 if all pairs are in order, 0 if as many as not.
+        1 if all pairs are in order, 0 if half of them are.
         """
         taus = [float(kendalltau(f, own).statistic) for f, own in self._by_group(X, y, groups)]
         return float(np.mean(np.nan_to_num(taus)))
@@ -172,5 +172,5 @@ class KernelRanker(KeepsSamples, KernelByName):
         parts = [codes == g for g in np.unique(codes)]
         found = [(f[part], y[part]) for part in parts if np.ptp(y[part]) > 0]
         if not found:
-            raise ValueError("within each group all y are the same: there is nothing to rank.")
+            raise ValueError("within each group all y are equal, so there is nothing to rank.")
         return found

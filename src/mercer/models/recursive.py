@@ -119,7 +119,7 @@ class RecursiveRidge(StreamedFeatures):
         seen = seen if first else RidgeMoments(*self._stream)
         if seen.products.shape[1] != Y.shape[1]:
             raise ValueError(
-                f"y has {Y.shape[1]} targets, but the chunks before had {seen.products.shape[1]}."
+                f"y has {Y.shape[1]} targets, but earlier chunks had {seen.products.shape[1]}."
             )
         seen = seen.take_in(phi, Y, weights)
         solution = seen.solve(alphas)

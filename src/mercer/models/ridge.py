@@ -40,8 +40,9 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     The solution is f = sum_i c_i k(x_i, .) with (K + alpha W^-1) c = y. In the other convention,
     (1/n) sum_i (...)^2 + lambda ||f||^2, alpha is n lambda.
 
-    A drop-in for :class:`sklearn.kernel_ridge.KernelRidge`: same parameters, same meaning, plus
-    any :class:`~mercer.Kernel` on any data, less memory, and sizes where n x n does not fit.
+    A drop-in replacement for :class:`sklearn.kernel_ridge.KernelRidge`: same parameters, same
+    meaning, plus any :class:`~mercer.Kernel` on any data, less memory, and sample sizes at which an
+    n x n matrix does not fit.
 
     Parameters
     ----------
@@ -54,40 +55,40 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         Parameters of kernels given by name, as in scikit-learn; a :class:`~mercer.Kernel` has its
         own.
     solver : {"auto", "cholesky", "primal", "cg", "falkon", "eigen"} or callable
-        ``"primal"`` works with explicit features, ``"cg"`` never stores K, ``"falkon"`` neither K
-        nor the features of a plan with a rank (:mod:`mercer.solvers.falkon`). ``"eigen"`` is for
-        similarities that are no kernels: negative eigenvalues of K count as zero. A solver of your
-        own is called as ``solver(gram, Y, alpha, weights, tol=tol, rng=rng)`` and returns a
-        :class:`~mercer.solvers.Solution`.
+        ``"primal"`` works with explicit features, ``"cg"`` never stores K, and ``"falkon"`` stores
+        neither K nor the features of a plan with a rank (:mod:`mercer.solvers.falkon`). ``"eigen"``
+        is for similarities that are not positive definite: negative eigenvalues of K count as zero.
+        Your own solver is called as ``solver(gram, Y, alpha, weights, tol=tol, rng=rng)`` and
+        returns a :class:`~mercer.solvers.Solution`.
     tol : float
-        Relative residual of every target at which ``"cg"`` stops. Where features are streamed: by
-        how much the objective may exceed its minimum, as a part of what f explains.
+        Relative residual of every target at which ``"cg"`` stops. If features are streamed: by how
+        much the objective may exceed its minimum, relative to what f explains.
     plan : Plan, optional
         Memory and threads to use, and how K is stored.
     random_state : int, RandomState or None
-        Draws the preconditioner of ``"cg"`` and ``"falkon"``.
+        Used to draw the preconditioner of ``"cg"`` and ``"falkon"``.
     verbose : bool
-        A progress bar of iterative solvers, with the time left.
+        Show a progress bar for iterative solvers, with the remaining time.
     callback : callable, optional
         Called after each iteration with a :class:`~mercer.solvers.watch.Step`; the solver stops if
         it returns True.
     checkpoint : path, optional
-        A file that keeps the state of the solver: a fit that was interrupted goes on from there.
+        A file for the state of the solver: an interrupted fit resumes from there.
     validation : tuple (X, y), optional
-        Samples held out: the solver stops when the error on them falls no longer, and the best
-        coefficients are kept. Where features are streamed.
+        Held-out samples: the solver stops when the error on them no longer decreases, and the best
+        coefficients are kept. Only if features are streamed.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_kept,) or (n_kept, n_targets)
         The coefficients c, one for each sample in ``X_fit_``.
     X_fit_ : data
-        The samples that f is a sum over: all, or, through M features, M of them at most (the
+        The samples x_i in the sum for f: all or, with M features, at most M of them (the
         landmarks of a :class:`~mercer.Nystrom` kernel or of ``Plan(rank=M)``).
     n_samples_seen_ : int
         The number of training samples.
     kernel_ : Kernel
-        The kernel with every data-dependent parameter as a number.
+        The kernel with data-dependent parameters resolved to numbers.
     gram_ : Gram
         The operator of ``X_fit_``; predictions use ``gram_.cross``.
     rkhs_function_ : RKHSFunction
@@ -123,7 +124,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to samples X, targets y of shape (n,) or (n, t), and weights.
 
-        X may be :class:`~mercer.chunks.Chunks`, which bring targets and weights with them.
+        X may be :class:`~mercer.chunks.Chunks`, which carry their own targets and weights.
         """
         if not callable(self.solver) and self.solver not in SOLVERS:
             raise ValueError(
@@ -164,14 +165,14 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         return self._evaluate(X)
 
     def leave_one_out(self, X: Data = None, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Predictions for each training sample by the model trained on all the others.
+        """Leave-one-out predictions: for each training sample, by the model trained on all others.
 
         In closed form from one factorisation: y_i - c_i / G_ii with G = (K + alpha W^-1)^-1.
 
         Parameters
         ----------
         X, y, sample_weight
-            What the model was fitted to. Needed only where it keeps fewer samples; with v the
+            The training data. Needed only if the model keeps fewer samples; with v the
             :meth:`posterior_variance` and h_i = w_i v_i / alpha, the weight of y_i in f(x_i), this
             is (f(x_i) - h_i y_i) / (1 - h_i).
         """
@@ -195,8 +196,8 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         """k(x, x) - k_x' (K + alpha W^-1)^-1 k_x: the variance of f(x) under a Gaussian process.
 
         The prior covariance is the kernel and alpha the noise variance. With several alphas, one
-        column each. Through features it is alpha phi(x)' (Phi' W Phi + alpha I)^-1 phi(x), from
-        what the fit has kept of Phi' W Phi.
+        column each. With features it is alpha phi(x)' (Phi' W Phi + alpha I)^-1 phi(x), from the
+        stored matrix Phi' W Phi.
         """
         check_is_fitted(self)
         X = check_data(self, X, self.kernel, reset=False)
@@ -274,7 +275,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         alphas = self._noise[0] if isinstance(self._noise, tuple) else self._noise
         if length(X) != self.n_samples_seen_ or np.any(alphas == 0):
             raise ValueError(
-                f"leave_one_out needs the {self.n_samples_seen_} samples of the fit, and alpha > 0."
+                f"leave_one_out needs the {self.n_samples_seen_} training samples, and alpha > 0."
             )
         f, variance = self.predict(X), self.posterior_variance(X)
         columns = variance.reshape(len(variance), -1)

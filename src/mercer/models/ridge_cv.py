@@ -34,13 +34,13 @@ _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
 
 @dataclass(eq=False, repr=False)
 class KernelRidgeCV(GridSearch, KernelRidge):
-    """Kernel ridge regression that picks alpha and kernel parameters by cross-validation.
+    """Kernel ridge regression with alpha and kernel parameters chosen by cross-validation.
 
-    M-fold cross-validation over the grid on a training part, the best setting tested on a part
-    held out (``test_score_``, if ``test_size`` asks for it), then fitted on everything. For each
-    setting of the kernel one eigendecomposition gives the held-out predictions of every alpha and
-    every fold (or of leave-one-out) in closed form; no model is refitted. Lengthscales such as
-    "median" are resolved once, on all samples of the training part.
+    The grid is searched by M-fold cross-validation on a training set, the best setting is scored on
+    a test set (``test_score_``, if ``test_size`` > 0), and the model is then refitted on all the
+    data. For each setting of the kernel one eigendecomposition gives the held-out predictions of
+    every alpha and every fold (or of leave-one-out) in closed form; no model is refitted.
+    Lengthscales such as "median" are resolved once, on all samples of the training part.
 
     Where K is not stored (see ``plan``), all alphas, folds and targets are systems that conjugate
     gradients solve together: each product with K serves all of them. Leave-one-out then becomes
@@ -75,9 +75,9 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     verbose : bool
         Show a progress bar over kernel settings.
     callback, checkpoint
-        As in :class:`KernelRidge`, of the final fit.
+        As in :class:`KernelRidge`, for the final fit.
     random_state : int, RandomState or None
-        Chooses the test part.
+        Used to choose the test set.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     best_score_ : float
         Its cross-validated score.
     test_score_ : float
-        The score, on the part held out, of the best setting fitted to the rest (NaN for
+        The score, on the held-out part, of the best setting fitted to the rest (NaN for
         ``test_size=0``).
     cv_results_ : dict
         ``"params"`` (one dict per setting and alpha), ``"mean_test_score"`` and
@@ -131,14 +131,14 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     def fit(
         self, X: Data, y: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> KernelRidgeCV:
-        """Choose by cross-validation, test on the part held out, then fit on everything.
+        """Choose by cross-validation, test on the held-out part, then fit on everything.
 
         Parameters
         ----------
         X, y, sample_weight
             As in :meth:`KernelRidge.fit`; scores are weighted too.
         groups : array of shape (n,), optional
-            The group of each sample, for splitters such as GroupKFold. The part held out for the
+            The group of each sample, for splitters such as GroupKFold. The held-out part for the
             final test then has groups of its own.
         """
         alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
@@ -158,8 +158,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")
         ):
             raise ValueError(
-                "cv as a list of splits speaks of all samples, but test_size > 0 takes some of "
-                "them away; use test_size=0 or a splitter."
+                "cv as a list of splits refers to all samples, but test_size > 0 removes some of "
+                "them; use test_size=0 or a splitter."
             )
         inside, outside = self._parts(len(Y), groups)
         data = self._take(X, inside) if len(outside) else X
@@ -190,17 +190,19 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     def _fit_chunks(self, chunks: Chunks, alphas: np.ndarray, groups: Any) -> KernelRidgeCV:
         """From sums over the samples: M x M numbers for each fold."""
         if groups is not None:
-            raise ValueError("groups are not for samples in chunks; give cv as a splitter.")
+            raise ValueError("groups are not supported for chunks; pass a splitter as cv.")
         check_data(self, head(chunks), self.kernel, reset=True, keep=False)
 
         def folds_of(n: int) -> np.ndarray:
             places, own = np.empty((n, 0)), np.full(n, -1)
             for number, fold in enumerate(_folds(self.cv, places, np.zeros(n), None)):
                 if np.any(own[fold] >= 0):
-                    raise ValueError("cv must have each sample in one fold of samples in chunks.")
+                    raise ValueError(
+                        "for chunks, cv must put every sample into exactly one test fold."
+                    )
                 own[fold] = number
             if np.any(own < 0):
-                raise ValueError("cv must have each sample in one fold of samples in chunks.")
+                raise ValueError("for chunks, cv must put every sample into exactly one test fold.")
             return own
 
         choose_by_passes(self, chunks, alphas, folds_of)
@@ -208,9 +210,10 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         return self
 
     def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
-        """The scores as a map over alpha and the other parameter, or curves if there are more.
+        """Plot the scores as a map over alpha and the other parameter, or as curves if there are
+        more.
 
-        With samples X it is a picture of the model itself, as of any other.
+        With samples X, plot the fitted model instead.
         """
         from ..plots.selection import plot_grid
 
@@ -240,8 +243,8 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         ]
         if not scales:
             raise ValueError(
-                f'param_grid="auto" needs a kernel with a lengthscale, not {self.kernel!r}; give '
-                f"the parameters to try."
+                f'param_grid="auto" needs a kernel with a lengthscale, not {self.kernel!r}; pass '
+                "the parameters to try."
             )
         if isinstance(self.kernel, Kernel):
             return [{name: value * f for name, value in scales} for f in _FACTORS]
@@ -276,8 +279,8 @@ def _metric(scoring: Any, flat: bool) -> Callable[..., float]:
             return float(scorer(model, samples, y, sample_weight=weights))
         except TypeError as error:
             raise ValueError(
-                f"scoring={scoring!r} takes no sample_weight; choose another score, or fit "
-                f"without weights."
+                f"scoring={scoring!r} does not accept sample_weight; use another score, or fit "
+                "without weights."
             ) from error
 
     return metric

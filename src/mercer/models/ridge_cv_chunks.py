@@ -46,8 +46,8 @@ def choose_by_passes(model: Any, chunks: Chunks, alphas: np.ndarray, folds_of: A
     """
     if model.scoring not in SCORES:
         raise ValueError(
-            f"scoring={model.scoring!r} needs a prediction for each sample; of samples in chunks "
-            f"use one of {tuple(SCORES)}, which follow from sums."
+            f"scoring={model.scoring!r} needs a prediction for each sample; for chunks use one of "
+            f"{tuple(SCORES)}, which are computed from sums."
         )
     surveyed(chunks, labels=False)
     n, measure = chunks.n_samples, SCORES[model.scoring]
@@ -59,9 +59,7 @@ def choose_by_passes(model: Any, chunks: Chunks, alphas: np.ndarray, folds_of: A
         folds = np.full(n, tested, dtype=np.int16)
         folds[inside] = own
     if model.cv is None and len(outside):
-        raise ValueError(
-            "leave-one-out of samples in chunks is about all of them; use test_size=0, or cv=5."
-        )
+        raise ValueError("leave-one-out on chunks needs all samples; use test_size=0, or cv=5.")
     center = chunks.reduce(_sum_of_targets)
     middle = center[0] / center[1]
     listed = alphas.tolist()
@@ -91,7 +89,7 @@ def choose_by_passes(model: Any, chunks: Chunks, alphas: np.ndarray, folds_of: A
 
 
 def _inside(sums: RidgeSums, tested: int) -> RidgeSums:
-    """Without the samples held out for the final test, which are the last fold."""
+    """Without the held-out samples for the final test, which are the last fold."""
     some = object.__new__(RidgeSums)
     some.gram = sums.gram
     for name in ("moments", "sums", "squares", "spread", "mass"):

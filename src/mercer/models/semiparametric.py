@@ -71,8 +71,8 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
             if not problem.freedom:
                 raise ValueError(
                     f"alpha={self.alpha!r} needs more than {basis.shape[1]} distinct points, the "
-                    f"number of free functions, but n_samples = {len(problem.used)}; add samples "
-                    f"or give alpha as a number."
+                    f"number of unpenalised functions, but n_samples = {len(problem.used)}; add "
+                    "samples or give alpha as a number."
                 )
             alpha, alphas = _best(problem, self.alpha)
             path = [problem.at(a) for a in alphas]
@@ -96,7 +96,7 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class SemiparametricRidge(KernelByName, SemiparametricModel):
-    r"""Kernel ridge regression beside functions that are not penalised.
+    r"""Kernel ridge regression with additional functions that are not penalised.
 
     .. math:: \min_{h \in H_k,\, d} \sum_i w_i \Big(y_i - h(x_i) - \sum_j d_j p_j(x_i)\Big)^2
               + \alpha \|h\|^2
@@ -210,8 +210,8 @@ def _best(problem: SemiparametricProblem, criterion: str) -> tuple[float, np.nda
     values = np.array([score(t) for t in logs])
     if not np.isfinite(values).any():
         raise ValueError(
-            f"alpha={criterion!r}: without any one sample the free functions are not determined; "
-            f"give alpha as a number, or more samples."
+            f"alpha={criterion!r}: without some sample the unpenalised functions are not "
+            "determined; give alpha as a number, or add samples."
         )
     i = len(values) - 1 - int(np.nanargmin(values[::-1]))
     around = logs[max(i - 1, 0)], logs[min(i + 1, len(logs) - 1)]

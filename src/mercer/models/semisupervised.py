@@ -37,17 +37,18 @@ def _inner_has(name: str) -> Any:
 
 @dataclass(eq=False, repr=False)
 class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
-    r"""Any classifier or regressor with a kernel, for data of which few have labels.
+    r"""Semi-supervised learning with any kernel classifier or regressor, when few samples have
+    labels.
 
-    The penalty of a function gets a second part: how much it varies between neighbours, among
-    samples with labels and without,
+    The penalty of a function has a second part: its variation between neighbours, among labelled
+    and unlabelled samples,
 
     .. math:: \|f\|^2 + \frac{\gamma}{\sum_{i < j} w_{ij}} \sum_{i < j} w_{ij} (f(x_i) - f(x_j))^2
 
     This is the norm of another kernel, ``kernel.along(X, strength, neighbors)``
     (:class:`Deformed`), with which the model is fitted to the samples that have labels. So
     :class:`KernelRidge` becomes Laplacian regularised least squares, :class:`SVC` the Laplacian
-    support vector machine, and a Gaussian process one whose draws follow the data.
+    support vector machine, and a Gaussian process one whose samples vary along the data.
 
     Samples without a label have the label -1, as in :mod:`sklearn.semi_supervised`, None or NaN;
     those without a target have NaN.
@@ -59,15 +60,15 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
     strength : float
         gamma >= 0.
     neighbors : int
-        Samples are neighbours if one is among so many nearest to the other, in the metric of the
-        kernel, where copies of a sample count once.
+        Samples are neighbours if one is among this many nearest neighbours of the other, in the
+        metric of the kernel; copies of a sample count once.
     graph : array or sparse matrix of shape (n, n), optional
         Weights w_ij in place of neighbours.
 
     Attributes
     ----------
     estimator_ : classifier or regressor
-        Fitted to the samples with labels, with the kernel that knows all.
+        The estimator fitted to the labelled samples, with the kernel that uses all samples.
     transduction_ : ndarray of shape (n,)
         Predictions for all training samples.
     labelled_ : ndarray of shape (n,)
@@ -176,8 +177,8 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
             )
         if getattr(inner, "optimizer", None) is not None:
             raise ValueError(
-                f"estimator={inner!r} would learn parameters of its kernel, whose slopes along a "
-                f"graph are not known; give it optimizer=None, and search for parameters."
+                f"estimator={inner!r} would learn parameters of its kernel, but their gradients "
+                "are not available for a graph; set optimizer=None, and search over parameters."
             )
         return clone(inner)
 
@@ -187,9 +188,9 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
         kept = y[known]
         if is_classifier(self.estimator) and len(np.unique(kept)) < 2:
             raise ValueError(
-                f"y has one class beside samples without labels, {kept[0]!r}; -1, None and NaN "
-                f"mean that there is no label, so give classes other names. The number of classes "
-                f"has to be greater than one; got 1 class"
+                f"apart from unlabelled samples, y has only one class, {kept[0]!r}; -1, None and "
+                "NaN mean that there is no label, so use other names for classes. The number of "
+                "classes has to be greater than one; got 1 class"
             )
         return y, known
 
@@ -208,8 +209,8 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
         else:
             if y.dtype.kind == "U" and np.isin(y, ["-1", "nan"]).any():
                 raise ValueError(
-                    "y is an array of words in which gaps have become words, '-1' or 'nan'; pass "
-                    "it with dtype=object, and None where there is no label."
+                    "y is an array of strings in which missing labels have become strings, '-1' "
+                    "or 'nan'; pass it with dtype=object, and None for missing labels."
                 )
             known = np.array([not is_gap(v) and v != -1 for v in y.tolist()], bool)
         if not known.any():

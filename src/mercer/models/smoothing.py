@@ -34,8 +34,8 @@ class SplineModel(SemiparametricModel):
         m, d, plan = self.order, X.shape[1], self.plan
         if plan is not None and (plan.few is not None or plan.storage not in ("auto", "dense")):
             raise ValueError(
-                "the matrix of a spline, which is positive definite only beside its polynomials, "
-                'is stored and has no features; give the plan no rank, and storage="auto".'
+                "the matrix of a spline, which is only conditionally positive definite, must be "
+                'stored and has no features; use a plan without a rank, and storage="auto".'
             )
         if not is_count(m, d // 2 + 1):
             raise ValueError(
@@ -52,8 +52,8 @@ class SplineModel(SemiparametricModel):
             unit = float(np.float64(self.scale_) ** (2 * m - d))
         if not 0 < unit < np.inf:
             raise ValueError(
-                f"X spans {2 * self.scale_:.1g}, whose power of {2 * m - d} in the penalty is no "
-                f"number; divide X by a constant."
+                f"X spans {2 * self.scale_:.1g}, whose power of {2 * m - d} in the penalty "
+                "overflows or underflows; divide X by a constant."
             )
         self._restore()
         P = _monomials(self.gram_.Z, m)
@@ -73,9 +73,9 @@ class SmoothingSpline(SplineModel):
     .. math:: \min_f \sum_i w_i (y_i - f(x_i))^2 + \alpha \int f^{(m)}(x)^2 \, dx
 
     The solution is a piecewise polynomial of degree 2m - 1 with 2m - 2 continuous derivatives, a
-    polynomial of degree < m beyond the data: m = 1 joins points by lines, m = 2 is the natural
-    cubic spline. alpha = 0 interpolates (the mean of targets at the same x), a large alpha gives
-    the polynomial of degree < m of least squares.
+    polynomial of degree < m beyond the data: m = 1 connects points by straight lines, m = 2 is the
+    natural cubic spline. alpha = 0 interpolates (the mean of targets at the same x), a large alpha
+    gives the least-squares polynomial of degree < m.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class SmoothingSpline(SplineModel):
     null_coef_ : ndarray of shape (m,) or (m, n_targets)
         Coefficients d of the polynomials 1, z, ..., z^(m-1).
     center_, scale_ : ndarray of shape (1,), float
-        Inputs are moved and scaled to z = (x - ``center_``) / ``scale_`` in [-1, 1].
+        Inputs are shifted and scaled to z = (x - ``center_``) / ``scale_`` in [-1, 1].
     solution_ : Solution
         The solver's certificate.
 
@@ -120,8 +120,8 @@ class SmoothingSpline(SplineModel):
     alpha is in the units of x and y. In z the penalty is ``alpha / scale_^(2m-1)``: if x is
     measured in a unit s times smaller, the alpha of the same fit is s^(2m-1) times larger.
 
-    Time grows with the cube of the number of distinct points. Digits are lost when points that
-    are very many, or very close to each other, are interpolated; a warning says so.
+    Time grows with the cube of the number of distinct points. Accuracy is lost when many points, or
+    points very close to each other, are interpolated; a warning says so.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class SmoothingSpline(SplineModel):
 
     @property
     def rkhs_function_(self) -> RKHSFunction:
-        """f less a polynomial of degree < m, as a function between the first and the last point.
+        """f minus a polynomial of degree < m, as a function between the first and the last point.
 
         It is an element of the space of ``Spline(m, polynomial=False)``, moved and scaled from
         [0, 1] to the data, whose squared norm is the penalty, the integral of f^(m) squared.
@@ -197,9 +197,9 @@ class ThinPlateSpline(SplineModel):
     .. math:: \min_f \sum_i w_i (y_i - f(x_i))^2 + \alpha \sum_{|\nu| = m} \frac{m!}{\nu!}
               \int_{R^d} (D^\nu f(x))^2 \, dx
 
-    For d = 2, m = 2 the penalty is the integral of f_xx^2 + 2 f_xy^2 + f_yy^2, the energy of a
-    bent plate. It does not change when the points are moved or turned. Polynomials of degree < m
-    are free, of which there are (m + d - 1 choose d). alpha = 0 interpolates.
+    For d = 2, m = 2 the penalty is the integral of f_xx^2 + 2 f_xy^2 + f_yy^2, the energy of a bent
+    plate. It is invariant to translations and rotations. The (m + d - 1 choose d) polynomials of
+    degree < m are not penalised. alpha = 0 interpolates.
 
     Parameters
     ----------

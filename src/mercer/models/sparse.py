@@ -16,14 +16,14 @@ from .machine_base import LossMachine
 
 @dataclass(eq=False, repr=False)
 class SparseKernelMachine(LossMachine):
-    r"""Learning with any smooth loss and few basis functions.
+    r"""A sparse kernel machine: any smooth loss, with an l1 penalty on the coefficients.
 
     .. math:: \min_{c, b} \sum_i w_i L(y_i, f(x_i) + b) + \alpha \sum_j |c_j|, \qquad
               f = \sum_j c_j k(x_j, \cdot)
 
     The lasso over the functions k(x_j, .) in place of the norm of f: most coefficients are 0, and
-    the model keeps and evaluates only the samples that have some. The kernel need not be positive
-    definite.
+    the model keeps and evaluates only the samples with non-zero coefficients. The kernel need not
+    be positive definite.
 
     Parameters
     ----------
@@ -31,16 +31,16 @@ class SparseKernelMachine(LossMachine):
         A kernel, a name known to scikit-learn, or a function of two samples.
     loss : Loss or str
         A smooth one: ``"squared"``, ``"huber"``, ``"logistic"``, ``"squared_hinge"``,
-        ``"smoothed_hinge"``, ``"poisson"``, ``"expectile"``. With several classes, each is told
-        from all others.
+        ``"smoothed_hinge"``, ``"poisson"``, ``"expectile"``. With several classes, each is
+        separated from all others.
     alpha : float
         Strength of the penalty, > 0.
     fit_intercept : bool
-        Is there a constant b, which is not penalised?
+        Whether to fit a constant b, which is not penalised.
     tol : float
-        The duality gap, as a part of the loss of the best constant, at which to stop.
+        The duality gap, relative to the loss of the best constant, at which to stop.
     max_iter : int, optional
-        The most steps; 500 by default.
+        The maximum number of steps; 500 by default.
     plan : Plan, optional
         Memory and threads to use, and how K is stored: as an array, always.
 
@@ -91,13 +91,13 @@ class SparseKernelMachine(LossMachine):
         X = self._read(X, y, sample_weight)
         if not self.loss_.smooth or self.loss_.targets == "classes":
             raise ValueError(
-                f"loss must be a smooth one of single scores, such as 'squared', 'huber' or "
+                "loss must be smooth, with a single score, such as 'squared', 'huber' or "
                 f"'logistic'; got {self.loss_!r}."
             )
         plan = self.plan or Plan()
         if plan.few is not None:
             raise ValueError(
-                "SparseKernelMachine has few functions by itself; give the plan no rank and no "
+                "SparseKernelMachine already uses few functions; use a plan without rank and "
                 "features."
             )
         gram: Any = plan.beside(2).gram(self._as_kernel(X), X)
@@ -132,6 +132,6 @@ class SparseKernelMachine(LossMachine):
     def leave_one_out(self) -> Any:
         """Not known for this penalty."""
         raise AttributeError(
-            "leave_one_out() is known for the squared norm; use "
+            "leave_one_out() is only available for the squared norm; use "
             "sklearn.model_selection.cross_val_predict."
         )

@@ -16,25 +16,26 @@ _PROBE = 500  # samples on which signs of kernel values are looked at
 
 @dataclass(eq=False, repr=False)
 class SpectralClustering(KernelKMeans):
-    r"""Normalised cuts: clusters with much similarity inside, and little across.
+    r"""Spectral clustering by normalised cuts: clusters with high similarity within and low
+    similarity between them.
 
     .. math:: \min_c \sum_{j=1}^k
               \frac{\sum_{i \in c_j,\, l \notin c_j} w_i w_l\, k(x_i, x_l)}
               {\sum_{i \in c_j} w_i d_i},
               \qquad d_i = \sum_l w_l\, k(x_i, x_l)
 
-    This is kernel k-means with the weights w_i d_i and the kernel k(x, y) / (d(x) d(y)). So beside
-    the eigenvectors of D^-1/2 K D^-1/2, where spectral clustering usually ends, it begins there:
-    partitions are improved until no sample gains by moving, new samples can be assigned, and a
-    bound says how far the best cut of all is at most.
+    This is kernel k-means with the weights w_i d_i and the kernel k(x, y) / (d(x) d(y)). The
+    eigenvectors of D^-1/2 K D^-1/2, where spectral clustering usually ends, are the starting point
+    here: partitions are improved until moving a single sample no longer helps, new samples can be
+    assigned, and a lower bound limits how much better the optimal cut can be.
 
     Parameters
     ----------
     n_clusters, kernel, gamma, degree, coef0, kernel_params, n_init, max_iter, random_state, plan
-        As for :class:`KernelKMeans`. Kernel values must not be negative, and be similarities:
-        a narrow Gaussian kernel, or the 0/1 and weighted adjacency matrices of graphs as
-        ``"precomputed"``. With ``Plan(rank=500)`` what is cut are similarities as landmarks see
-        them, in time and memory that grow with the number of samples.
+        As for :class:`KernelKMeans`. Kernel values must be non-negative similarities: a narrow
+        Gaussian kernel, or the 0/1 and weighted adjacency matrices of graphs as ``"precomputed"``.
+        With ``Plan(rank=500)`` similarities are approximated with landmarks, and time and memory
+        grow linearly with the number of samples.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class SpectralClustering(KernelKMeans):
     cut_ : float
         The normalised cut, between 0 (no similarity across clusters) and n_clusters.
     cut_bound_ : float
-        No partition has a smaller one: n_clusters less the largest eigenvalues.
+        A lower bound on the cut of any partition: n_clusters minus the largest eigenvalues.
     X_fit_, n_samples_seen_, kernel_, gram_, solution_, n_iter_
         As for :class:`KernelKMeans`.
 
@@ -91,15 +92,15 @@ class SpectralClustering(KernelKMeans):
         values = kernel(take(X, some)) if approximated else gram.block(some, some)
         if values.min() < -1e-12 * float(np.abs(gram.diag()).max()):
             raise ValueError(
-                f"{kernel!r} has negative values on these data, so it is no similarity that could "
-                f"be cut; use a Gaussian kernel, or KernelKMeans."
+                f"{kernel!r} has negative values on these data, so it is not a similarity for "
+                "spectral clustering; use a Gaussian kernel, or KernelKMeans."
             )
         lonely = np.flatnonzero(~(degree > 0))
         if len(lonely):
             remedy = "raise the rank of the plan, or " if approximated else ""
             raise ValueError(
-                f"{len(lonely)} samples, such as sample {lonely[0]}, are similar to none, not even "
-                f"to themselves; {remedy}use a wider kernel."
+                f"{len(lonely)} samples, such as sample {lonely[0]}, have no similarity to any "
+                f"sample, not even to themselves; {remedy}use a wider kernel."
             )
 
     def _excess(self, X: Data) -> np.ndarray:

@@ -103,7 +103,7 @@ class Survey:
 
     def __call__(self, chunk: Chunk) -> Seen:
         if chunk.y is None:
-            raise ValueError("the samples come without targets y, which a model has to be given.")
+            raise ValueError("these chunks have no targets y, which a model needs.")
         y = np.asarray(chunk.y)
         if y.shape[:1] != (len(chunk),):
             raise ValueError(f"a chunk of {len(chunk)} samples has targets of shape {y.shape}.")
@@ -118,7 +118,7 @@ class Survey:
             counts = np.bincount(codes, minlength=len(found))
             return Seen(found, np.bincount(codes, w, len(found)), None, weighted, counts)
         if y.dtype.kind not in "biuf" or not np.all(np.isfinite(y)):
-            raise ValueError("y must hold finite numbers; drop the samples of others.")
+            raise ValueError("y must hold finite numbers; drop the other samples.")
         if self.loss is not None:
             self.loss.check_targets(y, w, intercept=False)
         columns = None if y.ndim == 1 else y.shape[1]
@@ -127,10 +127,10 @@ class Survey:
 
 
 def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
-    """What all chunks hold; refused where the loss is not for such numbers."""
+    """What all chunks hold; rejected where the loss is not for such numbers."""
     parts = list(chunks.map(Survey(labels, loss)))
     if not parts:
-        raise ValueError("there are no samples: the source has no chunk.")
+        raise ValueError("there are no samples: the source has no chunks.")
     if len({part.targets for part in parts}) > 1:
         raise ValueError("chunks have different numbers of targets.")
     weighted = any(part.weighted for part in parts)
@@ -208,7 +208,7 @@ def ridge_by_passes(
     """What :func:`~mercer.solvers.falkon.solve_falkon` finds for a model of ridge regression."""
     if model.solver not in SOLVERS:
         raise ValueError(
-            f"solver={model.solver!r} cannot do with features that are never stored; use one of "
+            f"solver={model.solver!r} does not support features that are never stored; use one of "
             f"{SOLVERS}, or a plan with more memory."
         )
     held_out = model._checked_validation()
@@ -248,13 +248,13 @@ def machine_by_passes(
 
 
 def beside_coordinates(model: Any, loss: Loss, problems: int) -> dict[str, Any]:
-    """What goes on beside coordinate descent on stored features, with samples held out."""
+    """What goes on beside coordinate descent on stored features, with held-out samples."""
     if problems > 1:
         for name in ("checkpoint", "validation"):
             if getattr(model, name) is not None:
                 raise ValueError(
-                    f'{name} is for one problem, and solver="coordinate" has one for each class; '
-                    f"leave the solver at 'auto', with a plan that streams features."
+                    f'{name} is for a single problem, but solver="coordinate" solves one for each '
+                    "class; use solver='auto', with a plan that streams features."
                 )
     held_out = model._checked_validation()
     if held_out is not None:
@@ -277,7 +277,7 @@ def known_codes(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Labels held out as codes of the classes, of which they have to be."""
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
-        raise ValueError(f"validation has labels that y has not: {unknown.tolist()}.")
+        raise ValueError(f"validation has labels that are not in y: {unknown.tolist()}.")
     return np.searchsorted(classes, y)
 
 

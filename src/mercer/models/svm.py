@@ -30,32 +30,32 @@ class SVC(StreamedMachine, VectorClassifier):
 
     .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2 + C \sum_i w_i \max(0, 1 - y_i (f(x_i) + b))
 
-    A drop-in for :class:`sklearn.svm.SVC`: same parameters and attributes, any kernel on any data,
-    all cores, and a certificate of optimality (:meth:`decision_path`).
+    A drop-in replacement for :class:`sklearn.svm.SVC`: same parameters and attributes, any kernel
+    on any data, all cores, and a certificate of optimality (:meth:`decision_path`).
 
     Parameters
     ----------
     C : float
-        Weight of the loss, > 0. ``numpy.inf`` is the hard margin: an error says so if the classes
-        cannot be separated.
+        Weight of the loss, > 0. ``numpy.inf`` is the hard margin, which raises an error if the
+        classes cannot be separated.
     kernel : Kernel, str or callable
         A kernel, a name known to scikit-learn, or a function of two samples or data sets.
     degree, gamma, coef0
         Parameters of kernels given by name.
     solver : {"auto", "decomposition", "coordinate", "snacks"}
-        ``"decomposition"`` works on rows of K. ``"coordinate"`` is dual coordinate descent, for K
+        ``"decomposition"`` works on rows of K. ``"coordinate"`` is dual coordinate descent, for a K
         that is a product of features: a linear kernel, words and other sparse features, or
-        ``plan=Plan(features=...)``. ``"auto"`` takes the former, and the latter with features and
-        10,000 samples of a pair of classes or more, unless 200 sweeps are not enough. ``"snacks"``
-        takes stochastic subgradients on features, and many more passes over them.
+        ``plan=Plan(features=...)``. ``"auto"`` is decomposition, or coordinate descent with
+        features and at least 10,000 samples in a pair of classes, unless 200 sweeps are not enough.
+        ``"snacks"`` uses stochastic subgradients on features, and needs many more passes over them.
     shrinking : bool
-        Set samples aside that have settled.
+        Whether to set aside samples whose coefficients have settled.
     probability : bool
-        Calibrate scores by cross-fitting, for :meth:`predict_proba`; costs five more fits, and does
-        not change :meth:`predict`.
+        Whether to calibrate scores by cross-fitting, for :meth:`predict_proba`; this takes five
+        more fits, and does not change :meth:`predict`.
     tol : float
         Largest violation of the optimality conditions; for coordinate descent the largest duality
-        gap, as a part of the primal value.
+        gap, relative to the primal value.
     cache_size : float or str
         Memory for kernel rows: MB, or a string such as "2 GB".
     class_weight : dict, "balanced" or None
@@ -63,38 +63,38 @@ class SVC(StreamedMachine, VectorClassifier):
     verbose : bool
         Show progress: rounds of the solver, or pairs of classes.
     callback, checkpoint, validation
-        As in :class:`KernelRidge`: of solvers on features, and where features are streamed.
+        As in :class:`KernelRidge`; for solvers on features, and if features are streamed.
     max_iter : int
-        Most steps, of two variables or of one; -1 stands for 20 million, or 1000 per sample if that
-        is more.
+        Maximum number of steps, of two variables or of one; -1 stands for 20 million, or 1000 per
+        sample if that is more.
     multiclass : {"ovo", "ovr"}
-        One machine for each pair of classes, and votes, as in scikit-learn; or one for each class
-        against the rest, of which the largest score wins. For two classes both are the same.
+        One machine for each pair of classes, with votes, as in scikit-learn; or one for each class
+        against the rest, where the largest score wins. For two classes both are the same.
     decision_function_shape : {"ovr", "ovo"}
         One score per class or per pair of classes; the former from votes and scores of pairs, or
         those of the machines for each class.
     break_ties : bool
-        Let scores decide between classes with equally many votes.
+        Whether scores decide between classes with the same number of votes.
     random_state : int, RandomState or None
-        Chooses the folds of the calibration.
+        Used to choose the folds of the calibration.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Rows of K are computed when they are needed,
         and kept as far as ``cache_size`` and ``memory`` allow; with ``storage="dense"`` all of K is
-        stored, and with a ``rank`` it is approximated by features. Where these are not stored, as
-        of samples in :class:`~mercer.chunks.Chunks`, all pairs of classes are fitted in common
-        passes (:mod:`mercer.models.svm_chunks`).
+        stored, and with a ``rank`` it is approximated by features. If these are not stored, as for
+        :class:`~mercer.chunks.Chunks`, all pairs of classes share the passes over the samples
+        (:mod:`mercer.models.svm_chunks`).
 
     Attributes
     ----------
     support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, n_iter_
-        As in scikit-learn. Fitted by passes, ``support_vectors_`` are the samples that features
-        take, ``dual_coef_`` has one row for each pair of classes, and the first and third are left
-        out: ``reports_`` count support vectors.
+        As in scikit-learn. If fitted by passes, ``support_vectors_`` are the samples that are kept,
+        ``dual_coef_`` has one row for each pair of classes, and ``support_`` and ``n_support_`` are
+        missing: ``reports_`` count support vectors.
     gram_ : Gram
         The operator of the support vectors; predictions use ``gram_.cross``, and
         ``gram_.explain()`` says what was done with K in training.
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     rkhs_function_ : RKHSFunction
         The function of each machine without its intercept, as an element of H_k.
     reports_ : list of DualReport
@@ -128,7 +128,8 @@ class SVC(StreamedMachine, VectorClassifier):
         check_number("C", self.C, "> 0", lambda C: C > 0)
         if np.isinf(self.C) and self.solver in ON_FEATURES:
             raise ValueError(
-                f'C=inf is a hard margin, which solver="{self.solver}" cannot keep; use "auto".'
+                f'C=inf is a hard margin, which solver="{self.solver}" does not support; use '
+                '"auto".'
             )
 
     def _fit_chunks(self, chunks: Chunks) -> Self:
@@ -137,8 +138,8 @@ class SVC(StreamedMachine, VectorClassifier):
         for name, refused in (("C=inf", np.isinf(self.C)), ("probability", self.probability)):
             if refused:
                 raise ValueError(
-                    f"{name} is not for samples in chunks; KernelLogisticRegression has "
-                    f"probabilities of them."
+                    f"{name} is not supported for chunks; KernelLogisticRegression gives "
+                    "probabilities for them."
                 )
         signs, pairs = pair_signs(self, chunks)
         held_out = self._held_out(self._in_pairs)
@@ -184,7 +185,7 @@ class SVC(StreamedMachine, VectorClassifier):
         if meet:
             raise ValueError(
                 "C=inf asks for a hard margin, but the classes cannot be separated with this "
-                "kernel: to the precision of its values, their convex hulls in feature space "
+                "kernel: up to the precision of its values, their convex hulls in feature space "
                 "meet. Use a finite C."
             )
         # ||p - q||^2 = squared, and f = 2 (p - q) / squared has margin exactly 1
@@ -283,8 +284,8 @@ class NuSVC(VectorClassifier):
         width = (above - below) / 2
         if meet or width <= 0:
             raise ValueError(
-                f"nu={self.nu:g} leaves no margin: to the precision of kernel values, the reduced "
-                f"convex hulls of the classes meet in feature space; raise nu."
+                f"nu={self.nu:g} leaves no margin: up to the precision of kernel values, the "
+                "reduced convex hulls of the classes meet in feature space; raise nu."
             )
         b = -(above + below) / (2 * width)
         report = report_of(problem, found, (below, above), b)

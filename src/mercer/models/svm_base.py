@@ -83,7 +83,7 @@ class SupportVectorMachine(KernelEstimator):
     )
 
     if_indefinite: ClassVar[str] = (
-        "what is found is a stationary point of the dual, without a duality gap"
+        "the solution is a stationary point of the dual, without a duality gap"
     )
     _pairs: ClassVar[bool] = False  # one problem for each pair of classes?
     solver = "auto"  # a parameter of those that have a choice
@@ -212,7 +212,7 @@ class SupportVectorMachine(KernelEstimator):
             warn(message, ConvergenceWarning)
         if any(np.isnan(r.gap) for r in reports) and not self.kernel_.properties.psd.no:
             warn(
-                "the kernel matrix is not positive semi-definite: what was found is a stationary "
+                "the kernel matrix is not positive semi-definite: the solution is a stationary "
                 "point of the dual, without a duality gap. Use a positive definite kernel, or "
                 "kernel.through(), whose matrix is K K.",
                 IndefiniteKernelWarning,
@@ -234,7 +234,9 @@ class SupportVectorMachine(KernelEstimator):
         except (TypeError, ValueError):
             room = 0
         if not room > 0:
-            raise ValueError(f'cache_size must be > 0, in MB, or like "2 GB", got {size!r}.')
+            raise ValueError(
+                f'cache_size must be a number of MB > 0, or a string such as "2 GB", got {size!r}.'
+            )
         return room if K is None else min(room, K.limit / _BESIDE)
 
     def _keep(self, X: Data, support: np.ndarray, K: RowGram | None = None) -> None:
@@ -333,7 +335,9 @@ class SupportVectorMachine(KernelEstimator):
         """
         check_is_fitted(self)
         if self.kernel == "precomputed":
-            raise AttributeError('rkhs_function_ needs samples, which kernel="precomputed" has not')
+            raise AttributeError(
+                'rkhs_function_ needs samples, which are not available with kernel="precomputed"'
+            )
         if not len(self.support_):
             raise AttributeError("rkhs_function_ is 0: there are no support vectors")
         kernel: Any = self.kernel_

@@ -101,10 +101,7 @@ class StreamedMachine(Watched):
         ):
             return None
         if model.solver != "auto":
-            raise ValueError(
-                f'solver={model.solver!r} stores features; leave it at "auto" for samples in '
-                f"chunks."
-            )
+            raise ValueError(f'solver={model.solver!r} stores features; use "auto" for chunks.')
         if isinstance(X, Chunks):
             return X
         X = check_data(model, X, model.kernel, reset=True, keep=False)
@@ -163,21 +160,21 @@ class StreamedMachine(Watched):
         asked = [name for name in _BESIDE if getattr(self, name) is not None]
         if asked and model.solver not in ON_FEATURES:
             raise ValueError(
-                f'{asked[0]} is for solver="coordinate" or "snacks", and for samples in chunks; '
-                f"got solver={model.solver!r}."
+                f'{asked[0]} is for solver="coordinate" or "snacks", and for chunks; got '
+                f"solver={model.solver!r}."
             )
         return super()._check_X(X)  # type: ignore[misc]
 
     def _beside(self, form: Any, loss: Any) -> dict[str, Any]:
-        """What goes on beside a solver on features, and samples held out with their loss."""
+        """What goes on beside a solver on features, and held-out samples with their loss."""
         model: Any = self
         asked = [name for name in _BESIDE if getattr(self, name) is not None]
         if not asked:
             return {}
         if len(getattr(model, "classes_", ())) > 2 and asked != ["callback"]:
             raise ValueError(
-                f"{asked[-1]} is for two classes, each pair of which has a solver of its own, or "
-                f"for samples in chunks."
+                f"{asked[-1]} is for two classes, since each pair of classes has its own solver, "
+                "or for chunks."
             )
         held_out = self._held_out(form)
         if held_out is not None:

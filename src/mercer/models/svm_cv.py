@@ -37,12 +37,12 @@ Starts = list[np.ndarray]  # of the pairs of classes
 
 @dataclass(eq=False, repr=False)
 class SVCCV(GridSearch, SVC):
-    """Support vector classifier that picks C and kernel parameters by cross-validation.
+    """Support vector classifier with C and kernel parameters chosen by cross-validation.
 
-    M-fold cross-validation over the grid on a training part, the best setting tested on a part
-    held out (``test_score_``), then fitted on everything. For each setting of the kernel its matrix
-    is computed once for all folds and all C. Each C starts from the solution of the one before, the
-    first one from that of the kernel before (from another fold would save nothing on the grid).
+    The grid is searched by M-fold cross-validation on a training set, the best setting is scored on
+    a test set (``test_score_``), and the model is then refitted on all the data. For each setting
+    of the kernel its matrix is computed once for all folds and all C. Each C starts from the
+    solution of the previous C, and the first one from that of the previous kernel.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ class SVCCV(GridSearch, SVC):
         Kernels and their parameters to try, by nested names: ``{"gamma": [0.1, 1]}``,
         ``{"kernel__lengthscale": [0.5, 2]}``.
     cv : int, splitter or iterable
-        Folds; an iterable of (train, test) is about all samples, and those held out are taken away.
+        Folds; an iterable of (train, test) refers to all samples, and those of the test set are
+        removed.
     test_size : float
         Fraction held out for the final test; 0 for none.
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, max_iter
@@ -62,7 +63,7 @@ class SVCCV(GridSearch, SVC):
     verbose : bool
         Show a progress bar.
     random_state : int, RandomState or None
-        Chooses the test part and the folds.
+        Used to choose the test set and the folds.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class SVCCV(GridSearch, SVC):
     best_score_ : float
         Its mean accuracy over the folds.
     test_score_ : float
-        Accuracy of the best setting on the part held out (NaN for ``test_size=0``).
+        Accuracy of the best setting on the held-out part (NaN for ``test_size=0``).
     cv_results_ : dict
         ``"params"``, ``"mean_test_score"`` and ``"split_test_scores"`` (settings, folds).
 
@@ -106,14 +107,14 @@ class SVCCV(GridSearch, SVC):
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose by cross-validation, test on the part held out, then fit on everything.
+        """Choose by cross-validation, test on the held-out part, then fit on everything.
 
-        Samples of one of the ``groups`` are never divided between folds, or fit and test. With
-        ``sample_weight`` scores are weighted, too.
+        Samples of the same group in ``groups`` are never divided between folds, or between training
+        and test set. With ``sample_weight`` scores are weighted, too.
         """
         Cs = self._check_Cs()
         if self.kernel == "precomputed":
-            raise ValueError('SVCCV chooses a kernel; with kernel="precomputed" use GridSearchCV.')
+            raise ValueError('SVCCV selects a kernel; with kernel="precomputed" use GridSearchCV.')
         settings = self._settings()
         self.C_ = float(Cs[0])
         X = self._check_X(X)
@@ -142,8 +143,8 @@ class SVCCV(GridSearch, SVC):
         if any(late):
             fits = len(settings) * len(Cs) * len(folds)
             warnings.warn(
-                f"{sum(late)} of the {fits} fits of the grid did not converge, and "
-                f"their scores are rough; raise tol or max_iter, lower C, or scale the data.",
+                f"{sum(late)} of the {fits} fits of the grid did not converge, so their scores "
+                "are approximate; raise tol or max_iter, lower C, or scale the data.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -174,7 +175,7 @@ class SVCCV(GridSearch, SVC):
         for name in {name for setting in settings for name in setting}:
             if name not in _SETTINGS and not name.startswith("kernel__"):
                 raise ValueError(
-                    f"param_grid is about the kernel: {', '.join(_SETTINGS)} or kernel__..., got "
+                    f"param_grid is for the kernel: {', '.join(_SETTINGS)} or kernel__..., got "
                     f"{name!r}. Values of C belong to Cs; for other parameters use GridSearchCV."
                 )
         return settings
@@ -208,15 +209,15 @@ class SVCCV(GridSearch, SVC):
             known = len(np.unique(own[train][alive[inside][train]]))
             if known < 2 or not len(test):
                 raise ValueError(
-                    f"fold {number} of cv has samples of {known} classes to learn from, and "
-                    f"{len(test)} to be scored on; use folds that mix the classes."
+                    f"fold {number} of cv has samples of {known} classes to train on, and "
+                    f"{len(test)} samples to score; use folds that mix the classes."
                 )
         return folds
 
     def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
-        """The scores as a map over C and the other parameter, or curves if there are more.
+        """Plot the scores as a map over C and the other parameter, or as curves if there are more.
 
-        With samples X it is a picture of the model itself, as of any other.
+        With samples X, plot the fitted model instead.
         """
         from ..plots.selection import plot_grid
 

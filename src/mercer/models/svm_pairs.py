@@ -340,7 +340,7 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     def predict_proba(self, X: Data) -> np.ndarray:
         """Probabilities of the classes, calibrated on held-out scores.
 
-        ``predict`` goes by the sign of the scores, which knows class weights and costs of errors;
+        ``predict`` uses the sign of the scores, which depends on class weights and costs of errors;
         near the boundary the most probable class may be another one.
         """
         return self._calibration.probabilities(self._class_scores(self._pair_scores(X)))

@@ -89,7 +89,7 @@ class SVR(StreamedMachine, VectorRegressor):
     .. math:: \min_{f \in H_k, b} \tfrac12 \|f\|^2
               + C \sum_i w_i \max(0, |y_i - f(x_i) - b| - \epsilon)
 
-    A drop-in for :class:`sklearn.svm.SVR`, on any kernel and any data.
+    A drop-in replacement for :class:`sklearn.svm.SVR`, on any kernel and any data.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class SVR(StreamedMachine, VectorRegressor):
     def _fit_chunks(self, chunks: Chunks) -> Self:
         self._check_solver()
         if surveyed(chunks, labels=False).targets is not None:
-            raise ValueError("SVR has one target; y of the chunks must have one dimension.")
+            raise ValueError("SVR needs a single target; y of the chunks must have one dimension.")
         held_out = self._held_out(partial(check_targets, self))
         coef = self._by_passes(chunks, self._loss(), 1, held_out, [()])
         self.dual_coef_ = coef.T

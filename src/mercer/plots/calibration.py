@@ -31,11 +31,11 @@ def plot_coverage(
     levels: Sequence[float] | None = None,
     label: str | None = None,
 ) -> Axes:
-    """How many targets lie in the intervals of a regressor, against how many should.
+    """Plot the coverage of the prediction intervals of a regressor against their nominal level.
 
-    Below the diagonal the intervals are too narrow, above it too wide. The point of a perfect
-    model is in the grey region with a probability of 90%: with so many samples, what lies inside
-    may be chance. Intervals are those of :func:`mercer.plots.regression.plot_fit`, noise included.
+    Below the diagonal the intervals are too narrow, above it too wide. The points of a perfect
+    model are in the grey region with probability 90%: deviations inside it may be due to chance.
+    Intervals are those of :func:`mercer.plots.regression.plot_fit`, noise included.
 
     Called again with the same ``ax`` it adds a model in the next colour.
 
@@ -75,7 +75,7 @@ def plot_coverage(
     found = intervals(model, X, asked, noise=True)[::-1]
     if not found:
         raise ValueError(
-            f"{type(model).__name__} has no intervals: give it some with ConformalRegressor."
+            f"{type(model).__name__} has no prediction intervals: wrap it in ConformalRegressor."
         )
     if found[0].low.shape[1] != 1:
         raise ValueError("plot_coverage needs a model with one output.")
@@ -88,7 +88,7 @@ def plot_coverage(
         ax.fill_between(p, low, high, color="0.5", alpha=0.2, linewidth=0, zorder=0)
     name = type(model).__name__ if label is None else label
     ax.plot(nominal, inside, "o-", color=hue, linewidth=1.8, markersize=4, label=name)
-    ax.set(xlabel="probability of the interval", ylabel="part of the targets inside")
+    ax.set(xlabel="probability of the interval", ylabel="fraction of targets inside")
     ax.legend(frameon=False, loc="upper left", fontsize="small")
     return ax
 
@@ -102,9 +102,9 @@ def plot_reliability(
     bins: int = 10,
     label: str | None = None,
 ) -> Axes:
-    r"""How often a class is right, against the probability a classifier gave it.
+    r"""Plot a reliability diagram: the frequency of a class against its predicted probability.
 
-    Of two classes it is the second one; of more, for each sample, the one that is most probable.
+    With two classes it is the second one; with more, the most probable class of each sample.
     Samples are sorted by that probability and cut into bins of equal size. Bars are 90% intervals
     (Wilson) for the frequency in the bin. The legend has the calibration error
 
@@ -172,7 +172,7 @@ def plot_reliability(
     words = f"{name} (error {error:.3f})"
     ax.errorbar(mean, frequency, bars, fmt="o-", color=hue, label=words, **style)
     which = f"the probability of {model.classes_[1]}" if two else "the largest probability"
-    ax.set(xlabel=which, ylabel="how often it is that class")
+    ax.set(xlabel=which, ylabel="frequency of that class")
     ax.legend(frameon=False, loc="upper left", fontsize="small")
     return ax
 

@@ -74,37 +74,37 @@ class FitDisplay(_OfEstimator):
 
 
 class DecisionDisplay(_OfEstimator):
-    """What a classifier decides in the plane (:func:`plot_decision`)."""
+    """The decision regions of a classifier in the plane (:func:`plot_decision`)."""
 
     draws = staticmethod(plot_decision)
 
 
 class CoverageDisplay(_OfEstimator):
-    """How many targets lie in intervals (:func:`plot_coverage`)."""
+    """Coverage of prediction intervals (:func:`plot_coverage`)."""
 
     draws = staticmethod(plot_coverage)
 
 
 class ReliabilityDisplay(_OfEstimator):
-    """How often a class is right, by its probability (:func:`plot_reliability`)."""
+    """A reliability diagram of a classifier (:func:`plot_reliability`)."""
 
     draws = staticmethod(plot_reliability)
 
 
 class PredictionDisplay(_OfEstimator):
-    """What was observed against what is predicted (:func:`plot_predictions`)."""
+    """Observed against predicted values (:func:`plot_predictions`)."""
 
     draws = staticmethod(plot_predictions)
 
 
 class CurveDisplay(_OfEstimator):
-    """What a classifier finds, at every threshold (:func:`plot_curve`)."""
+    """ROC or precision-recall curves of a classifier (:func:`plot_curve`)."""
 
     draws = staticmethod(plot_curve)
 
 
 class ImportanceDisplay(_OfEstimator):
-    """What the score falls by when columns are shuffled (:func:`plot_importance`)."""
+    """Permutation importance of columns (:func:`plot_importance`)."""
 
     draws = staticmethod(plot_importance)
 

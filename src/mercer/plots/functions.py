@@ -72,7 +72,7 @@ def plot_function(
 def plot_kernel(
     kernel: Kernel, where: Any = (-4.0, 4.0), at: Any = 0.0, ax: Axes | None = None
 ) -> Axes:
-    """Sections k(x0, .) of a kernel on the line, for one or several x0.
+    """Plot sections k(x0, .) of a kernel on the line, for one or several x0.
 
     Parameters
     ----------
@@ -129,7 +129,9 @@ def _draw_bumps(f: RKHSFunction, centres: np.ndarray, t: np.ndarray, ax: Axes) -
 def _on_the_line(points: Any) -> np.ndarray:
     values = np.asarray(as_dense(points))
     if values.dtype.kind not in "biuf" or values.size != len(values):
-        raise ValueError("plot_function draws functions of one variable; these centres are not.")
+        raise ValueError(
+            "plot_function draws functions of one variable; the centres here have more."
+        )
     return values.reshape(-1).astype(float)
 
 

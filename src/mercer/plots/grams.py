@@ -17,16 +17,16 @@ _MOST = 1000  # rows and columns of a picture
 
 
 def plot_gram(gram: Gram, ax: Axes | None = None, *, order: Any = None) -> Axes:
-    """A kernel matrix as a heat map; of a large one, evenly spaced rows and columns.
+    """Plot a kernel matrix as a heat map; of a large one, evenly spaced rows and columns.
 
     Parameters
     ----------
     gram : Gram
-        What ``kernel.gram(X)`` returned; nothing but the entries that are drawn is computed.
+        The result of ``kernel.gram(X)``; only the entries that are drawn are computed.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     order : array, optional
-        The samples in another order, as by their class: ``np.argsort(y)``.
+        The order of the samples, for example by class: ``np.argsort(y)``.
 
     Returns
     -------
@@ -41,7 +41,9 @@ def plot_gram(gram: Gram, ax: Axes | None = None, *, order: Any = None) -> Axes:
     n, m = gram.shape
     rows = np.arange(n) if order is None else np.asarray(order)
     if order is not None and (n != m or not np.array_equal(np.sort(rows), np.arange(n))):
-        raise ValueError(f"order must hold each of the {n} samples of a square Gram once.")
+        raise ValueError(
+            f"order must contain each of the {n} samples of a square Gram exactly once."
+        )
     columns = np.arange(m) if order is None else rows
     rows, columns = (places[_evenly(len(places))] for places in (rows, columns))
     values = np.asarray(gram.block(rows, columns), dtype=float)

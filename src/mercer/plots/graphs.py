@@ -91,7 +91,7 @@ def plot_graph(
     ax.set_aspect("equal", adjustable="datalim")
     ax.axis("off")
     if colorbar:
-        ax.figure.colorbar(drawn, ax=ax, label="what a node adds", shrink=0.7, aspect=12)
+        ax.figure.colorbar(drawn, ax=ax, label="contribution of the node", shrink=0.7, aspect=12)
     return ax
 
 

@@ -26,19 +26,19 @@ _MOST = 30  # columns
 
 
 def plot_curve(model: Any, X: Data, y: Any, ax: Axes | None = None, *, curve: str = "roc") -> Axes:
-    """What a classifier finds against what it raises false alarms for, at every threshold.
+    """Plot the ROC or the precision-recall curve of a classifier.
 
-    ``"roc"`` draws the share of the class that is found against the share of all others that are
-    taken for it; ``"pr"`` the share of findings that are right against the share that is found,
-    which says more of rare classes. Several classes have a curve each, against all others.
+    ``"roc"`` draws the true positive rate against the false positive rate; ``"pr"`` draws precision
+    against recall, which says more about rare classes. With several classes, there is a curve for
+    each, against all others.
 
     Parameters
     ----------
     model : classifier or novelty detector
-        Fitted, with ``decision_function`` or ``predict_proba``. Of one that detects novelties, y is
-        1 for the usual and -1 for others.
+        Fitted, with ``decision_function`` or ``predict_proba``. For novelty detectors, y is 1 for
+        inliers and -1 for outliers.
     X : data
-        Samples, best those on which it was not trained.
+        Samples, preferably not used for training.
     y : array of shape (n,)
         Their labels.
     ax : matplotlib Axes, optional
@@ -72,9 +72,9 @@ def plot_curve(model: Any, X: Data, y: Any, ax: Axes | None = None, *, curve: st
             ax.step(found, right, where="post", color=hue, label=f"{label}: mean {mean:.3f}")
     if curve == "roc":
         ax.plot([0, 1], [0, 1], "--", color=INK, lw=1)
-        ax.set(xlabel="others taken for the class", ylabel="share of the class that is found")
+        ax.set(xlabel="false positive rate", ylabel="true positive rate")
     else:
-        ax.set(xlabel="share of the class that is found", ylabel="share of findings that are right")
+        ax.set(xlabel="recall", ylabel="precision")
         ax.set(ylim=(0, 1.03))
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -89,7 +89,8 @@ def plot_importance(
     n_repeats: int = 10,
     random_state: Any = 0,
 ) -> Axes:
-    """By how much the score falls when a column is shuffled: the mean, and how much it varies.
+    """Plot permutation importance: the decrease of the score when a column is shuffled, with its
+    variation.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def plot_importance(
     n_repeats : int
         How often each column is shuffled.
     random_state : int, RandomState or None
-        Of the shuffles.
+        The seed of the shuffles.
 
     Returns
     -------
@@ -121,23 +122,24 @@ def plot_importance(
         xerr=found.importances_std[order], ecolor=INK,
     )  # fmt: skip
     ax.axvline(0, color=INK, lw=0.8)
-    ax.set(xlabel="what the score falls by when the column is shuffled")
+    ax.set(xlabel="decrease of the score when the column is shuffled")
     return ax
 
 
 def plot_partial(
     model: Any, X: Data, column: Any, ax: Axes | None = None, *, grid: int = 60
 ) -> Axes:
-    """What is predicted when one column takes any value and all others stay: mean, and samples.
+    """Plot partial dependence: predictions as one column varies and all others stay fixed, for
+    samples and on average.
 
-    Lines of single samples that are not parallel show that columns act together. Marks below are
-    the values that occur.
+    Lines of single samples that are not parallel indicate interactions between columns. Marks below
+    are the observed values.
 
     Parameters
     ----------
     model : estimator
-        Fitted: its ``predict``; of classifiers of two classes the probability or score of the
-        second.
+        Fitted; ``predict`` is drawn, or, for classifiers with two classes, the probability or score
+        of the second.
     X : array or table of shape (n, d)
         Samples.
     column : int or str
@@ -175,7 +177,7 @@ def plot_partial(
 def plot_correlations(
     model: Any, X: Data, Y: Data = None, ax: Axes | None = None, *, component: int = 0
 ) -> Axes:
-    """The scores of two views of a canonical correlation against each other.
+    """Plot the scores of two views against each other, for a canonical correlation model.
 
     Parameters
     ----------

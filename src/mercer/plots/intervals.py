@@ -34,7 +34,7 @@ def intervals(
     quantiles = quantiles_of(model)
     if quantiles is not None:
         if level is not None:
-            raise ValueError("level is that of the quantiles here; leave it out.")
+            raise ValueError("level is given by the quantiles here; omit it.")
         return _between_quantiles(quantiles, model.predict(X))
     usual = getattr(model, "level", LEVEL) if level is None else level
     levels = sorted(map(float, np.atleast_1d(usual)), reverse=True)

@@ -74,20 +74,20 @@ def plot_model(model: Any, X: Data, y: Any = None, ax: Axes | None = None, **opt
         return plot_decision(model, X, y, ax, **options)
     if hasattr(model, "transform") or hasattr(model, "predict"):
         return plot_components(model, X, y, ax, **options)
-    raise TypeError(f"there is no picture of {type(model).__name__}.")
+    raise TypeError(f"plot is not available for {type(model).__name__}.")
 
 
 def plot_predictions(
     model: Any, X: Data, y: Any, ax: Axes | None = None, *, level: float = 0.9
 ) -> Axes:
-    """What was observed against what a regressor predicts, with its intervals if it has any.
+    """Plot observed against predicted values of a regressor, with its intervals if it has any.
 
     Parameters
     ----------
     model : regressor
         Fitted.
     X : data
-        Samples, best those on which it was not trained.
+        Samples, preferably not used for training.
     y : array of shape (n,)
         Their targets.
     ax : matplotlib Axes, optional
@@ -130,7 +130,7 @@ def plot_confusion(model: Any, X: Data, y: Any, ax: Axes | None = None) -> Axes:
     model : classifier
         Fitted.
     X : data
-        Samples, best those on which it was not trained.
+        Samples, preferably not used for training.
     y : array of shape (n,)
         Their labels.
     ax : matplotlib Axes, optional
@@ -185,7 +185,7 @@ def plot_components(model: Any, X: Data, y: Any = None, ax: Axes | None = None) 
     else:
         points, names = np.asarray(model.transform(X)), ("component 1", "component 2")
     if points.ndim != 2:
-        raise ValueError("plot_components draws models of one sample at a time.")
+        raise ValueError("plot_components draws models of one data set.")
     if points.shape[1] == 1:
         points = np.column_stack([points[:, 0], np.zeros(len(points))])
     labels = clusters if y is None else np.asarray(y)
@@ -218,5 +218,7 @@ def _width(X: Data) -> int:
 
 def _needed(y: Any) -> Any:
     if y is None:
-        raise ValueError("what was seen is drawn against predictions: give y, or pick columns.")
+        raise ValueError(
+            "observed values are drawn against predictions: pass y, or select columns."
+        )
     return y

@@ -39,13 +39,13 @@ def plot_fit(
     label: str | None = None,
     rng: Any = 0,
 ) -> Axes:
-    """A regressor of one variable: its curve, how sure it is, and the data.
+    """Plot a regressor of one variable: its curve, its uncertainty, and the data.
 
-    How sure it is, a model says in one of three ways. With ``predict_interval`` it has intervals
-    (:class:`mercer.ConformalRegressor`); with ``predict(X, return_std=True)`` the band mean ± z std
-    of a normal distribution (Gaussian processes and their parts); with several ``quantiles`` the
-    bands between them (:class:`mercer.KernelQuantileRegressor`). All others are drawn as a curve.
-    A model with several outputs has a curve for each.
+    The uncertainty comes from one of three sources: ``predict_interval``
+    (:class:`mercer.ConformalRegressor`); ``predict(X, return_std=True)``, as the band mean ± z std
+    of a normal distribution (Gaussian processes and their parts); or several ``quantiles``, as the
+    bands between them (:class:`mercer.KernelQuantileRegressor`). All other models are drawn as a
+    curve. A model with several outputs has a curve for each.
 
     Called again with the same ``ax`` it adds a model in the next colour.
 
@@ -60,12 +60,12 @@ def plot_fit(
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     level : float or list of float, optional
-        The probability that the band holds at each x, by default that of the model or 0.9; a list
+        The coverage probability of the band at each x, by default that of the model or 0.9; a list
         gives nested bands. Bands between quantiles have their own.
     noise : bool, optional
-        The band of new observations, not of the function, where a model tells them apart. By
-        default so where y is given, unless functions are drawn, or the noise is known for each
-        sample.
+        Whether to draw the band for new observations instead of the function, if the model
+        distinguishes them. By default true if y is given, unless functions are drawn or the noise
+        is known for each sample.
     samples : int
         Functions drawn from the posterior, of models with ``sample_y``.
     where : (low, high) or array, optional
@@ -77,7 +77,7 @@ def plot_fit(
     label : str, optional
         The name of the model in the legend.
     rng : int, Generator or None
-        Draws the functions.
+        Used to draw the functions.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def plot_process(
     level : float or None
         The probability that the band holds at each x; None draws no band.
     rng : int, Generator or None
-        Draws the functions.
+        Used to draw the functions.
 
     Returns
     -------
@@ -245,7 +245,7 @@ def _check_model(model: Any, samples: int) -> None:
     if hasattr(model, "fit"):
         check_is_fitted(model)
     if samples and not hasattr(model, "sample_y"):
-        raise ValueError(f"{type(model).__name__} has no sample_y to draw from; leave samples out.")
+        raise ValueError(f"{type(model).__name__} has no sample_y to draw from; omit samples.")
 
 
 def _check_targets(y: Any, x: np.ndarray, outputs: int) -> np.ndarray | None:

@@ -42,7 +42,8 @@ def plot_path(path: RidgePath, ax: Any = None) -> Any:
 
 
 def plot_grid(results: dict[str, Any], across: str, ax: Any = None) -> Any:
-    """Cross-validated scores over a grid: a map for two parameters, else one curve per setting.
+    """Plot cross-validated scores over a grid: a map for two parameters, otherwise one curve per
+    setting.
 
     On a map the best setting is framed. Scores far below the median, as of settings that overfit
     badly, all have the darkest colour, so that differences near the best can be seen.

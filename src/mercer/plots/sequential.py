@@ -41,7 +41,9 @@ def plot_wealth(test: Sequential, ax: Axes | None = None, label: str | None = No
     >>> ax = test.plot()  # doctest: +SKIP
     """
     if not test.parts:
-        raise ValueError(f"no bets were made yet: the first {test.warm_up} are for the kernels.")
+        raise ValueError(
+            f"no bets have been made yet: the first {test.warm_up} pairs set the kernels."
+        )
     ax = canvas(ax)
     path = test.path / np.log(10)
     (curve,) = ax.plot(np.arange(1, len(path) + 1), path, lw=1.6, label=label)

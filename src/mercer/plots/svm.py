@@ -32,7 +32,7 @@ def plot_decision(
     resolution: int = 200,
     columns: tuple[Any, Any] | None = None,
 ) -> Axes:
-    """What a classifier or a one-class machine decides in the plane.
+    """Plot the decision regions of a classifier or a one-class SVM in the plane.
 
     Two classes: the boundary f = 0 as a line, the margins f = ±1 dashed, the tint paler between
     them; a circle around support vectors on the margin (free), a diamond around those beyond it
@@ -42,8 +42,7 @@ def plot_decision(
     Parameters
     ----------
     model : SVC, NuSVC, LSSVC or OneClassSVM
-        Fitted. Of other models with ``decision_function`` and ``predict``, what they decide is
-        drawn all the same.
+        Fitted. Other models with ``decision_function`` and ``predict`` can be drawn, too.
     X : array or table
         Points to draw; they set the limits of the picture.
     y : array, optional
@@ -69,7 +68,8 @@ def plot_decision(
     check_is_fitted(model)
     if getattr(model, "kernel", None) == "precomputed":
         raise ValueError(
-            "plot_decision evaluates the kernel on a grid; a matrix has no values there."
+            "plot_decision evaluates the kernel on a grid, which is not possible with a "
+            "precomputed matrix."
         )
     check_count("resolution", resolution, 2)
     section = _Section(X, columns)

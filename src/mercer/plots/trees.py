@@ -83,7 +83,7 @@ def plot_nodes(
         )
     ax.set(xlim=(0, width), ylim=(-depth.max() - 0.5, 0.5))
     ax.axis("off")
-    ax.figure.colorbar(colours, ax=ax, label="what a node adds", shrink=0.7, aspect=12)
+    ax.figure.colorbar(colours, ax=ax, label="contribution of the node", shrink=0.7, aspect=12)
     return ax
 
 

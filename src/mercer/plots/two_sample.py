@@ -21,7 +21,7 @@ _TAIL = 1e-4  # probability beyond the end of a curve
 
 
 def plot_null(result: TestResult, ax: Axes | None = None) -> Axes:
-    """The distribution of a statistic under the hypothesis, and the value that was observed.
+    """Plot the distribution of a statistic under the null hypothesis, and the observed value.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def plot_null(result: TestResult, ax: Axes | None = None) -> Axes:
     >>> ax = plot_null(result)  # doctest: +SKIP
     """
     if result.null is None and result.distribution is None:
-        raise ValueError("this result holds no null distribution to draw.")
+        raise ValueError("this result has no null distribution to draw.")
     ax = canvas(ax)
-    style: dict[str, Any] = {"color": _ONE, "alpha": 0.45, "label": "if the hypothesis holds"}
+    style: dict[str, Any] = {"color": _ONE, "alpha": 0.45, "label": "under the null hypothesis"}
     if result.null is not None:
         count = min(60, max(10, round(np.sqrt(len(result.null)))))
         ax.hist(result.null, bins=count, density=True, **style)
@@ -57,7 +57,7 @@ def plot_null(result: TestResult, ax: Axes | None = None) -> Axes:
 
 
 def plot_witness(X: Data, Y: Data, kernel: Any = None, ax: Axes | None = None) -> Axes:
-    """The witness function of two samples on the line or in the plane, with the samples.
+    """Plot the witness function of two samples on the line or in the plane, with the samples.
 
     Parameters
     ----------

@@ -26,7 +26,8 @@ def read_fasta(source: Source, *, encoding: str = "utf-8") -> Records:
     -------
     Records
         ``X`` is a list of strings for any kernel on strings; ``names`` and
-        ``about["descriptions"]`` are lists, too. There is no ``y``: labels are in names, if at all.
+        ``about["descriptions"]`` are lists, too. There is no ``y``: labels, if any, are in the
+        names.
 
     Examples
     --------
@@ -63,9 +64,9 @@ def read_fasta(source: Source, *, encoding: str = "utf-8") -> Records:
             rest = text.translate(_BESIDE_LETTERS)
             strange = next((c for c in rest if not c.isalpha()), None)
             if strange is not None:
-                raise lines.error(f"{strange!r} is no letter of a sequence.")
+                raise lines.error(f"{strange!r} is not a letter of a sequence.")
         parts.append(text)
     if not names:
-        raise lines.error("the file holds no sequences.")
+        raise lines.error("the file contains no sequences.")
     X.append("".join(parts))
     return Records(X, names=names, about={"descriptions": descriptions})

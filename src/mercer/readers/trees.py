@@ -24,10 +24,10 @@ def read_trees(
     source : path or open file
         A file of text, also compressed by gzip.
     traces : bool
-        Keep empty elements ``(-NONE- *T*-1)``? Otherwise they go, with the nodes that hold nothing
-        else.
+        Whether to keep empty elements ``(-NONE- *T*-1)``. Otherwise they are removed, with nodes
+        that contain nothing else.
     functions : bool
-        Keep what follows the category in labels, as in ``NP-SBJ-1``?
+        Whether to keep what follows the category in labels, as in ``NP-SBJ-1``.
     encoding : str
         That of the file.
 
@@ -53,7 +53,7 @@ def read_trees(
         for token in _TOKENS.findall(line):
             if not tree.open:
                 if token != "(":
-                    raise lines.error(f"{token!r} stands outside of the brackets of a tree.")
+                    raise lines.error(f"{token!r} is outside the brackets of a tree.")
                 begun.append(lines.number)
             tree.add(token)
             if not tree.open:
@@ -65,7 +65,7 @@ def read_trees(
     if tree.open:
         raise lines.error("the brackets of the tree that begins here are never closed.", begun[-1])
     if not X:
-        raise lines.error("the file holds no trees.")
+        raise lines.error("the file contains no trees.")
     return Records(X, about={"lines": begun})
 
 

@@ -28,8 +28,8 @@ def read_ts(source: Source, *, missing: str = "keep", encoding: str = "utf-8") -
     source : path or open file
         A file of text, also compressed by gzip.
     missing : "keep" or "interpolate"
-        What becomes of ``?``: NaN, which kernels on series take at the end of a series only; or the
-        line between the values next to it in its channel, and the nearest one at the ends.
+        What to do with ``?``: NaN, which kernels on series accept only at the end of a series; or
+        the line between the values next to it in its channel, and the nearest one at the ends.
     encoding : str
         That of the file.
 
@@ -44,8 +44,8 @@ def read_ts(source: Source, *, missing: str = "keep", encoding: str = "utf-8") -
 
     Notes
     -----
-    Files with time stamps are refused, since they are no lists of numbers: kernels take times that
-    are not evenly spaced as one more channel.
+    Files with time stamps are rejected, since they are not lists of numbers: kernels take times
+    that are not evenly spaced as one more channel.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _header(lines: Lines, rows: Any) -> dict[str, Any]:
         about[key] = _value(lines, key, value)
         if key == "timeStamps" and about[key]:
             raise lines.error(
-                "series with time stamps are not read; save them with the stamps as a channel."
+                "series with time stamps are not supported; save the stamps as a channel."
             )
     raise lines.error("there is no line @data.")
 
@@ -136,7 +136,7 @@ def _label(lines: Lines, text: str, classes: list[str] | None) -> Any:
         return float(_numbers(lines, text)[0])
     if text not in classes:
         listed = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
-        raise lines.error(f"{text!r} is none of the labels that @classLabel lists ({listed}).")
+        raise lines.error(f"{text!r} is not one of the labels that @classLabel lists ({listed}).")
     return text
 
 
@@ -148,7 +148,7 @@ def _numbers(lines: Lines, text: str) -> np.ndarray:
     except ValueError:
         at, bad = next((i, v) for i, v in enumerate(text.split(",")) if not _is_number(v))
         shown = repr(bad.strip()[:40]) if bad.strip() else "nothing"
-        raise lines.error(f"{shown} stands for value {at + 1}, which is no number.") from None
+        raise lines.error(f"{shown} stands for value {at + 1}, which is not a number.") from None
 
 
 def _is_number(text: str) -> bool:
@@ -167,14 +167,16 @@ def _joined(
     if wanted is None and before:
         wanted = before[0].shape[1] if before[0].ndim == 2 else 1
     if not channels or (wanted is not None and len(channels) != wanted):
-        raise lines.error(f"there are {len(channels)} channels in place of {wanted or 'some'}.")
+        raise lines.error(f"there are {len(channels)} channels instead of {wanted or 'some'}.")
     sizes = sorted({len(channel) for channel in channels})
     if len(sizes) > 1:
-        raise lines.error(f"the channels have {sizes[0]} to {sizes[-1]} values, not as many each.")
+        raise lines.error(
+            f"the channels have {sizes[0]} to {sizes[-1]} values; all need the same number."
+        )
     given = about.get("seriesLength") if about.get("equalLength") else None
     given = len(before[0]) if given is None and about.get("equalLength") and before else given
     if given is not None and sizes[0] != given:
-        raise lines.error(f"the series has {sizes[0]} values, but all are said to have {given}.")
+        raise lines.error(f"the series has {sizes[0]} values, but the header says {given}.")
     return channels[0] if len(channels) == 1 else np.stack(channels, axis=1)
 
 

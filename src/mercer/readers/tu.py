@@ -39,8 +39,8 @@ def read_tu(path: str | Path, *, directed: bool | None = None) -> Records:
         The folder that holds ``NAME_A.txt`` and the other files, or a zip archive of it, which is
         read without being unpacked.
     directed : bool, optional
-        Do edges have a direction? By default they have none if the file has all of them in both
-        directions, or none, and they have one otherwise.
+        Whether edges are directed. By default they are undirected if the file has all of them in
+        both directions, or none, and directed otherwise.
 
     Returns
     -------
@@ -144,8 +144,8 @@ class _Source:
                 raise FileFormatError(f"{self.path}: {member.filename} is encrypted.")
             if member.file_size > _DEFLATED * member.compress_size + 1000:
                 raise FileFormatError(
-                    f"{self.path}: {member.filename} is said to hold {member.file_size} bytes, "
-                    f"more than can be in it."
+                    f"{self.path}: {member.filename} claims to hold {member.file_size} bytes, "
+                    "more than it can."
                 )
         require_memory(_PARSED * sum(m.file_size for m in members), f"what {self.path} holds")
         return sorted(m.filename for m in members if PurePosixPath(m.filename).name[0] != ".")
@@ -219,7 +219,7 @@ def _places(
         )
     if np.any(np.diff(graph) < 0):
         bad = int(np.argmax(np.diff(graph) < 0))
-        raise source.error("graph_indicator", f"line {bad + 2} goes back to a graph that has ended")
+        raise source.error("graph_indicator", f"line {bad + 2} returns to a graph that has ended")
     return graph, count
 
 

@@ -65,9 +65,7 @@ def _(kernel: Kernel) -> Html:
     rows = parameters(kernel)[:_MOST]
     facts = definitions(rows) if rows else None
     if any("__" in name for name, _ in rows):  # of parts, whose values stand beside them
-        inside = table(
-            "Names as set_params takes them.", ["parameter", "value"], rows, words=(0, 1)
-        )
+        inside = table("Names as in set_params.", ["parameter", "value"], rows, words=(0, 1))
         facts = folded("Parameters", inside)
     why = folded("Why this is a kernel, and what follows", listing(kernel.explain()))
     domain = f" on {kernel.properties.domain}"

@@ -54,9 +54,9 @@ def relevance_section(subject: Subject, judged: Judged, clock: Clock) -> tuple[S
     ranked = sorted(means, key=lambda j: -means[j])
     name = error_name(judged)
     words = (
-        f"The values of one column at a time are shuffled among {len(y)} rows that the model has "
-        f"not seen. How much the {name} rises, from {number(before, 3)}, is how much the model "
-        f"relies on that column. Columns that say the same share what either would get alone."
+        f"One column at a time is shuffled among {len(y)} unseen rows. How much the {name} rises, "
+        f"from {number(before, 3)}, is how much the model relies on that column. Columns with the "
+        "same information share their importance."
     )
     parts = [paragraph(words), figures(_bars(subject, ranked[:_SHOWN], done, name))]
     if len(done) < len(subject.names):
@@ -87,11 +87,11 @@ def dependence_section(
         if picture is not None:
             drawn.append(picture)
     if not drawn:
-        return Section(title, left_out="no column has values to go through.")
+        return Section(title, left_out="no column has enough different values.")
     words = (
-        f"Each column goes through its values while all others stay as they are in "
-        f"{length(X)} rows. The line is the mean prediction, the band holds the middle 80%: "
-        f"where it is wide, the effect depends on the other columns."
+        f"Each column takes its values in turn while all others stay unchanged, in {length(X)} "
+        "rows. The line is the mean prediction, the band holds the middle 80%: where it is wide, "
+        "the effect depends on the other columns."
     )
     return Section(title, join([paragraph(words), figures(*drawn)]))
 

@@ -24,7 +24,7 @@ def learning_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
     """Errors against the number of rows, on rows that are held out."""
     title = "Learning curve"
     if subject.pairwise:
-        return Section(title, left_out="the model takes kernel values, which are not refitted.")
+        return Section(title, left_out="the model takes kernel values, so it cannot be refitted.")
     rows = subject.some(subject.max_rows, seed=2)
     held = max(1, min(_MOST_HELD, round(_HELD * len(rows))))
     most = len(rows) - held
@@ -88,5 +88,5 @@ def _drawn(
         says += f"fell by {percent(fell)}: more rows are likely to help."
     else:
         says += "hardly fell: more rows alone will not help much."
-    caption = "The band is the range over splits. A wide gap between the curves is noise learned."
+    caption = "The band is the range over splits. A wide gap between the curves means overfitting."
     return join([paragraph(says), figures(figure(chart, caption))])

@@ -85,7 +85,7 @@ def data_section(subject: Subject) -> Section:
         constants = [c.name for c in found if c.constant]
         facts.append(("constant columns", number(len(constants))))
         if constants:
-            notes.append(f"Constant, so of no use: {_several(constants)}.")
+            notes.append(f"Constant, so not used: {_several(constants)}.")
         holes = [c for c in sorted(found, key=lambda c: -c.missing) if c.missing]
         if holes:
             notes.append(
@@ -161,7 +161,7 @@ def _part(found: list[Column], shown: list[Column]) -> Html:
         (short(c.name), c.kind, c.words, number(c.distinct), number(c.missing), _spark(c))
         for c in shown
     ]
-    caption = "Columns: least, median and greatest number, or the most frequent labels."
+    caption = "Columns: minimum, median and maximum, or the most frequent labels."
     if len(found) > len(shown):
         caption += f" {len(shown)} of {number(len(found))}."
     head = ["column", "kind", "values", "different", "missing", "distribution"]
@@ -253,7 +253,8 @@ def _target(subject: Subject) -> Html:
             words.append(
                 paragraph(
                     f"The classes are unbalanced: the largest has {number(float(ratio), 3)} times "
-                    f"the rows of the smallest. Read the balanced accuracy beside the accuracy."
+                    "the rows of the smallest. Use the balanced accuracy in addition to the "
+                    "accuracy."
                 )
             )
         return join([*words, table(caption, ["class", "rows", "share"], rows)])
@@ -273,4 +274,6 @@ def _target(subject: Subject) -> Html:
     bars, edges = np.histogram(y, min(40, max(8, int(np.sqrt(len(y))))))
     seen = f"histogram of the target, from {number(low)} to {number(high)}"
     chart = Chart(seen, (low, high), (0, bars.max() * 1.05), xlabel="target", ylabel="rows")
-    return join([facts, figures(figure(chart.bars(edges, bars), "How the target is distributed."))])
+    return join(
+        [facts, figures(figure(chart.bars(edges, bars), "The distribution of the target."))]
+    )

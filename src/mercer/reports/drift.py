@@ -31,7 +31,7 @@ def drift_section(subject: Subject) -> Section:
     """Do training and test rows come from the same distribution?"""
     title = "Drift"
     if subject.test is None:
-        words = "there is no test set to compare with; give one with test=(X_test, y_test)."
+        words = "there is no test set to compare with; pass test=(X_test, y_test)."
         return Section(title, left_out=words)
     X, Z = _some(subject.X, subject.seed), _some(subject.test[0], subject.seed + 1)
     if not subject.tabular:
@@ -118,10 +118,10 @@ def null_figure(result: TestResult) -> Html | None:
     chart = Chart(
         words, (low - space, high + space), (0, bars.max() * 1.1), "statistic", "permutations"
     )
-    chart.bars(edges, bars, 1, label="if the hypothesis holds")
+    chart.bars(edges, bars, 1, label="under the null hypothesis")
     chart.line([result.statistic] * 2, [0, bars.max() * 1.05], 2, label="observed")
     return figure(
-        chart, f"{len(null)} values under the hypothesis; p = {number(result.pvalue, 2)}."
+        chart, f"{len(null)} values under the null hypothesis; p = {number(result.pvalue, 2)}."
     )
 
 
@@ -129,7 +129,7 @@ def share_figure(names: list[str], share: np.ndarray, result: TestResult) -> Htm
     """Which columns the witness function moves with."""
     top = np.argsort(-share, kind="stable")[: min(_SHOWN, len(share))]
     labels = [short(names[j], 24) for j in top]
-    words = "share of the difference that belongs to each column: " + "; ".join(
+    words = "share of each column in the difference: " + "; ".join(
         f"{label} {percent(share[j])}" for label, j in zip(labels, top, strict=True)
     )
     chart = Chart(words, (0, max(float(share[top[0]]) * 1.05, 1e-9)), (-len(top) + 0.4, 0.6),
@@ -137,9 +137,7 @@ def share_figure(names: list[str], share: np.ndarray, result: TestResult) -> Htm
                   left=margin(labels, 164), height=max(200, 60 + 24 * len(top)))  # fmt: skip
     hue = 2 if result.pvalue <= _LEVEL else 0
     chart.rows(np.zeros(len(top)), share[top], hue)
-    return figure(
-        chart, "A description, not a test: columns that go together share what is theirs."
-    )
+    return figure(chart, "A description, not a test: correlated columns share their part.")
 
 
 def typical(result: TestResult, X: Data, Z: Data, names: tuple[str, str]) -> Html:
@@ -169,7 +167,7 @@ def _verdict(result: TestResult) -> Html:
     p = f"(p = {number(result.pvalue, 2)})."
     if result.pvalue <= _LEVEL:
         words = tag("strong", "Training and test rows differ", class_="warn")
-        tail = f" {p} Scores on the test set are about other rows than it was trained on. "
+        tail = f" {p} Scores on the test set are for rows unlike those the model was trained on. "
     else:
         words = tag("strong", "No difference between training and test rows", class_="good")
         tail = f" was found {p} "

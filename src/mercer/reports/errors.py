@@ -29,13 +29,13 @@ def calibration_section(subject: Subject, judged: Judged) -> Section:
         if judged.model.proba is None:
             words = f"{type(subject.inner).__name__} has no probabilities"
             if hasattr(subject.inner, "probability"):
-                words += "; it has them with probability=True"
+                words += "; use probability=True"
             return Section("Calibration", left_out=words + ".")
         return Section("Calibration", _reliability(judged))
     if not judged.bands:
         words = (
-            f"{type(subject.inner).__name__} does not say how sure it is; ConformalRegressor gives "
-            f"any regressor intervals."
+            f"{type(subject.inner).__name__} gives no uncertainty; ConformalRegressor adds "
+            "intervals to any regressor."
         )
         return Section("Calibration", left_out=words)
     return Section("Calibration", _coverage(judged))
@@ -54,7 +54,7 @@ def surprise_section(subject: Subject, judged: Judged, relevant: list[int]) -> S
     known = np.flatnonzero(np.isfinite(score))
     rows = known[np.argsort(-score[known], kind="stable")][:_SHOWN]
     if not len(rows) or not score[rows[0]] > 0:
-        return Section("Most surprising rows", left_out="no row is predicted wrongly.")
+        return Section("Most surprising rows", left_out="all rows are predicted correctly.")
     source = subject.X if subject.test is None else subject.test[0]
     names = [short(subject.names[j], 24) for j in relevant[:_BESIDE]]
     head = ["row", "observed", "predicted", *extra[0], *(names if subject.tabular else ["sample"])]
@@ -68,7 +68,7 @@ def surprise_section(subject: Subject, judged: Judged, relevant: list[int]) -> S
     words += (
         " Look at them first: some may be errors in the data, others are where the model fails."
     )
-    caption = f"The {len(rows)} rows that are predicted worst."
+    caption = f"The {len(rows)} rows with the worst predictions."
     return Section(
         "Most surprising rows",
         join([paragraph(words), table(caption, head, body, words=words_of(subject, head))]),
@@ -84,7 +84,7 @@ def _surprise(subject: Subject, judged: Judged) -> tuple[np.ndarray, str, Any]:
             return wrong.astype(float), "Rows with the wrong label.", ([], [])
         codes = np.searchsorted(judged.classes, judged.y)
         p = found.proba[np.arange(len(codes)), codes]
-        words = "Rows whose true class was given the smallest probability."
+        words = "Rows whose true class had the smallest probability."
         return (
             -np.log(np.maximum(p, 1e-15)),
             words,
@@ -96,7 +96,7 @@ def _surprise(subject: Subject, judged: Judged) -> tuple[np.ndarray, str, Any]:
         words = "Rows with the largest errors."
         return np.abs(error), words, (["error"], [[number(e, 3) for e in error]])
     score = np.abs(error) / std
-    words = "Rows with the largest errors, in units of how sure the model was."
+    words = "Rows with the largest errors, relative to the predicted uncertainty."
     columns = [[number(e, 3) for e in error], [number(s, 3) for s in score]]
     return score, words, (["error", "in std"], columns)
 
@@ -145,7 +145,7 @@ def _coverage(judged: Judged) -> Html:
     return join(
         [
             paragraph(start),
-            figures(figure(chart, "On the diagonal, intervals hold what they promise.")),
+            figures(figure(chart, "On the diagonal, coverage is exact.")),
         ]
     )
 
@@ -180,8 +180,8 @@ def _residuals(judged: Judged) -> Html:
         paragraph(words),
         figures(
             figure(first, "Points on the line are predicted exactly."),
-            figure(second, "A trend is something the model has missed."),
-            figure(third, "How errors are distributed."),
+            figure(second, "A trend is a pattern that the model has missed."),
+            figure(third, "The distribution of errors."),
         ),
     ])  # fmt: skip
 
@@ -227,7 +227,7 @@ def _reliability(judged: Judged) -> Html:
                   f"error, {len(parts)} bins).{tail}"),
         figures(
             figure(chart, "On the diagonal, probabilities are right; bars are 90% intervals."),
-            figure(second, "How sure the model is."),
+            figure(second, "The calibration of the model."),
         ),
     ])  # fmt: skip
 
@@ -294,14 +294,14 @@ def _tinted(many: int, share: float, right: bool) -> Html:
 def _curves(codes: np.ndarray, p: np.ndarray, name: str) -> Html:
     false, true, _ = roc_curve(codes, p)
     first = Chart("receiver operating characteristic", (0, 1), (0, 1),
-                  "share of the others taken for it", f"share of {name} found")  # fmt: skip
+                  "false positive rate", f"share of {name} found")  # fmt: skip
     first.line([0, 1], [0, 1], 0, dashed=True).line(*_thin(false, true), 1)
     precision, recall, _ = precision_recall_curve(codes, p)
     second = Chart("precision against recall", (0, 1), (0, 1), f"share of {name} found (recall)",
-                   "share of those found that are (precision)")  # fmt: skip
+                   "share of positives that are correct (precision)")  # fmt: skip
     second.rule(y=float(codes.mean())).line(*_thin(recall, precision), 1)
     return figures(
-        figure(first, "For all thresholds; the diagonal is guessing."),
+        figure(first, "For all thresholds; the diagonal is random guessing."),
         figure(second, f"The dashed line is the share of {name} among all rows."),
     )
 

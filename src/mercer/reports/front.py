@@ -47,17 +47,17 @@ def report(
     verbose: bool = False,
     command: str = "",
 ) -> Report:
-    """A report on a model, or on the result of a test: one HTML page that needs no network.
+    """Make a report on a model, or on the result of a test: one self-contained HTML page.
 
-    On a model: the data, the formula of its kernel with an explanation, scores on rows that were
-    not seen with intervals beside baselines (a constant, a linear model, gradient boosting),
-    calibration, residuals or confusions, relevance of columns and partial dependence, learning
-    curve, validation surface, influential training rows, surprising rows, drift between training
-    and test rows, plan and timings, how to reproduce it. What makes no sense for the data or the
-    model is left out, and said so.
+    On a model: the data, the formula of its kernel with an explanation, scores on unseen rows, with
+    intervals and next to baselines (a constant, a linear model, gradient boosting), calibration,
+    residuals or confusions, relevance of columns and partial dependence, learning curve, validation
+    surface, influential training rows, surprising rows, drift between training and test rows, plan
+    and timings, how to reproduce it. Sections that do not apply to the data or the model are left
+    out, and the page says why.
 
-    Scores are those of copies of the model that are fitted again without the rows they predict,
-    unless there is a test set: then the model is judged as it is.
+    Scores are those of copies of the model refitted without the rows they predict, unless there is
+    a test set: then the model is scored as it is.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def report(
     title : str, optional
         The heading.
     budget : float or str
-        Time for all of it, in seconds or as ``"2 min"``. What does not fit is shortened, or left
-        out and said so. Single fits are not interrupted.
+        The total time, in seconds or as ``"2 min"``. Sections that would take longer are shortened,
+        or left out with a note. Single fits are not interrupted.
     max_rows : int
         Refits use at most this many rows, drawn at random.
     cv : int or splitter
@@ -83,7 +83,7 @@ def report(
     groups : array of shape (n,), optional
         Rows of the same group stay together in folds.
     random_state : int
-        Draws rows, folds, permutations and resamples.
+        Used to draw rows, folds, permutations and resamples.
     verbose : bool
         Show what is being done.
     command : str
@@ -111,7 +111,7 @@ def report(
         samples = tuple(s for s in (X, y) if s is not None)
         return result_report(subject, samples, title)
     if isinstance(subject, Segmentation):
-        raise TypeError("a Segmentation has no report; print it, or draw it with plot().")
+        raise TypeError("there is no report on a Segmentation; print it, or draw it with plot().")
     if X is None:
         raise ValueError("a report on a model needs X and y: report(model, X, y).")
     _check(max_rows, cv)

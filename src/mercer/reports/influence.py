@@ -29,8 +29,8 @@ def influence_section(subject: Subject, relevant: list[int]) -> Section:
     if exact is not None:
         score, scale = exact, float(np.std(subject.y))
         words = (
-            "What predictions would be without a row, for every row in turn, in closed form: the "
-            "root mean square of how much those of all training rows change."
+            "The effect of leaving out each row in turn, in closed form: the root mean square "
+            "change of the predictions for all training rows."
         )
         name = "change"
         shown = [
@@ -41,15 +41,15 @@ def influence_section(subject: Subject, relevant: list[int]) -> Section:
         found = _coefficients(subject)
         if found is None:
             many = hasattr(subject.inner, "members_") and subject.n > _MOST
-            words = f"{type(subject.inner).__name__} keeps no coefficients of these rows."
+            words = f"{type(subject.inner).__name__} keeps no coefficients for these rows."
             if many and not subject.classifier:
                 words = f"there are more than {number(_MOST)} rows to leave out one by one."
             return Section(title, left_out=words)
         score, name = found, "coefficient"
         shown = [number(s, 3) for s in score]
         words = (
-            "Rows with the largest coefficients in the sum that the model is. Rows with 0 could be "
-            "left out, and the model would stay as it is."
+            "Rows with the largest coefficients in the model. Rows with coefficient 0 could be "
+            "left out without changing the model."
         )
     rows = np.argsort(-score, kind="stable")[:_SHOWN]
     beside = (
@@ -76,7 +76,7 @@ def influence_section(subject: Subject, relevant: list[int]) -> Section:
     parts = [
         paragraph(words),
         table(f"The {len(rows)} most influential rows.", head, body, words=words_of(subject, head)),
-        figures(figure(chart, tag("span", "How influence is divided among rows."))),
+        figures(figure(chart, tag("span", "How influence is distributed over rows."))),
     ]
     return Section(title, join(parts))
 

@@ -82,7 +82,7 @@ def _on_test(subject: Subject) -> Judged:
     found = ask(subject, subject.model, X, classes)
     seconds = time.perf_counter() - start
     bands = _bands(subject, subject.model, X)
-    how = f"on a test set of {count(len(y), 'row')} that the model has not seen"
+    how = f"on a test set of {count(len(y), 'row')} not used in training"
     judged = Judged(X, y, rows, how, found, bands=bands, classes=classes)
     judged.parts = [(subject.model, np.arange(len(y)))]
     judged.predict_seconds, judged.fitted_to = seconds, subject.n
@@ -94,7 +94,9 @@ def _on_test(subject: Subject) -> Judged:
 
 def _by_folds(subject: Subject) -> Judged:
     if subject.pairwise:
-        raise ValueError("the model takes kernel values, which are not refitted; give test=(K, y).")
+        raise ValueError(
+            "the model takes kernel values, so it cannot be refitted; pass test=(K, y)."
+        )
     rows = subject.some(subject.max_rows)
     y, X = subject.y[rows], take(subject.X, rows)
     classes = np.unique(subject.y) if subject.classifier else None
@@ -121,12 +123,12 @@ def _by_folds(subject: Subject) -> Judged:
     places = np.searchsorted(kept, np.arange(n))
     few = len(seen) < len(splits)
     judged.how = (
-        f"by {name}" if not few else f"on {len(seen)} of the parts of {name}, as time allows"
+        f"by {name}" if not few else f"on {len(seen)} of the folds of {name}, as time allows"
     )
     if n < subject.n:
         judged.how += f", on {n} of {subject.n} rows drawn at random"
     if subject.keeps_kernels:
-        judged.how += ", with the kernels that the model has chosen on all rows"
+        judged.how += ", with the kernels chosen on all rows"
     judged.fitted_to = int(np.mean([len(train) for train, _ in seen]))
     judged.fit_seconds, judged.predict_seconds = (
         float(np.mean(fits)),

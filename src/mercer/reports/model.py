@@ -72,7 +72,7 @@ def _blend(model: Any) -> list[Any]:
     rows = [(name, percent(share)) for name, share in model.relevance_.items()]
     rows = sorted(rows, key=lambda row: -model.relevance_[row[0]])[:_MOST_PARAMETERS]
     if len({share for _, share in rows}) > 1:
-        caption = "How much columns count in the distances, beside the one that counts most."
+        caption = "The weight of each column in the distances, relative to the largest."
         lines.append(table(caption, ["column", "relevance"], rows, words=(0,)))
     return lines
 
@@ -110,7 +110,7 @@ def _parameters(kernel: Kernel, inner: Any) -> Html | None:
     ]
     rows = [*own, *parameters(kernel)][:_MOST_PARAMETERS]
     return (
-        table("Parameters, as they were fitted.", ["parameter", "value"], rows, words=range(2))
+        table("Parameters after fitting.", ["parameter", "value"], rows, words=range(2))
         if rows
         else None
     )
@@ -171,8 +171,8 @@ def reproduce_section(subject: Subject, options: dict[str, Any], command: str = 
     call = f"report(model, X, y{test}, {given})"
     model = _shown(subject.model)
     lines: list[Any] = [
-        paragraph("The same data, model and seed give the same numbers, but for timings and what "
-                  "the budget allows."),
+        paragraph("The same data, model and seed give the same numbers, except for timings and "
+                  "what the budget allows."),
         listing("\n".join([*_imports(subject.model, model), "", f"model = {model}",
                            f'{call}.save("report.html")'])),
     ]  # fmt: skip

@@ -82,8 +82,8 @@ def _where(result: TestResult, samples: tuple[Data, ...]) -> Section:
     if "independent" in result.hypothesis and length(X) == length(Y):
         drawn = _together(X, Y)
         if drawn is not None:
-            return Section("How they go together", drawn)
-    return Section(title, left_out="there is no picture of this hypothesis for such data.")
+            return Section("How the variables are related", drawn)
+    return Section(title, left_out="there is no plot of this hypothesis for such data.")
 
 
 def _differ(result: TestResult, X: Data, Y: Data) -> Html:
@@ -157,7 +157,7 @@ def _kernels(result: TestResult) -> Section:
     parts: list[Any] = []
     if isinstance(kernel, Kernel):
         if "best" in result.details:
-            parts.append(paragraph("Of several kernels at once, this one saw most:"))
+            parts.append(paragraph("Of several kernels, this one had the largest score:"))
         parts.append(tag("div", formula(kernel), class_="equation"))
         parts.append(folded("Why this is a kernel, and what follows", listing(kernel.explain())))
     elif isinstance(kernel, list | tuple) and all(isinstance(k, Kernel) for k in kernel):
@@ -169,12 +169,12 @@ def _kernels(result: TestResult) -> Section:
             (code(short(repr(k), 80)), number(float(p), 3))
             for k, p in zip(every, np.ravel(pvalues), strict=True)
         ]
-        caption = "The p-value of each kernel alone; the test accounts for how many there are."
+        caption = "The p-value of each kernel alone; the test accounts for their number."
         parts.append(
             folded(f"All {len(every)} kernels", table(caption, ["kernel", "p-value"], rows))
         )
     if not parts:
-        return Section("Kernel", left_out="the result holds no kernel.")
+        return Section("Kernel", left_out="the result has no kernel.")
     return Section("Kernel", join(parts))
 
 

@@ -60,8 +60,12 @@ class Metric:
 RMSE = Metric("RMSE", True, "root mean squared error", True)
 MAE = Metric("MAE", True, "mean absolute error", True)
 R2 = Metric("R²", False, "share of the variance that is explained")
-ACCURACY = Metric("accuracy", False, "share of rows with the right label")
-BALANCED = Metric("balanced accuracy", False, "mean over classes of the share of their rows found")
+ACCURACY = Metric("accuracy", False, "share of rows with the correct label")
+BALANCED = Metric(
+    "balanced accuracy",
+    False,
+    "mean over classes of the share of their rows with the correct label",
+)
 LOSS = Metric("log loss", True, "minus the mean logarithm of the probability of the true class")
 AUC = Metric("ROC AUC", False, "probability that a row of the second class ranks above the first")
 
@@ -73,7 +77,7 @@ class Scores:
         self.judged, self.seed = judged, seed
         known = np.array([p is not None and p == p for p in judged.model.prediction])
         if not known.any():
-            raise ValueError("the model has no prediction for any of the rows.")
+            raise ValueError("the model predicts none of the rows.")
         self.known, self.y = known, judged.y[known]
         models = {"model": judged.model, **judged.rivals}
         self.table: dict[str, dict[Metric, Score]] = {}
@@ -213,7 +217,7 @@ def score_section(subject: Subject, judged: Judged, scores: Scores) -> Section:
         notes.append(f"{silent} rows with missing values have no prediction and are left out here.")
     if judged.fitted_to < subject.n:
         notes.append(
-            f"Models were fitted to {judged.fitted_to} rows here; the one that was given has seen "
+            f"Models were fitted to {judged.fitted_to} rows here; the given model was trained on "
             f"{subject.n} and may be better. More rows: max_rows, or a test set: test=(X, y)."
         )
     body = [

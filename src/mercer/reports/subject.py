@@ -53,7 +53,7 @@ class Clock:
 
     def refusal(self) -> str:
         """Why something was left out."""
-        return f"the budget of {duration_words(self.budget)} was used up before; give it more."
+        return f"the budget of {duration_words(self.budget)} was already used up; allow more."
 
 
 @dataclass
@@ -166,7 +166,7 @@ def subject_of(
             raise ValueError("test must be a pair (X_test, y_test).")
         test = _checked(test[0], test[1], "the X of test", "the y of test", classifier)
     if classifier and len(np.unique(y)) < 2:
-        raise ValueError("y holds one class only; a report needs two or more.")
+        raise ValueError("y has only one class; a report needs two or more.")
     pairwise = get_tags(model).input_tags.pairwise
     names = [] if pairwise else column_names(X)
     found = Subject(model, X, y, clock, test, names, **options)
@@ -206,9 +206,9 @@ def column_names(X: Data) -> list[str]:
 
 def _checked(X: Data, y: Any, X_name: str, y_name: str, classifier: bool) -> tuple[Any, Any]:
     if isinstance(X, Chunks):
-        raise TypeError(f"{X_name} comes in chunks; make a report on a sample of it in memory.")
+        raise TypeError(f"{X_name} is in chunks; make a report on a subsample in memory.")
     if y is None:
-        raise ValueError(f"a report on a model needs {y_name}: what it is to predict.")
+        raise ValueError(f"a report on a model needs {y_name}, the target.")
     X = as_samples(X, "a report")
     y = unmasked(opened(y), y_name)
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
@@ -217,7 +217,7 @@ def _checked(X: Data, y: Any, X_name: str, y_name: str, classifier: bool) -> tup
     if length(X) != len(y):
         raise ValueError(f"{X_name} has {length(X)} rows and {y_name} has {len(y)}.")
     if len(y) < LEAST:
-        raise ValueError(f"{X_name} has {len(y)} rows; a report needs {LEAST} at least.")
+        raise ValueError(f"{X_name} has {len(y)} rows; a report needs at least {LEAST}.")
     if not classifier:
         try:
             y = y.astype(float)
@@ -226,6 +226,6 @@ def _checked(X: Data, y: Any, X_name: str, y_name: str, classifier: bool) -> tup
     bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([v is None or v != v for v in y])
     if bad.any():
         raise ValueError(
-            f"{y_name} has {int(bad.sum())} missing or infinite values; leave those rows out."
+            f"{y_name} has {int(bad.sum())} missing or infinite values; drop those rows."
         )
     return X, y

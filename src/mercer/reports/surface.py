@@ -48,7 +48,7 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
         name = type(_path(subject.model)[1]).__name__
         return Section(title, left_out=f"{name} has no penalty of its own to vary.")
     if subject.pairwise:
-        return Section(title, left_out="the model takes kernel values, which are not refitted.")
+        return Section(title, left_out="the model takes kernel values, so it cannot be refitted.")
     rows = subject.some(_ROWS, seed=4)
     parts = _folds(subject, rows)
     if not parts:
@@ -74,7 +74,7 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
     penalties = [number(knobs.value * p, 2) for p in _PENALTIES]
     best = np.unravel_index(np.nanargmin(errors), errors.shape)
     if here <= _SAME * float(errors[best]):
-        says = "The model is at the best place of its surroundings, or within 1% of it."
+        says = "The model is at the best point nearby, or within 1% of it."
     else:
         says = (
             f"A smaller error is nearby: {number(float(errors[best]), 3)} with {knobs.penalty} = "
@@ -82,7 +82,7 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
         says += penalties[best[1]]
         if scales:
             says += f" and lengthscales times {factors[best[0]]:g}"
-        says += f", {number(here, 3)} for the model. tune() would find out."
+        says += f", {number(here, 3)} for the model. tune() could find it."
     left = [f"× {f:g}" for f in factors] if scales else [""]
     down = "lengthscale" if scales else ""
     name = error_name(judged)

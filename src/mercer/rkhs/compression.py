@@ -28,7 +28,7 @@ _ROUNDING = 1e-12  # of the largest k(x, x): exchanges that gain less are roundi
 
 @dataclass(frozen=True)
 class Compression:
-    """Few points of a sample that stand for all: what :func:`compress` returns.
+    """A few points that represent a sample: the result of :func:`compress`.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Compression:
     points : data
         The points themselves.
     kernel : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters resolved to numbers.
     """
 
     indices: np.ndarray
@@ -68,7 +68,7 @@ def compress(
     weights: bool | str = False,
     rng: Any = None,
 ) -> Compression:
-    r"""Points of a sample whose mean embedding is close to that of the whole sample.
+    r"""Select points of a sample whose mean embedding is close to that of the whole sample.
 
     .. math:: \mathrm{MMD} = \left\| \sum_{i \in S} w_i\, k(x_i, \cdot)
               - \frac1n \sum_{i=1}^n k(x_i, \cdot) \right\|
@@ -78,9 +78,9 @@ def compress(
 
     ``"herding"`` adds the point that lowers the MMD most, one after the other, so the first t
     points are the herding of size t. ``"thinning"`` halves the sample again and again: of two
-    neighbours in the given order, a coin decides which is kept, loaded so that the differences
-    cancel. What is left is refined: points are exchanged for any of the sample until no single
-    exchange lowers the MMD.
+    neighbours in the given order, a coin decides which is kept, biased so that the differences
+    cancel. The remaining points are refined: points are exchanged for any of the sample until no
+    single exchange lowers the MMD.
 
     The mean embedding takes n^2 kernel values once, tile by tile; herding takes n m more, thinning
     up to n^2 more. Nothing of size n x n is stored. With a kernel of few features, such as
@@ -89,18 +89,18 @@ def compress(
     Parameters
     ----------
     X : data
-        The sample: an array, a table, a list of anything the kernel understands.
+        The sample: an array, a table, a list of anything the kernel accepts.
     size : int, optional
-        The number of points m; by default the root of the sample size.
+        The number of points m; by default the square root of the sample size.
     kernel : Kernel, optional
         The kernel, resolved on X; by default ``Gaussian("median")``.
     method : {"thinning", "herding"}
         See above.
     weights : {False, True, "nonnegative"}
-        Weigh the points equally, by the weights of sum one with the smallest MMD, or by the best
-        ones of sum one that are not negative.
+        Equal weights, the weights with sum one that minimise the MMD, or the best non-negative
+        weights with sum one.
     rng : None, int or numpy.random.Generator
-        Flips the coins of thinning; herding is not random.
+        Used to flip the coins of thinning; herding is not random.
 
     Returns
     -------

@@ -179,7 +179,7 @@ class FourierSpace:
         if not isinstance(kernel, Circular):
             kernel = Fourier(kernel, _TURN if period is None else period)
         elif period is not None:
-            raise ValueError(f"FourierSpace: {kernel!r} has a period already; leave period out.")
+            raise ValueError(f"FourierSpace: {kernel!r} already has a period; omit period.")
         self.kernel: Circular = kernel
         self.period = float(kernel.period)
 
@@ -202,7 +202,7 @@ class FourierSpace:
         """sum_i weights_i k(., x_i), with coefficients up to L (by default all that matter)."""
         x, a = np.ravel(np.asarray(points, float)), np.ravel(np.asarray(weights, float))
         if x.shape != a.shape:
-            raise ValueError(f"function: {len(x)} points need as many weights, got {len(a)}.")
+            raise ValueError(f"function: {len(x)} points need one weight each, got {len(a)}.")
         l = np.arange(check_count("L", self.degree if L is None else L, 0) + 1)
         coef = np.zeros(len(l), dtype=complex)
         for point, weight in zip(x, a, strict=True):
@@ -303,7 +303,7 @@ def _aligned(f: FourierFunction, g: FourierFunction) -> tuple[np.ndarray, np.nda
     """The coefficients of both, padded to the same length."""
     if not np.isclose(f.period, g.period, rtol=1e-12):
         raise ValueError(
-            f"functions of different periods, {f.period:g} and {g.period:g}, do not combine."
+            f"functions of different periods, {f.period:g} and {g.period:g}, cannot be combined."
         )
     size = max(len(f.coef), len(g.coef))
     a, b = (np.pad(h.coef, (0, size - len(h.coef))) for h in (f, g))

@@ -71,7 +71,7 @@ class Features(Frame):
 
     def __init__(self, kernel: Kernel, X: Data, center: bool = False) -> None:
         if length(X) == 0:
-            raise ValueError("a covariance needs at least one sample, X has none.")
+            raise ValueError("a covariance needs at least one sample, but X has none.")
         self.kernel = kernel.resolve(X) if kernel.unresolved else kernel
         self.X, self.size, self.center = owned(X), length(X), center
 

@@ -39,7 +39,7 @@ class RKHSFunction(Vector, Shown):
     Parameters
     ----------
     kernel : Kernel
-        The kernel k, with every parameter a number (see :meth:`Kernel.resolve`).
+        The kernel k, with all parameters resolved to numbers (see :meth:`Kernel.resolve`).
     points : data
         The centres x_1..x_n: an array, a table, a list of strings, ...; a copy is kept.
     coef : array of shape (n,) or (n, T)
@@ -71,8 +71,8 @@ class RKHSFunction(Vector, Shown):
     def __init__(self, kernel: Kernel, points: Data, coef: Any) -> None:
         if kernel.unresolved:
             raise UnresolvedError(
-                f"RKHSFunction: {kernel.unresolved} of {kernel!r} depends on data, so it spans no "
-                f"space yet; fix it first with kernel.resolve(X)."
+                f"RKHSFunction: {kernel.unresolved} of {kernel!r} depends on the data, so its "
+                "space is not defined yet; call kernel.resolve(X) first."
             )
         if length(points) == 0:
             raise ValueError("RKHSFunction: points has no samples; zero is 0 * kernel.at(x).")
@@ -181,8 +181,8 @@ class RKHSFunction(Vector, Shown):
         require_same_space(self.kernel, other.kernel)
         if self.coef.shape[1:] != other.coef.shape[1:]:
             raise ValueError(
-                f"cannot add {self!r} and {other!r}: the numbers of functions differ; pick one of "
-                f"a family with f[t]."
+                f"cannot add {self!r} and {other!r}: the numbers of functions differ; select one "
+                "of them with f[t]."
             )
         if same(self.points, other.points):
             return self.with_coef(self.coef + other.coef)
@@ -197,7 +197,7 @@ class RKHSFunction(Vector, Shown):
     def __getitem__(self, t: int) -> RKHSFunction:
         """Function t of a family."""
         if self.coef.ndim == 1:
-            raise TypeError("f[t] picks one of several functions, but this is a single one.")
+            raise TypeError("f[t] selects one of several functions, but this is a single one.")
         return self.with_coef(self.coef[:, t])
 
     def simplify(self, tol: float = 0.0) -> RKHSFunction:

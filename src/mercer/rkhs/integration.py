@@ -45,7 +45,7 @@ class Quadrature:
     kernel : Kernel
         k.
     jitter : float
-        What was added to k(x, x) so that weights could be computed; 0 as a rule.
+        The jitter added to k(x, x) so that weights could be computed; usually 0.
     """
 
     points: Data
@@ -68,7 +68,7 @@ class Quadrature:
 
         If f is a Gaussian process with the covariance s^2 k, the posterior of its integral is
         normal: its mean is the sum of w_i f(x_i), its standard deviation ``error`` times s. The
-        scale s^2 = f' K^-1 f / n is that of largest likelihood.
+        scale s^2 = f' K^-1 f / n maximises the likelihood.
 
         Parameters
         ----------
@@ -92,19 +92,19 @@ def kernel_quadrature(
 
     These weights have the smallest possible error for all functions of a given norm, and are the
     posterior mean of the integral of a Gaussian process (Bayesian quadrature). The embedding
-    :math:`\mu_P` is that of :class:`KnownEmbedding`. A number of points is chosen one after the
-    other from 2000 draws, each so that the error falls most.
+    :math:`\mu_P` is that of :class:`KnownEmbedding`. If only their number is given, points are
+    chosen greedily from 2000 draws to minimise the error.
 
     Parameters
     ----------
     kernel : Kernel
-        k, with every parameter a number.
+        k, with all parameters resolved to numbers.
     distribution : object
         P, as for :class:`KnownEmbedding`.
     points : int or data
         How many points, or the points themselves.
     rng : None, int or Generator
-        Draws the candidates.
+        Used to draw the candidates.
 
     Returns
     -------
@@ -144,7 +144,9 @@ def kernel_quadrature(
             break
         except np.linalg.LinAlgError:
             if jitter > size:
-                raise ValueError(f"points: {kernel!r} has no positive definite matrix.") from None
+                raise ValueError(
+                    f"points: {kernel!r} does not give a positive definite matrix."
+                ) from None
             jitter = jitter * _STEP if jitter else 1e-15 * size
     weights = cho_solve(factor, b)
     gap = square - 2 * float(weights @ b) + float(weights @ K @ weights)
@@ -158,7 +160,7 @@ def _candidates(distribution: Any, rng: np.random.Generator) -> np.ndarray:
         mixture = as_mixture(distribution)
         if mixture is None:
             raise TypeError(
-                f"a {type(distribution).__name__} cannot be drawn from; give the points."
+                f"a {type(distribution).__name__} cannot be sampled from; pass the points."
             )
         found = drawn(mixture, _CANDIDATES, rng)
     return found[:, None] if found.ndim == 1 else found

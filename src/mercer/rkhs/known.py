@@ -29,7 +29,7 @@ class KnownEmbedding:
     Parameters
     ----------
     kernel : Kernel
-        The kernel k, with every parameter a number.
+        The kernel k, with all parameters resolved to numbers.
     distribution : object
         A distribution of ``scipy.stats`` with its parameters, such as ``norm(0, 1)``,
         ``multivariate_normal(mean, cov)`` or ``uniform(0, 2)``; a pair (mean, covariance), a
@@ -40,8 +40,8 @@ class KnownEmbedding:
     Attributes
     ----------
     error : float
-        By how much values, and inner products with distributions, may be wrong: an estimate, from
-        two rules of different accuracy; 0 for closed forms.
+        The estimated error of values and of inner products with distributions, from two rules of
+        different accuracy; 0 for closed forms.
 
     Examples
     --------
@@ -70,8 +70,8 @@ class KnownEmbedding:
     def __init__(self, kernel: Kernel, distribution: Any, tol: float = 1e-8) -> None:
         if kernel.unresolved:
             raise UnresolvedError(
-                f"KnownEmbedding: {kernel.unresolved} of {kernel!r} depends on data; fix it first "
-                f"with kernel.resolve(X)."
+                f"KnownEmbedding: {kernel.unresolved} of {kernel!r} depends on the data; call "
+                "kernel.resolve(X) first."
             )
         self.kernel, self.distribution = kernel, distribution
         self.error = 0.0
@@ -85,8 +85,8 @@ class KnownEmbedding:
             return
         if mixture is not None and mixture.dimension > 1:
             raise NotImplementedError(
-                f"KnownEmbedding: distributions of several variables are embedded by the Gaussian "
-                f"kernel only, got {kernel!r}; draw a sample, and use mean_embedding."
+                "KnownEmbedding: distributions of several variables are embedded by the Gaussian "
+                f"kernel only, got {kernel!r}; draw a sample and use mean_embedding."
             )
         self._sum, self.error = embed(kernel, _line(distribution, mixture), tol)
 
@@ -96,7 +96,7 @@ class KnownEmbedding:
         if scale.ndim and len(scale) not in (1, d):
             raise ValueError(
                 f"KnownEmbedding: the kernel has {len(scale)} lengthscales, but the distribution "
-                f"{d} variables."
+                f"has {d} variables."
             )
         return np.eye(d) * scale**2
 

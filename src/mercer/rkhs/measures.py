@@ -32,7 +32,7 @@ class Measure(ABC):
         V = dense(X, "KnownEmbedding")
         if V.shape[1] != self.dimension:
             raise ValueError(
-                f"KnownEmbedding: X has {V.shape[1]} features, but the distribution "
+                f"KnownEmbedding: X has {V.shape[1]} features, but the distribution has "
                 f"{self.dimension} variables."
             )
         return V

@@ -79,7 +79,7 @@ class Goal:
         return np.asarray(self._open & (value >= self.kernel.diag(P)))
 
     def descent(self, Z: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """E / unit and its gradient; infinite outside of the domain of the kernel."""
+        """E / unit and its gradient; infinite outside the domain of the kernel."""
         go_on()
         f, g = np.full(len(Z), np.inf), np.zeros(Z.shape)
         inside = np.flatnonzero(self._inside(Z))

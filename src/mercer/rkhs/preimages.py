@@ -37,7 +37,7 @@ class PreImages:
     x : data
         One sample for each function; a single sample for a single function.
     converged : bool or array of bool
-        Did the iteration reach a stationary point? True for methods that do not iterate.
+        Whether the iteration reached a stationary point; True for methods that do not iterate.
     n_iter : int or array of int
         Iterations, 0 for methods that do not iterate.
     method : str
@@ -80,7 +80,7 @@ class PreImages:
         return float(distance[0]) if single else distance
 
     def warn(self) -> PreImages:
-        """Say so if not all iterations converged."""
+        """Warn if not all iterations converged."""
         if not np.all(self.converged):
             warnings.warn(self.message, ConvergenceWarning, stacklevel=3)
         return self
@@ -103,7 +103,7 @@ def preimage(
               = \arg\min_x\, k(x, x) - 2 \psi(x), \qquad \psi = \sum_i \gamma_i k(x_i, \cdot)
 
     In general no sample has exactly the feature psi, and the problem has local minima: the
-    result's ``distance`` says how good it is.
+    ``distance`` of the result shows how good it is.
 
     Parameters
     ----------
@@ -127,21 +127,21 @@ def preimage(
         The neighbours of ``"distances"``. To recover a sample that is not a centre, it needs more
         neighbours than dimensions.
     n_restarts : int
-        How often an iteration that broke down (a vanishing denominator, or a start so far away
-        that no centre is felt) begins anew: at the best centre first, then at random ones, drawn
-        in proportion to psi.
+        How often an iteration that broke down (a vanishing denominator, or a start too far from all
+        centres) is restarted: first at the best centre, then at random ones, drawn in proportion to
+        psi.
     tol : float
         Iterations end when a step is shorter than ``tol`` times the spread of the centres, or
         ("gradient") when the gradient is as small.
     max_iter : int
-        The most iterations.
+        The maximum number of iterations.
     rng : None, int or Generator
-        Draws restarts.
+        Used to draw restarts.
 
     Returns
     -------
     PreImages
-        ``x``, ``distance``, ``converged``, ``n_iter``, ``message``; a warning says so if some
+        ``x``, ``distance``, ``converged``, ``n_iter``, ``message``; a warning is issued if some
         iterations did not converge.
 
     Examples
@@ -210,24 +210,24 @@ def _require(method: str, kernel: Kernel, points: np.ndarray | None) -> np.ndarr
     """The centres as vectors, if the method can work with this kernel at all."""
     if points is None:
         raise ValueError(
-            f'method="{method}" works on vectors, and the centres of these functions are none; '
-            f'method="nearest" works on any data.'
+            f'method="{method}" works on vectors, but the centres of these functions are not '
+            'vectors; method="nearest" works on any data.'
         )
     if method == "fixed_point" and not is_radial(kernel, points):
         raise ValueError(
-            f'method="fixed_point" needs a function of the Euclidean distance (Gaussian, Matern, '
-            f'..., their sums and products), and {kernel!r} is none; try method="gradient".'
+            'method="fixed_point" needs a function of the Euclidean distance (Gaussian, Matern, '
+            f'..., their sums and products), but {kernel!r} is not one; try method="gradient".'
         )
     if method == "gradient" and not _has_gradient(kernel, points):
         raise ValueError(
-            f'method="gradient" needs a kernel with gradients, and {kernel!r} has none; '
-            f'method="nearest" works with any kernel.'
+            f'method="gradient" needs a kernel with gradients, but {kernel!r} has none; '
+            'method="nearest" works with any kernel.'
         )
     if method == "distances" and not has_distances(kernel, points):
         raise ValueError(
-            f'method="distances" needs a kernel whose values determine distances or inner products '
-            f"(a radial kernel, or an increasing function of <x, y>), and {kernel!r} is none; try "
-            f'method="auto".'
+            'method="distances" needs a kernel whose values determine distances or inner '
+            f"products (a radial kernel, or an increasing function of <x, y>), but {kernel!r} is "
+            'not one; try method="auto".'
         )
     return points
 
@@ -295,7 +295,7 @@ def _report(found: Found, method: str, max_iter: int) -> PreImages:
             f'larger lengthscale, or method="nearest"'
         )
     if late:
-        parts.append(f"{late} of {m} pre-images did not settle in max_iter={max_iter}; raise it")
+        parts.append(f"{late} of {m} pre-images did not converge in max_iter={max_iter}; raise it")
     message = "; ".join(parts) + "." if parts else f"all {m} pre-images converged"
     return PreImages(found.x, found.converged, found.n_iter, method, message)
 

@@ -55,7 +55,7 @@ def embed(kernel: Kernel, distribution: Any, tol: float) -> tuple[RKHSFunction, 
     if bad.any():
         warn(
             f"KnownEmbedding: quadrature stopped at {len(width)} panels with an error of at most "
-            f"{error:.1g}; tol={tol:g} was asked for.",
+            f"{error:.1g}; tol={tol:g} was requested.",
             NumericalWarning,
         )
     weights = np.tile(_HALF[1], 2) * width[:, None] / 4

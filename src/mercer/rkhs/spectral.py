@@ -31,7 +31,7 @@ class SpectralMeasure:
     Parameters
     ----------
     kernel : Gaussian, Laplacian, Matern or RationalQuadratic
-        The kernel, with every parameter a number.
+        The kernel, with all parameters resolved to numbers.
     dimension : int
         d.
 
@@ -60,8 +60,8 @@ class SpectralMeasure:
             )
         if kernel.unresolved:
             raise UnresolvedError(
-                f"SpectralMeasure: {kernel.unresolved} of {kernel!r} depends on data; fix it first "
-                f"with kernel.resolve(X)."
+                f"SpectralMeasure: {kernel.unresolved} of {kernel!r} depends on the data; call "
+                "kernel.resolve(X) first."
             )
         check_count("SpectralMeasure: dimension", dimension)
         known: Any = kernel
@@ -114,7 +114,7 @@ class SpectralMeasure:
                   d\Lambda(\omega)
 
         with the characteristic functions of both samples: the biased estimate of
-        :func:`mercer.mmd`, up to an error of one over the root of n.
+        :func:`mercer.mmd`, up to an error of one over the square root of n.
         """
         return float(np.mean(self.gap(X, Y, self.sample(n, rng))))
 

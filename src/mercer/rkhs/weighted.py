@@ -55,8 +55,8 @@ class FeatureFunction(Vector):
     def __init__(self, kernel: Kernel, weights: Any) -> None:
         if kernel.unresolved:
             raise UnresolvedError(
-                f"FeatureFunction: {kernel.unresolved} of {kernel!r} depends on data; fix it first "
-                f"with kernel.resolve(X)."
+                f"FeatureFunction: {kernel.unresolved} of {kernel!r} depends on the data; call "
+                "kernel.resolve(X) first."
             )
         w = np.array(weights, dtype=np.float64)
         if w.ndim != 1 or not w.size or not np.all(np.isfinite(w)):
@@ -71,8 +71,8 @@ class FeatureFunction(Vector):
         phi: Any = self.kernel.features(self.kernel.prepare(X))
         if phi is None:
             raise ValueError(
-                f"FeatureFunction: {self.kernel!r} has no finite feature map; give a function by "
-                f"points, RKHSFunction(kernel, points, coef)."
+                f"FeatureFunction: {self.kernel!r} has no finite feature map; define the function "
+                "by points, RKHSFunction(kernel, points, coef)."
             )
         if phi.shape[1] != len(self.weights):
             raise ValueError(
@@ -106,8 +106,8 @@ class FeatureFunction(Vector):
     def _same(self, other: FeatureFunction) -> np.ndarray:
         if len(other.weights) != len(self.weights):
             raise ValueError(
-                f"functions with {len(self.weights)} and {len(other.weights)} weights do not "
-                f"combine."
+                f"functions with {len(self.weights)} and {len(other.weights)} weights cannot be "
+                "combined."
             )
         return other.weights
 
@@ -203,7 +203,7 @@ class EigenSpace:
         return np.divide(c, root, out=np.zeros(len(c)), where=root > 0)
 
     def norm(self, coefficients: Any) -> float:
-        """The norm of sum_k c_k e_k, infinite outside of the space."""
+        """The norm of sum_k c_k e_k, infinite outside the space."""
         c = np.asarray(coefficients, dtype=np.float64)
         if np.any((c != 0) & (self.eigenvalues == 0)):
             return float("inf")

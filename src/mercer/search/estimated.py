@@ -130,7 +130,7 @@ def refine(objective: EstimatedObjective, H: np.ndarray) -> OptimizeResult:
     while objective.count < _EVALUATIONS:
         step = _step(objective, x, slope, H, _FLATTEST * n, radius)
         if -float(slope @ step) / 2 <= max(_PER_SAMPLE * n, objective.error / 4):
-            success, message = True, "a further step promises too little"
+            success, message = True, "the expected gain of a further step is too small"
             break
         trial = np.clip(x + step, *objective.bounds.T)
         there, slope_there = objective(trial)

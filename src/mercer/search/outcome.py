@@ -21,7 +21,7 @@ _NOTHING = 1e-3  # of the variance of y: what a part that is not needed may expl
 
 @dataclass(frozen=True)
 class Tuning(Shown):
-    """What a search found. ``print`` shows it with rounded numbers.
+    """The result of a hyper-parameter search. ``print`` shows it with rounded numbers.
 
     Attributes
     ----------
@@ -34,16 +34,16 @@ class Tuning(Shown):
     n_evaluations : int
         How often it was computed on all samples.
     converged : bool
-        Did the optimiser reach a stationary point?
+        Whether the optimiser reached a stationary point.
     message : str
         What the optimiser says.
     at_bounds : tuple of str
-        Hyper-parameters that would have gone further, with the bound at which they ended.
+        Hyper-parameters that ended on a bound, with that bound.
     unneeded : tuple of str
-        What the data do not ask for: summands whose weight became as small as it may (and that are
-        small beside the rest and the noise), features or kernels whose lengthscale became as large,
-        and alpha where targets are taken as exact
-        (though not because of features that a shared lengthscale hides: see ``at_bounds``).
+        Parts that the data do not need: summands whose weight reached its lower bound (and that are
+        small compared with the rest and the noise), features or kernels whose lengthscale reached
+        its upper bound, and alpha if targets are treated as exact (though not because of features
+        that a shared lengthscale hides: see ``at_bounds``).
 
     Examples
     --------
@@ -62,20 +62,20 @@ class Tuning(Shown):
     unneeded: tuple[str, ...] = ()
 
     def warn(self) -> None:
-        """Say so if the optimiser did not converge, or ended on a bound."""
+        """Warn if the optimiser did not converge, or ended on a bound."""
         if not self.converged:
             warn(
                 f"the search for hyper-parameters stopped early ({self.message}); standardise the "
-                f"data, give a better start, or ask for restarts.",
+                "data, pass better starting values, or use restarts.",
                 ConvergenceWarning,
             )
         if self.at_bounds:
             warn(
                 f"the search for hyper-parameters ended on a bound: {', '.join(self.at_bounds)}. "
-                f"Standardise X and y, so that bounds are further away and no feature is lost "
-                f"beside larger ones (ard=True gives each a lengthscale), or ask for restarts; if "
-                f"it stays, the kernel tends to a simpler one (Linear, a constant, no kernel at "
-                f"all): use that, or name the parameter in fixed.",
+                "Standardise X and y, so that bounds are further away and no feature is "
+                "negligible next to larger ones (ard=True gives each a lengthscale), or use "
+                "restarts; if this persists, the kernel tends to a simpler one (Linear, a "
+                "constant, no kernel at all): use that, or name the parameter in fixed.",
                 BoundWarning,
             )
 

@@ -201,8 +201,9 @@ def _solve_singular(A: np.ndarray, rhs: np.ndarray, alpha: float, stats: dict) -
     if is_negative(s[0] - alpha, np.abs(s - alpha).max()):
         warn(
             f"{negative_eigenvalue(s[0] - alpha, s[-1] - alpha)}, or a penalty (alpha, 1 / C) > "
-            f"{alpha - s[0]:.2g}, or KernelRidge(solver='eigen'), which takes negative eigenvalues "
-            f"as zero. What was found solves (K + alpha I) c = y, but minimises nothing.",
+            f"{alpha - s[0]:.2g}, or KernelRidge(solver='eigen'), which takes negative "
+            "eigenvalues as zero. The solution satisfies (K + alpha I) c = y, but is not a "
+            "minimum.",
             IndefiniteKernelWarning,
         )
     else:

@@ -19,7 +19,7 @@ class Solution:
     coef : ndarray of shape (n, t)
         Dual coefficients: f_j = sum_i coef[i, j] k(x_i, .).
     converged : bool
-        Was the accuracy asked for reached?
+        Whether the requested accuracy was reached.
     n_iter : int
         Iterations of an iterative solver, 0 for a direct one.
     message : str
@@ -41,7 +41,7 @@ class Solution:
     weights: np.ndarray | None = field(default=None, repr=False, kw_only=True)
 
     def warn(self) -> Solution:
-        """Say so if the solver did not converge."""
+        """Warn if the solver did not converge."""
         if not self.converged:
             warn(self.message, ConvergenceWarning)
         return self

@@ -114,7 +114,7 @@ class CanonicalSolution:
     residual : float
         The relative residual of the Krylov method; 0 for a direct one.
     converged : bool
-        Was the accuracy asked for reached?
+        Whether the requested accuracy was reached.
     """
 
     eigenvalues: np.ndarray
@@ -124,12 +124,12 @@ class CanonicalSolution:
     converged: bool = True
 
     def warn(self) -> CanonicalSolution:
-        """Say so if the solver did not converge."""
+        """Warn if the solver did not converge."""
         if not self.converged:
             warnings.warn(
-                f"the canonical correlations are only accurate to a residual of "
+                "the canonical correlations are only accurate up to a residual of "
                 f"{self.residual:.1e}; a larger regularization or fewer n_components converge "
-                f"faster, and a rank makes the problem small.",
+                "faster, and a rank makes the problem smaller.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

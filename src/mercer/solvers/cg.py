@@ -104,7 +104,7 @@ def solve_systems(
     rank : int, optional
         Most columns of the preconditioner.
     rng : numpy.random.Generator
-        Draws them.
+        Used to draw them.
     watch : Watch, optional
         Progress, callbacks, checkpoints.
     preconditioner : LowRankPreconditioner, optional
@@ -274,8 +274,8 @@ class _Run:
         if not converged:
             message = (
                 f"{self.watch.stopped or stopped} at a relative residual of {worst:.1e}, "
-                f"tol={self.tol.min():g} was asked for; raise alpha or tol, or give the plan more "
-                f"memory."
+                f"tol={self.tol.min():g} was requested; raise alpha or tol, or give the plan more "
+                "memory."
             )
         stats = {"method": "cg", "residual": worst, "preconditioner_rank": self.P.rank}
         return Solution(self.coef, converged, self.n_iter, message, stats)

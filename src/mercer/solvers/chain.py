@@ -163,9 +163,9 @@ def solve_chain(
     alpha : float
         Strength of the penalty, > 0.
     tol : float
-        The duality gap, as a part of the loss at F = 0, at which to stop.
+        The duality gap, relative to the loss at F = 0, at which to stop.
     max_iter : int, optional
-        The most steps; 1,000 by default.
+        The maximum number of steps; 1,000 by default.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def solve_chain(
         "optimal"
         if converged
         else f"stopped after {steps} steps with a gap of {gap / size:.1e} of the loss, where "
-        f"tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+        f"tol={tol:g} was requested; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
         "method": "L-BFGS in the joint space", "objective": value, "gap": gap,

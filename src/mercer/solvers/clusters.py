@@ -77,9 +77,9 @@ def kernel_kmeans(
     starts : int
         Partitions to begin with: half of them from eigenvectors, the others by k-means++.
     max_iter : int
-        The most iterations of each.
+        The maximum number of iterations of each.
     rng : numpy.random.Generator
-        Draws the starts.
+        Used to draw the starts.
     """
     n = len(gram)
     w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -169,7 +169,7 @@ def principal(
         Their number for "randomized", which otherwise stops at a relative residual of 0.05: the
         error of an eigenvalue is of the order of its square.
     rng : numpy.random.Generator, optional
-        Draws starting vectors.
+        Used to draw starting vectors.
     """
     start = time.perf_counter()
     n = len(gram)

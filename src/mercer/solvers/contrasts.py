@@ -52,7 +52,7 @@ class Features:
 
 
 def hsic(C: np.ndarray, r: int, kappa: float) -> tuple[float, np.ndarray]:
-    """The sum of squares outside of the blocks, and its slope along C."""
+    """The sum of squares outside the blocks, and its slope along C."""
     outside = C.copy()
     for block in _blocks(len(C), r):
         outside[block, block] = 0.0

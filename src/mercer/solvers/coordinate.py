@@ -96,9 +96,10 @@ def solve_coordinate(
     intercept : bool
         Do the variables add up to zero?
     tol : float
-        The duality gap at which to stop, as a part of the primal value.
+        The duality gap at which to stop, relative to the primal value.
     max_iter : int, optional
-        Most steps of one variable; by default 2 * 10^7, or 1000 per variable if that is more.
+        Maximum number of steps of one variable; by default 2 * 10^7, or 1000 per variable if that
+        is more.
     workers : int, optional
         Threads of the products; sweeps have one.
     seed : int
@@ -199,8 +200,8 @@ class _BoxDescent(Descent):
             message = (
                 f"coordinate descent: {why}, with a duality gap of "
                 f"{best.gap / max(best.dual + best.gap, 1e-300):.1e} of the objective where "
-                f"tol={self.tol:g} was asked for; lower C (raise alpha), raise tol or max_iter, or "
-                f"scale the data."
+                f"tol={self.tol:g} was requested; lower C (raise alpha), raise tol or max_iter, "
+                "or scale the data."
             )
         stats = {"sweeps": self.sweeps, "gap": best.gap, "seconds": time.perf_counter() - begin}
         return BoxSolution(

@@ -47,7 +47,7 @@ class Path:
     width : array of shape (t,)
         To begin with.
     tol : float
-        What the objectives may exceed their minima by, as a part of them.
+        What the objectives may exceed their minima by, relative to them.
     """
 
     def __init__(self, width: np.ndarray, tol: float) -> None:
@@ -96,7 +96,7 @@ class Near:
     some : FewPhi
         Those of a few that were drawn with equal odds; as many are drawn.
     rng : numpy.random.Generator
-        Draws them.
+        Used to draw them.
     """
 
     def __init__(self, phi: StreamedPhi, some: FewPhi, rng: np.random.Generator) -> None:

@@ -6,7 +6,7 @@ With A = K + diag(noise), G = A^-1 and c = G y:
 evidence                -log p(y) = y'c / 2 + log det(A) / 2 + n log(2 pi) / 2
 leave-one-out           mean of (c_i / G_ii)^2, the errors of the models trained without sample i
 generalised             n |c|^2 / (tr G)^2, the same with G_ii replaced by their mean
-validation              mean squared error on samples held out
+validation              mean squared error on held-out samples
 ======================  =========================================================================
 
 Samples with weights w have the noise alpha / w. The means of squared errors are then weighted, and
@@ -137,7 +137,7 @@ def validation(
 ) -> Criterion:
     """The mean squared error, on samples ``train`` and after, of a model of those before.
 
-    Parameters as in :func:`evidence`; there is no noise on the samples held out.
+    Parameters as in :func:`evidence`; there is no noise on the held-out samples.
     """
     held = Y.shape[0] - train
     cross = A[train:, :train].copy()

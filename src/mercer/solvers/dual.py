@@ -27,14 +27,14 @@ _START = 1e-3  # the gap of a start
 
 
 class HeldOut(NamedTuple):
-    """Samples held out: their features, and the loss of their scores."""
+    """Held-out samples: their features, and the loss of their scores."""
 
     phi: Any
     loss: Callable[[np.ndarray], float]
 
 
 def watched(watch: Watch, held_out: HeldOut | None, K: Any) -> Watch:
-    """The watch of a solver on the features of K, which may be centred, with samples held out."""
+    """The watch of a solver on the features of K, which may be centred, with held-out samples."""
     if held_out is not None:
         origin = getattr(K, "origin", None)
 
@@ -73,7 +73,7 @@ def solve_dual(
         small after 200 sweeps.
     tol : float
         Largest violation of optimality for the decomposition; for solvers on features the duality
-        gap as a part of the primal value. A violation of tol allows a gap of tol times the sum of
+        gap relative to the primal value. A violation of tol allows a gap of tol times the sum of
         all bounds, which is no smaller.
     verbose : bool
         Show progress.

@@ -19,7 +19,7 @@ class Elimination:
     Parameters
     ----------
     P : ndarray of shape (n, m)
-        Values of the free functions; refused if its columns are linearly dependent.
+        Values of the free functions; rejected if its columns are linearly dependent.
     """
 
     def __init__(self, P: np.ndarray) -> None:
@@ -35,9 +35,10 @@ class Elimination:
             rank = int(np.sum(np.abs(np.diagonal(self._T)) > 8 * n * _EPS))
         if rank < self.m:
             raise ValueError(
-                f"the {self.m} free functions are not determined by the data: at least {self.m} "
-                f"distinct points of positive weight, on which they are linearly independent, are "
-                f"needed; n_samples = {n}, of rank {rank}. Add samples or drop functions."
+                f"the {self.m} unpenalised functions are not determined by the data: at least "
+                f"{self.m} distinct points of positive weight, on which they are linearly "
+                f"independent, are needed; n_samples = {n}, of rank {rank}. Add samples or drop "
+                "functions."
             )
 
     def rotate(self, B: np.ndarray, *, back: bool = False, right: bool = False) -> np.ndarray:

@@ -108,12 +108,12 @@ def solve_falkon(
     method : {"auto", "falkon", "primal"}
         ``"primal"`` forms Phi' W Phi, ``"falkon"`` does not; by default what takes less work.
     tol : float
-        By how much the objective may exceed its minimum, as a part of what f explains; for samples
+        By how much the objective may exceed its minimum, relative to what f explains; for samples
         in single precision, no less than its rounding, 1.2e-7.
     max_iter : int, optional
-        Most steps of conjugate gradients, by default 200.
+        Maximum number of steps of conjugate gradients, by default 200.
     rng : numpy.random.Generator
-        Draws the samples of the preconditioner.
+        Used to draw the samples of the preconditioner.
     limit : float
         Bytes that may be used.
     watch : Watch, optional
@@ -290,7 +290,7 @@ def _reference(left: Left) -> np.ndarray:
 
 
 def _violation(P: Preconditioner, left: Left) -> np.ndarray:
-    """The excess of the objective, by the preconditioner, as a part of what is explained."""
+    """The excess of the objective, by the preconditioner, relative to what is explained."""
     return np.einsum("ij,ij->j", left.R, P(left.R)) / (2 * _reference(left))
 
 
@@ -320,8 +320,8 @@ def _solution(
     if not converged:
         message = (
             f"passes stopped after {n_iter} steps with an objective above its minimum by "
-            f"{worst:.1e} of what is explained, tol={tol:g} was asked for; raise alpha or tol, or "
-            f"use samples in double precision."
+            f"{worst:.1e} of what is explained, tol={tol:g} was requested; raise alpha or tol, or "
+            "use samples in double precision."
         )
     nothing = np.zeros((0, V.shape[1]))
     return Solution(nothing, converged, n_iter, message, stats, moments=moments, weights=V)

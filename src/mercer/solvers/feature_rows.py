@@ -58,7 +58,7 @@ class FeatureRows(ABC):
         return type(self)(self.phi.astype(np.float32), self.workers)
 
     def squares(self) -> np.ndarray:
-        """k(x, x) of each row; refused where it is not finite."""
+        """k(x, x) of each row; rejected where it is not finite."""
         out = np.empty(self.shape[0])
         run(lambda at: self._squares(out, at.start, at.stop), self._strips(), self.workers)
         if not np.isfinite(out).all():

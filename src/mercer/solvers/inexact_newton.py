@@ -38,7 +38,7 @@ class State:
     n_iter: int = 0
 
     def violation(self) -> np.ndarray:
-        """The excess as a part of what it is compared with."""
+        """The excess relative to what it is compared with."""
         return self.excess / self.size
 
     def some(self, at: np.ndarray) -> State:

@@ -116,7 +116,7 @@ class IterativeFactor:
                 break
         message = "solved" if worst <= tol else (
             f"conjugate gradients stopped at a relative residual of {worst:.1e}, {tol:.0e} was "
-            f"asked for; raise alpha, or give the plan more memory."
+            "requested; raise alpha, or give the plan more memory."
         )  # fmt: skip
         stats = {"method": "cg", "residual": worst, "preconditioner_rank": P.U.shape[1]}
         return Solution(C, worst <= tol, n_iter, message, stats)
@@ -219,7 +219,7 @@ class IterativeFactor:
         worst = float(np.max(error / np.maximum(prior - value, np.finfo(float).tiny)))
         warn(
             f"variances of {int(late.sum())} samples may be too large by {worst:.1e} of "
-            f"themselves, where std_tol={tol:g} was asked for; raise std_tol or alpha.",
+            f"themselves, where std_tol={tol:g} was requested; raise std_tol or alpha.",
             ConvergenceWarning,
         )
         return value

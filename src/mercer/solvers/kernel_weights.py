@@ -58,7 +58,7 @@ class KernelWeights:
     objective, lower_bound : float
         J(eta), and what it is at least for any weights.
     converged : bool
-        Is their difference as small as was asked for?
+        Whether their difference is as small as requested.
     n_iter : int
         How many problems with given weights were solved.
     history : list of (float, float)
@@ -75,11 +75,11 @@ class KernelWeights:
 
     @property
     def gap(self) -> float:
-        """By how much other weights can lower the objective at most, as a part of it."""
+        """By how much other weights can lower the objective at most, relative to it."""
         return max(0.0, self.objective - self.lower_bound) / max(abs(self.objective), 1e-300)
 
     def warn(self) -> KernelWeights:
-        """Say so if the weights are not as good as was asked for."""
+        """Warn if the weights are not as accurate as requested."""
         if not self.converged:
             warn(self.message, ConvergenceWarning)
         return self
@@ -99,7 +99,7 @@ def best_weights(
     p : float
         Which norm: 1 gives sparse weights, infinity those that are all 1.
     tol : float
-        The gap at which to stop, as a part of the objective.
+        The gap at which to stop, relative to the objective.
     max_iter : int
         The most problems to be solved.
 
@@ -224,9 +224,9 @@ class _Search:
         )
         if not found.converged:
             found.message = (
-                f"the weights of the kernels were not found: after {found.n_iter} problems the gap "
-                f"is {found.gap:.1e} of the objective, where tol={self.tol:g} was asked for; raise "
-                f"max_iter or alpha, or drop kernels that are alike."
+                f"the weights of the kernels were not found: after {found.n_iter} problems the "
+                f"gap is {found.gap:.1e} of the objective, where tol={self.tol:g} was requested; "
+                "raise max_iter or alpha, or drop similar kernels."
             )
         return found
 

@@ -110,7 +110,7 @@ def solve_vector_ridge(
     max_iter : int
         Most iterations.
     rng : numpy.random.Generator, optional
-        Draws the samples a preconditioner is made from.
+        Used to draw the samples a preconditioner is made from.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def _solve_cg(
         if converged
         else (
             f"conjugate gradients stopped after {n_iter} iterations at a relative residual of "
-            f"{residual:.1e}, tol={tol:g} was asked for; raise max_iter, alpha or tol."
+            f"{residual:.1e}, tol={tol:g} was requested; raise max_iter, alpha or tol."
         )
     )
     return Solution(root * b, converged, n_iter, message, {"method": "cg", "residual": residual})

@@ -60,9 +60,9 @@ def solve_lasso(
     alpha : float
         Strength of the penalty, > 0.
     tol : float
-        The duality gap, as a part of the loss of the best constant, at which to stop.
+        The duality gap, relative to the loss of the best constant, at which to stop.
     max_iter : int, optional
-        The most steps; 500 by default.
+        The maximum number of steps; 500 by default.
 
     Examples
     --------
@@ -109,8 +109,8 @@ def solve_lasso(
     message = (
         "optimal"
         if converged
-        else f"stopped after {steps} steps with a gap of {gap:.1e}, where tol={tol:g} was asked "
-        f"for; raise alpha, tol or max_iter, or scale the data."
+        else f"stopped after {steps} steps with a gap of {gap:.1e}, where tol={tol:g} was "
+        "requested; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
         "method": "lasso", "objective": value, "gap": gap, "violation": gap / goal * tol,

@@ -37,7 +37,7 @@ def minimise_rows(
 
     Steps satisfy the weak Wolfe conditions (bisection), so curvature is always positive. A row
     ends when ``scale ||grad|| <= tol max(1, |f|)``, or when no step lowers its value by more than
-    rounding; values of infinity mark the outside of a domain.
+    rounding; values of infinity mark the outside a domain.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ evidence             the minimum + log det(I + K W) / 2: Laplace's approximation
                      likelihood without bound)
 leave-one-out        the mean of -log p(y_i | .) at F_i + S_i (I - W_i S_i)^-1 g_i, the scores
                      without sample i (:mod:`mercer.solvers.held_out`)
-validation           the mean of -log p(y_i | F_i) over samples held out
+validation           the mean of -log p(y_i | F_i) over held-out samples
 ===================  ============================================================================
 
 Each is a :class:`~mercer.solvers.criteria.Criterion`: a change dK changes it by sum_ij T_ij dK_ij.

@@ -80,9 +80,9 @@ def solve_logistic_coordinate(
     intercept : bool
         Is there a constant b?
     tol : float
-        The duality gap at which to stop, as a part of the objective.
+        The duality gap at which to stop, relative to the objective.
     max_iter : int, optional
-        Most steps of one variable; by default 1000 sweeps.
+        Maximum number of steps of one variable; by default 1000 sweeps.
     workers, seed, watch
         As in :func:`mercer.solvers.coordinate.solve_coordinate`.
 
@@ -169,7 +169,7 @@ class _LogisticDescent(Descent):
         return LogisticPoint(beta, w, b, float(C @ losses + w @ w / 2), gap)
 
     def _go_from(self, beta: np.ndarray) -> None:
-        """Variables, strictly inside of their bounds, and the weights that belong to them."""
+        """Variables, strictly inside their bounds, and the weights that belong to them."""
         a = np.clip(np.abs(beta), _INSIDE * self.C, (1 - _INSIDE) * self.C)
         self.table[:, 3] = a
         self.state[TOTAL] = float(self.beta.sum())

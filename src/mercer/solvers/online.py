@@ -200,7 +200,7 @@ def take_in(
         loops.walk(rule, targets, values, weights, now)
     if not (np.all(np.isfinite(now.coef)) and np.all(np.isfinite(now.intercept))):
         raise FloatingPointError(
-            "the steps diverge: coefficients are not finite any more; use update='implicit', a "
+            "the steps diverge: the coefficients are no longer finite; use update='implicit', a "
             "smaller eta, or scale the data."
         )
     losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow

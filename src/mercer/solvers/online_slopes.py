@@ -78,7 +78,7 @@ def piecewise_slope(rule, targets, tubes, c, i, j, v, reach, eta):
 
 @njit(cache=True, nogil=True)
 def logistic_slope(y, v, reach):
-    """-y p with p = 1 / (1 + exp(y v + reach p)): Newton's method, inside of a bracket."""
+    """-y p with p = 1 / (1 + exp(y v + reach p)): Newton's method, inside a bracket."""
     z, low, high = y * v, 0.0, 1.0
     p = 1 / (1 + math.exp(min(z, 700.0)))
     for _ in range(_STEPS):

@@ -28,7 +28,7 @@ def learn_output(
     alpha : float
         The variance of the noise next to that of the kernel.
     max_iter : int
-        Most steps.
+        Maximum number of steps.
 
     Returns
     -------

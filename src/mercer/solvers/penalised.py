@@ -55,7 +55,7 @@ def solve_penalised(
     alpha, penalty : float, Penalty
         alpha and r.
     tol : float
-        The duality gap, as a part of the loss of the best constant, at which to stop.
+        The duality gap, relative to the loss of the best constant, at which to stop.
 
     Examples
     --------

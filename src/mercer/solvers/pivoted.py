@@ -73,11 +73,12 @@ def pivoted_cholesky(
     block: int | None = None,
     dtype: Any = np.float64,
 ) -> PivotedCholesky:
-    r"""A factor L of few columns with K close to L L', in O(n r^2) operations and O(n r) memory.
+    r"""Pivoted Cholesky: a factor L with few columns such that K is close to L L', in O(n r^2)
+    operations and O(n r) memory.
 
     .. math:: K - L L' = E \succeq 0, \qquad \operatorname{tr} E = \sum_i E_{ii}
 
-    Column after column, a pivot s is chosen and K is replaced by what is left of it,
+    Column by column, a pivot s is chosen and K is replaced by its residual,
     E - E[:, s] E[s, :] / E[s, s]. Only the columns of the pivots and the diagonal are ever
     computed, so the error E has a trace that is known exactly.
 
@@ -92,14 +93,14 @@ def pivoted_cholesky(
     gram : Gram
         A symmetric, positive semi-definite operator; its ``block`` and ``diag`` are used.
     rank : int, optional
-        The most columns; by default as many as ``tol`` needs.
+        The maximum number of columns; by default as many as ``tol`` requires.
     tol : float, optional
         Stop when the trace of E is at most this share of the trace of K; by default at 1e-3, or
         only at ``rank`` if that is given.
     random : bool
         Random or greedy pivots.
     rng : None, int or numpy.random.Generator
-        Draws random pivots.
+        Used to draw random pivots.
     block : int, optional
         How many pivots are proposed at a time; by default a tenth of those chosen so far, at
         least 32.
@@ -139,7 +140,9 @@ def pivoted_cholesky(
     n, rng = len(gram), as_generator(rng)
     left = np.array(gram.diag(), dtype=np.float64)
     if np.any(left < 0):
-        raise ValueError(f"K has a negative diagonal entry ({left.min():.3g}): it is no kernel's.")
+        raise ValueError(
+            f"K has a negative diagonal entry ({left.min():.3g}), so it is not a kernel matrix."
+        )
     trace, most = float(left.sum()), n if rank is None else min(rank, n)
     coarse = max(float(np.finfo(gram.dtype).eps), float(np.finfo(dtype).eps))
     nothing = _ROUNDING * coarse * left.max(initial=0.0)
@@ -192,7 +195,7 @@ def _descent(core: np.ndarray, beyond: float, nothing: float) -> tuple[list[int]
     """The candidates that single greedy steps would have taken, and the factor of their block.
 
     Diagonal entries only fall, so the largest one of all is among the candidates as long as it
-    is at least what the largest outside of them was before.
+    is at least what the largest outside them was before.
     """
     accepted: list[int] = []
     while len(accepted) < len(core):

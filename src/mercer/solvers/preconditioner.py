@@ -77,7 +77,7 @@ class LowRankPreconditioner:
         return np.maximum(alpha + self.missing, _SAFE * self.top)
 
     def __call__(self, R: np.ndarray, alphas: np.ndarray, part: np.ndarray) -> np.ndarray:
-        """P R for columns of penalties and parts of their own; R is 0 outside of the parts."""
+        """P R for columns of penalties and parts of their own; R is 0 outside the parts."""
         delta = self.shift(alphas)
         C = self._inner(R)
         for p in np.unique(part):
@@ -225,7 +225,7 @@ class NystromPreconditioner:
     rank : int
         The most columns of K to use.
     rng : numpy.random.Generator
-        Draws them.
+        Used to draw them.
     """
 
     def __init__(self, gram: Gram, noise: np.ndarray, rank: int, rng: np.random.Generator) -> None:

@@ -66,7 +66,7 @@ def solve_ranking(
     weights : array of shape (n,), optional
         Weights of the samples, >= 0; those of pairs are products.
     tol : float
-        The largest violation of optimality, as a part of the largest slope at f = 0.
+        The largest violation of optimality, relative to the largest slope at f = 0.
     max_iter : int, optional
         The most Newton steps.
 
@@ -102,7 +102,7 @@ def solve_ranking(
         "optimal"
         if converged
         else f"stopped after {n_iter} Newton steps with a violation of {violation:.1e} where "
-        f"tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+        f"tol={tol:g} was requested; raise alpha, tol or max_iter, or scale the data."
     )
     stats = {
         "violation": violation, "objective": objective, "gap": gap,

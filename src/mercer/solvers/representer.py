@@ -52,9 +52,9 @@ _RELAXATION = 1.6
 class MachineSolution(Solution):
     """A :class:`Solution` with an intercept; ``stats`` holds the certificate.
 
-    ``violation`` is the largest distance of alpha c_i from -w_i times a subgradient at F_i, as a
-    part of the largest slope at the best constant; ``gap`` the duality gap, where the conjugate of
-    the loss is known; ``objective`` the value reached.
+    ``violation`` is the largest distance of alpha c_i from -w_i times a subgradient at F_i,
+    relative to the largest slope at the best constant; ``gap`` the duality gap, where the conjugate
+    of the loss is known; ``objective`` the value reached.
     """
 
     intercept: np.ndarray = field(default_factory=lambda: np.zeros(1))
@@ -124,12 +124,12 @@ def solve_representer(
     weights : array of shape (n,), optional
         Weights of the samples, >= 0.
     intercept : bool
-        Is there a constant b, which is not penalised?
+        Whether to fit a constant b, which is not penalised.
     solver : {"auto", "newton", "dual", "admm", "coordinate"}
         ``"auto"`` picks by what the loss declares, and by whether K is a product of features.
     tol : float
         Violation of optimality at which to stop. Kinks of a loss count as met by scores within
-        tol times the spread of the targets. For ``"coordinate"`` the duality gap, as a part of the
+        tol times the spread of the targets. For ``"coordinate"`` the duality gap, relative to the
         objective.
     max_iter : int, optional
         Most Newton steps (100), ADMM steps (5000) or steps of the dual solvers.
@@ -170,8 +170,9 @@ def solve_representer(
     message = (
         problem.watch.stopped or "optimal"
         if converged
-        else f'solver "{method}" stopped after {n_iter} steps with {_shortfall(violation, values)} '
-        f"where tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+        else f'solver "{method}" stopped after {n_iter} steps with '
+        f"{_shortfall(violation, values)} where tol={tol:g} was requested; raise alpha, tol "
+        "or max_iter, or scale the data."
     )
     stats = {"method": method, "violation": violation} | values
     stats["seconds"] = time.perf_counter() - begin

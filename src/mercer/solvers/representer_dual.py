@@ -55,8 +55,8 @@ def solve_by_coordinates(
     gram = problem.gram
     if gram.features is None:
         raise ValueError(
-            'solver="coordinate" needs K as a product of features; approximate the kernel, as by '
-            "plan=Plan(features=Landmarks(1000)), or use another solver."
+            'solver="coordinate" needs K as a product of features; approximate the kernel, for '
+            "example with plan=Plan(features=Landmarks(1000)), or use another solver."
         )
     logistic = isinstance(problem.loss, Logistic)
     box, ridge = (None, None) if logistic else _box(problem, "coordinate")

@@ -61,7 +61,7 @@ class RidgeSystems:
     tol : float
         Relative residual of every system.
     rng : numpy.random.Generator
-        Draws the columns of the factor, and signs.
+        Used to draw the columns of the factor, and signs.
 
     References
     ----------

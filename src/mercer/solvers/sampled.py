@@ -144,7 +144,7 @@ def conjugate_gradients(
     goal : array of shape (t,)
         Where each column stops.
     most : int
-        The most steps.
+        The maximum number of steps.
     joint : bool
         Are all columns one system?
     lowest : array of shape (t,), optional

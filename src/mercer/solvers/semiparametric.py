@@ -167,9 +167,9 @@ class SemiparametricProblem:
         s, U = lapack(len(self.M), eigh, self.M)
         if s[0] < -10 * self.noise:
             raise ValueError(
-                f"kernel: the matrix is not positive definite beside the basis, its smallest "
-                f"eigenvalue there is {s[0]:.2g} and the largest {s[-1]:.2g}. Use a positive "
-                f"definite kernel, more basis functions, or a larger alpha."
+                "kernel: the matrix is not positive definite on the complement of the basis: its "
+                f"smallest eigenvalue there is {s[0]:.2g} and the largest {s[-1]:.2g}. Use a "
+                "positive definite kernel, more basis functions, or a larger alpha."
             )
         return np.maximum(s, 0), self.elimination.orthogonal(U), U.T @ self.target
 

@@ -172,7 +172,7 @@ class _Decomposition(State):
             why = self.stuck or "; raise tol or max_iter, or scale the data."
             message = (
                 f"stopped after {self.steps} steps with a violation of {violation:.2e}, but "
-                f"tol={self.tol:g} was asked for{why}"
+                f"tol={self.tol:g} was requested{why}"
             )
         return BoxSolution(self.beta, self.g, violation, converged, self.steps, message, self.stats)
 

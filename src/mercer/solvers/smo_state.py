@@ -28,8 +28,8 @@ _PROGRESS = 0.9  # a violation has fallen if it is below this part of the lowest
 
 _ROUNDED = ": no step makes a difference beyond rounding; raise tol, lower C, or scale the data."
 INACCURATE = (
-    ": the kernel values are not accurate enough for the objective to fall any further; scale the "
-    "data, lower C or raise tol, and check that the kernel is symmetric."
+    ": the kernel values are not accurate enough for the objective to decrease any further; "
+    "scale the data, lower C or raise tol, and check that the kernel is symmetric."
 )
 NOT_FINITE = (
     "the kernel has values that are not finite, or so large that sums of them are not; scale the "

@@ -96,7 +96,7 @@ def solve_snacks(
     if not converged:
         message = (
             f"stochastic subgradients: {why}, with a duality gap of {error:.1e} of the objective "
-            f'where tol={tol:g} was asked for; raise tol or max_iter, or use solver="coordinate".'
+            f'where tol={tol:g} was requested; raise tol or max_iter, or use solver="coordinate".'
         )
     stats = {"stages": stages, "gap": best.gap, "seconds": time.perf_counter() - begin}
     return BoxSolution(

@@ -69,12 +69,12 @@ def solve_streamed(
     scores : int, optional
         The number of columns; by default one for each loss.
     tol : float
-        By how much an objective may exceed its minimum: as a part of what f explains, for a
+        By how much an objective may exceed its minimum: relative to what f explains, for a
         smooth loss; of the objective, for one with corners.
     max_iter : int, optional
-        Most Newton steps, by default 100.
+        Maximum number of Newton steps, by default 100.
     rng : numpy.random.Generator, optional
-        Draws the samples of the preconditioner.
+        Used to draw the samples of the preconditioner.
     limit : float
         Bytes that may be used.
     watch : Watch, optional
@@ -256,7 +256,7 @@ def _solution(
     if not converged:
         message = (
             f"passes stopped after {found.n_iter} Newton steps with a violation of {worst:.1e} "
-            f"where tol={tol:g} was asked for; raise alpha, tol or max_iter, or scale the data."
+            f"where tol={tol:g} was requested; raise alpha, tol or max_iter, or scale the data."
         )
     t = found.V.shape[1]
     weights, b = found.V, np.zeros(t)

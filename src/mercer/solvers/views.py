@@ -272,7 +272,7 @@ class SemiparametricView(FactorView):
         return self._parts[1] @ (shrink[:, None] * E)
 
     def dual(self, coef: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("functions that carry no penalty are not sums over samples.")
+        raise NotImplementedError("unpenalised functions are not sums over samples.")
 
 
 def thin_decomposition(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

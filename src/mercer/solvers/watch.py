@@ -21,7 +21,7 @@ _BEST = "_best_"  # before the names of arrays of the best state, in a checkpoin
 
 
 class Step(NamedTuple):
-    """Where a solver is.
+    """The state of a solver after an iteration.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class Step(NamedTuple):
     seconds : float
         Since it began, or went on.
     left : float
-        Seconds that it will take, judged by how fast the error falls; infinite if it does not.
+        Estimated seconds left, from how fast the error decreases; infinite if it does not.
     state : dict
         Arrays from which the solver could go on, among them the coefficients; not copies.
     held_out : float
-        The error on samples held out; not a number without such.
+        The error on held-out samples; not a number without such.
     """
 
     n_iter: int
@@ -65,7 +65,7 @@ class Watch:
     verbose : bool
         A progress bar, with the time left.
     validation : callable, optional
-        A function of the state: an error on data held out. If it has not become smaller in
+        A function of the state: an error on held-out data. If it has not become smaller in
         ``patience`` iterations, the solver stops, and the best state is the result.
     patience : int
     every : float
@@ -116,7 +116,7 @@ class Watch:
         """Iterations and state of an earlier run on the same problem, if there is a checkpoint.
 
         ``problem`` is what it is told by: arrays, numbers and strings. A file about another one
-        is refused: it may be somebody's work of hours.
+        is rejected: it may be somebody's work of hours.
         """
         if self.checkpoint is None:
             return None
@@ -128,13 +128,13 @@ class Watch:
                 state = {name: stored[name] for name in stored.files}
             of, n_iter = str(state.pop("_problem")), int(state.pop("_n_iter"))
         except (OSError, ValueError, KeyError, EOFError) as error:
-            raise FileFormatError(f"{self.checkpoint!s} is no checkpoint of mercer.") from error
+            raise FileFormatError(f"{self.checkpoint!s} is not a mercer checkpoint.") from error
         best = {name: state.pop(_BEST + name) for name in [*state] if _BEST + name in state}
         score, waited = float(state.pop("_score", np.inf)), int(state.pop("_waited", 0))
         if of != self._problem:
             raise ValueError(
                 f"checkpoint={str(self.checkpoint)!r} belongs to another problem (other data, "
-                f"parameters or kernel); remove it, or give another file."
+                "parameters or kernel); remove it, or use another file."
             )
         if self.validation is not None and best:
             self.best, self._score, self._waited = best, score, waited
@@ -153,9 +153,9 @@ class Watch:
             self._written = now
         worse = self.validation is not None and self._no_longer_better(score, state)
         if self.callback is not None and self.callback(step) is True:
-            self.stopped = f"the callback stopped it after {n_iter} iterations"
+            self.stopped = f"stopped by the callback after {n_iter} iterations"
         elif worse:
-            self.stopped = f"the validation error has not fallen for {self.patience} iterations"
+            self.stopped = f"the validation error has not decreased for {self.patience} iterations"
         return bool(self.stopped)
 
     def _no_longer_better(self, score: float, state: State) -> bool:

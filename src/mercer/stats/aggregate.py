@@ -53,9 +53,9 @@ def kernel_grid(
     n_bandwidths : int
         How many Gaussian kernels, and how many Laplacian ones.
     standardize : bool
-        Give each column its own unit? If not, distances are as they are.
+        Whether to divide each column by its spread.
     rng : None, int or Generator
-        Draws the 1000 samples whose distances are used, if there are more.
+        Used to draw the 1000 samples whose distances are used, if there are more.
 
     Returns
     -------

@@ -3,8 +3,9 @@
 Positions are laid out at random as a grid of m rows. Shifting its rows, k -> a k + s modulo m, with
 a in a group of numbers prime to m, permutes the positions. All these permutations together form a
 group, so the share of them whose statistic is at least the observed one is an exact p-value: under
-the hypothesis, every element of an orbit is equally likely to be the one that was observed. And a
-sum over all shifts is a circular correlation, which Fourier transforms compute for all s at once.
+the null hypothesis, every element of an orbit is equally likely to be the one that was observed.
+And a sum over all shifts is a circular correlation, which Fourier transforms compute for all s at
+once.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def arrange(units: Units, least: int, rng: np.random.Generator) -> Arrangement |
     least : int
         The number of permutations wanted.
     rng : Generator
-        Draws the arrangement.
+        Used to draw the arrangement.
 
     Examples
     --------

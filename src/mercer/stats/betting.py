@@ -37,7 +37,7 @@ def bet(payoffs: np.ndarray, wealth: np.ndarray | None = None) -> Round:
     Parameters
     ----------
     payoffs : array of shape (experts, rounds)
-        What a bet on each expert pays, between -1 and 1.
+        The payoff of each expert in each round, between -1 and 1.
     wealth : array of shape (experts, stakes), optional
         Logarithms of the wealth before; by default all begin with 1.
 

@@ -40,37 +40,37 @@ def causal_graph(
     plan: Plan | None = None,
     verbose: bool = False,
 ) -> CausalGraph:
-    r"""The causal graph of several variables, as far as independence tells it (the PC algorithm).
+    r"""Estimate the causal graph of several variables from independence tests (the PC algorithm).
 
-    Suppose there is a directed acyclic graph such that variables are functions of their parents
-    and of independent noise, that all common causes are among them, and that variables are
-    independent given others exactly where the graph says so. Then data tell which variables are
-    neighbours, and the direction of some edges:
+    Suppose there is a directed acyclic graph such that variables are functions of their parents and
+    of independent noise, that all common causes are among them, and that the conditional
+    independences are exactly those implied by the graph. Then data determine which variables are
+    adjacent, and the direction of some edges:
 
     1. Begin with all edges. Remove x - y if x and y are independent given some set of neighbours of
        one of them, the smallest sets first (the *stable* version: neighbours are those at the
        beginning of a round, so the order of variables does not matter).
-    2. Orient x -> z <- y wherever z is a neighbour of both, they are no neighbours, and z is not in
-       the set that made x and y independent. Of contradicting colliders the one of the larger
-       p-value holds.
-    3. Orient what would otherwise be another collider, or a cycle (Meek's rules).
+    2. Orient x -> z <- y wherever z is a neighbour of both x and y, these are not neighbours, and z
+       is not in the set that made them independent. Of contradicting colliders, the one with the
+       larger p-value is kept.
+    3. Orient edges that would otherwise create another collider or a cycle (Meek's rules).
 
     Edges without a direction may go either way: the graph is one of equivalence classes (CPDAG).
 
     Parameters
     ----------
     data : DataFrame, or array of shape (n, d)
-        One column for each variable. Labels stand for vectors that indicate them.
+        One column for each variable. Labels are one-hot encoded.
     alpha : float
         The level of the tests: edges are removed where the p-value is larger.
     test : {"kernel", "linear"} or callable
         :func:`independence_test` and :func:`conditional_independence_test`; or the partial
-        correlation, which sees linear dependence only. A function of your own is called as
+        correlation, which only detects linear dependence. A user-defined function is called as
         ``test(x, y, z)`` with arrays of shape (n, d), z None at first, and returns a p-value.
     names : list of str, optional
         The names of variables; by default those of columns.
     most : int, optional
-        The size of the largest set that is conditioned on.
+        The maximum size of a conditioning set.
     n_permutations : int
         Permutations or draws of each kernel test.
     rng : None, int or Generator
@@ -154,7 +154,7 @@ def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
     if len(columns) < 2:
         raise ValueError(f"at least two variables are needed, got {len(columns)}.")
     if len(set(known)) < len(known):
-        raise ValueError("names must differ from each other.")
+        raise ValueError("names must be distinct.")
     if length(columns[0]) < _LEAST:
         raise ValueError(f"at least {_LEAST} observations are needed, got {length(columns[0])}.")
     return [_numbers(c, name) for c, name in zip(columns, known, strict=True)], known

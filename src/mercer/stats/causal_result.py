@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CausalGraph:
-    """A graph of variables with edges that have a direction, or may go either way.
+    """A causal graph of variables, with directed and undirected edges.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class CausalGraph:
     adjacency : ndarray of bool, shape (d, d)
         True at (i, j) for i -> j, and at (i, j) and (j, i) for an edge without a direction.
     pvalues : ndarray of shape (d, d) or None
-        For each pair the largest p-value of all tests of it.
+        For each pair, the largest p-value of all its tests.
     separated : dict
         For pairs of names without an edge, the variables given which they were independent.
     alpha : float
@@ -48,7 +48,7 @@ class CausalGraph:
 
     @classmethod
     def of_dag(cls, adjacency: Any, names: list[str] | None = None) -> CausalGraph:
-        """The equivalence class of a directed acyclic graph: what data can tell of it."""
+        """The equivalence class of a directed acyclic graph: what can be identified from data."""
         A = np.asarray(adjacency).astype(bool)
         if A.ndim != 2 or A.shape[0] != A.shape[1]:
             raise ValueError(f"adjacency must be a square matrix, got shape {A.shape}.")
@@ -56,7 +56,7 @@ class CausalGraph:
         for _ in range(len(A)):
             power = np.minimum(power @ A, 1)
         if power.any():
-            raise ValueError("adjacency has a cycle, so it is no directed acyclic graph.")
+            raise ValueError("adjacency has a cycle, so it is not a directed acyclic graph.")
         near = A | A.T
         graph = near.copy()
         for k in range(len(A)):
@@ -90,7 +90,9 @@ class CausalGraph:
     def parents(self, name: str) -> list[str]:
         """The direct causes of a variable."""
         if name not in self.names:
-            raise ValueError(f"there is no variable {name!r}; they are {', '.join(self.names)}.")
+            raise ValueError(
+                f"there is no variable {name!r}; the variables are {', '.join(self.names)}."
+            )
         return [self.names[i] for i in np.flatnonzero(self._arrows[:, self.names.index(name)])]
 
     def distance(self, other: CausalGraph) -> int:

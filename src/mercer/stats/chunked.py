@@ -1,7 +1,7 @@
 """Two samples that come in chunks: bins are permuted, and their features are sums over chunks.
 
-Kernels are seen through landmarks. One pass over each sample adds up kernel values over bins of
-equal size; all that follows, for any number of permutations, is about these sums alone.
+Kernels are approximated with landmarks. One pass over each sample adds up kernel values over bins
+of equal size; all that follows, for any number of permutations, is about these sums alone.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def chunked_test(
     wider = wider_kernels(len(kernels) // 2) if kernel is None else None
     value, outcome, details = judged(*drawn, "mmd", None if given is None else kernels, wider)
     note = (
-        f"kernels are approximated from {length(Z)} landmarks: the level is exact, but differences "
-        f"outside of what these span are not seen."
+        f"kernels are approximated from {length(Z)} landmarks: the level is exact, but "
+        "differences outside their span cannot be detected."
     )
     what = f"largest score of {len(kernels)} kernels" if given is not None else "MMD^2"
     return resampled(

@@ -1,6 +1,6 @@
 r"""Two variables in chunks: are they independent, by sums over one pass.
 
-Kernels are seen through landmarks. One pass adds up the covariances C_x, C_y and C_xy of the
+Kernels are approximated with landmarks. One pass adds up the covariances C_x, C_y and C_xy of the
 features of both variables, from which HSIC of all pairs of kernels follows as :math:`\|C_{xy}\|^2`.
 Samples far apart in a file cannot be exchanged, so the null distribution is the limit: if the
 variables are independent, C_xy is normal with the covariance :math:`C_x \otimes C_y`, once there
@@ -158,12 +158,14 @@ def chunked_independence(
     notes = (*blind_spots(originals), *notes)
     if few:
         notes += (
-            f"kernels are approximated from {count} landmarks: dependence outside of what these "
-            f"span is not seen.",
+            f"kernels are approximated from {count} landmarks: dependence outside their span "
+            "cannot be detected.",
         )
     constant = [_is_constant(C, side, n) for C, side in zip(found[:2], sides, strict=True)]
     if any(constant):
-        notes += (f"variable {constant.index(True)} is constant, so there is nothing to see.",)
+        notes += (
+            f"variable {constant.index(True)} is constant, so no dependence can be detected.",
+        )
     rest: dict[str, Any] = {
         "notes": notes,
         "computation": f"sums over chunks of {n} samples, one pass; {threads(plan)}",

@@ -44,27 +44,27 @@ def classifier_test(
 ) -> TestResult:
     r"""Test whether two samples come from the same distribution, by a classifier.
 
-    The data are divided at random into parts. A classifier is fitted to all parts before one, and
-    scores this one: the share of pairs (x, y) that it puts in the right order (the area under the
-    ROC curve) is compared with what permutations of the labels of that part give. Given the parts
-    before, each p-value is valid, so all of them are combined as if they were independent
-    (Stouffer):
+    The data are divided at random into parts. For each part but the first, a classifier is fitted
+    to all earlier parts and scores this part: the share of pairs (x, y) that it puts in the right
+    order (the area under the ROC curve) is compared with its values under permutations of the
+    labels of that part. Given the earlier parts, each p-value is valid, so they can be combined as
+    if they were independent (Stouffer):
 
     .. math:: Z = \sum_j w_j\, \Phi^{-1}(1 - p_j) \Big/ \sqrt{\textstyle\sum_j w_j^2}
 
-    with the root of the number of samples that a classifier was fitted to as weight. All but the
-    first part are tested, all but the last one used for training, and the p-value is exact.
+    with the square root of the number of training samples as weight. All parts but the first are
+    tested, all but the last are used for training, and the p-value is exact.
 
     Parameters
     ----------
     X, Y : data
         The samples.
     model : classifier, optional
-        Anything with ``fit`` and ``decision_function``, ``predict_proba`` or ``predict``: those of
-        this library, of scikit-learn, pipelines, searches. It is copied for each fit. By default
-        ``KernelLogisticRegression(kernel=Gaussian("median"))``.
+        Any classifier with ``fit`` and ``decision_function``, ``predict_proba`` or ``predict``,
+        from this library or scikit-learn, including pipelines and searches. It is copied for each
+        fit. By default ``KernelLogisticRegression(kernel=Gaussian("median"))``.
     n_parts : int
-        The number of parts; 2 is one half for training, and the other for the test.
+        The number of parts; with 2, one half is used for training and the other for the test.
     n_permutations : int
         Permutations of each part.
     rng : None, int or Generator
@@ -138,7 +138,7 @@ def classifier_test(
         SAME,
         distribution=norm(),
         n_permutations=n_permutations,
-        notes=("it sees what the classifier learns to tell apart, and nothing else.",),
+        notes=("it can only detect differences that the classifier learns.",),
         details=details,
         computation=f"{len(parts)} fits, of {int(weights[0] ** 2)} to {int(weights[-1] ** 2)} "
         f"samples; {threads(plan)}",

@@ -34,8 +34,8 @@ _ALONE = 0.2  # share of observations that nothing can be exchanged with, worth 
 _STEP = 0.3  # taken from a score for a Gaussian kernel of residuals, and for a function of Z
 _SKEWED = 0.3  # skewness of a sum of products above which random signs do not have its tails
 _LOPSIDED = (
-    "what is left of X and Y has a few large values of one sign, as indicators of rare events do: "
-    "permutations among neighbours in Z took the place of random signs."
+    "the residuals of X and Y have a few large values of one sign, as for indicators of rare "
+    "events: permutations among neighbours in Z were used instead of random signs."
 )
 _HYPOTHESIS = "the first two variables are independent given the third"
 
@@ -56,35 +56,35 @@ def conditional_independence_test(
     r"""Test whether X and Y are independent given Z.
 
     If every value of Z occurs often, X is permuted among observations of the same Z, and the
-    p-value is *exact*. Otherwise what kernel regressions on Z leave of X and Y is tested:
+    p-value is *exact*. Otherwise the test uses the residuals of kernel regressions of X and Y on Z:
 
     .. math:: T = \sum_{ij} M_{ij} \langle r_i, r_j \rangle \langle s_i, s_j \rangle
 
-    with the residuals r of features of X, s of Y, and M a kernel of Z or 1: the squared norm of
-    the sum of all products of a function of r, one of s, and one of z. Of numbers, features are
-    the residuals themselves (the generalised covariance measure) and those of a Gaussian kernel on
-    them; the largest of the four scores counts, after 0.3 is taken from it for the Gaussian kernel
-    and for a kernel of Z each: dependence in the mean is the most usual one. Random signs for the
-    terms of each observation (the wild bootstrap) give the null distribution.
+    with the residuals r of features of X, s of Y, and M a kernel of Z or 1: the squared norm of the
+    sum of all products of a function of r, one of s, and one of z. For numbers, features are the
+    residuals themselves (the generalised covariance measure) and those of a Gaussian kernel on
+    them; the test uses the largest of the four scores, with 0.3 subtracted for the Gaussian kernel,
+    and for a kernel on Z, since dependence in the mean is the most common kind. Random signs for
+    the terms of each observation (the wild bootstrap) give the null distribution.
 
-    Residuals are of observations left out, from kernels, penalties and jumps that are learned for
-    each output (:class:`mercer.stats.conditional_regression.Condition`). They are nearly, not
-    quite, independent, and T is divided by what this multiplies its expectation with.
+    Residuals are those of left-out observations; kernels, penalties and jumps are learned for each
+    output (:class:`mercer.stats.conditional_regression.Condition`). They are not quite independent,
+    and T is divided by the factor by which this multiplies its expectation.
 
     Parameters
     ----------
     X, Y, Z : data
-        The variables, observed together.
+        The variables, observed jointly.
     kernels : list of three kernels, optional
         For X, Y and Z; None, or an entry None, for numbers. For Z a list of kernels may be given,
         to choose from.
     null : {"auto", "wild", "gamma", "spectrum", "local", "permutation"}
-        Where the p-value comes from. ``"permutation"`` permutes among observations of the same Z,
+        The null distribution. ``"permutation"`` permutes among observations with the same Z,
         ``"local"`` permutes residuals (of discrete variables, these themselves) among 8 to 15
         neighbours in Z. ``"gamma"`` and ``"spectrum"`` are the limit of the wild bootstrap for the
-        mean of all statistics, by its moments or exactly. ``"auto"`` is
-        ``"permutation"`` if each value of Z occurs five times on average, ``"local"`` if what is
-        left of X and Y is too skewed for random signs (two rare events), else ``"wild"``.
+        mean of all statistics, by its moments or exactly. ``"auto"`` is ``"permutation"`` if each
+        value of Z occurs five times on average, ``"local"`` if the residuals of X and Y are too
+        skewed for random signs (two rare events), otherwise ``"wild"``.
     n_permutations : int
         Permutations, or draws of signs.
     rng : None, int or Generator
@@ -93,22 +93,22 @@ def conditional_independence_test(
         The penalty of all regressions, with kernels of size 1. By default it is learned.
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Residuals need sixteen n x n matrices; there
-        is a choice only where X is permuted among observations of the same Z.
+        is a choice only if X is permuted among observations with the same Z.
 
     Returns
     -------
     TestResult
         With ``details["r2"]``, the share of the variance of X and Y that regressions on Z predict,
-        ``details["regressions"]``, their kernels and penalties, and a note where residuals still
+        ``details["regressions"]``, their kernels and penalties, and a note if residuals still
         depend on Z.
 
     Notes
     -----
-    No test of conditional independence given a continuous Z has both a level and power without
-    assumptions on how X and Y depend on Z (Shah & Peters). Here it is that the regressions can be
-    learned: the product of their errors has to be small beside the noise, divided by the root of
-    n. A function of Z that is rougher than the distances between observations looks like noise,
-    to any test. Only a discrete Z has exact p-values.
+    No test of conditional independence given a continuous Z has both a valid level and power
+    without assumptions on how X and Y depend on Z (Shah & Peters). The assumption here is that the
+    regressions can be learned: the product of their errors must be small compared with the noise,
+    divided by the square root of n. A function of Z that oscillates faster than the spacing of the
+    observations looks like noise to any test. Only a discrete Z has exact p-values.
 
     Examples
     --------
@@ -147,8 +147,8 @@ def conditional_independence_test(
     labels = values_of(Z) if null in ("auto", "permutation") else None
     if null == "permutation" and (labels is None or len(np.unique(labels)) == joint.n):
         raise ValueError(
-            'null="permutation" exchanges observations of the same Z, and no two are the same; use '
-            'null="wild" or "local".'
+            'null="permutation" exchanges observations with the same Z, but no two have the '
+            'same; use null="wild" or "local".'
         )
     if labels is not None and (null == "permutation" or is_discrete(labels)):
         return _permuted(joint, kernel, labels, n_permutations, rng, plan)
@@ -166,8 +166,8 @@ def require_matrices(plan: Plan | None, n: int) -> None:
     what = "a test of conditional independence by residuals"
     if plan is not None and (plan.few is not None or plan.storage == "lowrank"):
         raise ValueError(
-            f"{what} stores whole matrices, and knows how many features its regressions need; "
-            f"give the plan no rank or features."
+            f"{what} stores whole matrices, and chooses the features of its regressions itself; "
+            "use a plan without rank or features."
         )
     require_stored(plan, what, n)
     require_memory(_MATRICES * 8 * n**2, what)
@@ -187,8 +187,8 @@ def of_residuals(
     notes = blind_spots([[Gaussian(1.0) if k is None else k] for k in kernel])
     for name, part in zip("XY", left, strict=True):
         if part.nothing:
-            why = "is constant" if part.constant else "is a function of Z, but for 1e-4 of it"
-            return _nothing(f"{name} {why}, so there is nothing to see.", left)
+            why = "is constant" if part.constant else "is a function of Z, up to 1e-4 of it"
+            return _nothing(f"{name} {why}, so no dependence can be detected.", left)
     doubts = sum((part.doubts(name) for name, part in zip("XY", left, strict=True)), ())
     if null == "auto" and _lopsided(joint, left):
         null, doubts = "local", (*doubts, _LOPSIDED)
@@ -228,8 +228,8 @@ def _residual(
     observed = np.array([value for _, value in statistics.values()])
     if not np.all(np.isfinite(observed)):
         raise ValueError(
-            "the statistic is not finite: values of a variable or of its kernel are too large; "
-            "divide them by their spread."
+            "the statistic is not finite: the values of a variable or of its kernel are too "
+            "large; divide them by their spread."
         )
     details = _details(left)
     details["statistics"] = dict(zip(statistics, observed.tolist(), strict=True))
@@ -329,12 +329,12 @@ def _permuted(
         if k is None:
             data[place] = within(data[place], labels)
             if not data[place].any():
-                why = f"{'XY'[place]} is a function of Z, so there is nothing to see."
+                why = f"{'XY'[place]} is a function of Z, so no dependence can be detected."
                 return _nothing(why, [])
     alone = np.mean(np.bincount(labels)[labels] == 1)
     notes: tuple[str, ...] = ()
     if alone > _ALONE:
-        notes = (f"{alone:.0%} of the observations have a Z of their own and stay in place.",)
+        notes = (f"{alone:.0%} of the observations have a unique Z and are not permuted.",)
     size = int(labels.max()) + 1
     how = f"exact, within {size} values of Z" if size > 1 else "exact, Z is constant"
     return _exchanged(data, kernel, labels, n_permutations, rng, how, notes, {}, plan)

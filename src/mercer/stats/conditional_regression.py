@@ -320,5 +320,5 @@ def numbers(X: Data) -> np.ndarray:
     try:
         V: Any = as_vectors(X, "the default kernel")
     except DomainError as error:
-        raise DomainError(f"{error} For other data, kernels have to be given.") from None
+        raise DomainError(f"{error} For other data, pass kernels.") from None
     return np.asarray(as_dense(V))

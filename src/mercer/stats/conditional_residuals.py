@@ -201,14 +201,14 @@ class Left:
         found: tuple[str, ...] = ()
         if self.uncertain > _UNCERTAIN:
             found += (
-                f"{name} depends on Z too irregularly to be learned from {self.given.n} "
-                f"observations: {self.uncertain:.0%} of what is left of it is the error of the "
-                f"regression. A small p-value may come from that.",
+                f"{name} depends on Z too irregularly to learn from {self.given.n} observations: "
+                f"{self.uncertain:.0%} of its residual is regression error, which may cause a "
+                "small p-value.",
             )
         if self.depends() > _DEPENDS:
             found += (
-                f"{name} still depends on Z after the regression: what is left of it is alike for "
-                f"neighbours in Z. A small p-value may come from that.",
+                f"{name} still depends on Z after the regression: its residuals are similar for "
+                "neighbours in Z, which may cause a small p-value.",
             )
         return found
 

@@ -113,8 +113,8 @@ def coco(
         rank = rank_of(plan)
         if rank is None and plan.features is not None:
             raise ValueError(
-                f"the constrained covariance goes through landmarks, not {plan.features.words()}; "
-                f"give Plan(features=Landmarks(500))."
+                f"the constrained covariance uses landmarks, not {plan.features.words()}; use "
+                "Plan(features=Landmarks(500))."
             )
     if rank is None:
         require_stored(plan, "the constrained covariance", pair.n)
@@ -123,7 +123,7 @@ def coco(
     else:
         u, s, v = _low_rank(pair, [Nystrom(k, rank=rank) for k in kernels])
     if not len(s):
-        raise ValueError("a variable is constant in the eyes of its kernel: nothing covaries.")
+        raise ValueError("a variable is constant for its kernel: nothing covaries.")
     count = min(n_functions, len(s))
     f, g = (_first(functions, count) for functions in (u, v))
     if count == 1:

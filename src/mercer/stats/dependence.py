@@ -97,8 +97,8 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
     .. math:: \mathrm{dHSIC} = \left\| \mu_{X_1 \ldots X_d} - \mu_{X_1} \otimes \cdots \otimes
               \mu_{X_d} \right\|^2
 
-    in the space of the product kernel. Pairwise independence is not enough for 0. The (biased)
-    estimate is, with all means over all indices,
+    in the space of the product kernel. It can be positive although the variables are pairwise
+    independent. The (biased) estimate is, with all means over all indices,
 
     .. math:: \operatorname{mean}_{ij} \prod_v K^v_{ij} + \prod_v \operatorname{mean}_{ij} K^v_{ij}
               - 2 \operatorname{mean}_i \prod_v \operatorname{mean}_j K^v_{ij}
@@ -108,7 +108,7 @@ def dhsic(*variables: Data, kernels: Any = None, plan: Plan | None = None) -> fl
     Parameters
     ----------
     *variables : data
-        The variables, observed together.
+        The variables, observed jointly.
     kernels : Kernel, or list with one for each variable; optional
         The kernels, each resolved on the data of its own variable; by default
         ``Gaussian("median")``.
@@ -156,9 +156,10 @@ def cka(
 
     .. math:: \frac{\mathrm{HSIC}(X, Y)}{\sqrt{\mathrm{HSIC}(X, X)\, \mathrm{HSIC}(Y, Y)}}
 
-    Between 0 and 1 (or with ``biased=False`` around 0 for independent variables), whatever the
-    scale of the kernels. With linear kernels it is the RV coefficient. Permutations change the
-    numerator only, so the test by :func:`independence_test` with ``statistic="v"`` is its test.
+    It lies between 0 and 1 (or, with ``biased=False``, around 0 for independent variables),
+    whatever the scale of the kernels. With linear kernels it is the RV coefficient. Permutations
+    change the numerator only, so the test by :func:`independence_test` with ``statistic="v"`` is
+    its test.
 
     Parameters
     ----------
@@ -188,8 +189,7 @@ def cka(
     for place, kernel in enumerate(kernels):
         if is_constant(kernel, pair.data[place]):
             raise ValueError(
-                f"variable {place} is constant in the eyes of its kernel: alignment with it is not "
-                f"defined."
+                f"variable {place} is constant for its kernel: alignment with it is not defined."
             )
     K, L = (gram.center() for gram in pair.grams(kernels, plan))
     own = [centred_hsic(gram, gram, biased) for gram in (K, L)]
@@ -258,7 +258,7 @@ def distance_covariance(
     Parameters
     ----------
     X, Y : array, sparse matrix or table of numbers
-        The variables, observed together.
+        The variables, observed jointly.
     exponent : float
         The power of the distances, in (0, 2); with 2 only linear dependence counts.
     biased : bool

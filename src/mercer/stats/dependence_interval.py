@@ -122,15 +122,13 @@ def cka_interval(
     """
     found = _measured(X, Y, kernel_x, kernel_y, confidence, plan)
     if isinstance(found, Interval):
-        raise ValueError(
-            "a variable is constant in the eyes of its kernel: alignment is not defined."
-        )
+        raise ValueError("a variable is constant for its kernel: alignment is not defined.")
     n = found.n
     sizes = [_unbiased(part, n) for part in (found.own_x, found.own_y)]
     if min(sizes) <= 0:
         raise ValueError(
-            f"{n} observations are too few to tell how much the variables vary in the eyes of "
-            f"their kernels; give more of them, or wider kernels."
+            f"{n} observations are too few to estimate how much the variables vary under their "
+            "kernels; use more observations, or wider kernels."
         )
     scale = 1 / float(np.sqrt(sizes[0] * sizes[1]))
     value = _unbiased(found.cross, n) * scale

@@ -53,7 +53,7 @@ def mmd(
     Parameters
     ----------
     X, Y : data
-        The samples: arrays, tables, lists of anything the kernel understands.
+        The samples: arrays, tables, lists of anything the kernel accepts.
     kernel : Kernel, str or callable, optional
         The kernel; parameters such as "median" are resolved on both samples together. By default
         ``Gaussian("median")``.
@@ -62,9 +62,9 @@ def mmd(
     estimator : str, optional
         One of the table.
     block_size : int, optional
-        Samples in a block; by default the root of the sample size.
+        Samples in a block; by default the square root of the sample size.
     n_shifts : int
-        How many pairs of the incomplete estimator each sample is in, on either side.
+        The number of pairs of the incomplete estimator that each sample is in, on either side.
     plan : Plan, optional
         Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 

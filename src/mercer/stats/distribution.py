@@ -41,7 +41,7 @@ def mmd_to(
     biased: bool = False,
     plan: Plan | None = None,
 ) -> float:
-    r"""The squared maximum mean discrepancy between a sample and a distribution that is known.
+    r"""The squared maximum mean discrepancy between a sample and a known distribution.
 
     .. math:: \mathrm{MMD}^2 = E\,k(x, x') - 2\,E\,\mu_P(x) + \|\mu_P\|^2, \qquad
               \mu_P(x) = E\,k(x, Z)
@@ -113,15 +113,14 @@ def distribution_test(
     rng: Any = None,
     plan: Plan | None = None,
 ) -> TestResult:
-    r"""Test whether a sample comes from a distribution, or from any of a family of them.
+    r"""Test whether a sample comes from a given distribution, or from a member of a family.
 
-    The statistic is the discrepancy between the sample and the distribution P,
-    :math:`\|\mu_X - \mu_P\|^2`, from its mean embedding in closed form, or from 500 quantiles or
-    2000 draws where there is none. Its null distribution is simulated: samples of the same size are
-    drawn from P. If P is given, the p-value is exact. If it is a *family*, the one that fits
-    best stands for it, and is fitted again to every sample that is drawn from it (the parametric
-    bootstrap): parameters that were estimated from the data bring P closer to them, and a test that
-    ignores it hardly ever rejects.
+    The statistic is the discrepancy between the sample and the distribution P, :math:`\|\mu_X -
+    \mu_P\|^2`, from its mean embedding in closed form, or from 500 quantiles or 2000 draws if there
+    is none. Its null distribution is simulated: samples of the same size are drawn from P. If P is
+    given, the p-value is exact. For a *family*, the fitted member is used, and the family is fitted
+    again to every sample drawn from it (the parametric bootstrap): parameters estimated from the
+    data bring P closer to them, and a test that ignores this hardly ever rejects.
 
     Parameters
     ----------
@@ -134,8 +133,8 @@ def distribution_test(
         of ``scipy.stats`` without parameters, such as ``norm`` or ``gamma``; ``"normal"``, for
         vectors; or a function that takes a sample and returns the distribution fitted to it.
     kernel : Kernel, or list of kernels; optional
-        The kernels, of which the largest score counts. By default five Gaussian ones of all
-        bandwidths. Parameters such as "median" are resolved on draws from P.
+        The kernels, of which the test uses the largest score. By default five Gaussian kernels with
+        a range of bandwidths. Parameters such as "median" are resolved on draws from P.
     n_draws : int
         How many samples are drawn.
     rng : None, int or Generator
@@ -147,7 +146,7 @@ def distribution_test(
     -------
     TestResult
         The statistic is the (biased) MMD^2, of several kernels the largest of their scores;
-        ``details["distribution"]`` is the one that was fitted.
+        ``details["distribution"]`` is the fitted one.
 
     Examples
     --------
@@ -265,8 +264,8 @@ def _normal(X: Data) -> Any:
     S = np.atleast_2d(np.cov(V.T, bias=True))
     if np.linalg.matrix_rank(S) < len(S):
         raise ValueError(
-            "the sample has a singular covariance matrix, so no normal density fits it; leave "
-            "out constant columns, and those that are sums of others."
+            "the sample has a singular covariance matrix, so no normal density fits it; drop "
+            "constant columns, and those that are linear combinations of others."
         )
     return V.mean(axis=0), S
 
@@ -278,7 +277,8 @@ def _drawn(P: Any, n: int, rng: np.random.Generator) -> Data:
     mixture = as_mixture(P)
     if mixture is None:
         raise TypeError(
-            f"a {type(P).__name__} cannot be drawn from: it has no method rvs(size, random_state)."
+            f"a {type(P).__name__} cannot be sampled from: it has no method rvs(size, "
+            "random_state)."
         )
     return drawn(mixture, n, rng)
 

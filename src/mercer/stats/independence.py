@@ -72,80 +72,82 @@ def independence_test(
     once (:func:`dependence_grid`). P-values from permutations of independent observations are exact
     for any sample size, kernel and statistic: if the variables are independent, P(p <= a) <= a.
 
-    Two variables are permuted by the elements of a *group*, a random conjugate of the cyclic one
-    (and of its multiples, if n is small): the statistics of all of them come from Fourier
-    transforms, at the price of a few single ones. More than two variables, groups of awkward
-    sizes, and statistics other than HSIC are permuted at random.
+    For two variables, the permutations form a *group*, a random conjugate of the cyclic group (and
+    of its multiples, if n is small): the statistics of all of them come from Fourier transforms, at
+    the cost of a few single statistics. With more than two variables, groups of awkward sizes, and
+    statistics other than HSIC, permutations are drawn at random.
 
     Parameters
     ----------
     *variables : data
-        Two or more variables, observed together: arrays, tables, lists of anything their kernel
-        understands. For more than two the hypothesis is that they are *jointly* independent, and
-        the statistic is :func:`dhsic`. Two variables may come in :class:`~mercer.chunks.Chunks`:
-        then kernels are seen through landmarks, covariances of features are added up in one pass,
-        and the null distribution is the limit.
+        Two or more jointly observed variables: arrays, tables, lists of anything their kernel
+        accepts. For more than two, the null hypothesis is that they are *jointly* independent, and
+        the statistic is :func:`dhsic`. Two variables may be :class:`~mercer.chunks.Chunks`: kernels
+        are then approximated with landmarks, covariances of features are summed in one pass, and
+        the null distribution is the asymptotic one.
     kernels : Kernel, str or callable, or list with an entry for each variable; optional
-        One kernel for all variables; or for each one its kernel, a list of kernels to be used at
+        One kernel for all variables; or for each variable a kernel, a list of kernels to be used at
         once, or None for the default. Parameters such as "median" are resolved on the data of the
         variable they belong to.
     n_permutations : int
-        B; the smallest possible p-value is 1 / (B + 1). More are used where they come for free.
+        B; the smallest possible p-value is 1 / (B + 1). More permutations are used if they cost
+        nothing.
     rng : None, int or Generator
         The source of randomness.
     null : {"auto", "permutation", "spectrum", "gamma", "pearson", "wild"} or callable
-        Where the p-value comes from. ``"auto"`` permutes; of variables in chunks it is
-        ``"spectrum"``, the only one for them. All but permutations need two variables and one
-        kernel of each (in chunks also several), and are approximate: at the 5 % level they hold for
-        samples of 30. ``"spectrum"`` is the
-        limit sum_ij lambda_i mu_j (z_ij^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact
-        moments over all permutations (of kernels so narrow that the first two lack the skewness
-        over permutations, these are used, and a note says so); ``"wild"`` is the wild
-        bootstrap, for series if ``blocks`` is their memory: the number of lags after which their
-        autocorrelations are below .05. It holds the level of series of 40 times that length, and
-        rejects less often in shorter ones. A function of your own is called as
-        ``null(problem, rng)``, with a :class:`~mercer.stats.problems.Dependence` (``problem.K``,
-        ``problem.L``, ``problem.statistic(order)``, ...) and a random generator, and returns draws
-        of the statistic under the hypothesis or a distribution with a method ``sf``.
+        The null distribution. ``"auto"`` permutes; for variables in chunks it is ``"spectrum"``,
+        the only choice. All but permutations need two variables and a single kernel for each (for
+        chunks also several), and are approximate: at the 5 % level they are valid for samples of
+        30. ``"spectrum"`` is the limit sum_ij lambda_i mu_j (z_ij^2 - 1); ``"gamma"`` and
+        ``"pearson"`` are fitted to exact moments over all permutations (for kernels so narrow that
+        the first two miss the skewness over permutations, permutations are used, and a note says
+        so); ``"wild"`` is the wild bootstrap, for series if ``blocks`` is their memory: the number
+        of lags after which their autocorrelations are below .05. It keeps the level for series of
+        40 times that length, and rejects less often for shorter ones. A user-defined function is
+        called as ``null(problem, rng)``, with a :class:`~mercer.stats.problems.Dependence`
+        (``problem.K``, ``problem.L``, ``problem.statistic(order)``, ...) and a random generator,
+        and returns draws of the statistic under the null hypothesis or a distribution with a method
+        ``sf``.
     statistic : {"u", "v", "coco", "kcca", "nocco"} or callable, optional
         The unbiased or the biased estimate of HSIC; ``"v"`` for the nulls "gamma" and "wild" and
-        for more than two variables, which need it, ``"u"`` otherwise. Or, of two variables and with
-        permutations: the constrained covariance (:func:`coco`), the largest canonical correlation
-        (:func:`kernel_canonical_correlation`), the sum of all squared ones (:func:`nocco`). The
-        alignment :func:`cka` is ``"v"`` divided by what no permutation changes. A function of your
-        own is called as ``statistic(K, L)`` with the kernel matrices of two variables, and returns
-        a number, large where they depend on each other; with one kernel of each, its p-value is
-        exact.
+        for more than two variables, which need it, ``"u"`` otherwise. Or, for two variables and
+        with permutations: the constrained covariance (:func:`coco`), the largest canonical
+        correlation (:func:`kernel_canonical_correlation`), the sum of all squared ones
+        (:func:`nocco`). The alignment :func:`cka` is ``"v"`` divided by a factor that is invariant
+        under permutations. A user-defined function is called as ``statistic(K, L)`` with the kernel
+        matrices of two variables, and returns a number that is large if they depend on each other;
+        with a single kernel for each, its p-value is exact.
     groups : array of shape (n,), optional
         Labels; observations are permuted within groups only: a test of independence given the
         group.
     blocks : int or array of shape (n,), optional
         The length of blocks of consecutive observations that are permuted as a whole, or labels of
         blocks: for clusters of equal size, where p-values are exact, and for series, where blocks
-        have to be twice as long as their memory, since neighbouring ones depend on each other.
+        must be twice as long as their memory, since neighbouring blocks depend on each other.
     permutations : {"auto", "cyclic", "random"}
-        How to permute: a group, independent random permutations, or a group where there is one.
+        How to permute: with a group, with independent random permutations, or (``"auto"``) with a
+        group if there is one.
     landmarks : int, "auto" or None
-        Replace kernels by their Nyström approximation from this many observations. By default up
-        to 200 where the exact computation is long (two variables, from about 20,000 observations
-        on), fewer from 250,000 on, or where the memory of the plan is small.
+        Replace kernels by their Nyström approximation from this many observations. By default up to
+        200 if the exact computation is long (two variables, from about 20,000 observations on), and
+        fewer from 250,000 on, or if the memory of the plan is small.
     regularization : float, optional
         lambda of ``statistic="kcca"`` (by default 0.02), epsilon of ``"nocco"`` (1e-3).
     stop_after : int, optional
         Permute at random, and stop once this many statistics exceed the observed one (one kernel
         per variable only): large p-values are found quickly, with a relative error of about one
-        over the root of this number (``pvalue_interval``).
+        over the square root of this number (``pvalue_interval``).
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Its ``rank`` is the number of landmarks;
-        features may take 500 MB if it does not name a memory.
+        features may take 500 MB if it sets no memory limit.
     verbose : bool
         Show a progress bar.
 
     Returns
     -------
     TestResult
-        With ``statistic`` (HSIC or the measure asked for; of several kernels the largest of their
-        scores), ``pvalue``, ``null``, ``kernel``, ``notes`` and ``details``.
+        With ``statistic`` (HSIC or the requested measure, or the largest score of several kernels),
+        ``pvalue``, ``null``, ``kernel``, ``notes`` and ``details``.
 
     Examples
     --------
@@ -179,8 +181,8 @@ def independence_test(
         plain = (null in ("auto", "spectrum")) and statistic in (None, "u", "v")
         if not plain or any(x is not None for x in (groups, blocks, stop_after, regularization)):
             raise ValueError(
-                'variables in chunks are tested by HSIC with null="spectrum": leave null, groups, '
-                "blocks, stop_after, regularization and other statistics out."
+                'variables in chunks are tested by HSIC with null="spectrum": omit null, groups, '
+                "blocks, stop_after, regularization and other statistics."
             )
         return chunked_independence(
             variables, kernels, n_permutations, landmarks, statistic == "v", rng, plan
@@ -203,7 +205,7 @@ def independence_test(
             )
         own = callable(null) or callable(name)
         if own and landmarks not in ("auto", None):
-            raise ValueError(f"{shown} works with the kernels themselves: leave landmarks out.")
+            raise ValueError(f"{shown} works with the kernels themselves: omit landmarks.")
         require_stored(plan, shown, joint.n)
         pairs = zip(joint.kernels(list(given)), joint.data, strict=True)
         kernels = [approximated_by(plan, k, X) for k, X in pairs]
@@ -214,16 +216,18 @@ def independence_test(
         entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
         takes_blocks = callable(null) or (entry is not None and entry.series)
         if groups is not None or (blocks is not None and not takes_blocks):
-            raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
+            raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")
         if stop_after is not None and callable(null):
-            raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+            raise ValueError(f"stop_after is only for permutations; {shown} uses none.")
         limit = _without_permutations(problem, null, rng, plan)
         if isinstance(limit, TestResult):
             return limit
         narrow = (limit,)
     candidates = [candidates_of(joint, place, k) for place, k in enumerate(given)]
     if several and stop_after is not None:
-        raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
+        raise ValueError(
+            "stop_after needs a single kernel: several kernels are compared on all permutations."
+        )
     notes = blind_spots(candidates)
     seen = [
         through_features(kernels_of, X, plan, "forms of dependence")

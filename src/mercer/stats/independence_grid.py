@@ -50,7 +50,7 @@ def dependence_grid(X: Data) -> list[Kernel]:
     try:
         V: Any = as_vectors(X, "the default kernel")
     except DomainError as error:
-        raise DomainError(f"{error} For other data, kernels have to be given.") from None
+        raise DomainError(f"{error} For other data, pass kernels.") from None
     n = length(V)
     if n > _SAMPLE:
         V = take(V, np.linspace(0, n - 1, _SAMPLE).astype(int))

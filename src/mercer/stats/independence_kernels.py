@@ -61,7 +61,7 @@ def approximated(
         return candidates, ()
     note = (
         f"kernels are approximated from {rank} landmarks: the level is exact, but dependence "
-        f"outside of what these span is not seen."
+        "outside their span cannot be detected."
     )
     out = []
     for kernels, X in zip(candidates, joint.data, strict=True):

@@ -201,10 +201,10 @@ def _notes(factors: list[list[np.ndarray]], lost: float, most: int) -> tuple[str
     notes: tuple[str, ...] = ()
     for v, found in enumerate(factors):
         if not any(F.shape[1] for F in found):
-            notes += (f"variable {v} is constant, so there is nothing to see.",)
+            notes += (f"variable {v} is constant, so no dependence can be detected.",)
     if lost > _SEEN:
         notes += (
-            f"kernels are approximated by factors of {most} columns, which leave out up to "
+            f"kernels are approximated by factors of {most} columns, which lose up to "
             f"{100 * lost:.2g} % of their trace: the level is exact, the statistic is smaller.",
         )
     return notes

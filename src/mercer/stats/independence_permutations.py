@@ -91,7 +91,9 @@ class PermutedHSIC:
         parts = enumerate(zip(candidates, joint.data, strict=True))
         self.constant = [v for v, (ks, X) in parts if all(is_constant(k, X) for k in ks)]
         if self.constant:
-            self.notes = (f"variable {self.constant[0]} is constant, so there is nothing to see.",)
+            self.notes = (
+                f"variable {self.constant[0]} is constant, so no dependence can be detected.",
+            )
 
     def values(self, n_permutations: int) -> np.ndarray:
         """Statistics, shape (combinations, 1 + permutations), the observed one first."""

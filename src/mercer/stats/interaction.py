@@ -34,14 +34,14 @@ def lancaster(X: Data, Y: Data, Z: Data, *, kernels: Any = None, plan: Plan | No
               \|\mu_{\Delta_L P}\|^2 \approx \frac1{n^2} \sum_{ij}
               \tilde K_{ij}\, \tilde L_{ij}\, \tilde M_{ij}
 
-    with centred kernel matrices. It is 0 where one of the variables is independent of the other
-    two, and is sensitive where two of them have a weak influence on the third each, but a strong
-    one together.
+    with centred kernel matrices. It is 0 if one of the variables is independent of the other two,
+    and is sensitive if two of them each have a weak influence on the third, but a strong one
+    together.
 
     Parameters
     ----------
     X, Y, Z : data
-        The variables, observed together.
+        The variables, observed jointly.
     kernels : Kernel, or list of three; optional
         The kernels, each resolved on the data of its own variable; by default
         ``Gaussian("median")``.
@@ -77,13 +77,13 @@ def interaction_test(
     rng: Any = None,
     plan: Plan | None = None,
 ) -> TestResult:
-    r"""Test whether three variables depend on each other in a way that no split takes apart.
+    r"""Test whether three variables interact: whether none of them is independent of the other two.
 
-    The hypothesis is that one of them is independent of the other two: that the joint distribution
-    is a product, in one of three ways. The statistic is Lancaster's interaction
-    (:func:`lancaster`), which vanishes then. Each of the three hypotheses is tested by permutations
-    of the variable that it sets apart, exactly, and the largest of the p-values counts. So a small
-    one says that no variable is independent of the others.
+    The null hypothesis is that one of them is independent of the other two: that the joint
+    distribution factorises in one of three ways. The statistic is Lancaster's interaction
+    (:func:`lancaster`), which vanishes then. Each of the three hypotheses is tested exactly, by
+    permutations of the variable that is independent under it, and the largest of the three p-values
+    is returned. So a small p-value says that no variable is independent of the other two.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def interaction_test(
     Returns
     -------
     TestResult
-        ``details["pvalues"]`` has one p-value for each variable: of its being independent of the
+        ``details["pvalues"]`` has one p-value for each variable: that of its independence of the
         other two together.
 
     Examples

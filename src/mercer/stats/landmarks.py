@@ -1,4 +1,4 @@
-"""Sums of features over bins of very many samples, for kernels seen through landmarks.
+"""Sums of features over bins of very many samples, for kernels approximated with landmarks.
 
 The features of a Nyström kernel are linear in the kernel values with its landmarks. So these values
 are added up over each bin, in one pass over the samples for all kernels together, and a bin costs
@@ -30,7 +30,7 @@ _PROBE = 2000  # samples from which the mean of k(x, x) is estimated
 
 
 def landmark_groups(kernels: Sequence[Kernel]) -> list[list[int]]:
-    """The places of kernels that are seen through landmarks, by landmarks."""
+    """The places of kernels that are approximated with landmarks, by landmarks."""
     groups: dict[int, list[int]] = {}
     for place, kernel in enumerate(kernels):
         if isinstance(kernel, Nystrom) and kernel.reference is not None:

@@ -26,9 +26,9 @@ class ChiSquareMixture:
 
     .. math:: T = \text{shift} + \sum_l w_l z_l^2 + \sqrt{v}\, z_0, \qquad z_l \sim N(0, 1)
 
-    The limit of n MMD^2 or n HSIC under the hypothesis, with weights from eigenvalues of centred
-    kernel matrices. Weights may have any sign. The normal variable, of variance v, stands for
-    very many small weights that add up to 0.
+    The limit of n MMD^2 or n HSIC under the null hypothesis, with weights from eigenvalues of
+    centred kernel matrices. Weights may have any sign. The normal variable, of variance v, stands
+    for very many small weights that add up to 0.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ class ChiSquareMixture:
     def __init__(self, weights: Any, shift: float = 0.0, normal: float = 0.0) -> None:
         w = np.asarray(weights, dtype=np.float64).ravel()
         if not len(w) or not np.all(np.isfinite(w)):
-            raise ValueError("weights must be finite numbers, at least one.")
+            raise ValueError("weights must be at least one finite number.")
         self.weights = w[np.abs(w) > _SMALL * np.abs(w).max()]
         self.shift, self.normal = float(shift), float(normal)
         if not len(self.weights):
-            raise ValueError("all weights are 0: are all samples equal in the eyes of the kernel?")
+            raise ValueError("all weights are 0: are all samples equal for this kernel?")
 
     @property
     def mean(self) -> float:

@@ -11,7 +11,7 @@ _TIES = 1e-6  # scores closer than this are equal
 
 
 def adjust_pvalues(pvalues: Any, method: str = "holm") -> np.ndarray:
-    r"""P-values corrected for their number.
+    r"""Correct p-values for multiple testing.
 
     ================  =====================================================  ======================
     method            what holds if those up to alpha are rejected           for p-values that are
@@ -73,8 +73,8 @@ def max_t(scores: np.ndarray) -> np.ndarray:
     .. math:: p_{(j)} = \frac{\#\{b : \max_{i \ge j} T_{(i)b} \ge T_{(j)}\}}{B + 1}
 
     the observed labelling among the b, and no p-value smaller than one before it. The probability
-    of any false rejection is at most alpha. Dependence between hypotheses is in the permutations,
-    and not paid for: of ten copies of one variable the p-values are those of one.
+    of any false rejection is at most alpha. Dependence between hypotheses is taken into account
+    through the permutations: ten copies of one variable have the same p-values as one.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Null distributions shared by all tests: p-values from draws, curves fitted to moments, bootstrap.
 
 A p-value from B permutations is (1 + #{T_b >= T}) / (B + 1): the observed statistic is one of the
-B + 1 that are equally likely under the hypothesis, so p is never 0 and the level is exact.
+B + 1 that are equally likely under the null hypothesis, so p is never 0 and the level is exact.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MonteCarlo(NamedTuple):
 def permutation_pvalue(
     statistic: float, draws: np.ndarray, tolerance: float | None = None
 ) -> MonteCarlo:
-    r"""The p-value of a statistic among draws of it under the hypothesis.
+    r"""The p-value of a statistic among draws of it under the null hypothesis.
 
     .. math:: p = \frac{1 + \#\{b : T_b \ge T\}}{B + 1}
 
@@ -66,13 +66,12 @@ def permutation_pvalue(
 def exceeds(statistic: float, draws: np.ndarray, tolerance: float | None = None) -> np.ndarray:
     """Which draws are at least the statistic, those equal to it up to rounding included.
 
-    What is not a finite number cannot be compared, and is refused.
+    What is not a finite number cannot be compared, and is rejected.
     """
     if not (np.isfinite(statistic) and np.all(np.isfinite(draws))):
         raise ValueError(
             "the statistic is not a finite number, so it cannot be compared with its null "
-            "distribution; normalize the kernel (.normalize()), or bring the data to a smaller "
-            "scale."
+            "distribution; normalize the kernel (.normalize()), or rescale the data."
         )
     if tolerance is None:
         tolerance = _ROUNDING * float(np.max(np.abs(draws), initial=abs(statistic)))
@@ -121,7 +120,7 @@ def sequential_pvalue(
 
     Draws are taken until ``exceedances`` = h of them are at least T; if that happens at draw l,
     p = h / l, and (1 + #) / (B + 1) if it does not happen in B draws. Both are valid: P(p <= a) is
-    at most a under the hypothesis. The relative error of p is about 1 / sqrt(h).
+    at most a under the null hypothesis. The relative error of p is about 1 / sqrt(h).
 
     Parameters
     ----------
@@ -248,7 +247,7 @@ def check_memory(memory: Any) -> float:
     """The number of lags that a series remembers, as a float."""
     if np.ndim(memory) or isinstance(memory, str) or not memory > 0:
         raise ValueError(
-            f"the wild bootstrap needs the memory of a series, a positive number of lags, got "
-            f"{memory!r}; labels of blocks are for permutations."
+            "the wild bootstrap needs the memory of a series, a positive number of lags, got "
+            f"{memory!r}; block labels are only for permutations."
         )
     return float(memory)

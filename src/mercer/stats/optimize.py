@@ -38,16 +38,16 @@ def optimize_kernel(
     rng: Any = None,
     plan: Plan | None = None,
 ) -> Kernel:
-    r"""The kernel with which a test of these two samples has most power.
+    r"""Find the kernel with which a test of these two samples has most power.
 
     .. math:: J = \widehat{\mathrm{MMD}}^2 \Big/ \sqrt{\operatorname{Var} \widehat{\mathrm{MMD}}^2}
 
     is largest for it. It is chosen from a list; then, from the best ones of the list, all numbers
     in the kernel are changed along the gradient of J: one lengthscale for each feature, say, so
-    that features without a difference are left out. So that these numbers are no mere fit to the
-    samples, the search stops where J is largest on a half that it does not use, twice for two
-    splits into halves, and the logarithms of what was found are averaged. Test on *other* samples:
-    on these, the p-value would be far too small.
+    that features without a difference are left out. To avoid overfitting, the search on one half of
+    the samples stops where J is largest on the other half; this is repeated for two splits into
+    halves, and the logarithms of the results are averaged. Test on *other* samples: on these, the
+    p-value would be far too small.
 
     Parameters
     ----------
@@ -56,9 +56,10 @@ def optimize_kernel(
     kernels : list of Kernel, optional
         What to choose from; by default :func:`kernel_grid`.
     tune : bool
-        Improve the numbers in the kernels by gradients? Those without gradients stay as they are.
+        Whether to optimise the parameters of the kernels by gradients. Kernels without gradients
+        stay unchanged.
     rng : None, int or Generator
-        Draws the samples from which the grid is made, and those used for gradients.
+        Used to draw the samples from which the grid is made, and those used for gradients.
     plan : Plan, optional
         Memory and threads to use, and how K is stored: as arrays, of some of the samples.
 

@@ -31,14 +31,14 @@ def paired_test(
 ) -> TestResult:
     r"""Test whether two measurements of the same subjects have the same distribution.
 
-    The statistic is the maximum mean discrepancy of both samples, and its null distribution that
-    under random exchanges within pairs,
+    The statistic is the squared maximum mean discrepancy between both samples, and its null
+    distribution comes from random exchanges within pairs,
 
     .. math:: \left\| \frac1n \sum_i s_i \left(k(x_i, \cdot) - k(y_i, \cdot)\right) \right\|^2,
               \qquad s_i = \pm 1
 
-    What subjects have in common cancels, as in a paired t-test: where measurements of one subject
-    are alike, small differences are seen that a test of two samples misses. If (x, y) and (y, x)
+    Differences between subjects cancel, as in a paired t-test: if measurements of the same subject
+    are similar, small differences are detected that a two-sample test misses. If (x, y) and (y, x)
     have the same distribution, the p-value is exact.
 
     Parameters

@@ -42,7 +42,7 @@ def pearson_curve(mean: float, variance: float, skewness: float, kurtosis: float
     if not variance > 0:
         raise ValueError(
             f"the statistic does not vary under permutations (variance {variance:.3g}): are all "
-            f"samples equal in the eyes of the kernel?"
+            "samples equal for this kernel?"
         )
     spread = float(np.sqrt(variance))
     if skewness < 0:

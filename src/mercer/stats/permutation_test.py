@@ -92,7 +92,9 @@ def permutation_test(
             value, lambda c: draw(c).values[0], n_permutations, stop_after, float(tolerance)
         )
     elif stop_after is not None:
-        raise ValueError("stop_after needs one kernel: several are compared on all permutations.")
+        raise ValueError(
+            "stop_after needs a single kernel: several kernels are compared on all permutations."
+        )
     else:
         wider = wider_kernels(len(kernels) // 2) if kernel is None else None
         compared = None if given is None else kernels
@@ -135,7 +137,7 @@ def _default(samples: Samples, rng: np.random.Generator) -> list[Kernel]:
     except ValueError as error:
         if not isinstance(samples.data, list):
             raise
-        raise type(error)(f"{error} Without vectors, a kernel has to be given.") from None
+        raise type(error)(f"{error} For data that are not vectors, pass a kernel.") from None
 
 
 def units_of(samples: Samples, work: int, bins: int | str | None, way: Way) -> Units:
@@ -146,7 +148,7 @@ def units_of(samples: Samples, work: int, bins: int | str | None, way: Way) -> U
         return exchange_samples(samples.sizes, way.groups, way.blocks)
     check_count("bins", bins, 2, also=("auto", None))
     if way.blocks is not None:
-        raise ValueError("bins are drawn at random and blocks are not: give one of them.")
+        raise ValueError("bins and blocks cannot be combined: use only one of them.")
     return binned(samples.labels, int(bins), way.rng, way.groups)
 
 
@@ -173,8 +175,8 @@ def _approximated(
     check_count("landmarks", landmarks, 1, n, also=("auto", None))
     Z = take(samples.data, np.sort(rng.choice(n, int(landmarks), replace=False)))
     note = (
-        f"kernels are approximated from {landmarks} landmarks: the level is exact, but differences "
-        f"outside of what these span are not seen."
+        f"kernels are approximated from {landmarks} landmarks: the level is exact, but "
+        "differences outside their span cannot be detected."
     )
     return [Nystrom(k, Z) for k in kernels], (note,)
 

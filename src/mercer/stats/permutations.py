@@ -1,4 +1,5 @@
-"""What may be exchanged under the hypothesis: single samples, blocks of a series, bins; by group.
+"""What may be exchanged under the null hypothesis: single samples, blocks of a series, bins; by
+group.
 
 Positions of a sample are put together in *units* that stay together, and units of the same size
 in the same group are exchanged with each other. Such rearrangements form a group, so a
@@ -54,7 +55,7 @@ class Units:
             codes = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
             stratum[self.place] = codes
             if np.any(stratum[self.place] != codes):
-                raise ValueError("groups: every block has to lie inside one group.")
+                raise ValueError("groups: every block must lie within one group.")
         kind = stratum * (self.size.max(initial=0) + 1) + self.size
         order = np.argsort(kind, kind="stable")
         ends = np.flatnonzero(np.diff(kind[order])) + 1  # one class for each stratum and size
@@ -74,8 +75,8 @@ class Units:
             raise ValueError("nothing can be permuted: every block or group has one member.")
         if values is not None and all(np.ptp(values[members]) == 0 for members in self.classes):
             raise ValueError(
-                "nothing can be permuted: every group (or class of blocks of one size) lies inside "
-                "one sample, so that no permutation moves anything from one sample to another."
+                "nothing can be permuted: every group (or class of blocks of one size) lies "
+                "within one sample, so no permutation moves anything from one sample to another."
             )
 
     def of_units(self, values: np.ndarray, name: str) -> np.ndarray:
@@ -83,7 +84,7 @@ class Units:
         out = np.empty(len(self), np.asarray(values).dtype)
         out[self.place] = values
         if np.any(out[self.place] != values):
-            raise ValueError(f"{name}: every block has to lie inside one sample.")
+            raise ValueError(f"{name}: every block must lie within one sample.")
         return out
 
     def shuffled(self, values: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -99,7 +100,7 @@ class Units:
     def positions(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Random rearrangements of all positions, shape (n_draws, n): x[p] is x rearranged.
 
-        Units move as a whole; inside of them the order stays.
+        Units move as a whole; inside them the order stays.
         """
         order = np.argsort(self.place, kind="stable")
         start = np.concatenate([[0], np.cumsum(self.size)[:-1]])
@@ -164,7 +165,7 @@ def binned(labels: np.ndarray, n_bins: int, rng: np.random.Generator, groups: An
     n_bins : int
         How many bins in all, roughly; more where a small sample would get fewer than 20.
     rng : Generator
-        Draws the bins.
+        Used to draw the bins.
     groups : array of shape (n,), optional
         Groups within which bins are formed.
 

@@ -65,7 +65,7 @@ def through_features(
     ]
     note = (
         f"kernels are approximated by {rule.words()}: the level is exact, but {what} that these "
-        f"features do not tell apart are not seen."
+        "features do not distinguish cannot be detected."
     )
     return few, () if few == kernels else (note,)
 
@@ -77,8 +77,8 @@ def landmarks_of(plan: Plan | None, landmarks: Any, n: int) -> Any:
         return landmarks
     if rank < 1:
         raise ValueError(
-            f"rank={rank!r} is a share of the trace, but a test draws its landmarks and needs "
-            f"their number, such as rank=200."
+            f"rank={rank!r} is a share of the trace, but a test needs the number of landmarks, "
+            "such as rank=200."
         )
     return min(int(rank), n)
 
@@ -120,8 +120,8 @@ def require_stored(plan: Plan | None, what: str, n: int) -> None:
         return
     if not isinstance(plan.storage, str):
         raise ValueError(
-            f"{what} computes K by itself, but storage={plan.storage.__name__} was asked for; use "
-            f"permutations, or storage='dense'."
+            f"{what} computes K itself, but storage={plan.storage.__name__} was requested; use "
+            "permutations, or storage='dense'."
         )
     if plan.storage == "tiled":
         size = memory_words(8.0 * n * n)

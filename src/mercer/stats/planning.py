@@ -53,20 +53,19 @@ def power(
     alpha: float = 0.05,
     plan: Plan | None = None,
 ) -> Power:
-    r"""The power of a test with n observations, from a pilot study.
+    r"""Estimate the power of a test with n observations from a pilot study.
 
-    The pilot samples say how large the effect is (MMD^2 or HSIC, without bias), and how much its
-    estimate varies. With these, the statistic of n observations has a known distribution under the
-    hypothesis (a gamma curve with the mean and variance of the degenerate part) and otherwise (the
-    curve of :func:`mmd_interval`): power is the probability that it exceeds the critical value. Not
-    only the power itself is reported, but also that of the smallest and of the largest effect
-    that an 80 % interval of the pilot study holds: pilot studies are small, and effects of theirs
-    uncertain.
+    The pilot samples give an estimate of the effect (MMD^2 or HSIC, unbiased) and its variance.
+    From these follows the distribution of the statistic for n observations, under the null
+    hypothesis (a gamma curve with the mean and variance of the degenerate part) and under the
+    alternative (the curve of :func:`mmd_interval`). The power is the probability that it exceeds
+    the critical value. Since pilot studies are small and their effects uncertain, the power is also
+    reported for the smallest and the largest effect in an 80 % interval.
 
     Parameters
     ----------
     X, Y : data
-        The pilot study: two samples; or two variables, observed together.
+        The pilot study: two samples, or two jointly observed variables.
     n : int
         The number of observations planned: of the first sample, or of both variables.
     kernel : Kernel, str or callable; for variables a list of two; optional
@@ -117,20 +116,21 @@ def sample_size(
     alpha: float = 0.05,
     plan: Plan | None = None,
 ) -> SampleSize:
-    """The number of observations with which a test finds an effect, from a pilot study.
+    """Estimate the number of observations that a test needs to detect an effect, from a pilot
+    study.
 
     Parameters
     ----------
     X, Y, kernel, test, ratio, alpha, plan
         As for :func:`power`.
     power : float
-        The probability with which the test is to reject.
+        The required probability of rejection.
 
     Returns
     -------
     SampleSize
         ``value`` for the estimated effect; ``low`` and ``high`` for the largest and the smallest
-        one in an 80 % interval. Infinite where a pilot study leaves room for no effect at all.
+        one in an 80 % interval. Infinite if the interval contains no effect at all.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Study(NamedTuple):
         From a number of observations to the distribution of the estimate.
     null : callable
         From a number of observations to the mean of what the biased estimate has more under the
-        hypothesis, and to the variance of the estimate.
+        null hypothesis, and to the variance of the estimate.
     alpha : float
         The level.
     """
@@ -272,5 +272,5 @@ def _pooled(sums: GroupSums, squares: np.ndarray) -> tuple[float, float]:
 def _require_spread(constant: bool) -> None:
     if constant:
         raise ValueError(
-            "the pilot study is constant in the eyes of the kernel: nothing can be planned from it."
+            "the pilot study is constant for the kernel: no sample size can be planned from it."
         )

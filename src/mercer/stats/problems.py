@@ -3,7 +3,7 @@
 A *statistic* is a function of kernel matrices, large where the hypothesis is wrong: of (K, labels)
 for samples that are compared, of (K, L) for variables that may depend on each other. A *null
 distribution* is a function of a problem and a random generator. It returns draws of the statistic
-under the hypothesis, or a distribution with a method ``sf``. Built-in null distributions are
+under the null hypothesis, or a distribution with a method ``sf``. Built-in null distributions are
 functions of the same problems, in the tables of ``two_sample_nulls.py`` and
 ``independence_nulls.py``.
 """
@@ -93,7 +93,7 @@ class Problem(ABC):
     estimator : str or callable
         The statistic, by its name, or as it was given.
     n_draws : int
-        The number of draws that was asked for (``n_permutations``).
+        The requested number of draws (``n_permutations``).
     blocks : object
         What was given as ``blocks``: the memory of series, for example. None if nothing was.
     """
@@ -147,7 +147,7 @@ class Comparison(Problem):
     Attributes
     ----------
     kernel : Kernel
-        The kernel, its parameters numbers.
+        The kernel, with its parameters resolved to numbers.
     samples : Samples
         The samples, joined: ``samples.data``.
     labels : ndarray of shape (n,)
@@ -204,7 +204,7 @@ class Dependence(Problem):
     Attributes
     ----------
     kernels : list of Kernel
-        The kernel of each, its parameters numbers.
+        The kernel of each, with its parameters resolved to numbers.
     data : tuple of data
         The variables.
     n : int

@@ -40,11 +40,11 @@ def relative_test(
 
     .. math:: T = \mathrm{MMD}^2(X, R) - \mathrm{MMD}^2(Y, R)
 
-    from unbiased estimates, in which the pairs within R cancel. X and Y are drawn from two models,
-    say, none of which is the truth, and R is data: which model is better? T is negative if X is
-    closer. It is normal in the limit, and
-    compared with Student's distribution; its variance has that of the witness
-    functions, and the part that remains where all three distributions are the same.
+    from unbiased estimates, in which the pairs within R cancel. For example, X and Y are drawn from
+    two models, neither of which is the truth, and R are data: which model is better? T is negative
+    if X is closer. It is asymptotically normal, and compared with Student's distribution; its
+    variance is that of the witness functions plus the part that remains if all three distributions
+    are equal.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ def relative_test(
     reference : data
         R, the third one.
     kernel : Kernel, str or callable, optional
-        The kernel, resolved on all samples together; by default ``Gaussian("median")``. What is
-        closer depends on it.
+        The kernel, resolved on all samples together; by default ``Gaussian("median")``. The answer
+        depends on it.
     alternative : {"two-sided", "first", "second"}
-        Look for any difference; or only for evidence that X is closer, or that Y is.
+        Test for any difference; or only for evidence that X is closer, or that Y is closer.
     plan : Plan, optional
         Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
@@ -203,8 +203,8 @@ def relative_fit_test(
     return _compared(
         (both[0], both[1]),
         unit * _error(first, rest),
-        "relative test, KSD^2 of the first density less that of the second (normal limit)",
-        "both densities are equally close to that of the sample",
+        "relative test, KSD^2 of the first density minus that of the second (normal limit)",
+        "both densities are equally close to the distribution of the sample",
         alternative,
         unit,
         n,
@@ -269,8 +269,8 @@ def _compared(
     if error <= _FLAT * unit / n:
         if abs(difference) > _FLAT * unit:
             raise ValueError(
-                "the difference has no standard error: samples are constant in the eyes of the "
-                "kernel; give other samples, or another kernel."
+                "the difference has no standard error: samples are constant for the kernel; use "
+                "other samples, or another kernel."
             )
         difference, z = 0.0, 0.0
     else:

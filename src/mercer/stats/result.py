@@ -32,23 +32,23 @@ class TestResult(Shown):
     statistic : float
         The value of the statistic.
     pvalue : float
-        The probability, if the hypothesis holds, of a statistic at least this large.
+        The probability of a statistic at least this large under the null hypothesis.
     method : str
         The test and its null distribution, in words.
     hypothesis : str
         What is tested, as a statement that holds or not.
     null : ndarray or None
-        Draws of the statistic under the hypothesis, where it was resampled.
+        Draws of the statistic under the null hypothesis, if it was resampled.
     distribution : object or None
-        The null distribution where it is known in closed form, with a method ``sf``.
+        The null distribution if it is known in closed form, with a method ``sf``.
     n_permutations : int
         How many times the sample was permuted (or its null distribution drawn from); 0 if never.
     pvalue_interval : (float, float) or None
         A 95 % confidence interval of the p-value that infinitely many permutations would give.
     kernel : Kernel, list of Kernel or None
-        The kernels used, with every parameter a number.
+        The kernels used, with all parameters resolved to numbers.
     notes : tuple of str
-        What to know before relying on the result: what the kernel cannot see, for example.
+        What to know before relying on the result, such as differences that the kernel cannot see.
     details : dict
         Further numbers, by name, such as one p-value per kernel.
     computation : str
@@ -99,7 +99,7 @@ class TestResult(Shown):
         return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
 
     def explain(self) -> str:
-        """How the p-value was found, and what was done with kernel matrices."""
+        """Say how the p-value was computed, and how kernel matrices were handled."""
         return f"{self.method}\n  {self.computation}" if self.computation else self.method
 
     def plot(self, ax: Axes | None = None) -> Axes:

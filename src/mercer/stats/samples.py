@@ -241,8 +241,8 @@ def plain(sample: Data, what: str) -> Data:
     """A sample as the rest of this room takes it: data with a length, without a mask."""
     if isinstance(sample, str | bytes | dict):
         raise ValueError(
-            f"{what} is a {type(sample).__name__}, not a data set; give a list or an array, with "
-            f"one entry for each observation."
+            f"{what} is a {type(sample).__name__}, not a data set; pass a list or an array, with "
+            "one entry for each observation."
         )
     sample = as_samples(sample)
     try:

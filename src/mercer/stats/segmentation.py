@@ -43,14 +43,14 @@ def change_points(
 ) -> Segmentation:
     r"""Find where the distribution of an ordered sample changes, by kernel segmentation.
 
-    The sample is cut into segments such that features are close to the mean of their segment:
+    The sample is divided into segments whose features are close to the mean of their segment:
 
     .. math:: \min_{t_1 < \dots < t_{D-1}} \; \sum_{d=1}^D \; \sum_{t_{d-1} \le i < t_d}
               \|\phi(x_i) - \mu_d\|^2, \qquad \mu_d = \frac1{t_d - t_{d-1}} \sum_i \phi(x_i)
 
-    by a dynamic programme over all segmentations: what is found is the minimum. With a
-    characteristic kernel any change of distribution shows sooner or later; with the linear one, a
-    change of the mean. Samples are taken to be independent: a slow drift, or strong
+    by dynamic programming over all segmentations, so the result is the global minimum. With a
+    characteristic kernel, any change of distribution is detected with enough data; with the linear
+    kernel, changes of the mean. Samples are assumed to be independent: a slow drift, or strong
     autocorrelation, looks like many changes.
 
     Parameters
@@ -63,19 +63,20 @@ def change_points(
         By default a Gaussian kernel whose lengthscale is the median distance, columns in units of
         their spread.
     max_changes : int, optional
-        The most changes that are looked for. By default a fifth of the samples, but at least 19 and
-        at most 49, of which a sample of n has place for n / min_size - 1.
+        The maximum number of changes considered. By default a fifth of the samples, but at least 19
+        and at most 49, and never more than n / min_size - 1.
     min_size : int
         The smallest number of samples of a segment.
     penalty : "slope" or float
-        What a change costs. A number is to be saved by each change. ``"slope"`` adds to the cost of
-        D segments :math:`a \log \binom{n-1}{D-1} + b D` with a and b from the fall of the cost
-        where segments are many. It is cautious with few samples, and needs 12 of them.
+        The penalty per change. If it is a number, each change must reduce the cost by at least this
+        much. ``"slope"`` adds to the cost of D segments :math:`a \log \binom{n-1}{D-1} + b D` with
+        a and b estimated from the decrease of the cost for many segments. It is cautious with few
+        samples, and needs at least 12.
     step : int, optional
-        The search goes over every step-th place; each change is then moved to the best
-        sample between its neighbours, until none moves, which need not end in the minimum. Needs a
-        kernel with dense features, its own or those of a plan. By default 1, which is exact, up to
-        20,000 samples and without such features, and n / 10,000 beyond.
+        The search only considers every step-th position; each change is then moved to the best
+        sample between its neighbours, until none moves, which need not be the global minimum. Needs
+        a kernel with dense features, its own or those of a plan. By default 1, which is exact, up
+        to 20,000 samples and without such features, and n / 10,000 beyond.
     plan : Plan, optional
         Memory and threads to use, and how K is stored: by default not at all. With
         ``Plan(rank=100)`` samples are compared by 100 features.
@@ -86,8 +87,9 @@ def change_points(
 
     Notes
     -----
-    Time is that of n^2 / 2 kernel values and, for each number of segments, as many additions.
-    Memory grows with n: the costs of all segments that end at 256 places are there at a time.
+    The time is that of n^2 / 2 kernel values and, for each number of segments, as many additions.
+    Memory grows linearly with n: the costs of all segments that end at 256 positions are held at a
+    time.
 
     Examples
     --------
@@ -120,7 +122,7 @@ def change_points(
     items = Items(gram, _step(n, step, gram), min_size)
     if n_changes is not None and most > items.most:
         raise ValueError(
-            f"n_changes={n_changes} do not fit on places {items.step} samples apart with "
+            f"n_changes={n_changes} do not fit on positions {items.step} samples apart with "
             f"min_size={min_size}; give a smaller step."
         )
     search = best_segmentations(
@@ -138,17 +140,17 @@ def change_points(
     if penalties is not None:
         segments = choose(costs, penalties, items.rounding(search))
         if 1 < segments == len(costs) < n // min_size:
-            notes.append("these are as many changes as were looked for; raise max_changes.")
+            notes.append("this is the maximum number of changes considered; raise max_changes.")
     elif n_changes is None:
         segments = 1
         notes.append(
-            f"{n} samples are too few to choose a penalty by, so no change was looked for; "
-            f"give n_changes, or a number as penalty."
+            f"{n} samples are too few to choose a penalty, so no changes were searched for; give "
+            "n_changes, or a number as penalty."
         )
     if items.step > 1:
         notes.append(
             f"searched on bins of {items.step} samples, then each change moved to the best sample "
-            f"between its neighbours: not certain to be the minimum."
+            "between its neighbours: not guaranteed to be the minimum."
         )
     return Segmentation(
         *items.found(search, segments, penalties),
@@ -173,8 +175,8 @@ def _gram(X: Data, kernel: Any, plan: Plan | None) -> Any:
     gram: Any = plan.gram(k, X)
     if gram.streamed:
         raise ValueError(
-            "change_points keeps the features of all samples; give samples that are in memory and "
-            "a plan with fewer features, such as Plan(rank=50)."
+            "change_points keeps the features of all samples; pass samples in memory and a plan "
+            "with fewer features, such as Plan(rank=50)."
         )
     return gram.unstored() if plan.storage == "auto" else gram
 
@@ -222,6 +224,6 @@ def _step(n: int, step: int | None, gram: Gram) -> int:
         return n // _BINS if n > _EXACT and dense else 1
     if step > 1 and not dense:
         raise ValueError(
-            f"step={step} needs a kernel with dense features; give a plan such as Plan(rank=100)."
+            f"step={step} needs a kernel with dense features; use a plan such as Plan(rank=100)."
         )
     return min(step, n)

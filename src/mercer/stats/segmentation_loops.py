@@ -2,7 +2,7 @@
 
 A segment [s, e) of items costs T - A / N: the sum of the diagonal of K over it, less the sum of K
 over all pairs of its items divided by the number of samples in them. Both sums are kept for every
-start s, and grow with e, so that what lies outside of a segment never enters into its cost, not
+start s, and grow with e, so that what lies outside a segment never enters into its cost, not
 even by rounding.
 """
 
@@ -87,7 +87,7 @@ def later_starts(
     where: np.ndarray,
     path: np.ndarray,  # (numbers of segments, ends): where the last one begins
 ) -> None:
-    """The same for starts inside of the strip, end by end; completes V."""
+    """The same for starts inside the strip, end by end; completes V."""
     ends, levels = best.shape
     first = K.shape[1] - ends
     cost = np.empty(ends)

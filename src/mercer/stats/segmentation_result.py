@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Segmentation(Shown):
-    """An ordered sample cut into segments; prints as a list of them.
+    """The result of :func:`mercer.change_points`: an ordered sample divided into segments.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class Segmentation(Shown):
     n_samples : int
         The length of the sample.
     costs : ndarray of shape (D,)
-        The least cost of 1, 2, ..., D segments: on bins, where there are such.
+        The minimum cost of 1, 2, ..., D segments; on bins, if bins were used.
     penalties : ndarray of shape (D,) or None
         What was added to these; None if the number of changes was given.
     kernel : Kernel
-        The kernel, with every parameter a number.
+        The kernel, with all parameters resolved to numbers.
     step : int
         1 if the search was exact; else the samples of a bin, see :func:`mercer.change_points`.
     notes : tuple of str
@@ -76,7 +76,7 @@ class Segmentation(Shown):
         X = as_samples(X)
         if length(X) != self.n_samples:
             raise ValueError(
-                f"X has {length(X)} samples, but {self.n_samples} were segmented; give these."
+                f"X has {length(X)} samples, but {self.n_samples} were segmented; pass those."
             )
         return [mean_embedding(self.kernel, take(X, part)) for part in self.segments]
 
@@ -91,7 +91,7 @@ class Segmentation(Shown):
         return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
 
     def explain(self) -> str:
-        """How the changes were found, and what was computed."""
+        """Say how the changes were found, and what was computed."""
         return f"{self}\n  {self.computation}\n  k = {self.kernel!r}"
 
     def plot(self, ax: Axes | None = None) -> Axes:

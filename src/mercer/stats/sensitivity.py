@@ -58,7 +58,7 @@ class SensitivityResult(Shown):
     hsic : float
         HSIC of all inputs together with the output, which indices are shares of.
     kernel : Kernel
-        The kernel of the output, with every parameter a number.
+        The kernel of the output, with all parameters resolved to numbers.
     n_permutations : int
         How many permutations the p-values come from.
     confidence : float
@@ -130,7 +130,7 @@ def sensitivity_indices(
     rng: Any = None,
     plan: Plan | None = None,
 ) -> SensitivityResult:
-    r"""Shares of the dependence of an output on its inputs: an analysis of variance by HSIC.
+    r"""Sensitivity indices of an output to its inputs: an analysis of variance for HSIC.
 
     With independent inputs and a kernel :math:`\prod_l (1 + k_l)` on them, where each k_l has mean
     0 over either argument, HSIC is a sum over all groups A of inputs
@@ -138,8 +138,8 @@ def sensitivity_indices(
     .. math:: \mathrm{HSIC}(X, Y) = \sum_A \mathrm{HSIC}_A, \qquad \mathrm{HSIC}_A =
               \|C_{A}\|^2 \text{ with the kernel } \prod_{l \in A} k_l
 
-    as the variance is a sum over groups in Sobol's. The indices are
-    :math:`S_l = \mathrm{HSIC}_{\{l\}} / \mathrm{HSIC}` and, over all groups that hold l,
+    just as Sobol's decomposition of the variance is a sum over groups. The indices are
+    :math:`S_l = \mathrm{HSIC}_{\{l\}} / \mathrm{HSIC}` and, over all groups that contain l,
     :math:`S^T_l = \sum_{A \ni l} \mathrm{HSIC}_A / \mathrm{HSIC}`. The output may be anything that
     has a kernel: numbers, curves, sets, such as the excursion set where a function exceeds a level.
 
@@ -153,12 +153,13 @@ def sensitivity_indices(
         The kernel of the output, resolved on it; by default ``Gaussian("median")`` for
         numbers, ``SymmetricDifference()`` for sets and boolean masks.
     kernels : Kernel, list or dict by name, optional
-        Kernels of inputs, which are centred on the sample. By default numbers are mapped to [0, 1]
-        by their distribution function, and get the kernel of the Sobolev space of order 1,
+        The kernels on the inputs, which are centred on the sample. By default numbers are mapped to
+        [0, 1] by their distribution function, and get the kernel of the Sobolev space of order 1,
         :math:`B_1(u) B_1(v) + \frac12 B_2(|u - v|)` with Bernoulli polynomials; anything else gets
         ``Categorical()``.
     laws : list or dict by name of distributions, optional
-        The known laws of inputs, anything with a method ``cdf``; by default the empirical ones.
+        The known distributions of the inputs, objects with a method ``cdf``; by default the
+        empirical ones.
     order : {1, 2}
         With 2, the indices of all pairs are computed too (``interactions``).
     biased : bool
@@ -170,7 +171,7 @@ def sensitivity_indices(
     n_bootstrap : int
         Resamples for intervals, 0 for none.
     confidence : float
-        The probability with which intervals are meant to cover. On the Ishigami function,
+        The nominal coverage of the intervals. On the Ishigami function,
         with a linear kernel of the output, 95 % intervals covered in 90 to 98 % of 200 samples of
         100 (each index for itself), and in 94 to 99.5 % of 200 samples of 300.
     rng : None, int or Generator

@@ -48,7 +48,7 @@ def _part(X: Data, kernel: Any, law: Any, name: str) -> Part:
         u = np.asarray(law.cdf(x), dtype=np.float64)
         return lambda: sobolev(u)
     if law is not None:
-        raise ValueError(f"input {name!r}: a law is for numbers with the default kernel.")
+        raise ValueError(f"input {name!r}: a law is only for numbers with the default kernel.")
     found: Kernel = as_kernel(Categorical() if kernel is None else kernel, X).resolve(X)
     return lambda: centre_in_place(found(X).astype(np.float64, copy=False))
 
@@ -93,7 +93,9 @@ def _each(entries: Any, names: Sequence[str], what: str) -> list[Any]:
     if isinstance(entries, dict):
         unknown = [key for key in entries if key not in names]
         if unknown:
-            raise ValueError(f"{what} names {unknown[0]!r}, which is none of {', '.join(names)}.")
+            raise ValueError(
+                f"{what} names {unknown[0]!r}, which is not one of {', '.join(names)}."
+            )
         return [entries.get(name) for name in names]
     found = list(entries) if isinstance(entries, list | tuple) else [entries] * len(names)
     if len(found) != len(names):

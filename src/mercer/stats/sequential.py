@@ -20,32 +20,34 @@ _WIDTHS = 5  # Gaussian kernels, where none is given
 
 
 class SequentialTwoSampleTest(Sequential):
-    r"""Do two streams have the same distribution? A test that may be stopped at any time.
+    r"""A sequential two-sample test: do two streams have the same distribution? It may be stopped
+    at any time.
 
-    Each new pair (x_t, y_t) is bet on with the witness function of all pairs before,
+    Each new pair (x_t, y_t) is bet on with the witness function of all earlier pairs,
 
     .. math:: h_t = f_t(x_t) - f_t(y_t), \qquad
               f_t = \frac1{t-1} \sum_{s<t} \left(k(x_s, \cdot) - k(y_s, \cdot)\right)
 
-    with the payoff tanh(h_t / scale), the scale from the past. If x_t and y_t can be exchanged
-    given the past, gains and losses are equally likely, and nobody gets rich: the probability that
-    the wealth ever reaches 1 / alpha is at most alpha. So p = 1 / (the largest wealth so far) is
-    valid after any number of looks, and a test may go on as long as one likes. The price is power:
-    with as many samples, a single test (:func:`two_sample_test`) sees smaller differences.
+    with the payoff tanh(h_t / scale), the scale from the past. If x_t and y_t are exchangeable
+    given the past, gains and losses are equally likely, and the wealth is a martingale: the
+    probability that it ever reaches 1 / alpha is at most alpha. So p = 1 / (the largest wealth so
+    far) is valid after any number of looks, and the test may be continued as long as desired. The
+    price is power: with the same number of samples, a single test (:func:`two_sample_test`) detects
+    smaller differences.
 
     Parameters
     ----------
     kernel : Kernel, str, callable or list of them, optional
         One kernel, or several to bet with, each with its share of the wealth. By default five
-        Gaussian kernels of all bandwidths (:func:`kernel_grid`). Parameters such as "median" are
-        resolved on the first ``warm_up`` pairs.
+        Gaussian kernels with a range of bandwidths (:func:`kernel_grid`). Parameters such as
+        "median" are resolved on the first ``warm_up`` pairs.
     alpha : float
         The level of ``rejected``.
     warm_up : int
         Pairs at the beginning that are not bet on: they set the scale of kernels.
     budget : int
-        Pairs that the witness function is made of, the latest ones: about so many, up to 127 more,
-        are kept, and a new pair costs as many kernel values.
+        The number of latest pairs in the witness function: this many, and up to 127 more, are kept,
+        and a new pair costs as many kernel values.
     plan : Plan, optional
         Memory and threads to use.
 
@@ -56,16 +58,15 @@ class SequentialTwoSampleTest(Sequential):
     wealth : float
         The present wealth, an e-value.
     rejected, rejected_at : bool, int or None
-        Has the p-value been at most alpha, and after how many pairs?
+        Whether the p-value has been at most alpha, and after how many pairs.
     path : ndarray
         The logarithm of the wealth after each pair.
 
     Notes
     -----
-    Samples are paired in the order in which they come; what one stream has more of waits. Each is
-    bet on once, also those of a reference: it cannot be used again for later samples. A stream
-    whose samples depend on each other is fine only if x_t and y_t are exchangeable given all
-    before.
+    Samples are paired in order of arrival; surplus samples of one stream wait. Each sample is used
+    for one bet, including those of a reference sample, which cannot be used again. Streams with
+    serial dependence are allowed only if x_t and y_t are exchangeable given the past.
 
     Examples
     --------
@@ -119,10 +120,11 @@ class SequentialTwoSampleTest(Sequential):
 
 
 class SequentialIndependenceTest(Sequential):
-    r"""Are two variables independent? A test of a stream that may be stopped at any time.
+    r"""A sequential independence test: are two variables independent? It may be stopped at any
+    time.
 
-    Of two new observations, the bet is that they are paired as they came, and not the other way
-    round. With all observations s before,
+    For two new observations, the bet is that they are paired as observed, and not the other way
+    round. With all earlier observations s,
 
     .. math:: h_t = \operatorname{cov}_s \left( k(x_s, x) - k(x_s, x'),\;
               l(y_s, y) - l(y_s, y') \right)
@@ -134,8 +136,8 @@ class SequentialIndependenceTest(Sequential):
     Parameters
     ----------
     kernel : Kernel, str, callable or list of two; optional
-        One for both variables, or a list of what is for each: a kernel, or several. By default the
-        three of :func:`dependence_grid` for each variable. Parameters are resolved on
+        One kernel for both variables, or a list with an entry for each: a kernel, or several. By
+        default the three of :func:`dependence_grid` for each variable. Parameters are resolved on
         the first observations.
     alpha, warm_up, budget, plan
         As for :class:`SequentialTwoSampleTest`, in pairs of observations.

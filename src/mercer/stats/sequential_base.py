@@ -35,7 +35,7 @@ class Sequential(ABC):
     path : ndarray of shape (n_bets,)
         The logarithm of the wealth after each of them.
     kernels : list of Kernel, or one of them for each variable; None until ``warm_up`` bets
-        The kernels, with every parameter a number.
+        The kernels, with all parameters resolved to numbers.
     """
 
     per_bet = 1  # rows of the data that one bet takes
@@ -91,7 +91,7 @@ class Sequential(ABC):
             self._check(given, place, name)
         if self.together and length(given[0]) != length(given[1]):
             n, m = map(length, given)
-            raise ValueError(f"variables must be observed together, as often each, got {n}, {m}.")
+            raise ValueError(f"variables must have the same number of observations, got {n}, {m}.")
         held = [a if b is None else join(b, a) for a, b in zip(given, self.waiting, strict=True)]
         before = vars(self) | {"parts": list(self.parts)}
         try:
@@ -188,11 +188,13 @@ class Sequential(ABC):
         """The state of affairs; its statistic is the logarithm of the largest wealth so far."""
         notes: tuple[str, ...] = ()
         if self.kernels is None:
-            notes = (f"no bets were made: the first {self.warm_up} choose the scale of kernels.",)
+            notes = (
+                f"no bets have been made: the first {self.warm_up} set the scale of the kernels.",
+            )
         else:
             notes = self._notes()
             if self.n_bets > self.budget:
-                notes += (f"bets go by the last {self.budget} {self.unit}s (budget).",)
+                notes += (f"bets use the last {self.budget} {self.unit}s (budget).",)
         found = self.path
         experts = len(self._experts())
         return TestResult(

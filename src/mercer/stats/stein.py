@@ -36,9 +36,9 @@ class Stein(VectorKernel, Tiled):
 
     The score s does not depend on how p is normalised.
 
-    That the mean is 0 takes a density that vanishes at the boundary of its domain. Where it does
-    not, as that of the exponential distribution at 0, ``support`` names the domain, and functions
-    are multiplied by weights that vanish there, one for each coordinate i:
+    The mean is 0 only if the density vanishes at the boundary of its domain. If it does not, like
+    that of the exponential distribution at 0, pass the domain as ``support``; functions are then
+    multiplied by weights that vanish at the boundary, one for each coordinate i:
 
     .. math:: k_p(x, y) = \sum_i \left( s_i(x) + \frac{\partial}{\partial x_i} \right)
               \left( s_i(y) + \frac{\partial}{\partial y_i} \right)
@@ -101,8 +101,8 @@ class Stein(VectorKernel, Tiled):
             if np.any(t < 0):
                 where = int(np.argmax(np.any(t < 0, axis=0)))
                 raise ValueError(
-                    f"support: samples lie outside of it in column {where}, beyond "
-                    f"{end[where]:g}; the density is 0 there."
+                    f"support: samples lie outside it in column {where}, beyond {end[where]:g}; "
+                    "the density is 0 there."
                 )
             bounded = np.isfinite(end)
             t = np.where(bounded, t, 0.0)
@@ -252,7 +252,7 @@ def goodness_of_fit_test(
 
     The statistic is the (biased) kernel Stein discrepancy; its null distribution is drawn by the
     wild bootstrap, with random signs as weights of the samples. It is approximate: at the 5 % level
-    it holds for 30 independent samples, and for chains of 40 times their memory.
+    it is valid for 30 independent samples, and for chains of 40 times their memory.
 
     Parameters
     ----------
@@ -268,20 +268,20 @@ def goodness_of_fit_test(
         The source of randomness.
     memory : float, optional
         For the output of a Markov chain: the number of lags after which its autocorrelations are
-        below .05. By default samples are taken to be independent.
+        below .05. By default samples are assumed to be independent.
     support : (low, high), optional
         The boundaries of the density in each coordinate: numbers or arrays of shape (d,), infinite
-        where there is none. Without it the test is for densities that vanish at the boundary of
-        their domain; of others, as the uniform and the exponential one, it rejects every sample
-        that is large enough.
+        if there is none. Without it, the test is only valid for densities that vanish at the
+        boundary of their domain; for others, such as the uniform and the exponential density, it
+        rejects every large enough sample.
     plan : Plan, optional
         Memory and threads to use, and how K is stored; by default nothing of size n x n is.
 
     Returns
     -------
     TestResult
-        The statistic is KSD^2. A note says where the score points out of the sample, as it does at
-        a boundary that was not named.
+        The statistic is KSD^2. A note says if the score points out of the sample, as it does at a
+        boundary that was not given.
 
     Examples
     --------
@@ -335,7 +335,7 @@ def _open_ends(P: Zipped) -> tuple[str, ...]:
         if len(out):
             return (
                 f"at the {word} value of column {out[0]} the score does not point back to the "
-                f"others: if the density has a boundary there, name it by support=(low, high).",
+                "others: if the density has a boundary there, pass it as support=(low, high).",
             )
     return ()
 

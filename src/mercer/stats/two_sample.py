@@ -57,64 +57,64 @@ def two_sample_test(
 ) -> TestResult:
     """Test whether two samples come from the same distribution, by their MMD.
 
-    Without a kernel, 20 Gaussian and Laplacian kernels of all bandwidths (:func:`kernel_grid`) are
-    used at once, and no data are set aside to choose among them. P-values from permutations of
-    independent observations are exact for any sample size and kernel: if both distributions are the
-    same, P(p <= a) <= a.
+    Without a kernel, 20 Gaussian and Laplacian kernels with a range of bandwidths
+    (:func:`kernel_grid`) are used at once, and no data are set aside to choose among them. P-values
+    from permutations of independent observations are exact for any sample size and kernel: if both
+    distributions are the same, P(p <= a) <= a.
 
     Parameters
     ----------
     X, Y : data
-        The samples: arrays, tables, lists of anything the kernel understands. Tables need the same
-        columns, in any order; an array beside a table takes over its columns. Samples may come in
-        :class:`~mercer.chunks.Chunks`: then kernels are seen through landmarks, and bins permuted.
+        The samples: arrays, tables, lists of anything the kernel accepts. Tables need the same
+        columns, in any order; an array compared with a table takes its column names. Samples may be
+        :class:`~mercer.chunks.Chunks`: kernels are then approximated with landmarks, and bins are
+        permuted.
     kernel : Kernel, str, callable, list of them, or "optimize"; optional
         One kernel; or a list of kernels to be used at once. By default those of
         :func:`kernel_grid`. Parameters such as "median" are resolved on both samples together.
-        ``"optimize"`` makes the most powerful one on one half of the data and tests on the other
+        ``"optimize"`` finds the most powerful kernel on one half of the data and tests on the other
         (:func:`optimize_kernel`).
     n_permutations : int
         B; the smallest possible p-value is 1 / (B + 1).
     rng : None, int or Generator
         The source of randomness.
     null : {"permutation", "spectrum", "gamma", "pearson", "wild", "normal"} or callable
-        Where the p-value comes from; all but the first need one kernel and are approximate: at the
-        5 % level they hold for samples of 30 each. ``"spectrum"`` is the limit
-        sum_l lambda_l (z_l^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact moments over
-        all permutations (of kernels so narrow that the first two lack the skewness over
-        permutations, these are used, and a note says so); ``"wild"`` is the wild bootstrap, for
-        series if ``blocks`` is their memory: the number of lags after which their autocorrelations
-        are below .05. It holds the level of series of 40 times that length, and rejects less often
-        in shorter ones.
+        The null distribution. All but the first need a single kernel and are approximate: at the 5
+        % level they are valid for samples of 30 each. ``"spectrum"`` is the limit sum_l lambda_l
+        (z_l^2 - 1); ``"gamma"`` and ``"pearson"`` are fitted to exact moments over all permutations
+        (for kernels so narrow that the first two miss the skewness over permutations, permutations
+        are used, and a note says so); ``"wild"`` is the wild bootstrap, for series if ``blocks`` is
+        their memory: the number of lags after which their autocorrelations are below .05. It keeps
+        the level for series of 40 times that length, and rejects less often for shorter ones.
         ``"normal"`` is the limit of ``statistic="linear"`` and ``"block"``, for samples of 400,
-        which are shuffled before they are paired. A function of your own is called as
+        which are shuffled before they are paired. A user-defined function is called as
         ``null(problem, rng)``, with a :class:`~mercer.stats.problems.Comparison` (``problem.K``,
         ``problem.labels``, ``problem.statistic(labels)``, ...) and a random generator, and returns
-        draws of the statistic under the hypothesis or a distribution with a method ``sf``.
+        draws of the statistic under the null hypothesis or a distribution with a method ``sf``.
     statistic : {"u", "v", "linear", "block"} or callable, optional
         The estimator of :func:`mmd`; ``"v"`` for the nulls "gamma" and "wild", which need it,
-        ``"block"`` for "normal", ``"u"`` otherwise. A function of your own is called as
+        ``"block"`` for "normal", ``"u"`` otherwise. A user-defined function is called as
         ``statistic(K, labels)`` with the kernel matrix of all observations and the sample of each
-        (0 or 1), and returns a number, large where samples differ; with one kernel, its p-value is
-        exact.
+        (0 or 1), and returns a number that is large if the samples differ; with one kernel, its
+        p-value is exact.
     groups : array of shape (n + m,), optional
-        Labels, first those of X; samples are permuted within groups only. Some group has to have
-        members of both samples.
+        Labels, first those of X; samples are permuted only within groups. At least one group must
+        have members of both samples.
     blocks : int or array of shape (n + m,), optional
         The length of blocks of consecutive samples that are permuted as a whole, or labels of
         blocks: for clusters of equal size, where p-values are exact, and for series, where blocks
-        have to be four times as long as their memory, since neighbouring ones depend on each other.
+        must be four times as long as their memory, since neighbouring blocks depend on each other.
     bins : int, "auto" or None
         Permute this many bins of samples instead of single ones: the level stays exact, and the
-        null distribution is almost free. By default 500 where the work is large, or where
-        permutations of single samples would not fit the memory of the plan.
+        null distribution is almost free. By default 500 if the computation is long, or if
+        permutations of single samples would not fit in the memory of the plan.
     landmarks : int, "auto" or None
         Replace kernels by their Nyström approximation from this many samples. By default 500 from
         200,000 samples on.
     stop_after : int, optional
         Stop permuting once this many statistics exceed the observed one (one kernel only): large
-        p-values are found quickly, with a relative error of about one over the root of this number
-        (``pvalue_interval``).
+        p-values are found quickly, with a relative error of about one over the square root of this
+        number (``pvalue_interval``).
     plan : Plan, optional
         Memory and threads to use, and how K is stored. Its ``rank`` is the number of landmarks.
     verbose : bool
@@ -123,7 +123,7 @@ def two_sample_test(
     Returns
     -------
     TestResult
-        With ``statistic`` (MMD^2, or of several kernels the largest of their scores), ``pvalue``,
+        With ``statistic`` (MMD^2, or the largest score of several kernels), ``pvalue``,
         ``null``, ``kernel``, ``notes`` and ``details``.
 
     Examples
@@ -153,8 +153,8 @@ def two_sample_test(
         plain = null == "permutation" and statistic in (None, "u", "v") and kernel != "optimize"
         if not plain or any(option is not None for option in (groups, blocks, stop_after)):
             raise ValueError(
-                "samples in chunks are tested by permutations of bins: leave null, statistic, "
-                'groups, blocks, stop_after and kernel="optimize" out.'
+                "samples in chunks are tested by permutations of bins: omit null, statistic, "
+                'groups, blocks, stop_after and kernel="optimize".'
             )
         both = [sample if isinstance(sample, Chunks) else stream(sample) for sample in (X, Y)]
         way = Way(n_permutations, rng, None, None, bins, landmarks, None, plan, verbose)
@@ -165,7 +165,9 @@ def two_sample_test(
         options["verbose"] = verbose
         options |= {"bins": bins, "landmarks": landmarks, "stop_after": stop_after}
         if groups is not None or blocks is not None:
-            raise ValueError('kernel="optimize" splits the data and takes no groups or blocks.')
+            raise ValueError(
+                'kernel="optimize" splits the data and does not support groups or blocks.'
+            )
         return _test_of_halves(X, Y, n_permutations, rng, options)
     way = Way(n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan, verbose)
     return _tested(samples, kernel, _estimator(null, statistic), null, SAME, way)
@@ -204,9 +206,9 @@ def k_sample_test(
     biased : bool
         Use the biased estimate.
     null : "permutation" or callable
-        Where the p-value comes from; a function of your own as for :func:`two_sample_test`.
+        The null distribution; your own function as in :func:`two_sample_test`.
     statistic : callable, optional
-        A statistic of your own, ``statistic(K, labels)``, as for :func:`two_sample_test`.
+        Your own statistic, ``statistic(K, labels)``, as in :func:`two_sample_test`.
 
     Examples
     --------
@@ -222,7 +224,7 @@ def k_sample_test(
     check_count("stop_after", stop_after, also=(None,))
     check_null(null, NULLS[:1])
     if isinstance(kernel, np.ndarray):
-        raise ValueError("samples are given as one list: k_sample_test([X, Y, Z], kernel).")
+        raise ValueError("pass the samples as one list: k_sample_test([X, Y, Z], kernel).")
     if statistic is not None and not callable(statistic):
         raise ValueError(f"statistic must be a function of (K, labels), got {statistic!r}.")
     way = Way(n_permutations, rng, groups, blocks, bins, landmarks, stop_after, plan, verbose)
@@ -252,7 +254,7 @@ def _tested(
         raise ValueError(f'{shown} needs one kernel, for example Gaussian("median").')
     own = callable(null) or callable(estimator)
     if own and way.landmarks not in ("auto", None):
-        raise ValueError(f"{shown} works with the kernel itself: leave landmarks out.")
+        raise ValueError(f"{shown} works with the kernel itself: omit landmarks.")
     k = approximated_by(plan, samples.kernel(kernel, rng), samples.data)
     computation = f"values of one kernel on {len(samples)} samples, a few at a time"
     if own or null in ("spectrum", "gamma", "pearson"):
@@ -280,9 +282,9 @@ def _tested(
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
     takes_blocks = callable(null) or (entry is not None and entry.series)
     if way.groups is not None or (way.blocks is not None and not takes_blocks):
-        raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
+        raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")
     if way.stop_after is not None and callable(null):
-        raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+        raise ValueError(f"stop_after is only for permutations; {shown} uses none.")
     if callable(null):
         outcome = outcome_of(null, problem, rng)
     else:

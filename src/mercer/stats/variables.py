@@ -47,7 +47,7 @@ class Variables:
         sizes = [length(variable) for variable in variables]
         if len(set(sizes)) > 1:
             listed = ", ".join(map(str, sizes))
-            raise ValueError(f"variables must be observed together, as often each, got {listed}.")
+            raise ValueError(f"variables must have the same number of observations, got {listed}.")
         if sizes[0] < least:
             raise ValueError(f"at least {least} observations are needed, got {sizes[0]}.")
         self.data, self.n = variables, sizes[0]
@@ -141,8 +141,8 @@ def require_spread(kernel: Kernel, X: Data, what: str, null: str) -> None:
     """Refuse a null distribution that would be fitted to rounding errors."""
     if is_constant(kernel, X):
         raise ValueError(
-            f'{what} constant in the eyes of {kernel!r}, so null="{null}" has nothing to be fitted '
-            f'to; null="permutation" gives 1.'
+            f'{what} constant for {kernel!r}, so null="{null}" has nothing to fit; '
+            'null="permutation" gives 1.'
         )
 
 

@@ -14,7 +14,8 @@ from .samples import Samples
 
 
 def witness(X: Data, Y: Data, kernel: Any = None) -> RKHSFunction:
-    r"""The function that tells two samples apart best, among all of a given norm in H_k.
+    r"""The witness function: the function that best separates two samples, among all of a given
+    norm in H_k.
 
     .. math:: w(\cdot) = \frac1n \sum_i k(x_i, \cdot) - \frac1m \sum_j k(y_j, \cdot)
 
@@ -76,7 +77,7 @@ def extremes(w: RKHSFunction, points: Data, count: int = 5) -> Extremes:
     points : data
         Samples to choose from.
     count : int
-        How many of either kind.
+        The number of samples at each end.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def peak(w: RKHSFunction, points: Data, sign: float = 1.0) -> np.ndarray:
 
 
 def relevance(w: RKHSFunction, points: Data) -> np.ndarray:
-    r"""How much of the slope of a witness function belongs to each feature; adds up to 1.
+    r"""The share of each feature in the gradient of a witness function; the shares sum to 1.
 
     .. math:: r_j \propto \sigma_j^2 \; \frac1m \sum_i \left(\partial_j w(x_i)\right)^2
 

@@ -93,7 +93,7 @@ def on_table(kernel: Kernel, roles: dict[str, str]) -> Kernel:
         return kernel
     if not wanted:
         raise ValueError(
-            f"{kernel!r} works on {kernel.domain}; say in which column they are: .on('column')."
+            f"{kernel!r} works on {kernel.domain}; choose their column with .on('column')."
         )
     if not names or (wanted != "number" and len(names) > 1):
         raise ValueError(

@@ -24,11 +24,11 @@ from .streaming import fit_chunks
 
 @dataclass(eq=False, repr=False)
 class TableClassifier(Classifier, TableModel):
-    """A blend of kernel machines on a table as it is, with probabilities.
+    """A blend of kernel classifiers for tables with columns of any kind, with probabilities.
 
     Each class has a least-squares score (1 for its rows, -1 for others). The kernels are chosen,
     and their distances learned, as in :class:`~mercer.tables.regressor.TableRegressor`; scores of
-    rows held out give the map to probabilities (:class:`~mercer.models.calibration.Calibration`).
+    held-out rows give the map to probabilities (:class:`~mercer.models.calibration.Calibration`).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class TableClassifier(Classifier, TableModel):
     classes_ : ndarray
         The labels.
     validation_accuracy_ : float
-        The share of right labels among rows held out.
+        The share of right labels among held-out rows.
 
     Examples
     --------
@@ -151,8 +151,8 @@ class TableClassifier(Classifier, TableModel):
             )
         if k > max(2, len(y) / 2):
             raise ValueError(
-                f"Unknown label type: {k} different labels in {len(y)} rows are too many to learn "
-                f"what they have in common; continuous targets are for TableRegressor."
+                f"Unknown label type: {k} different labels in {len(y)} rows are too many for a "
+                "classifier; for continuous targets use TableRegressor."
             )
         if self.class_weight is not None:
             w = w * compute_sample_weight(self.class_weight, y)
@@ -188,7 +188,7 @@ class TableClassifier(Classifier, TableModel):
         else:
             where = np.flatnonzero(self.classes_ == output)
             if not len(where):
-                raise ValueError(f"{output!r} is none of the classes {self.classes_.tolist()}.")
+                raise ValueError(f"{output!r} is not one of the classes {self.classes_.tolist()}.")
             place = int(where[0])
         if len(self.classes_) == 2:
             sign = 1.0 if place == 1 else -1.0

@@ -122,7 +122,7 @@ def words_of(part: dict[str, Any]) -> str:
     if part.get("sentinels"):
         said.append(f"{', '.join(f'{x:g}' for x in part['sentinels'])} counts as missing")
     if part.get("bend"):
-        said.append("long tails, so on a bent scale")
+        said.append("long tails, so transformed")
     if part.get("missing"):
         said.append(f"{part['missing']} missing")
     if part.get("others"):

@@ -347,7 +347,7 @@ def as_frame(X: Any, owner: Any) -> Table:
     if hasattr(X, "toarray"):
         raise TypeError(
             f"{type(owner).__name__} works on tables, and X is sparse: a dense table is required. "
-            f"Use X.toarray(), or KernelRidge, which takes sparse rows."
+            "Use X.toarray(), or KernelRidge, which accepts sparse rows."
         )
     array = np.asarray(X)
     if array.ndim != 2:

@@ -100,7 +100,7 @@ def _opened(path: Path) -> IO[bytes]:
         try:
             return archive.open(names[0])
         except _REFUSED as error:
-            raise ValueError(f"{path} cannot be unpacked: {error}") from None
+            raise ValueError(f"{path} cannot be decompressed: {error}") from None
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers.get(kind, open)(path, "rb")
 
@@ -128,7 +128,7 @@ def _encoding(path: Path) -> str:
             size += len(block)
             _check_memory(_PARSED * size, f"{path} holds more than {memory_words(size)} of text")
             if found in ("utf-8", "cp1252") and b"\x00" in block:
-                raise ValueError(f"{path} is not a table: it holds bytes that are no text.")
+                raise ValueError(f"{path} is not a table: it contains bytes that are not text.")
             if found == "utf-8":
                 found = _utf8_or_not(decoder, block)
     return _utf8_or_not(decoder, b"") if found == "utf-8" else found
@@ -147,8 +147,8 @@ def _check_memory(nbytes: float, what: str) -> None:
     """Refuse what does not fit in memory while there is still some."""
     if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
         raise ValueError(
-            f"{what}, more than fits in the {memory_words(free)} of memory that are free; read "
-            f"less of it, or in pieces, with mercer.stream."
+            f"{what}, more than fits in the {memory_words(free)} of memory available; read a part "
+            "of it, or read it in chunks with mercer.stream."
         )
 
 
@@ -196,7 +196,7 @@ def _read_text(pd: Any, path: Path, separators: str, dtype: dict[str, type]) -> 
     if nameless:
         raise ValueError(
             f"{path}: rows have {nameless[-1] + 1} values, and the first line has {named} names; "
-            f"give each column a name."
+            "give each column a name."
         )
     used = [i for i in range(width) if header[i] or table[i].notna().any()]
     table = table[used]

@@ -19,7 +19,7 @@ from .streaming import fit_chunks
 
 @dataclass(eq=False, repr=False)
 class TableRegressor(Regressor, TableModel):
-    """A blend of kernel ridge regressions on a table as it is.
+    """A blend of kernel ridge regressions for tables with columns of any kind.
 
     Columns are numbers, labels, text, dates or skipped (:mod:`mercer.tables.roles`), and become
     coordinates by stated rules (:mod:`mercer.tables.encoding`), with missing values as values of
@@ -32,12 +32,12 @@ class TableRegressor(Regressor, TableModel):
         The kernel, on columns by name (``Gaussian(2.0).on("age")``), in place of a search; only
         the penalty is chosen then.
     budget : float or str
-        The time that a fit may take: seconds, or ``"10 min"``. It decides how many rows kernels
-        are compared on, and how large the pieces are that models of many rows are made of.
+        The time that a fit may take: seconds, or ``"10 min"``. It decides how many rows are used to
+        compare kernels, and the size of the pieces of models on many rows.
     alphas : sequence of float
         The penalties to choose from, for targets of unit variance.
     roles : dict, optional
-        Columns that are a "number", "label", "text" or "date" whatever they look like, by name.
+        Overrides of the role of columns, by name: "number", "label", "text" or "date".
     styles : dict, optional
         How the numbers of columns of strings are written, by name (:mod:`mercer.tables.numbers`).
     plan : Plan, optional
@@ -46,9 +46,9 @@ class TableRegressor(Regressor, TableModel):
         The number of landmarks by which a ``kernel`` that is given is approximated; None is exact,
         "auto" takes 1,000 beyond 10,000 rows.
     random_state : int
-        Draws the folds and the rows that kernels are compared on.
+        Used to draw the folds and the rows that kernels are compared on.
     verbose : bool
-        Say on stderr what is being done.
+        Report progress on stderr.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class TableRegressor(Regressor, TableModel):
     linear_ : Member
         A linear model, to compare with.
     relevance_ : dict
-        How much each column counts in the distances that were learned.
+        The weight of each column in the learned distances.
     validation_error_ : float
-        The mean squared error on rows held out, as a part of the variance of the target.
+        The mean squared error on held-out rows, relative to the variance of the target.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class TableRegressor(Regressor, TableModel):
         """The target for each row of X.
 
         With ``return_std``, also the standard deviation of the target around it, from errors on
-        rows held out; it is larger where rows are rare.
+        held-out rows; it is larger where rows are rare.
         """
         check_is_fitted(self)
         if hasattr(self, "ridge_"):
@@ -140,7 +140,7 @@ class TableRegressor(Regressor, TableModel):
     def predict_interval(self, X: Any, level: Any = 0.9) -> np.ndarray:
         """Intervals that hold the target with a probability of about ``level``, (rows, 2).
 
-        Of several levels, they come along a last axis. They are as wide as errors on rows held out
+        Of several levels, they come along a last axis. They are as wide as errors on held-out rows
         were, relative to how uncertain the model was there: split conformal prediction, with the
         folds of the search for calibration.
         """
@@ -149,7 +149,7 @@ class TableRegressor(Regressor, TableModel):
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
         check_is_fitted(self)
         if hasattr(self, "ridge_"):
-            raise ValueError("a model of an earlier version has no intervals; fit it again.")
+            raise ValueError("a model saved by an earlier version has no intervals; fit it again.")
         encoded = self._new(X)
         mean = self.mean_ + self.std_ * self._values(encoded)[:, 0]
         n = len(self.scores_)
@@ -177,9 +177,7 @@ class TableRegressor(Regressor, TableModel):
         try:
             y = y.astype(float)
         except (TypeError, ValueError):
-            raise ValueError(
-                "the target does not hold numbers; tell labels apart with TableClassifier."
-            ) from None
+            raise ValueError("the target is not numeric; for labels use TableClassifier.") from None
         if not np.all(np.isfinite(y)):
             raise ValueError(
                 "the target has missing or infinite values (NaN or inf); fill them in or drop "

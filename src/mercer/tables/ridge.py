@@ -41,7 +41,7 @@ class RidgeClassifier(LSSVC):
         return self
 
     def predict_proba(self, X: Data) -> np.ndarray:
-        """Probabilities of the classes, calibrated; ``predict`` goes by the larger score."""
+        """Probabilities of the classes, calibrated; ``predict`` uses the larger score."""
         return self.calibration_.probabilities(self._values(X))
 
 

@@ -88,7 +88,7 @@ def _hash(values: Any) -> int:
 def _settled(name: str, column: Any, role: str, style: str | None) -> Column:
     odd = _odd(column)
     if odd is not None and role != "date":
-        raise ValueError(f"the column {name!r} holds {odd} objects, which are no {role}s.")
+        raise ValueError(f"the column {name!r} holds {odd} objects, which are not {role}s.")
     if role not in ROLES:
         raise ValueError(f"the role of {name!r} must be one of {', '.join(ROLES)}, got {role!r}.")
     if role == "number" and style is None and getattr(column.dtype, "kind", "O") not in "biuf":
@@ -121,7 +121,7 @@ def _describe(name: str, column: Any) -> Column:
     if kind in "iuf":
         found = Column(name, "number")
         if numbers_rows(name, column):
-            return Column(name, "skipped", "it numbers the rows")
+            return Column(name, "skipped", "it is a row number")
     elif are_dates(values.astype(str)):
         order = order_of(values.astype(str))
         said = "" if order == "year" else f"read with the {order} first"
@@ -310,8 +310,7 @@ def numeric_target(table: Table, name: str) -> tuple[np.ndarray, str]:
         distinct = column.dropna().unique()
         shown = ", ".join(repr(str(x)) for x in distinct[:3]) + ", ..." * (len(distinct) > 3)
         raise ValueError(
-            f"the target {name!r} holds labels ({shown}), not numbers; tell them apart with "
-            f"--task classification."
+            f"the target {name!r} holds labels ({shown}), not numbers; use --task classification."
         )
     found, how = _target_numbers(column)
     values = found.to_numpy()
@@ -320,8 +319,8 @@ def numeric_target(table: Table, name: str) -> tuple[np.ndarray, str]:
         raise ValueError(f"the target {name!r} has the same value in every row.")
     if np.abs(finite).max() > _LARGEST:
         raise ValueError(
-            f"the target {name!r} has values as large as {np.abs(finite).max():.0e}, whose squares "
-            f"no computer holds; use another unit, or take logarithms."
+            f"the target {name!r} has values as large as {np.abs(finite).max():.0e}, whose "
+            "squares overflow; use another unit, or take logarithms."
         )
     return values, how
 

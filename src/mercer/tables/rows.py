@@ -99,7 +99,7 @@ def complete_rows(
         holes["the target"] = int(np.sum(~given))
         listed = ", ".join(f"{name} ({n} times)" for name, n in holes.items() if n)
         raise ValueError(
-            f"values are missing in {listed}; leave out those {count(int(np.sum(~usable)), 'row')} "
-            f"of {len(given)} with --missing drop."
+            f"values are missing in {listed}; drop those {count(int(np.sum(~usable)), 'row')} of "
+            f"{len(given)} with --missing drop."
         )
     return usable

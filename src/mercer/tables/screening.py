@@ -47,7 +47,7 @@ class Screening:
     names, roles : list of str
         The columns that were tested, and what they were taken for: number, label, text or date.
     statistics : ndarray of shape (columns,)
-        The score of each: about a standard normal variable if nothing is going on.
+        The score of each: approximately standard normal under the null hypothesis.
     pvalues, adjusted : ndarray of shape (columns,)
         The p-value of each column alone, and corrected for all of them.
     correction : str
@@ -123,31 +123,32 @@ def compare_tables(
     rng: Any = None,
     plan: Plan | None = None,
 ) -> Screening:
-    """Which columns of two tables have different distributions, and which rows are typical of it?
+    """Test which columns of two tables have different distributions, and find rows that are typical
+    of the difference.
 
-    Each column is compared by kernels of its own: numbers and dates by Gaussian kernels of three
+    Each column has its own kernels: numbers and dates by Gaussian kernels of three
     bandwidths, labels by equality, text by shared substrings. All columns see the same
-    permutations of rows, so corrected p-values know how columns depend on each other.
+    permutations of rows, so corrected p-values take into account how columns depend on each other.
 
     Parameters
     ----------
     first, second : DataFrame
-        The tables; columns that both have are compared.
+        The tables; columns that occur in both are compared.
     correction : {"max-T", "holm", "bonferroni", "bh", "by"}
         How p-values are corrected for the number of columns: by the largest score of all columns
         under the same permutations (:func:`mercer.stats.multiple.max_t`), or from the p-values
         alone (:func:`mercer.adjust_pvalues`).
     roles : dict of str to str, optional
-        What columns are: "number", "label", "text". By default it is guessed; dates are numbers of
-        days.
+        The roles of columns: "number", "label" or "text". By default they are inferred; dates
+        become numbers of days.
     missing : {"error", "drop"}
-        Refuse rows with missing values, or leave them out.
+        Reject rows with missing values, or leave them out.
     n_permutations : int
         Permutations.
     groups, blocks
         As for :func:`mercer.two_sample_test`.
     n_rows : int
-        How many rows to name of each table; 0 for none.
+        The number of rows to report for each table; 0 for none.
     alpha : float
         The level at which columns count as different, in the choice of rows.
     rng : None, int or Generator
@@ -222,7 +223,7 @@ def screen_columns(
     rng: Any = None,
     plan: Plan | None = None,
 ) -> Screening:
-    """Which columns of a table does a target depend on?
+    """Test which columns of a table a target depends on.
 
     HSIC of each column with the target, by kernels as in :func:`compare_tables`, the sum of all
     bandwidths. The target is permuted, by the same permutations for all columns.
@@ -232,7 +233,7 @@ def screen_columns(
     table : DataFrame
         The table.
     target : str
-        The column that others may depend on; numbers, labels, text or dates.
+        The column to test the others against; numbers, labels, text or dates.
     correction, roles, missing, n_permutations, rng, plan
         As for :func:`compare_tables`.
 

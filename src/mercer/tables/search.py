@@ -6,7 +6,7 @@ The rules:
   three scales; a Matérn kernel for smooth targets; a linear one; and up to 40 coordinates a
   Matérn kernel with the lengthscales that 600 rows make most likely (:mod:`mercer.tables.likely`).
 * Each learns its distance in up to three rounds (:mod:`mercer.tables.metric`), and after each round
-  every penalty predicts rows held out: three folds of small tables, one split of large ones.
+  every penalty predicts held-out rows: three folds of small tables, one split of large ones.
 * The best of each kind are blended by non-negative least squares on these predictions, at most
   three; if that is not better by half a per cent than the best alone, this is the model.
 * How many rows are tried, and how large the pieces of the final model are, follow from the time

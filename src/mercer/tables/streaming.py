@@ -37,7 +37,7 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
     if first.y is None:
         raise ValueError("chunks need a target: stream(path, target='...').")
     if not hasattr(first.X, "columns"):
-        raise ValueError("models of tables need chunks of tables, with named columns.")
+        raise ValueError("table models need chunks with named columns.")
     width, memory = max(first.X.shape[1], 1), model._memory()
     rows = int(min(SAMPLE, 1000 + _VALUES / width))
     if memory is not None:

@@ -60,14 +60,14 @@ class PSDCheck:
         found = f"the smallest eigenvalue is {self.min_eigenvalue:.3g}"
         allowed = f"rounding explains {-self.tolerance:.1g}"
         if self.psd:
-            return f"no sign against positive definiteness on this sample: {found} ({allowed})."
+            return f"no evidence against positive definiteness on this sample: {found} ({allowed})."
         return f"not positive definite: {found} ({allowed}); see witness."
 
 
 def check_psd(
     function: Callable[[Any, Any], float] | Kernel, X: Data, rtol: float | None = None
 ) -> PSDCheck:
-    """Is a function of two samples symmetric and positive definite, as far as a sample shows?
+    """Check on a sample that a function of two samples is symmetric and positive definite.
 
     A numerical test can refute positive definiteness, never prove it.
 
@@ -84,7 +84,7 @@ def check_psd(
     Returns
     -------
     PSDCheck
-        Truthy if nothing was found; otherwise with a witness v, v'Kv < 0.
+        Truthy if no counterexample was found; otherwise with a witness v, v'Kv < 0.
 
     Examples
     --------

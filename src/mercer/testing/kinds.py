@@ -118,12 +118,12 @@ def _through_files(X: Any) -> None:
         try:
             save(X, first)
         except ValueError as error:
-            raise AssertionError(f"samples are not written to files: {error}") from error
+            raise AssertionError(f"samples cannot be saved to files: {error}") from error
         try:
             back = load(first)
         except ValueError as error:
             told = str(error).removeprefix(f"{first}: ").removeprefix(f"{first} ")
-            raise AssertionError(f"samples do not come back from files: the file {told}") from error
+            raise AssertionError(f"samples cannot be loaded from files: the file {told}") from error
         require(length(back) == length(X), "another number of samples comes back from files")
         save(back, second)
         same = first.read_bytes() == second.read_bytes()

@@ -81,7 +81,7 @@ def _targets(loss: Loss, rng: np.random.Generator) -> np.ndarray:
         try:
             loss.check_targets(y)
         except ValueError as error:
-            raise ValueError(f"check_loss: {loss!r} needs targets of its own ({error})") from None
+            raise ValueError(f"check_loss: {loss!r} needs its own targets ({error})") from None
     return y
 
 

@@ -51,7 +51,7 @@ def round_trips(kernel: Kernel) -> None:
     try:
         copy = clone(kernel)
     except RuntimeError as error:
-        raise AssertionError(f"clone fails, keep fields as they are given: {error}") from error
+        raise AssertionError(f"clone fails; keep fields as given: {error}") from error
     require(copy == kernel, "clone(kernel) differs from the kernel")
     copy.set_params(**kernel.get_params())
     require(copy == kernel, "set_params(**get_params()) changes the kernel")

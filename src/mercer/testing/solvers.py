@@ -50,8 +50,8 @@ def check_solver(
     plan : Plan, optional
         Where K lives in the first problems, for solvers that need it in one form.
     matrix_free : bool
-        Does it take any Gram operator? Then it is also given one of which only products and blocks
-        are known.
+        Whether it accepts any Gram operator. It is then also tested with one that only has products
+        and blocks.
     rng : int or Generator
         The seed of the problems.
 
@@ -153,7 +153,7 @@ def _stops(solver: Solver, gram: Any, K: np.ndarray, Y: np.ndarray) -> None:
 def _zero_weights(
     solver: Solver, gram: Any, K: np.ndarray, Y: np.ndarray, weights: np.ndarray
 ) -> None:
-    """A sample of weight 0 is as good as absent; or it is refused in words."""
+    """A sample of weight 0 is as good as absent; or it is rejected in words."""
     weights = weights.copy()
     weights[:3] = 0
     try:

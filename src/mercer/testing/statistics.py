@@ -116,10 +116,10 @@ def check_null(
 ) -> None:
     """Check a null distribution: a function that ``null=`` of tests takes, or the name of one.
 
-    It holds its level: in trials under the hypothesis, p-values of ``level`` or less are not more
-    frequent than a binomial variable of that probability allows (it is exceeded with probability
-    1e-5). It is of use: where points of the plane are clearly against the hypothesis, at least half
-    of the tests find that. And the same seed gives the same p-value.
+    It holds its level: in trials under the null hypothesis, p-values of ``level`` or less are not
+    more frequent than a binomial variable of that probability allows (it is exceeded with
+    probability 1e-5). It is of use: where points of the plane are clearly against the hypothesis,
+    at least half of the tests find that. And the same seed gives the same p-value.
 
     Parameters
     ----------

@@ -48,10 +48,10 @@ def tune(
     sample_weight: Any = None,
     random_state: Any = None,
 ) -> Any:
-    """A fitted copy of a model, with all its continuous hyper-parameters optimised.
+    """Fit a copy of a model with all its continuous hyper-parameters optimised.
 
     The penalty ``alpha`` and every number in the kernel (lengthscales, weights of a sum, ...) are
-    moved together along the gradient of the criterion. Weights of a sum of kernels are numbers in
+    optimised together, by the gradient of the criterion. Weights of a sum of kernels are numbers in
     the kernel like any other, so this also learns how to combine columns and kinds of data.
 
     ============================  ===============================================================
@@ -67,31 +67,32 @@ def tune(
     Parameters
     ----------
     model : KernelRidge, KernelLogisticRegression, GaussianProcessRegressor, ...
-        The model; its kernel and alpha are where the search begins.
+        The model; its kernel and alpha are the starting point of the search.
     X, y : data
         Samples, and targets or labels. Single precision becomes double: the criteria tell values of
         alpha apart that are far below the rounding errors of a matrix in single precision.
     kernels : list of kernels, optional
-        Tried one after the other in place of that of the model; the best by the criterion stays.
+        Kernels to try in place of that of the model; the best by the criterion is used.
     by : {"marginal_likelihood", "loo", "gcv", "validation"}
         The likelihood under a Gaussian process (for ridge regression up to a factor of its
         covariance); the error, or log loss, of leave-one-out predictions; its generalised form; or
-        that on samples held out.
+        that on held-out samples.
     ard : bool
-        Give each feature a lengthscale of its own wherever the kernel has one for all. They begin
-        in proportion to the spread of the features, with the mean squared distance as it was. A
-        kernel without any is an error; one of ``kernels`` is tuned as it is.
+        Whether to give each feature its own lengthscale wherever the kernel has a common one. They
+        start in proportion to the spread of the features, with the mean squared distance unchanged.
+        A kernel without a lengthscale is an error, but one in ``kernels`` is tuned as it is.
     fixed : tuple of str
         Names of hyper-parameters that stay as they are: ``"alpha"`` (or ``"C"``),
         ``"kernel__lengthscale"``.
     n_restarts : int
-        Further starts, at random points up to a factor of 100 from the first in each number.
+        The number of restarts from random points, up to a factor of 100 from the first start in
+        each parameter.
     test_size : float
-        The part of the samples held out for ``by="validation"``.
+        The part of the held-out samples for ``by="validation"``.
     sample_weight : array, optional
         Weights of the samples; those of weight 0 count as absent.
     random_state : int, RandomState or None
-        Draws starts and parts of the data.
+        Used to draw starts and parts of the data.
 
     Returns
     -------
@@ -104,11 +105,11 @@ def tune(
     Warns
     -----
     BoundWarning
-        Where a hyper-parameter ends on a bound of its range. Weights of a sum that go to zero,
-        lengthscales of single features that grow as far as they may, and an alpha as small as it
-        may be are none of these: they are named in ``tuning_.unneeded``. But alpha is one of these
-        where features share a lengthscale that differ by a factor of 100 or more: then small
-        features count only as far as alpha is tiny, noise or not.
+        If a hyper-parameter ends on a bound of its range. Weights of a sum that go to zero,
+        lengthscales of single features that reach the upper bound, and an alpha that reaches the
+        lower bound cause no warning: they are listed in ``tuning_.unneeded``. But such an alpha
+        causes a warning if features that share a lengthscale differ in scale by a factor of 100 or
+        more: then small features matter only because alpha is tiny, noise or not.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def tune(
     name = next((name for name in names if name in _TUNED), "")
     if refused or not name:
         raise ValueError(
-            f"tune knows {', '.join(_TUNED)}, not {names[0]}: "
+            f"tune supports {', '.join(_TUNED)}, not {names[0]}: "
             f"{refused or 'use GridSearchCV of scikit-learn'}."
         )
     criteria_of, tuned = _TUNED[name]
@@ -223,7 +224,7 @@ class _Wish:
 def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if np.ndim(model.alpha) or not model.alpha > 0:
-        raise ValueError(f"alpha must be one number > 0 to begin with, got {model.alpha!r}.")
+        raise ValueError(f"the initial alpha must be one number > 0, got {model.alpha!r}.")
     kernel = wish.start(model._make_gram(X).kernel, X)
     n, rng = length(X), as_random_state(wish.random_state)
     w = np.ones(n) if weights is None else weights
@@ -246,7 +247,9 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     """Ridge regression with alpha = 1 / C beside a free intercept."""
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if weights is not None and not weights.all():
-        raise ValueError("class_weight must be > 0 for every class; drop the samples of others.")
+        raise ValueError(
+            "class_weight must be > 0 for every class; drop the samples of the other classes."
+        )
     w = np.ones(len(Y)) if weights is None else weights
     kernel = wish.start(model._make_gram(X).kernel, X)
     found = _squared(
@@ -331,7 +334,9 @@ def _process(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
     """A Gaussian process tunes itself in fit."""
     weights = {} if wish.sample_weight is None else {"sample_weight": wish.sample_weight}
     if weights and not has_fit_parameter(model, "sample_weight"):
-        raise ValueError(f"{type(model).__name__} has no weights of samples; drop sample_weight.")
+        raise ValueError(
+            f"{type(model).__name__} does not support sample weights; omit sample_weight."
+        )
     if wish.ard:
         kernel = covariance(model.kernel)
         data = check_data(model, X, kernel, reset=True)

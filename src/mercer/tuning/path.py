@@ -112,9 +112,7 @@ def ridge_path(
         raise ValueError(f"alphas must be > 0, got {alphas.min()}.")
     if isinstance(X, Chunks):
         if y is not None or sample_weight is not None:
-            raise ValueError(
-                "samples in chunks bring y and sample_weight with them; leave both out."
-            )
+            raise ValueError("chunks carry their own y and sample_weight; omit both.")
         return _from_chunks(kernel, X, alphas, plan)
     y, sample_weight = unmasked(y, "y"), unmasked(sample_weight, "sample_weight")
     Y = np.asarray(y, dtype=float)

@@ -156,7 +156,7 @@ def test_what_cannot_be_conditioned_is_refused():
     indefinite = Custom(lambda x, y: 1.0 - abs(x[0] - y[0]) * 3)
     with pytest.raises(ValueError, match=r"smallest eigenvalue is -1\. Give a larger noise"):
         indefinite.given(Z)(Z)
-    with pytest.raises(ValueError, match="noise has 3 entries, and there are 2 points"):
+    with pytest.raises(ValueError, match="noise has 3 entries, but there are 2 points"):
         Gaussian().given(Z, [0.1, 0.2, 0.3])(Z)
     for noise in (np.nan, np.inf, [[0.1]], "x", [[0.1], [0.2, 0.3]]):
         with pytest.raises(ValueError, match="noise must be a finite number >= 0"):

@@ -162,7 +162,7 @@ def test_the_numerical_test(X, rng):
     assert "not negative definite" in str(found)
     assert is_negative_definite(D**0.5)  # a matrix
     assert is_negative_definite((D ** (1 / 3)).astype(np.float32))
-    assert "no sign against" in str(is_negative_definite(D**0.5))
+    assert "no evidence against" in str(is_negative_definite(D**0.5))
     assert "not symmetric" in str(is_negative_definite(rng.normal(size=(5, 5))))
     assert not is_negative_definite(-(D**0.5))
     assert is_negative_definite(np.full((4, 4), 3.0))  # constants are negative definite

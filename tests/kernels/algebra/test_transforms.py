@@ -160,7 +160,7 @@ def test_restrict():
 def test_limit():
     k = Limit(lambda n: (Linear() / n + 1) ** n, tol=1e-4)
     assert np.allclose(k(0.5 * X), Exponential()(0.5 * X), atol=1e-3)
-    with pytest.raises(ValueError, match="has not settled to tol=1e-10 at n=4; raise max_n or tol"):
+    with pytest.raises(ValueError, match="has not converged to tol=1e-10 at n=4; raise max_n"):
         Limit(lambda n: n * Linear(), max_n=4)(X)
     assert len(k.theta) == 0
 

@@ -86,5 +86,5 @@ def test_sparse_samples():
 
 
 def test_other_functions_are_refused():
-    with pytest.raises(ValueError, match=r"which polynomial is not; use TensorSketch"):
+    with pytest.raises(ValueError, match=r"polynomial is not one; use TensorSketch"):
         Polynomial().approximate(RandomFourier(10)).resolve(np.eye(3))

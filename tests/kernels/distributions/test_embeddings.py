@@ -122,7 +122,7 @@ def test_forms_of_bags(rng):
 def test_parameters_are_resolved_on_all_points(bags):
     k = MeanEmbedding(Gaussian("median")).resolve(bags)
     assert k.kernel == Gaussian("median").resolve(np.concatenate(bags))
-    with pytest.raises(UnresolvedError, match="depends on data"):
+    with pytest.raises(UnresolvedError, match="depends on the data"):
         EmbeddingGaussian(Gaussian())(bags[:3], bags)
     same = [bags[0], bags[0]]
     assert EmbeddingGaussian(Gaussian()).resolve(same).lengthscale == 1.0

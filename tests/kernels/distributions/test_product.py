@@ -268,7 +268,7 @@ def test_bad_input(rng, chains):
         k([(np.zeros(2), np.eye(2)), (np.zeros(3), np.eye(3))])
     with pytest.raises(ValueError, match="cannot be compared"):
         k(np.ones((2, 2)), chains)
-    with pytest.raises(DomainError, match="emit the same"):
+    with pytest.raises(DomainError, match="have the same"):
         k([chains[0], DiscreteHMM([1.0], [[1.0]], [[0.5, 0.5]], "xy")])
     with pytest.raises(DomainError, match="no samples"):
         k([])

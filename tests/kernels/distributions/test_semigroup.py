@@ -70,7 +70,7 @@ def test_promises_of_entropies(histograms, monkeypatch):
 
 def test_bad_histograms(histograms):
     k = SemigroupEntropy()
-    with pytest.raises(DomainError, match=r"numbers >= 0, but X holds -1"):
+    with pytest.raises(DomainError, match=r"numbers >= 0, but X contains -1"):
         k([[1.0, -1.0]])
     with pytest.raises(DomainError, match="sample 1 has no mass"):
         k([[1.0, 1.0], [0.0, 0.0]])

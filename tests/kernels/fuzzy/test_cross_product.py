@@ -112,7 +112,7 @@ def test_fuzzy_set():
     assert fuzzy_set([0.0, 0.25], ["a", "b"])[0] == ["b"]
     with pytest.raises(DomainError, match=r"from 0 to 1, got -0\.5; clip"):
         fuzzy_set(lambda t: t + 0.5, grid)
-    with pytest.raises(DomainError, match="5 points need as many memberships"):
+    with pytest.raises(DomainError, match="5 points need one membership each"):
         fuzzy_set([0.5, 0.5], grid)
     with pytest.raises(DomainError, match="must be numbers"):
         fuzzy_set(["a"], [1.0])
@@ -162,7 +162,7 @@ def test_use(rng, tmp_path):
     [
         ([], "no samples"),
         ([([1.0], [0.5]), ([1.0], [0.0])], "sample 1 is empty"),
-        ([([1.0, 2.0], [0.5])], "sample 0: 2 points need as many"),
+        ([([1.0, 2.0], [0.5])], "sample 0: 2 points need one membership each"),
         ([([1.0], [2.0])], "from 0 to 1, got 2"),
         ([([1.0], [np.nan])], "from 0 to 1, got nan"),
         ([[1.0, 2.0]], r"pair \(points, memberships\), but sample 0 is not"),

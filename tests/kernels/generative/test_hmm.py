@@ -191,7 +191,7 @@ def test_bad_input(normal, discrete):
         GaussianHMM([1.0], [[1.0]], [[0.0]], [[[-1.0]]])
     with pytest.raises(ValueError, match="means of shape"):
         GaussianHMM([1.0], [[1.0]], [0.0], [[[1.0]]])
-    with pytest.raises(DomainError, match="sample 1 holds a symbol"):
+    with pytest.raises(DomainError, match="sample 1 contains a symbol"):
         discrete.log_likelihood(["ab", "xa"])
     with pytest.raises(DomainError, match="channels"):
         normal.log_likelihood([np.zeros((4, 3))])

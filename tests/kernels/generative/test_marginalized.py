@@ -138,5 +138,5 @@ def test_bad_input(model):
         Marginalized("abc")
     with pytest.raises(ValueError, match="order must be"):
         Marginalized(model, 3)
-    with pytest.raises(DomainError, match="sample 0 holds a symbol"):
+    with pytest.raises(DomainError, match="sample 0 contains a symbol"):
         Marginalized(model)(["xyz"])

@@ -82,12 +82,12 @@ def test_definiteness_is_not_claimed_but_can_be_checked():
     [
         (K[:5], None, r"square kernel matrix.*got shape \(5, 30\).*np.ix_"),
         (K, K_NEW, r"square kernel matrix.*got shape \(7, 30\)"),
-        (K + np.triu(K), None, "not symmetric, K and K.T differ by"),
+        (K + np.triu(K), None, "not symmetric: K and K.T differ by"),
         (K_NEW[:, :4], K, "one value per training sample, 30 of them, got 4"),
         (np.where(K > 0.99, np.nan, K), None, r"entry \(0, 0\) of the matrix is nan"),
         (np.zeros((0, 3)), None, "shape"),
         (np.zeros(3), None, r"shape \(3,\)"),
-        ([["a", "b"], ["b", "a"]], None, "does not hold numbers"),
+        ([["a", "b"], ["b", "a"]], None, "does not contain numbers"),
     ],
     ids=["rows", "right", "asymmetric", "width", "nan", "empty", "vector", "text"],
 )

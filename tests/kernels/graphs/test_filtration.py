@@ -78,7 +78,7 @@ def test_thresholds_from_data():
     assert kernel.unresolved is None
     assert kernel.resolve([graph]) is kernel
     assert GraphFiltration(thresholds=9).resolve([Graph([])]).thresholds == [0.0]
-    with pytest.raises(UnresolvedError, match="thresholds=4 depends on data"):
+    with pytest.raises(UnresolvedError, match="thresholds=4 depends on the data"):
         GraphFiltration().prepare([graph])
 
 

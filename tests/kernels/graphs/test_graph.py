@@ -30,7 +30,7 @@ def test_it_does_not_change():
     assert graph.edges.tolist() == [[0, 1]]
     with pytest.raises(ValueError, match="read-only"):
         graph.edges[0] = 1
-    with pytest.raises(AttributeError, match="graphs do not change"):
+    with pytest.raises(AttributeError, match="graphs are immutable"):
         graph.directed = True
 
 
@@ -69,21 +69,24 @@ def test_adjacency_matrices(sparse):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"edges": [(0, 5)], "nodes": 3}, r"joins the node 5, but nodes are 0, \.\.\., 2"),
-        ({"edges": [(0, -1)], "nodes": 3}, "joins the node -1"),
+        ({"edges": [(0, 5)], "nodes": 3}, r"refers to the node 5, but nodes are 0, \.\.\., 2"),
+        ({"edges": [(0, -1)], "nodes": 3}, "refers to the node -1"),
         ({"edges": [(0, 1)], "nodes": ["a", "b"]}, "names are labels"),
         ({"edges": [], "nodes": -1}, "number of nodes >= 0"),
         ({"edges": [(0, 1, 2)]}, "pairs of whole numbers"),
         ({"edges": [(0.5, 1.0)]}, "pairs of whole numbers"),
-        ({"edges": [(0, 1)], "labels": ["a"]}, "joins the node 1"),
+        ({"edges": [(0, 1)], "labels": ["a"]}, "refers to the node 1"),
         ({"edges": [(0, 1)], "labels": "ab"}, "list or an array, got a str"),
         ({"edges": [(0, 1)], "labels": ["a", None]}, "label 1 is missing"),
-        ({"edges": [(0, 1)], "labels": [[1, 2], [3, 4]]}, "numbers of a node are attributes"),
-        ({"edges": [(0, 1)], "labels": [1, 2], "attributes": [[1.0]]}, "for 1 nodes of 2"),
+        (
+            {"edges": [(0, 1)], "labels": [[1, 2], [3, 4]]},
+            "numeric values of a node are attributes",
+        ),
+        ({"edges": [(0, 1)], "labels": [1, 2], "attributes": [[1.0]]}, "1 attributes, but 2 nodes"),
         ({"edges": [(0, 1)], "attributes": [[1.0], [np.nan]]}, "finite"),
         ({"edges": [(0, 1)], "attributes": [["x"], ["y"]]}, "must be numbers"),
-        ({"edges": [(0, 1)], "weights": [1, 2]}, "weights are given for 2 edges of 1"),
-        ({"edges": [(0, 1)], "edge_labels": []}, "edge_labels are given for 0 edges of 1"),
+        ({"edges": [(0, 1)], "weights": [1, 2]}, "2 weights, but 1 edges"),
+        ({"edges": [(0, 1)], "edge_labels": []}, "0 edge_labels, but 1 edges"),
         ({"edges": [(0, 1)], "weights": [np.inf]}, "finite"),
     ],
 )
@@ -95,7 +98,7 @@ def test_refuses_nonsense(parts, words):
 def test_adjacency_that_is_none():
     with pytest.raises(DomainError, match=r"square, got shape \(2, 3\)"):
         Graph.from_adjacency(np.ones((2, 3)))
-    with pytest.raises(DomainError, match="holds numbers"):
+    with pytest.raises(DomainError, match="hold numbers"):
         Graph.from_adjacency(np.array([["a"]]))
     with pytest.raises(DomainError, match="edge labels have shape"):
         Graph.from_adjacency(np.ones((2, 2)), edge_labels=np.ones((3, 3)))

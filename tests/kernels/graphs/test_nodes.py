@@ -196,7 +196,7 @@ def test_in_models(rng, tmp_path):
     assert KernelPCA(2, kernel=kernel.normalize()).fit_transform(nodes).shape == (20, 2)
     assert two_sample_test(nodes[:10] * 3, nodes[10:] * 3, kernel, rng=0).pvalue < 0.05
     few = RegularizedLaplacian([[0, 1], [1, 0]])
-    with pytest.raises(DomainError, match="graph is none"):
+    with pytest.raises(DomainError, match="invalid graph"):
         few([0])
     small = PStep(np.array([[0, 1], [1, 0]]), p=3)
     assert "PStep(graph=[[0, 1], [1, 0]], p=3)" in repr(small)
@@ -215,17 +215,17 @@ def test_edge_cases():
         (np.triu(A), "directed"),
         (-A, "weight -1"),
         (np.full((2, 2), np.nan), "finite"),
-        ("abc", "graph is none"),
+        ("abc", "invalid graph"),
     ]:
         with pytest.raises(DomainError, match=wrong):
             Diffusion(bad)([0])
     for samples, wrong in [
-        ([0, 7], "7 is no node"),
-        ([[0], [1]], "no node"),
-        (["a"], "no node"),
+        ([0, 7], "7 is not a node"),
+        ([[0], [1]], "not a node"),
+        (["a"], "not a node"),
         ([], "no samples"),
         (np.zeros((2, 2)), "one column"),
-        ([0.5], "no node"),
+        ([0.5], "not a node"),
     ]:
         with pytest.raises(DomainError, match=wrong):
             Diffusion(A)(samples)

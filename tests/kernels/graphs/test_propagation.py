@@ -163,7 +163,7 @@ def test_contract(variant, kernel, rng):
 
 def test_refusals(rng):
     g = random_graph(rng, 5)
-    with pytest.raises(DomainError, match="not all nodes have attributes"):
+    with pytest.raises(DomainError, match="not all nodes have the same number"):
         Propagation(use="attributes")([g])
     with pytest.raises(DomainError, match="hellinger"):
         Propagation(use="both", metric="hellinger")([g])

@@ -65,15 +65,15 @@ def test_two_nodes_or_two_edges():
         (3.5, "it is a float; give a mercer.Graph, a networkx or igraph graph"),
         ("abc", "it is a str"),
         ((3, [1]), "first entry is a int"),
-        (([(0, 1, 2)], [1, 2]), "an edge is a pair of nodes"),
-        (([(0, 7)], [1, 2]), "joins the node 7"),
-        (([("x", "y")], {"x": 1}), "joins the node 'y', which has no label"),
+        (([(0, 1, 2)], [1, 2]), "an edge must be a pair of nodes"),
+        (([(0, 7)], [1, 2]), "refers to the node 7"),
+        (([("x", "y")], {"x": 1}), "refers to the node 'y', which has no label"),
         ((A, LABELS, {(0, 1): "x"}), r"the edge \(0, 3\) has no label"),
-        ((A, LABELS[:2]), "for 2 nodes of 4"),
+        ((A, LABELS[:2]), "2 .*, but 4 nodes"),
     ],
 )
 def test_no_graph(sample, words):
-    with pytest.raises(DomainError, match=f"WeisfeilerLehman: sample 1 is no graph: .*{words}"):
+    with pytest.raises(DomainError, match=f"WeisfeilerLehman: sample 1 is not a graph: .*{words}"):
         WeisfeilerLehman()([Graph([]), sample])
 
 

@@ -126,7 +126,7 @@ def test_consequences_always():
                 "f is analytic",
                 "a linear solver applies",
                 "needs alpha > 0",
-                "stay out of reach",
+                "cannot be learned",
                 "cannot see every difference",
             ],
         ),

@@ -256,14 +256,14 @@ def test_one_row_and_rows_that_say_nothing():
     [
         ([], "no samples"),
         (np.zeros((0, 3)), "no samples"),
-        ([[1, 2, 3], [1, 2]], "as many in each"),
+        ([[1, 2, 3], [1, 2]], "the same number in each"),
         ([["a", "b"], ["b", "a"]], "rankings_from_orders"),
         ([["1", "2"], ["2", "1"]], "rankings_from_orders"),
         ([1, 2, 3], r"an \(n, m\) array, got 1 dimension"),
         ([[1], [2]], "at least two"),
         ("abc", r"wrap it: \[x\]"),
         (np.zeros((2, 3, 3)), "got 3 dimension"),
-        (pd.DataFrame({"a": [1.0], "b": ["x"]}), "column 'b' does not hold numbers"),
+        (pd.DataFrame({"a": [1.0], "b": ["x"]}), "column 'b' does not contain numbers"),
     ],
 )
 def test_bad_input(X, message):
@@ -277,7 +277,7 @@ def test_bad_parameters():
         Kendall("last")
     with pytest.raises(ValueError, match='decay must be positive or "median"'):
         Mallows(0)
-    with pytest.raises(ValueError, match="3 items, the other sample has rankings of 2"):
+    with pytest.raises(ValueError, match="3 items, but the other sample has rankings of 2"):
         Kendall()([[1, 2, 3]], [[1, 2]])
-    with pytest.raises(ValueError, match="3 items, the other sample has rankings of 2"):
+    with pytest.raises(ValueError, match="3 items, but the other sample has rankings of 2"):
         Mallows(1.0)([[1, 2, 3]], [[1, 2]])

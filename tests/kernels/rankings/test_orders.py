@@ -25,13 +25,13 @@ def test_orders():
 @pytest.mark.parametrize(
     ("orders", "items", "message"),
     [
-        ([[0, 3]], 3, r"order 0 has the item 3, not 0, \.\.\., 2"),
-        ([["a"], ["x"]], ["a", "b"], "order 1 has the item 'x', not among items"),
+        ([[0, 3]], 3, r"order 0 has the item 3, which is not one of 0, \.\.\., 2"),
+        ([["a"], ["x"]], ["a", "b"], "order 1 has the item 'x', which is not one of the items"),
         ([[0, 1, 0]], 3, "the item 0 twice"),
         ([[{0, 1}, 1]], 3, "the item 1 twice"),
-        (["ab"], "ab", "give its items one by one"),
-        ([3], 4, "give its items one by one"),
-        ([["a"]], ["a", "a"], "items must differ"),
+        (["ab"], "ab", "pass its items as a list"),
+        ([3], 4, "pass its items as a list"),
+        ([["a"]], ["a", "a"], "items must be distinct"),
     ],
 )
 def test_nonsense_is_refused(orders, items, message):

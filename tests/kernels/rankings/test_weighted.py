@@ -119,7 +119,7 @@ def test_bad_input():
     with pytest.raises(DomainError, match="weights has 3 numbers, but rankings have 2 items"):
         WeightedKendall([1, 2, 3])([[1, 2]])
     for k in (WeightedKendall(), AverageKendall()):
-        with pytest.raises(ValueError, match="3 items, the other sample has rankings of 2"):
+        with pytest.raises(ValueError, match="3 items, but the other sample has rankings of 2"):
             k([[1, 2, 3]], [[1, 2]])
         with pytest.raises(DomainError, match="rankings_from_orders"):
             k([["a", "b"]])

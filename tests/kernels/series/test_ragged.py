@@ -54,13 +54,13 @@ def test_series_of_many_lengths_and_parts_of_them():
         ([[1.0], []], "sample 1 is empty"),
         ([[np.nan, np.nan]], "sample 0 is empty"),
         (np.zeros((3, 0)), "sample 0 is empty"),
-        ([np.zeros((3, 2)), np.zeros((3, 1))], "sample 1 has points of 1 channels"),
+        ([np.zeros((3, 2)), np.zeros((3, 1))], "sample 1 has 1 channels"),
         ([np.zeros((3, 2, 1))], "sample 0 has 3 dimensions"),
         ([1.0, 2.0], r"sample 0 is 1.0, not a series: .* wrap a single series: \[x\]"),
         ([None, [1.0]], "sample 0 is None, not a series"),
         ([[1.0], [1j, 2.0]], "sample 1 is complex"),
         (np.array([[1j, 2.0]]), "sample 0 is complex"),
-        (["abc"], "sample 0 is no series"),
+        (["abc"], "sample 0 is not a series"),
         ("abc", "got a string"),
         (np.zeros(3), "wrap a single series"),
         ([], "no samples"),
@@ -81,7 +81,7 @@ def test_channels_must_agree(rng):
         SoftSubsequence(1.0),
     ):
         with pytest.raises(
-            ValueError, match="points of 2 channels cannot be compared with points of 1"
+            ValueError, match="points with 2 channels cannot be compared with points with 1"
         ):
             kernel(X, Y)
 

@@ -157,15 +157,15 @@ def test_a_kernel_for_each_part():
 def test_bad_input():
     with pytest.raises(ValueError, match=r"decompose must be a function .* 'items'"):
         Convolution("letters", LETTERS)
-    with pytest.raises(ValueError, match="kernels must be a kernel for each part"):
+    with pytest.raises(ValueError, match="kernels must hold one kernel for each part"):
         Convolution("splits", [LETTERS, "rbf"])
-    with pytest.raises(ValueError, match="kernels must be a kernel for each part"):
+    with pytest.raises(ValueError, match="kernels must hold one kernel for each part"):
         Convolution("splits", [])
     with pytest.raises(ValueError, match="kernels must be"):
         Convolution("splits", "rbf")
     with pytest.raises(DomainError, match="no samples"):
         Convolution("items", LETTERS)([])
-    with pytest.raises(DomainError, match="sample 1 is a int; give a function"):
+    with pytest.raises(DomainError, match="sample 1 is a int; pass a function"):
         Convolution("items", LETTERS)(["a", 3])
     with pytest.raises(ValueError, match="list of decompositions, but for sample 0 it is a str"):
         Convolution(str, LETTERS)(["a"])

@@ -195,7 +195,7 @@ def test_bad_input(samples):
             Jaccard(wrong)
     with pytest.raises(ValueError, match="rate must be positive"):
         SymmetricDifference.from_rate(0.0)
-    with pytest.raises(UnresolvedError, match="depends on data"):
+    with pytest.raises(UnresolvedError, match="depends on the data"):
         SymmetricDifference()([{1}], [{2}])
     with pytest.raises(DomainError, match="no samples"):
         k([])
@@ -207,7 +207,7 @@ def test_bad_input(samples):
         k(["abc"])
     with pytest.raises(DomainError, match="boolean"):
         k(np.zeros((3, 4)))
-    with pytest.raises(DomainError, match="not so in set 1"):
+    with pytest.raises(DomainError, match="are not in set 1"):
         k([{"a": 1.0}, {"a": -1.0}])
     with pytest.raises(DomainError, match="weight for the element 'z'"):
         Jaccard(WEIGHTS)([{"z"}])
@@ -217,19 +217,19 @@ def test_bad_input(samples):
         Jaccard("counting")([(0.0, 1.0)])
     with pytest.raises(DomainError, match="a dict is none of masks"):
         Jaccard(WEIGHTS)(samples["masks"])
-    with pytest.raises(DomainError, match="each of the 42 places"):
+    with pytest.raises(DomainError, match="each of the 42 points"):
         Jaccard([1.0])(samples["masks"])
     with pytest.raises(DomainError, match="same shape"):
         k([np.ones(3, bool), np.ones(4, bool)])
     with pytest.raises(DomainError, match="same shape"):
         k(np.ones((2, 3), bool), np.ones((2, 4), bool))
-    with pytest.raises(DomainError, match="one form in all data"):
+    with pytest.raises(DomainError, match="in the same form"):
         k([{1}], [(0.0, 1.0)])
     with pytest.raises(DomainError, match="lower one first"):
         k([(1.0, 0.0)])
     with pytest.raises(DomainError, match="finite"):
         k([(0.0, np.inf)])
-    with pytest.raises(DomainError, match="sample 0 is no set"):
+    with pytest.raises(DomainError, match="sample 0 is not a set"):
         k([(0.0, 1.0, 2.0)])
     with pytest.raises(DomainError, match="same dimension"):
         k([(0.0, 1.0), ((0.0, 0.0), (1.0, 1.0))])

@@ -298,7 +298,7 @@ def test_arrays_and_columns_of_bracket_strings():
     wanted = SubsetTree()([CAT, DOG])
     for form in (np.array([CAT, DOG]), np.array([[CAT], [DOG]], dtype=object)):
         np.testing.assert_array_equal(SubsetTree()(form), wanted)
-    with pytest.raises(DomainError, match=r"pick a column with \.on"):
+    with pytest.raises(DomainError, match=r"select a column with \.on"):
         SubsetTree()(np.array([[CAT, DOG]]))
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"tree": [CAT, DOG], "n": [1, 2]}, index=[7, 3])
@@ -361,7 +361,7 @@ def test_deep_trees_need_no_recursion():
     ],
 )
 def test_no_tree(sample, words):
-    with pytest.raises(DomainError, match=f"sample 1 is no tree: .*({words})"):
+    with pytest.raises(DomainError, match=f"sample 1 is not a tree: .*({words})"):
         SubsetTree()([CAT, sample])
 
 
@@ -537,7 +537,7 @@ def test_tables_of_nodes_that_do_not_fit(monkeypatch):
     monkeypatch.setattr("mercer.engine.memory.free_memory", lambda: 2e8)
     wide = ("a", *["b"] * 6000)
     with pytest.raises(
-        MemoryPlanError, match="6001 and 6001 nodes needs 288 MB, but 200 MB are free"
+        MemoryPlanError, match="6001 and 6001 nodes needs 288 MB, but 200 MB are available"
     ):
         ElasticTree()([wide])
     assert ElasticTree()([stack(3000)], [("b",)])[0, 0] == 0  # one row of the table is kept

@@ -82,7 +82,7 @@ class TestVectors:
         assert bool(p.stationary) == bool(p.bounded) == isinstance(kernel, Sinusoids)
 
     def test_the_width_is_checked(self, kernel, X):
-        with pytest.raises(DomainError, match=r"3 columns; pick .* \.on\("):
+        with pytest.raises(DomainError, match=r"3 columns; select .* \.on\("):
             kernel(np.zeros((2, 3)))
 
 

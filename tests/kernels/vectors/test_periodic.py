@@ -153,7 +153,7 @@ def test_bad_coefficients_are_refused():
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=IDS)
 def test_only_numbers_on_the_line(kernel):
-    with pytest.raises(DomainError, match=r"2 columns; pick one with \.on\(column\)"):
+    with pytest.raises(DomainError, match=r"2 columns; select one with \.on\(column\)"):
         kernel(np.zeros((3, 2)))
     on = kernel.on(1)
     X = np.random.default_rng(0).normal(size=(4, 2))

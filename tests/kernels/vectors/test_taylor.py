@@ -74,7 +74,7 @@ def test_series_close_to_its_radius(monkeypatch):
     k = Taylor(geometric, radius=1)
     assert k([[np.sqrt(0.99)]]).item() == pytest.approx(100, rel=1e-9)
     monkeypatch.setattr(Taylor, "_most_terms", 1000)
-    with pytest.raises(DomainError, match="not settled to tol=1e-15 after 1000 terms"):
+    with pytest.raises(DomainError, match="not converged to tol=1e-15 after 1000 terms"):
         k([[np.sqrt(0.99)]])
 
 

@@ -85,11 +85,11 @@ def _(node: dict, read: Reader) -> Any:
             done.append(leaves.pop())
             continue
         if not 0 <= code // 2 <= len(done):
-            raise Unreadable("holds a list that is longer than what is in it.")
+            raise Unreadable("contains a list that is longer than its content.")
         items = [done.pop() for _ in range(code // 2)]
         done.append(items if code % 2 else tuple(items))
     if len(done) != 1 or leaves:
-        raise Unreadable("holds lists that do not fit into each other.")
+        raise Unreadable("contains lists that do not fit together.")
     return done[0]
 
 
@@ -127,7 +127,7 @@ def _array(value: np.ndarray, write: Writer, place: str) -> Node:
         return {"type": "objects", "shape": list(value.shape), "items": items}
     if value.dtype.kind not in "biufcUSmM" or isinstance(value, np.ma.MaskedArray):
         kind = f"{type(value).__name__} of {value.dtype}"
-        raise ValueError(f"cannot save {place}: a {kind} is not stored; use a plain array.")
+        raise ValueError(f"cannot save {place}: a {kind} cannot be stored; use a plain array.")
     return {"type": "array", "array": write.array(np.asarray(value))}
 
 

@@ -63,8 +63,8 @@ def _params(value: Params, write: Writer, place: str) -> Node:
     name = type(value).__name__
     if _params_class(name) is not type(value):
         raise ValueError(
-            f"cannot save {place}: {name!r} is not the name of a class of mercer, or it is that of "
-            f"another class too."
+            f"cannot save {place}: {name!r} is not the name of a class of mercer, or is also the "
+            "name of another class."
         )
     named = {f.name: write(getattr(value, f.name), f"{place}.{f.name}") for f in fields(value)}
     return {"type": "params", "class": name, "fields": named}

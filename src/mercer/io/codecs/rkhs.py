@@ -86,12 +86,12 @@ def _(node: dict, read: Reader) -> Any:
 
     frames, weights = read(node["frames"]), read(node["weights"])
     if not all(isinstance(frame, Frame) for frame in frames):
-        raise Unreadable("holds an operator of what are no functions.")
+        raise Unreadable("contains an operator whose parts are not functions.")
     pairs = zip(node["terms"], weights, strict=True)
     terms = [Term(frames[i], w, frames[j]) for (i, j), w in pairs]
     for left, w, right in terms:
         if not is_finite(w) or not np.shape(w) == (left.size,) == (right.size,):
-            raise Unreadable("holds an operator whose weights do not fit its functions.")
+            raise Unreadable("contains an operator whose weights do not match its functions.")
     return HSOperator(*terms)
 
 

@@ -78,7 +78,9 @@ def _read_column(node: dict, read: Reader) -> Any:
         return pd.Series(as_objects(read(node["items"])))
     items, dtype = node["strings"], node["dtype"]
     if dtype not in _TEXT or not all(isinstance(x, str | None) for x in items):
-        raise Unreadable(f"holds a column that is not of strings, or of unknown type {dtype!r}.")
+        raise Unreadable(
+            f"contains a column that is not a column of strings, or has the unknown type {dtype!r}."
+        )
     try:
         return pd.Series(items, dtype=dtype)
     except TypeError:  # written by a newer pandas, whose strings have a type of their own

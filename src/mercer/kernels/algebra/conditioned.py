@@ -83,9 +83,9 @@ class Conditioned(Without):
 
     .. math:: k(x, y) - k(x, z) (K_{zz} + N)^{-1} k(z, y)
 
-    Without noise it is the kernel of the functions in H_k that vanish at z. Copies among the z are
-    seen once, then, and those so close together that rounding hides how they differ as if with the
-    noise of that rounding, m eps k(z, z).
+    Without noise it is the kernel of the functions in H_k that vanish at z. In that case, copies
+    among the z count once, and points that cannot be told apart because of rounding are treated as
+    if observed with noise of that size, m eps k(z, z).
 
     Parameters
     ----------
@@ -131,11 +131,11 @@ class Conditioned(Without):
         require_memory(3 * 8.0 * m * m, f"a kernel given {m} observations")
         K = self._matrix()
         if np.ndim(self.noise) and len(self.noise) != m:
-            raise ValueError(f"noise has {len(self.noise)} entries, and there are {m} points.")
+            raise ValueError(f"noise has {len(self.noise)} entries, but there are {m} points.")
         K.flat[:: m + 1] += self.noise
         own = K.diagonal().copy()
         if not np.isfinite(own).all():
-            raise ValueError(f"k(z, z) of {self.kernel!r} overflows at points of the reference.")
+            raise ValueError(f"k(z, z) of {self.kernel!r} overflows at the reference points.")
         for rounding in _ROUNDING:
             grown = own * (1 + rounding * m * _EPS)
             K.flat[:: m + 1] = np.where(own == 0, 1.0, grown)  # f(z) = 0 in any case
@@ -146,9 +146,10 @@ class Conditioned(Without):
             return self.kernel.prepare(in_double(self.reference)), L
         lowest = float(np.linalg.eigvalsh(K)[0])
         raise ValueError(
-            f"the covariance of the {m} observations that {self.kernel!r} is given is not positive "
+            f"the covariance of the {m} observations under {self.kernel!r} is not positive "
             f"definite: its smallest eigenvalue is {lowest:.2g}. Give a larger noise, such as "
-            f"noise={2 * abs(lowest):.1g}, or another kernel if this one is none."
+            f"noise={2 * abs(lowest):.1g}, or use another kernel if this one is not positive "
+            "definite."
         )
 
     @property

@@ -46,12 +46,12 @@ class Deformed(Without):
               \|f\|^2 + f_z' M f_z = \|f\|^2
               + \frac{\gamma}{\sum_{i < j} w_{ij}} \sum_{i < j} w_{ij} (f(z_i) - f(z_j))^2
 
-    The functions are those of H_k, with another norm, on the right: ``strength`` gamma times the
-    mean square of the differences along the edges of a graph is added, with M the Laplacian of the
-    graph times gamma over the sum of weights. Where z are samples without labels as well, any
-    model with this kernel is the semi-supervised version of itself: ridge regression becomes
-    Laplacian regularised least squares, a support vector machine the Laplacian SVM
-    (:class:`mercer.SemiSupervised` does it in one step).
+    The functions are those of H_k with the norm on the right: the squared norm plus ``strength``
+    gamma times the mean squared difference along the edges of a graph. M is the Laplacian of the
+    graph times gamma divided by the sum of weights. If the z include unlabelled samples, any model
+    with this kernel is semi-supervised: ridge regression becomes Laplacian regularised least
+    squares, a support vector machine the Laplacian SVM (:class:`mercer.SemiSupervised` does it in
+    one step).
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Deformed(Without):
     strength : float
         gamma >= 0.
     neighbors : int
-        Samples are joined with so many of the nearest, in the metric of k, with weights 1. Copies
-        count once: the i-th copy of a sample is joined with the i-th of its neighbours, and data
-        that are repeated as a whole have the same kernel.
+        Each sample is joined to this many of its nearest neighbours, in the metric of k, with
+        weights 1. Copies count once: the i-th copy of a sample is joined to the i-th copies of its
+        neighbours, so repeating the whole data set does not change the kernel.
     graph : array or sparse matrix of shape (m, m), optional
         Other weights w_ij of edges between the samples z, in place of neighbours.
 
@@ -110,8 +110,8 @@ class Deformed(Without):
         highest = float(inner.diagonal().max(initial=0.0))
         if not np.isfinite(inner).all():
             raise ValueError(
-                f"strength={self.strength!r} times kernel values of up to {K.max():.0e} are more "
-                f"than numbers can hold; take a smaller one, or scale the data."
+                f"strength={self.strength!r} times kernel values of up to {K.max():.0e} overflow; "
+                "use a smaller strength, or scale the data."
             )
         inner.flat[:: len(inner) + 1] += 1.0 + len(inner) * _EPS * highest  # of what rounding loses
         L = lapack(len(inner), np.linalg.cholesky, inner)

@@ -41,8 +41,8 @@ class Exponential(Tiled):
         value = getattr(self, self.scale)
         if isinstance(value, str):
             raise UnresolvedError(
-                f'{type(self).__name__}: {self.scale}="{value}" depends on data; call '
-                f"kernel.resolve(X_train) first."
+                f'{type(self).__name__}: {self.scale}="{value}" depends on the data; call '
+                "kernel.resolve(X_train) first."
             )
         return self._psi.prepare(X)
 

@@ -94,7 +94,7 @@ class Negative(Params, ABC):
         if self.unresolved:
             if Y is not None and Y is not X:
                 raise UnresolvedError(
-                    f"{self!r}: {self.unresolved} depends on data; fix it first with resolve(X)."
+                    f"{self!r}: {self.unresolved} depends on the data; call resolve(X) first."
                 )
             psi = self.resolve(X)
         P = psi.prepare(X)
@@ -110,7 +110,7 @@ class NegativeDefinite(Negative):
     """psi(x, y) given by a Python function.
 
     Nothing is assumed about the function: :func:`mercer.is_negative_definite` tests it on a sample.
-    ``Schoenberg(f)`` and ``Induced(f)`` take functions as they are, which means the same.
+    ``Schoenberg(f)`` and ``Induced(f)`` take functions as they are, with the same meaning.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class NegativeDefinite(Negative):
         From two samples to a number; with ``batch=True`` from two data sets to the block of all
         values, as in :class:`mercer.Custom`.
     batch : bool
-        Is the function called once per block (fast) instead of once per pair (simple)?
+        Whether the function is called once per block (fast) instead of once per pair (simple).
 
     Examples
     --------

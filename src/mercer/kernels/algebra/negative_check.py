@@ -45,17 +45,17 @@ class NegativeCheck:
         found = f"the largest eigenvalue on weights that sum to 0 is {self.max_eigenvalue:.3g}"
         allowed = f"rounding explains {self.tolerance:.1g}"
         if self.negative:
-            return f"no sign against negative definiteness on this sample: {found} ({allowed})."
+            return f"no evidence against negative definiteness on this sample: {found} ({allowed})."
         return f"not negative definite: {found} ({allowed}); see witness."
 
 
 def is_negative_definite(psi: Any, X: Data | None = None, rtol: float | None = None) -> Any:
-    r"""Is sum_ij c_i c_j psi(x_i, x_j) <= 0 for all c that sum to 0, as far as a sample shows?
+    r"""Check on a sample that sum_ij c_i c_j psi(x_i, x_j) <= 0 for all c that sum to 0.
 
     .. math:: D_{ij} = \psi(x_i, x_j), \quad H = I - \tfrac1n 1 1', \quad
               \lambda_{\max}(H D H) \le 0
 
-    A numerical test can refute it, never prove it. Where it holds, exp(-t psi) is a kernel
+    A numerical test can refute this, but never prove it. If it holds, exp(-t psi) is a kernel
     (:class:`mercer.Schoenberg`), and D is a matrix of squared Euclidean distances if its diagonal
     is 0.
 
@@ -72,7 +72,7 @@ def is_negative_definite(psi: Any, X: Data | None = None, rtol: float | None = N
     Returns
     -------
     NegativeCheck
-        Truthy if nothing was found; otherwise with a witness c, c'Dc > 0.
+        Truthy if no counterexample was found; otherwise with a witness c, c'Dc > 0.
 
     Examples
     --------
@@ -109,7 +109,8 @@ def _matrix(psi: Any, X: Data | None) -> np.ndarray:
             D = D if D.dtype == np.float32 else D.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                "is_negative_definite: give samples X with a function psi, or a matrix."
+                "is_negative_definite: pass samples X together with a function psi, or a matrix "
+                "alone."
             ) from None
         if D.ndim != 2 or D.shape[0] != D.shape[1] or not len(D):
             raise ValueError(
@@ -118,8 +119,8 @@ def _matrix(psi: Any, X: Data | None) -> np.ndarray:
         return D
     if isinstance(psi, Kernel):
         raise TypeError(
-            "is_negative_definite: a kernel is positive definite; its squared distance is "
-            "SquaredMetric(kernel)."
+            "is_negative_definite: a kernel is positive definite; its squared distance "
+            "SquaredMetric(kernel) is negative definite."
         )
     if is_negative(psi):
         raise TypeError(f"is_negative_definite: psi must be {is_negative(psi)}.")

@@ -42,14 +42,13 @@ class Basis(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Nystrom(AnchoredFeatures):
-    r"""A kernel seen through landmarks z_1..z_m: its Gram matrices have rank m at most.
+    r"""A kernel approximated with landmarks z_1..z_m: its Gram matrices have rank m at most.
 
     .. math:: k_m(x, y) = k(x, Z)\, k(Z, Z)^{+}\, k(Z, y)
 
-    In feature space phi(x) is projected onto the span of phi(z_1)..phi(z_m). With
-    k(Z, Z) = L L' the features are k(x, Z) L^-T, so every model that makes use of features takes
-    O(n m^2) operations, on any data k is defined on, and predicts with the approximate kernel it
-    was trained with.
+    In feature space phi(x) is projected onto the span of phi(z_1)..phi(z_m). With k(Z, Z) = L L'
+    the features are k(x, Z) L^-T, so every model that can use features takes O(n m^2) operations,
+    on any data that k accepts, and predicts with the approximate kernel it was trained with.
 
     L is pivoted: landmarks whose features depend on those of the others, up to rounding, are left
     out (:attr:`dropped`).
@@ -59,16 +58,16 @@ class Nystrom(AnchoredFeatures):
     kernel : Kernel
         The kernel k.
     reference : data, optional
-        The landmarks Z. By default they are chosen from the data the kernel is resolved on, always
-        with the same seed.
+        The landmarks Z. By default they are chosen from the data the kernel is resolved on, with a
+        fixed seed.
     rank : int or float
-        How many are chosen: their number, or, below 1, the share of the trace of K that may be
-        lost (for ``choose="pivoted"``).
+        The number of landmarks or, below 1, the share of the trace of K that may be lost (for
+        ``choose="pivoted"``).
     choose : {"pivoted", "uniform", "leverage", "kmeans"}
-        ``"pivoted"``: by randomly pivoted Cholesky (:func:`mercer.pivoted_cholesky`), which goes
-        where the error still is, for n m kernel values. ``"uniform"``: m samples at random, for
-        nothing. ``"leverage"``: at random, in proportion to ridge leverage scores, which are
-        estimated from m samples drawn before. ``"kmeans"``: the means of m clusters of vectors.
+        ``"pivoted"``: by randomly pivoted Cholesky (:func:`mercer.pivoted_cholesky`), which adapts
+        to the remaining error, at the cost of n m kernel values. ``"uniform"``: m samples at
+        random, at no cost. ``"leverage"``: at random, in proportion to ridge leverage scores, which
+        are estimated from m other samples. ``"kmeans"``: the means of m clusters of vectors.
 
     Examples
     --------
@@ -131,7 +130,7 @@ class Nystrom(AnchoredFeatures):
         return RKHSFunction(self.kernel, self.reference, coef)
 
     def error(self, X: Data) -> float:
-        """The share of the trace of K that is lost on X: a certificate.
+        """The share of the trace of K on X that is lost: a certificate.
 
         K - K_m is positive semi-definite, so the trace bounds its norm, and every error of an
         eigenvalue.
@@ -181,14 +180,15 @@ def landmarks(kernel: Kernel, X: Data, rank: float, choose: str = "pivoted") -> 
     """Landmarks from data, for a resolved kernel."""
     if isinstance(kernel, Precomputed):
         raise ValueError(
-            "landmarks need the kernel itself: a precomputed matrix cannot tell k(z, x)."
+            "landmarks need the kernel itself: k(z, x) cannot be computed from a precomputed "
+            "matrix."
         )
     if choose == "pivoted":
         return take(X, _pivots(kernel, kernel.prepare(X), rank))
     if rank < 1:
         raise ValueError(
-            f'rank={rank!r} is a share to lose, which only choose="pivoted" can keep to; give a '
-            f"number of landmarks."
+            f'rank={rank!r} is a share of the trace, which only choose="pivoted" can guarantee; '
+            "give a number of landmarks."
         )
     n, m, rng = length(X), int(rank), np.random.default_rng(0)
     if m >= n:

@@ -93,8 +93,8 @@ class OperatorGram:
         C = np.asarray(C)
         if C.shape != (self.shape[1], self.n_outputs):
             raise ValueError(
-                f"cannot multiply with C of shape {C.shape}: {(self.shape[1], self.n_outputs)} "
-                f"is needed, one row per sample and one column per output."
+                f"cannot multiply by C of shape {C.shape}: {(self.shape[1], self.n_outputs)} is "
+                "needed, one row per sample and one column per output."
             )
         parts = [(K @ C) @ B for K, B in self.kronecker]
         parts += [self.unflat(J @ self.flat(C)) for J, _ in self.joint]
@@ -259,7 +259,7 @@ class Separable(OperatorKernel):
 
 @dataclass(eq=False, repr=False)
 class Transformable(OperatorKernel):
-    """[k(S_s x, S_t y)]_st: every output looks at a sample through a map of its own.
+    """[k(S_s x, S_t y)]_st: every output applies its own map to a sample.
 
     Parameters
     ----------

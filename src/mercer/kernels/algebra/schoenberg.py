@@ -63,8 +63,8 @@ class Schoenberg(OfNegative, Exponential):
     ----------
     psi : negative definite function, or callable
         :class:`mercer.HilbertianMetric`, :class:`mercer.SquaredMetric`,
-        :class:`mercer.EuclideanPower`, :class:`mercer.NegativeDefinite`, or a function of two
-        samples of your own.
+        :class:`mercer.EuclideanPower`, :class:`mercer.NegativeDefinite`, or your own function of
+        two samples.
     t : float or "median"
         The factor t; ``"median"`` is the inverse of the median of psi between (at most 500)
         different samples.
@@ -172,8 +172,8 @@ class Induced(OfNegative, Tiled):
         Z = psi.origin(P) if self.origin is None else psi.prepare(_alone(self.origin))
         if Z is None:
             raise ValueError(
-                "Induced: this psi has no natural base point; give a sample as origin, for example "
-                "one of the training data."
+                "Induced: this psi has no natural base point; pass a sample as origin, for "
+                "example one from the training data."
             )
         n = length(P)
         away = np.array(psi.tiles(P, Z)(slice(0, n), slice(0, 1))[:, 0])

@@ -25,8 +25,8 @@ class TfIdf(Explicit):
     .. math:: k(x, y) = \sum_u w_u^2\, \phi_u(x) \phi_u(y), \qquad
         w_u = 1 + \log \frac{1 + n}{1 + n_u}
 
-    where n_u of the n training samples hold feature u. Features that none of them holds are left
-    out. ``TfIdf(Words()).normalize()`` is the cosine of scikit-learn's ``TfidfVectorizer``;
+    where n_u of the n training samples contain feature u. Features that occur in none of them are
+    left out. ``TfIdf(Words()).normalize()`` is the cosine of scikit-learn's ``TfidfVectorizer``;
     ``TfIdf(Spectrum(5))`` does the same for k-mers.
 
     Parameters
@@ -72,7 +72,7 @@ class TfIdf(Explicit):
 
     def prepare(self, X: Data) -> sp.csr_matrix:
         if self.weights is None:
-            raise UnresolvedError("TfIdf: weights=None depends on data; call resolve(X) first.")
+            raise UnresolvedError("TfIdf: weights=None depends on the data; call resolve(X) first.")
         phi = self._counts(self.kernel, X).copy()
         phi.data = phi.data * self.weigh(phi.indices)
         phi.eliminate_zeros()
@@ -91,7 +91,7 @@ class TfIdf(Explicit):
         phi = kernel.features(kernel.prepare(X))
         if not sp.issparse(phi):
             raise ValueError(
-                f"TfIdf: kernel must have sparse features, as Words() or Spectrum(3) have; "
+                "TfIdf: kernel must have sparse features, as Words() and Spectrum(3) do; "
                 f"{kernel!r} has none."
             )
         return phi

@@ -148,7 +148,7 @@ class Restricted(Transform):
     >>> Gaussian().restrict(inside)([[2.0]])
     Traceback (most recent call last):
         ...
-    mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside of this kernel.
+    mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside this kernel.
     """
 
     condition: Callable[[Data], np.ndarray] = parameter(
@@ -187,9 +187,9 @@ class Limit(Kernel):
     sequence : callable
         From an integer n to the n-th kernel.
     tol : float
-        Largest change allowed between the last two kernels.
+        The largest change allowed between the last two kernels.
     max_n : int
-        The last n tried; an error says so if the sequence has not settled by then.
+        The last n tried; raises an error if the sequence has not converged by then.
 
     Examples
     --------
@@ -216,6 +216,6 @@ class Limit(Kernel):
                 return block
             last, n = block, 2 * n
         raise ValueError(
-            f"Limit: the sequence has not settled to tol={self.tol:g} at n={self.max_n}; "
-            f"raise max_n or tol, or check that it converges."
+            f"Limit: the sequence has not converged to tol={self.tol:g} at n={self.max_n}; raise "
+            "max_n or tol, or check that it converges."
         )

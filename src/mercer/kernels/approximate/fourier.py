@@ -126,8 +126,8 @@ def _draw(atom: Atom, m: int, rng: np.random.Generator, kind: str) -> np.ndarray
         unit, spreads = np.sqrt(atom.weight / profile.weight), profile.spread(rng, m)
     else:
         raise ValueError(
-            f"RandomFourier needs functions of x - y whose spectrum is known, which {profile.name} "
-            f"is not; use TensorSketch for functions of <x, y>, or Landmarks for any kernel."
+            f"RandomFourier needs functions of x - y whose spectrum is known; {profile.name} is "
+            "not one; use TensorSketch for functions of <x, y>, or Landmarks for any kernel."
         )
     normal = rng.standard_normal((d, m))
     if kind == "orthogonal":

@@ -133,9 +133,9 @@ class Approximated(Transform):
     .. math:: \hat k(x, y) = \langle \hat\varphi(x), \hat\varphi(y) \rangle, \qquad
               \mathbb E\, \hat k(x, y) = k(x, y)
 
-    Every model that makes use of features takes O(n m^2) operations with m of them, and predicts
-    with the kernel it was trained with. Random numbers are drawn when the kernel is resolved, and
-    are a part of it from then on: files hold them.
+    Every model that can use features takes O(n m^2) operations with m of them, and predicts with
+    the kernel it was trained with. Random numbers are drawn when the kernel is resolved, and are
+    then part of it: they are saved with it.
 
     Parameters
     ----------
@@ -180,8 +180,7 @@ class Approximated(Transform):
         """What :meth:`prepare` returns, from data that are prepared for k."""
         if self.drawn is None:
             raise UnresolvedError(
-                f"{self!r} draws its features for the training data; call "
-                f"kernel.resolve(X_train) first."
+                f"{self!r} depends on the training data; call kernel.resolve(X_train) first."
             )
         return Zipped(P, self.by.features(self.kernel, P, self.drawn))
 
@@ -212,10 +211,10 @@ class Approximated(Transform):
         return True
 
     def error(self, X: Data) -> float:
-        """How far the Gram matrix is from that of k, on 500 samples of X at most.
+        """The error of the Gram matrix, on at most 500 samples of X.
 
-        The Frobenius norm of the difference, in units of that of K: an estimate for X, exact for
-        the samples that are looked at.
+        The Frobenius norm of the difference relative to that of K: an estimate for X, exact for the
+        samples used.
         """
         few = take(X, np.unique(np.linspace(0, length(X) - 1, _PROBE).astype(int)))
         K = self.kernel(few)
@@ -269,8 +268,8 @@ def _terms(kernel: Kernel, P: Data, rule: FeatureRule) -> list[Term]:
     formula = kernel.formula(P)
     if formula is None:
         raise ValueError(
-            f"{type(rule).__name__} reads the formula of a kernel, but {kernel!r} states none; use "
-            f"Landmarks, or Hashing if the kernel has features."
+            f"{type(rule).__name__} needs the formula of a kernel, but {kernel!r} has none; use "
+            "Landmarks, or Hashing if the kernel has features."
         )
     return formula.terms()
 

@@ -199,14 +199,14 @@ def _factors(atom: Atom) -> list[Any]:
 
 @dataclass(eq=False, repr=False)
 class Hashing(MapRule):
-    r"""Features that a kernel has, added up in n places with signs: feature hashing.
+    r"""Feature hashing: the features of a kernel, summed into n columns with random signs.
 
     .. math:: \hat\varphi_j(x) = \sum_{c : h(c) = j} s(c)\, \varphi_c(x), \qquad
               \mathbb E \langle \hat\varphi(x), \hat\varphi(y) \rangle = k(x, y)
 
-    For kernels on strings, trees or graphs whose features are sparse, in more columns than a
-    linear method can hold. Where a feature goes depends on its column alone, so nothing has to be
-    kept, and data may come in any parts.
+    For kernels on strings, trees or graphs whose features are sparse, in more columns than a linear
+    method can hold. The target of a feature depends only on its column, so nothing has to be
+    stored, and data may be processed in any order and in parts.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class Hashing(MapRule):
         phi: Any = kernel.features(P)
         if phi is None:
             raise ValueError(
-                f"Hashing needs a kernel with features, which {kernel!r} has not; use Landmarks."
+                f"Hashing needs a kernel with features, but {kernel!r} has none; use Landmarks."
             )
         phi = phi if sp.issparse(phi) else sp.csr_matrix(phi)
         code = mix(phi.indices.astype(np.uint64))

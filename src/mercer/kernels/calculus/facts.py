@@ -78,7 +78,7 @@ class Smoothness:
 
 @dataclass(frozen=True)
 class Properties:
-    """All that is known of one kernel on its domain; see ``properties.py``."""
+    """The known properties of a kernel on its domain; see ``properties.py``."""
 
     domain: Domain = ANY
     bounded: Fact = UNKNOWN

@@ -18,7 +18,7 @@ strictly_pd      Gram matrices on distinct points are non-singular
 universal        H_k is dense in C(Z) for every compact Z in X (also called cc-universal)
 characteristic   P -> mean embedding is injective on the probability measures that have one
 integrally_pd    the same for all signed measures with integrable sqrt(k(x, x))
-vanishing        k(x, .) is small outside of some compact set, for every x: with k bounded and
+vanishing        k(x, .) is small outside some compact set, for every x: with k bounded and
                  continuous, H_k lies in C_0(X)
 c0_universal     H_k lies in C_0(X), and is dense in it
 separable        H_k has a countable dense subset, hence a countable orthonormal basis

@@ -172,7 +172,7 @@ def _of_rows(X: Data, rho: float, family: str) -> Histograms | Bernoullis:
         return Histograms(V.power(rho) if sp.issparse(V) else V**rho)
     V = np.asarray(as_dense(V), dtype=np.float64)
     if V.max() > 1:
-        raise DomainError(f"{_NAME}: probabilities must be in [0, 1], but X holds {V.max():g}.")
+        raise DomainError(f"{_NAME}: probabilities must be in [0, 1], but X contains {V.max():g}.")
     return Bernoullis(V**rho, (1 - V) ** rho)
 
 

@@ -27,15 +27,15 @@ _MOST = 128  # features up to which a bag is its mean and its covariance
 
 @dataclass(eq=False, repr=False)
 class SemigroupVariance(OnBags, LogPaired):
-    r"""The inverse generalised variance of two bags together, in the feature space of a kernel.
+    r"""The inverse generalised variance of the union of two bags, in the feature space of a kernel.
 
     .. math:: k(P, Q) = \det\left(I + \tfrac1\eta\,
               \Sigma\left(\tfrac{P + Q}2\right)\right)^{-1/2}
 
-    where Sigma is the covariance of the features: of the points themselves for ``Linear()``, else
-    from kernel values alone. It is large where both bags lie in the same few directions. Each bag
-    has mass 1, whatever its size. A pair of bags takes time cubic in the number of features, if
-    these are at most 128, or else of points.
+    where Sigma is the covariance of the features: of the points themselves for ``Linear()``,
+    otherwise from kernel values alone. It is large if both bags lie in the same few directions.
+    Each bag has mass 1, whatever its size. The time for a pair of bags is cubic in the number of
+    features if that is at most 128, otherwise in the number of points.
 
     Parameters
     ----------
@@ -158,8 +158,9 @@ class SemigroupVariance(OnBags, LogPaired):
             return np.linalg.cholesky(A)
         except np.linalg.LinAlgError:
             raise DomainError(
-                f"{self!r}: a covariance has an eigenvalue below -eta; either the kernel on points "
-                f"is not positive definite, or eta is below its rounding: take a larger one."
+                f"{self!r}: a covariance has an eigenvalue below -eta; either the kernel on "
+                "points is not positive definite, or eta is below its rounding error: use a "
+                "larger one."
             ) from None
 
     @property

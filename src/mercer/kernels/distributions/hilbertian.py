@@ -60,10 +60,11 @@ class HilbertianMetric(Negative):
         \frac{M_\alpha(p_i, q_i) - M_\beta(p_i, q_i)}{M_\alpha(1, 0) - M_\beta(1, 0)}, \qquad
         M_\gamma(x, y) = \left( \frac{x^\gamma + y^\gamma}2 \right)^{1/\gamma}
 
-    with alpha >= 1 and beta in [1/2, alpha] or beta <= -1; power means are maximum and minimum for
-    infinite exponents, and for alpha = beta the limit is meant. Two distributions have d^2 = 2 if
-    and only if no bin holds both. For beta > 0 this is as defined by Hein and Bousquet; for beta <
-    0 theirs is smaller by the factor 2^(1/beta) / (2^(1/alpha) - 2^(1/beta)), 1/3 for chi^2.
+    with alpha >= 1 and beta in [1/2, alpha] or beta <= -1; for infinite exponents, power means are
+    the maximum and the minimum; for alpha = beta, d^2 is the limit. Two distributions have d^2 = 2
+    if and only if they have no bin in common. For beta > 0 this is as defined by Hein and Bousquet;
+    for beta < 0 theirs is smaller by the factor 2^(1/beta) / (2^(1/alpha) - 2^(1/beta)), 1/3 for
+    chi^2.
 
     =====================  ===========  ================================  =========================
     ``from_name``          alpha, beta  d^2                               ``Induced`` kernel
@@ -74,14 +75,14 @@ class HilbertianMetric(Negative):
     ``"total variation"``  inf, 1       sum abs(p - q)                    sum min(p, q)
     =====================  ===========  ================================  =========================
 
-    Samples are rows of numbers >= 0, dense or sparse; they need not sum to 1. Kernels are made of
-    it: ``Schoenberg(metric, t)`` is exp(-t d^2), ``Induced(metric)`` the one whose distance it is.
+    Samples are rows of numbers >= 0, dense or sparse; they need not sum to 1. It defines two
+    kernels: ``Schoenberg(metric, t)`` is exp(-t d^2), ``Induced(metric)`` the one whose distance it
+    is.
 
     Parameters
     ----------
     alpha, beta : float
-        The exponents. Those of the table are as fast as they can be, others need four powers per
-        bin.
+        The exponents. Those of the table have fast formulas; others need four powers per bin.
 
     Examples
     --------

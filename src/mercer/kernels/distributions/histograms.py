@@ -16,7 +16,7 @@ def histograms(X: Data, owner: str) -> Any:
     values = X.data if sp.issparse(X) else X
     if values.size and values.min() < 0:
         raise DomainError(
-            f"{owner} works on histograms, rows of numbers >= 0, but X holds {values.min():g}."
+            f"{owner} works on histograms, rows of numbers >= 0, but X contains {values.min():g}."
         )
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()

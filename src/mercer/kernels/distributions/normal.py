@@ -58,9 +58,9 @@ class NormalMixture(Params):
     means : array of shape (m, d)
         Their means.
     covariances : array
-        Their covariances, of shape (m, d, d); of shape (d, d) for one that all have in common, (m,
-        d) for variances of independent features, (m,) for one variance per component. These
-        are the ``covariances_`` of scikit-learn's ``GaussianMixture``.
+        Their covariances, of shape (m, d, d); of shape (d, d) for one covariance shared by all, (m,
+        d) for variances of independent features, (m,) for one variance per component. These are the
+        ``covariances_`` of scikit-learn's ``GaussianMixture``.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Which of these shapes it is.
 
@@ -132,7 +132,8 @@ class NormalMixture(Params):
         V = dense(X, owner)
         if V.shape[1] != self.dimension:
             raise DomainError(
-                f"{owner}: X has {V.shape[1]} features, but the model is one of {self.dimension}."
+                f"{owner}: X has {V.shape[1]} features, but the model has dimension "
+                f"{self.dimension}."
             )
         return V
 

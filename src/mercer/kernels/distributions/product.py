@@ -37,13 +37,13 @@ class ProbabilityProduct(Tiled):
     (mean, covariance), or a :class:`mercer.NormalMixture`; a mixture is one of these, or a fitted
     ``GaussianMixture`` of scikit-learn. Hidden Markov models are :class:`mercer.DiscreteHMM`,
     :class:`mercer.GaussianHMM`, or those of hmmlearn, and stand for distributions of sequences of
-    ``length`` observations. For them the power is taken of emissions alone,
+    ``length`` observations. For them, only the emission densities are raised to the power,
 
     .. math:: k(p, q) = \sum_{s, u} p(s)\, q(u) \prod_t \int p(x|s_t)^\rho\, q(x|u_t)^\rho\, dx
 
     over all paths s and u of hidden states, which for rho = 1 is the integral above.
 
-    Values are computed as logarithms where they are products, and ``normalize()`` works from these:
+    Values are computed as logarithms where they are products, and ``normalize()`` works with these:
     nothing underflows.
 
     Parameters
@@ -53,8 +53,8 @@ class ProbabilityProduct(Tiled):
     family : {"auto", "bernoulli"}
         What rows of numbers are: histograms, or probabilities of independent events.
     ridge : float
-        Added to the covariance of a bag, relative to the mean of its variances (or as it is, where
-        all points of the bag are one).
+        Added to the covariance of a bag, relative to the mean of its variances (or in absolute
+        terms if all points of the bag are equal).
     length : int
         The number of observations, for hidden Markov models.
 

@@ -65,14 +65,14 @@ class SemigroupEntropy(Tiled):
         X = as_dense(as_vectors(X, type(self).__name__))
         if X.min() < 0:
             raise DomainError(
-                f"SemigroupEntropy works on histograms, rows of numbers >= 0, but X holds "
+                "SemigroupEntropy works on histograms, rows of numbers >= 0, but X contains "
                 f"{X.min():g}."
             )
         largest = X.max(axis=1, keepdims=True)
         if not largest.all():
             raise DomainError(
-                f"SemigroupEntropy: sample {int(np.argmin(largest))} has no mass, all its numbers "
-                f"are 0."
+                f"SemigroupEntropy: sample {int(np.argmin(largest))} has no mass: all its entries "
+                "are 0."
             )
         X = X / largest  # sums of these are finite
         return X / X.sum(axis=1, keepdims=True)

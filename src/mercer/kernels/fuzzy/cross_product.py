@@ -22,18 +22,19 @@ from .sets import read
 
 @dataclass(eq=False, repr=False)
 class CrossProduct(Tiled):
-    r"""Fuzzy sets by all pairs of their points: near each other, and with like memberships.
+    r"""A kernel on fuzzy sets: all pairs of their points, by closeness and by similarity of
+    memberships.
 
     .. math:: k(X, Y) = \sum_{x \in \mathrm{supp} X} \sum_{y \in \mathrm{supp} Y}
               k_1(x, y)\, k_2(X(x), Y(y))
 
     where X(x) is the degree to which x belongs to X. A fuzzy set is a pair (points, memberships);
-    :func:`~mercer.fuzzy_set` makes one from a function and a grid. Points of membership 0 do not
-    belong to the support, and do not count. With ``Linear()`` for the memberships, sets are
-    weighted bags of points; with :class:`~mercer.Categorical` on the points, only points in both
-    sets count, and the kernel is one of their intersection:
-    ``CrossProduct(Categorical(), Spline(1, polynomial=False))`` is its cardinality
-    sum_x min(X(x), Y(x)). Large sets have large values; ``normalize()`` takes that out.
+    :func:`~mercer.fuzzy_set` makes one from a function and a grid. Points of membership 0 are not
+    in the support, and are ignored. With ``Linear()`` for the memberships, sets are weighted bags
+    of points; with :class:`~mercer.Categorical` on the points, only points in both sets count, and
+    the kernel is one of their intersection: ``CrossProduct(Categorical(), Spline(1,
+    polynomial=False))`` is its cardinality sum_x min(X(x), Y(x)). Large sets have large values;
+    ``normalize()`` removes this effect.
 
     Parameters
     ----------

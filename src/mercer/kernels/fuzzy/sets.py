@@ -12,7 +12,7 @@ from ...exceptions import DomainError
 
 
 def fuzzy_set(membership: Callable[[Data], Any] | Any, points: Data) -> tuple[Data, np.ndarray]:
-    """A fuzzy set from its membership function, seen at some points: a sample for fuzzy kernels.
+    """Make a fuzzy set from its membership function at some points: a sample for fuzzy kernels.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def support(points: Data, memberships: Any, owner: str) -> tuple[Data, np.ndarra
     degrees = degrees.reshape(-1) if degrees.size == length(points) else degrees
     if degrees.shape != (length(points),):
         raise DomainError(
-            f"{owner}: {length(points)} points need as many memberships, got an array of shape "
+            f"{owner}: {length(points)} points need one membership each, got an array of shape "
             f"{degrees.shape}."
         )
     if not np.all((degrees >= 0) & (degrees <= 1)):

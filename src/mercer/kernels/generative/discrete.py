@@ -69,7 +69,7 @@ class DiscreteHMM(HMM):
             at = int(np.argmax(codes < 0))
             sample = int(np.searchsorted(found.ends, at, side="right")) - 1
             raise DomainError(
-                f"{owner}: sample {sample} holds a symbol that is not in the alphabet of the "
+                f"{owner}: sample {sample} contains a symbol that is not in the alphabet of the "
                 f"model, {self.alphabet!r}."
             )
         return Observed(codes, found.ends)
@@ -81,7 +81,9 @@ class DiscreteHMM(HMM):
     def log_products(self, other: Any, rho: float) -> np.ndarray:
         mine, theirs = (alphabet_symbols(m.alphabet) for m in (self, other))
         if not isinstance(other, DiscreteHMM) or not np.array_equal(mine, theirs):
-            raise DomainError("hidden Markov models can only be compared if they emit the same.")
+            raise DomainError(
+                "hidden Markov models can only be compared if they have the same alphabet."
+            )
         E, F = (np.asarray(m.emission, dtype=float) ** rho for m in (self, other))
         with np.errstate(divide="ignore"):
             return np.log(E @ F.T)

@@ -53,8 +53,8 @@ class Fisher(Explicit):
 
     .. math:: k(x, y) = U_x' I^{-1} U_y, \qquad U_x = \nabla_\theta \log p(x | \theta)
 
-    The score U_x says in which direction the model would have to move to fit x better. With the
-    information matrix I = E U U', k does not depend on how the parameters are written.
+    The score U_x says in which direction the parameters would have to change to fit x better. With
+    the information matrix I = E U U', k does not depend on the parametrisation.
 
     =======================================  ====================  ================================
     model                                    samples               parameters
@@ -68,20 +68,21 @@ class Fisher(Explicit):
     a function                               anything              the columns that it returns
     =======================================  ====================  ================================
 
-    Probabilities are moved by their logits, and covariances by their entries, in the shape that
-    scikit-learn holds them in. ``MeanEmbedding(Fisher(model))`` compares bags of points, as the
-    Fisher vectors of images do.
+    Derivatives are with respect to the logits of probabilities, and to the entries of covariances,
+    in the shape used by scikit-learn. ``MeanEmbedding(Fisher(model))`` compares bags of points, as
+    the Fisher vectors of images do.
 
     Parameters
     ----------
     model : model or callable
         A fitted model as listed, or a function from a data set to an (n, p) array of scores.
     information : {"diagonal", "empirical", "identity"} or array
-        The matrix I: the mean of U U' over the training data, or the diagonal of it, or none.
-        Directions in which the training data do not vary are left out. An array of shape (p, p) or
-        (p,) is used as it is; that is what the first two become when the kernel is resolved.
+        The matrix I: the mean of U U' over the training data ("empirical"), its diagonal, or the
+        identity. Directions in which the training data do not vary are left out. An array of shape
+        (p, p) or (p,) is used as it is; that is what the first two become when the kernel is
+        resolved.
     parts : list of str, optional
-        The parameters to take derivatives by; by default all.
+        The parameters to differentiate with respect to; by default all.
 
     Examples
     --------
@@ -153,7 +154,8 @@ class Fisher(Explicit):
     def prepare(self, X: Data) -> np.ndarray:
         if self.unresolved:
             raise UnresolvedError(
-                f"Fisher: {self.unresolved} depends on data; call kernel.resolve(X_train) first."
+                f"Fisher: {self.unresolved} depends on the data; call kernel.resolve(X_train) "
+                "first."
             )
         U = self.scores(X)
         if isinstance(self.information, str):

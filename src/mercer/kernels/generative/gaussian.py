@@ -75,8 +75,8 @@ class GaussianHMM(HMM):
         found = ragged(X, owner)
         if found.channels != np.shape(self.means)[1]:
             raise DomainError(
-                f"{owner}: series have {found.channels} channels, but the model is one of "
-                f"{np.shape(self.means)[1]}."
+                f"{owner}: series have {found.channels} channels, but the number of channels of "
+                f"the model is {np.shape(self.means)[1]}."
             )
         return _flat(found)
 
@@ -90,7 +90,10 @@ class GaussianHMM(HMM):
             not isinstance(other, GaussianHMM)
             or np.shape(self.means)[1:] != np.shape(other.means)[1:]
         ):
-            raise DomainError("hidden Markov models can only be compared if they emit the same.")
+            raise DomainError(
+                "hidden Markov models can only be compared if they have the same "
+                "number of channels."
+            )
         sides = []
         for model in (self, other):
             S = np.ascontiguousarray(model.covariances, dtype=float)

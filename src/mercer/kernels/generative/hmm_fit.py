@@ -46,8 +46,8 @@ def fit(
         chances = (start / start.sum(), steps / steps.sum(axis=1, keepdims=True))
         model = model.refitted(x, known.states, chances, smoothing)
     warn(
-        f"{cls.__name__}.fit: log p still grows after max_iter={max_iter} rounds; raise max_iter, "
-        f"or tol.",
+        f"{cls.__name__}.fit: log p is still increasing after max_iter={max_iter} iterations; "
+        "raise max_iter, or tol.",
         ConvergenceWarning,
     )
     return model

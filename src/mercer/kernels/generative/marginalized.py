@@ -30,14 +30,14 @@ class Marginalized(Explicit):
 
     the expectation of an inner product of counts, over the hidden paths h and g of both sequences.
     Of order 1, c counts how often a symbol comes from a state; of order 2, how often a pair of
-    symbols comes from a pair of successive states. Where symbols mean something else in another
-    state (exon and intron, speech and silence), counts without states mix the two.
+    symbols comes from a pair of successive states. If symbols have different meanings in different
+    states (exon and intron, speech and silence), counts without states mix these up.
 
     In a series, a point x counts as (1, x): its features are posterior masses and first moments of
     every state; of order 2, products of the features of neighbours.
 
-    Counts grow with the length: add ``.normalize()``. (Divided by the length, as the authors do,
-    they are the same after that.)
+    Counts grow with the length: add ``.normalize()``. (The authors divide by the length, which
+    makes no difference after normalisation.)
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from .hmm import HMM
 
 @dataclass(eq=False, repr=False)
 class MultinomialModel(Params):
-    r"""A model of counts: independent draws of one of several things.
+    r"""A multinomial model of counts: independent draws from several categories.
 
     .. math:: p(x) = \prod_j \theta_j^{x_j}
 
@@ -48,7 +48,7 @@ class MultinomialModel(Params):
         counts = np.asarray(histograms(X, "MultinomialModel.fit").sum(axis=0), dtype=float).ravel()
         counts += smoothing
         if not counts.sum() > 0:
-            raise ValueError("MultinomialModel.fit: there is nothing counted, and smoothing is 0.")
+            raise ValueError("MultinomialModel.fit: all counts are 0, and so is smoothing.")
         return cls(counts / counts.sum())
 
     @property
@@ -66,14 +66,14 @@ class MultinomialModel(Params):
         return V
 
     def log_likelihood(self, X: Data) -> np.ndarray:
-        """log p(x) of every sample; -inf where the model cannot have made it."""
+        """log p(x) of every sample; -inf if the model cannot generate it."""
         V, theta = self.read(X, "MultinomialModel"), np.asarray(self.chances, dtype=float)
         found = V @ np.log(np.where(theta > 0, theta, 1))
         found[V @ (theta == 0).astype(float) > 0] = -np.inf
         return np.asarray(found, dtype=float)
 
     def scores(self, X: Data, owner: str) -> dict[str, np.ndarray]:
-        """Derivatives of log p(x) by the logits of the chances: x - N theta."""
+        """Derivatives of log p(x) with respect to the logits of the probabilities: x - N theta."""
         V = self.read(X, owner)
         total = np.asarray(V.sum(axis=1), dtype=float).reshape(-1, 1)
         V = np.asarray(as_dense(V), dtype=float)

@@ -67,9 +67,9 @@ class MutualInformation(Tiled):
               k(x, y) = \frac{Q(x, y)}{\sqrt{Q(x, x)\, Q(y, y)}}
 
     With I(x, y) = log Q(x, y) / (Q(x) Q(y)), what one sample tells about the other, this is
-    exp(I(x, y) - (I(x, x) + I(y, y)) / 2). P is a prior, a posterior, or anything between: a sum
-    over models with weights, from an ensemble that was fitted or sampled, or a conjugate prior,
-    whose integral is known,
+    exp(I(x, y) - (I(x, x) + I(y, y)) / 2). P is a prior, a posterior, or anything in between: a
+    weighted ensemble of fitted or sampled models, or a conjugate prior, for which the integral has
+    a closed form,
 
     .. math:: Q(x, y) = \frac{B(a + \lambda (x + y))}{B(a)}, \qquad
               B(a) = \frac{\prod_j \Gamma(a_j)}{\Gamma(\sum_j a_j)}
@@ -85,8 +85,8 @@ class MutualInformation(Tiled):
     weights : array, optional
         P of the models of a list; by default all are equal.
     exponent : float
-        lambda. Likelihoods of long samples differ by many orders of magnitude, and only one model
-        counts for each; a small exponent tempers them.
+        lambda. Likelihoods of long samples differ by many orders of magnitude, so that a single
+        model dominates; a small exponent tempers them.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from ..calculus.properties import Fact, Properties
 class Custom(Kernel):
     """k(x, y) given by a Python function.
 
-    Nothing is assumed about the function, and nothing is known of it: test it with
+    Nothing is assumed about the function: test it with
     :func:`mercer.testing.check_psd`, or write a class and test that with
     :func:`mercer.testing.check_kernel`.
 
@@ -31,7 +31,7 @@ class Custom(Kernel):
         one-dimensional), or dicts, one per row of a table. It should be pure: blocks are
         computed on several threads.
     batch : bool
-        Is the function called once per block (fast) instead of once per pair (simple)?
+        Whether the function is called once per block (fast) instead of once per pair (simple).
 
     Examples
     --------

@@ -29,9 +29,9 @@ class KernelMatrix:
         m, n = self.values.shape
         if m != n:
             raise DomainError(
-                f"Precomputed: this needs the square kernel matrix of the training samples, got "
-                f"shape {(m, n)}; of a subset of the samples pass K[np.ix_(subset, subset)], and "
-                f"new samples have to come first: kernel(K_new, K_train)."
+                "Precomputed: this needs the square kernel matrix of the training samples, got "
+                f"shape {(m, n)}; for a subset of the samples pass K[np.ix_(subset, subset)], and "
+                "for new samples kernel(K_new, K_train)."
             )
         K, parts = self.values, [slice(i, i + _TILE) for i in range(0, n, _TILE)]
         differences, heights = [0.0], [0.0]
@@ -47,8 +47,8 @@ class KernelMatrix:
         worst = max(differences)
         if worst > _ASYMMETRY * max(heights):
             raise DomainError(
-                f"Precomputed: the training matrix is not symmetric, K and K.T differ by "
-                f"{worst:.3g}; if that is meant as noise, pass (K + K.T) / 2."
+                "Precomputed: the training matrix is not symmetric: K and K.T differ by "
+                f"{worst:.3g}; if this is noise, pass (K + K.T) / 2."
             )
         return self.values
 
@@ -65,7 +65,7 @@ class MatrixRows(Prepared):
 
 @dataclass(eq=False, repr=False)
 class Precomputed(Kernel):
-    """Samples are rows of a kernel matrix that was computed elsewhere.
+    """A kernel matrix computed elsewhere: samples are rows of this matrix.
 
     The training data are the square matrix K = [k(x_i, x_j)]; new data are the rows
     [k(x_new, x_j)] against the training samples, shape (m, n). Whether K is positive
@@ -113,7 +113,7 @@ def _checked(X: Data) -> np.ndarray:
         values = values.astype(np.float32 if values.dtype == np.float32 else np.float64, copy=False)
     except (TypeError, ValueError):
         raise DomainError(
-            "Precomputed works on a matrix of kernel values, but X does not hold numbers; to "
+            "Precomputed works on a matrix of kernel values, but X does not contain numbers; to "
             "compute them from a function use Custom(function)."
         ) from None
     if values.ndim != 2 or 0 in values.shape:

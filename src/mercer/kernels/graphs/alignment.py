@@ -19,7 +19,8 @@ from .refinement import colours
 
 @dataclass(eq=False, repr=False)
 class WLAlignment(GraphKernel):
-    r"""The graph alignment kernel: edges that two graphs share once nodes that look alike are one.
+    r"""The graph alignment kernel: edges that two graphs share once nodes of the same colour are
+    aligned.
 
     .. math:: k(x, y) = \sum_{i=0}^{h} \sum_{a, b} \sqrt{\rho_{ab}^i(x)\, \rho_{ab}^i(y)}\,
               \min\{\#_a^i(x), \#_a^i(y)\}\, \min\{\#_b^i(x), \#_b^i(y)\}
@@ -27,11 +28,11 @@ class WLAlignment(GraphKernel):
     over ordered pairs of colours after i refinements (those of :class:`~mercer.WeisfeilerLehman`),
     where #_a(x) counts the nodes of colour a, and rho_ab(x) is the share of edges among the ordered
     pairs of two nodes of x with colours a and b. Nodes of one colour are interchangeable, so each
-    graph is known by the density of edges between any two colours; the product of minima is the
-    number of pairs of nodes that have a partner in the other graph.
+    graph is represented by the density of edges between any two colours; the product of minima is
+    the number of pairs of nodes that have a partner in the other graph.
 
-    Edges with different labels count apart, and so do directed and undirected ones; edges from a
-    node to itself are left out. Weights and attributes are not looked at.
+    Edges with different labels are counted separately, and so are directed and undirected ones;
+    self-loops are left out. Weights and attributes are ignored.
 
     Parameters
     ----------

@@ -35,12 +35,13 @@ def _thresholds(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class GraphFiltration(GraphKernel):
-    r"""The graph filtration kernel: which colours nodes have, as edges are added by their weights.
+    r"""The graph filtration kernel: the colours of nodes as edges are added in order of their
+    weights.
 
     .. math:: k(x, y) = \sum_{c} m_c(x)\, m_c(y)\, e^{-\gamma W(f_c(x), f_c(y))}
 
-    A graph is seen at several levels: at level l with those of its edges whose weight is at least
-    the threshold alpha_l, at the last one with all of them. For each colour c of
+    A graph is considered at several levels: at level l with the edges whose weight is at least the
+    threshold alpha_l, at the last level with all edges. For each colour c of
     :class:`~mercer.WeisfeilerLehman`, of depth 0, ..., h, m_c(x) adds up how many nodes of x have
     it at each level, and f_c(x) is the distribution of this number over the levels. W is the
     Wasserstein distance between two of them, where levels are as far apart as their thresholds:
@@ -58,8 +59,8 @@ class GraphFiltration(GraphKernel):
         alpha_1 > alpha_2 > ...; or the number of levels, for quantiles of the weights of the edges
         of the training data.
     weights : {"degree", "given"}
-        What edges are sorted by: the sum of the degrees of the two nodes, so that edges inside the
-        densest parts come first; or the weights of the graphs, 1 where they have none.
+        How edges are ordered: by the sum of the degrees of their nodes, so that edges in the
+        densest parts come first; or by the weights of the graph, 1 if it has none.
     gamma : float
         How quickly the similarity decreases with the distance.
 
@@ -117,7 +118,7 @@ class GraphFiltration(GraphKernel):
     def prepare(self, X: Data) -> Lists:
         if self.unresolved:
             raise UnresolvedError(
-                f"GraphFiltration: {self.unresolved} depends on data; call resolve(X) first."
+                f"GraphFiltration: {self.unresolved} depends on the data; call resolve(X) first."
             )
         found = graphs(X, "GraphFiltration")
         levels = len(np.atleast_1d(self.thresholds))

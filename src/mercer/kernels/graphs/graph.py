@@ -15,20 +15,20 @@ _PARTS = ("edges", "labels", "attributes", "edge_labels", "weights")
 
 
 class Graph:
-    """A graph with nodes 0, ..., n - 1, with labels, attributes and weights where there are any.
+    """A graph with nodes 0, ..., n - 1, and optional labels, attributes and weights.
 
-    It owns its arrays, which cannot be written to. Two graphs are equal if all of this is equal:
-    isomorphic ones need not be.
+    A graph is immutable and owns its arrays. Two graphs are equal if all of these are equal;
+    isomorphic graphs need not be equal.
 
     Parameters
     ----------
     edges : sequence of pairs, or array of shape (m, 2)
-        The nodes that each edge joins; from the first to the second, if it is directed. A list of
-        undirected edges that holds each of them in both directions, as many files have it, holds it
-        once. Edges may begin and end at the same node, and several may join the same nodes.
+        The nodes that each edge joins; from the first to the second, if it is directed. An
+        undirected edge that is listed in both directions, as in many files, counts once. Self-loops
+        and parallel edges are allowed.
     nodes : int, optional
-        The number of nodes; by default that of labels or attributes, or else as many as the edges
-        name. A graph may have nodes without edges, and no nodes at all.
+        The number of nodes; by default that of labels or attributes, or otherwise the largest node
+        of an edge plus one. A graph may have nodes without edges, or no nodes at all.
     labels : sequence, optional
         A label for each node: strings, whole numbers, or tuples of them.
     attributes : array of shape (n, d), optional
@@ -38,7 +38,7 @@ class Graph:
     weights : sequence of numbers, optional
         A weight for each edge; by default 1.
     directed : bool
-        Do edges have a direction?
+        Whether edges are directed.
 
     Examples
     --------
@@ -80,15 +80,17 @@ class Graph:
             raise DomainError(f"nodes is a number of nodes >= 0 (names are labels), got {nodes!r}.")
         for name, count in known.items():
             if count != nodes:
-                raise DomainError(f"{name} are given for {count} nodes of {nodes}.")
+                raise DomainError(f"there are {count} {name}, but {nodes} nodes.")
         if len(edges) and not (edges.min() >= 0 and edges.max() < nodes):
             bad = edges[(edges < 0) | (edges >= nodes)][0]
-            raise DomainError(f"an edge joins the node {bad}, but nodes are 0, ..., {nodes - 1}.")
+            raise DomainError(
+                f"an edge refers to the node {bad}, but nodes are 0, ..., {nodes - 1}."
+            )
         edge_labels = None if edge_labels is None else as_labels(edge_labels)
         weights = None if weights is None else _numbers(weights)
         for name, part in (("edge_labels", edge_labels), ("weights", weights)):
             if part is not None and len(part) != len(edges):
-                raise DomainError(f"{name} are given for {len(part)} edges of {len(edges)}.")
+                raise DomainError(f"there are {len(part)} {name}, but {len(edges)} edges.")
         if not directed and twice(edges, edge_labels, weights):
             once = edges[:, 0] <= edges[:, 1]
             edges = edges[once]
@@ -129,9 +131,9 @@ class Graph:
         """
         A: Any = adjacency.tocoo(copy=True) if sp.issparse(adjacency) else np.asarray(adjacency)
         if A.ndim != 2 or A.shape[0] != A.shape[1]:
-            raise DomainError(f"an adjacency matrix is square, got shape {A.shape}.")
+            raise DomainError(f"an adjacency matrix must be square, got shape {A.shape}.")
         if A.dtype.kind not in "biuf":
-            raise DomainError(f"an adjacency matrix holds numbers, got {A.dtype}.")
+            raise DomainError(f"an adjacency matrix must hold numbers, got {A.dtype}.")
         if sp.issparse(A):
             A.sum_duplicates()
             rows, cols, values = A.row, A.col, A.data
@@ -143,7 +145,10 @@ class Graph:
         if edge_labels is not None:
             table = edge_labels.tocsr() if sp.issparse(edge_labels) else np.asarray(edge_labels)
             if table.shape != A.shape:
-                raise DomainError(f"edge labels have shape {table.shape}, the graph {A.shape}.")
+                raise DomainError(
+                    f"edge labels have shape {table.shape}, but the adjacency "
+                    f"matrix has shape {A.shape}."
+                )
             named = as_labels(np.asarray(table[rows, cols]).ravel()) if len(rows) else None
         values = _numbers(values)
         simple = None if np.all(values == 1) else values
@@ -170,7 +175,7 @@ class Graph:
         return len(self.edges)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"graphs do not change, so {name} cannot be set; make a new one.")
+        raise AttributeError(f"graphs are immutable, so {name} cannot be set; make a new one.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._nodes, self.directed, *(getattr(self, part) for part in _PARTS))
@@ -213,10 +218,13 @@ def as_labels(labels: Any) -> np.ndarray:
     for place, label in enumerate(found):
         if isinstance(label, list | np.ndarray):
             raise DomainError(
-                f"label {place} is a {type(label).__name__}; numbers of a node are attributes."
+                f"label {place} is a {type(label).__name__}; numeric values of a node are "
+                "attributes."
             )
         if label is None or label != label:
-            raise DomainError(f"label {place} is missing; give it a name of its own.")
+            raise DomainError(
+                f"label {place} is missing; use a label of its own for missing values."
+            )
         out[place] = label
     return out
 

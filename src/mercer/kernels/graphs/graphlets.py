@@ -37,21 +37,21 @@ class Graphlet(GraphKernel, Explicit):
 
     over all connected graphs g of ``size`` nodes, up to isomorphism: 2 of three nodes, 6 of four,
     21 of five. #_g(x) counts the sets of nodes of x between which the edges form g (induced
-    subgraphs). Labels, weights and directions are not looked at. Large graphs have many more of
-    them than small ones: ``normalize()`` compares their shares.
+    subgraphs). Labels, weights and directions are ignored. Large graphs contain many more of them
+    than small ones: ``normalize()`` compares their proportions.
 
     Parameters
     ----------
     size : {3, 4, 5}
         The number of nodes.
     samples : int, optional
-        Estimate the counts from so many connected sets of each graph with more sets of nodes; by
-        default all connected ones are counted, which is the faster way in graphs with few edges
-        such as molecules. Sets grow from a random edge by random neighbours, and count as often as
-        makes up for how likely they were: the estimates have no bias, and their errors fall with
-        the root of the number of samples. In a graph whose nodes all have many neighbours, or all
-        equally many, they are small; a few nodes with many neighbours among others with few take
-        more samples. The draws depend on nothing but the graph.
+        Estimate the counts from this many random connected sets of each graph that has more; by
+        default all connected sets are counted, which is faster for sparse graphs such as molecules.
+        Sets grow from a random edge by random neighbours, and are weighted by their inverse
+        probability: the estimates are unbiased, and their errors decrease with the square root of
+        the number of samples. The errors are small if all nodes have many neighbours, or equally
+        many; a few nodes of high degree among others of low degree need more samples. The draws
+        depend only on the graph.
 
     Examples
     --------

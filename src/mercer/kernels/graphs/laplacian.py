@@ -90,8 +90,9 @@ class MultiscaleLaplacian(GraphKernel, Paired):
 
     .. math:: k(G, G') = \frac{|S|^{1/4}\, |S'|^{1/4}}{\big|\tfrac12 (S + S')\big|^{1/2}},
 
-    the feature space Laplacian kernel. It depends on inner products of features alone: on a kernel
-    on nodes. On several scales, that is the same kernel again, of the subgraphs around nodes,
+    the feature space Laplacian kernel. It depends only on inner products of features, that is, on a
+    kernel on nodes. On several scales, the same kernel is applied recursively to the subgraphs
+    around nodes,
 
     .. math:: \kappa_l(v, v') = k^{\kappa_{l-1}}\big(N_l(v), N_l(v')\big), \qquad
               k(G, G') = k^{\kappa_h}(G, G'),
@@ -102,11 +103,11 @@ class MultiscaleLaplacian(GraphKernel, Paired):
     Parameters
     ----------
     levels : int
-        h, the number of sizes of balls; 0 compares nodes as they are.
+        h, the number of ball sizes; 0 compares nodes as they are.
     eta : float
-        Added to the Laplacian, which has no inverse otherwise.
+        Added to the Laplacian, which is singular otherwise.
     gamma : float
-        Added to covariances; the smaller, the sharper graphs are told apart.
+        Added to covariances; the smaller it is, the more sharply graphs are distinguished.
     node : "labels", "degrees" or Kernel
         kappa_0: 1 for nodes with the same label, or with the same degree (the sum of the weights
         of its edges); or a kernel, on the attributes of nodes if it is one on vectors, else on
@@ -117,11 +118,11 @@ class MultiscaleLaplacian(GraphKernel, Paired):
     The values are those of the definition: no basis is computed from samples of the data. With B =
     L + eta I + K / (2 gamma) = Q Q' of each ball, |S + S'| comes down to the determinant of a
     matrix I - Z'Z of the size of the smaller ball, Z = Q^-1 K Q'^-T / (2 gamma); Q, and everything
-    else that is about one graph, is computed once for each. Graphs have no directions and no
-    negative weights here; loops make no difference. A graph without nodes has S = gamma I.
+    else that is about one graph, is computed once for each. Graphs must be undirected, without
+    negative weights; loops make no difference. A graph without nodes has S = gamma I.
 
-    Rounding errors grow by about 1 / (2 eta gamma) from level to level. Where they would be more
-    than 1e-4 of k, numbers are refused; by then k is next to 0 for all graphs that differ, too.
+    Rounding errors grow by about 1 / (2 eta gamma) from level to level. Parameters for which they
+    would exceed 1e-4 of k are rejected; k is then close to 0 for all graphs that differ anyway.
 
     Examples
     --------
@@ -165,7 +166,9 @@ class MultiscaleLaplacian(GraphKernel, Paired):
             )
         if packed.directed.any():
             place = int(np.argmax(packed.directed))
-            raise DomainError(f"{name}: graph {place} is directed; give it without directions.")
+            raise DomainError(
+                f"{name}: graph {place} is directed; this kernel needs undirected graphs."
+            )
         points: Data = packed.flat.labels
         if isinstance(self.node, Kernel):
             read = of_nodes(found, packed, self.node, name)

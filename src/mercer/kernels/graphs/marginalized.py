@@ -23,9 +23,10 @@ class MarginalizedGraph(WalkKernel):
 
     .. math:: k(G, G') = \sum_{h, h'} p(h \mid G)\, p(h' \mid G')\, \kappa(h, h')
 
-    A walk h begins at a node chosen uniformly. At each node it ends with the probability ``stop``,
-    and else goes on along an edge, chosen in proportion to the weights; at a node that no edge
-    leaves it ends for sure. Two walks of the same length are compared node by node, edge by edge,
+    A walk h begins at a node chosen uniformly. At each node it ends with probability ``stop``, and
+    otherwise continues along an edge, chosen in proportion to the weights; at a node without
+    outgoing edges it always ends. Two walks of the same length are compared node by node, edge by
+    edge,
 
     .. math:: \kappa(h, h') = \kappa(v_0, v'_0)
               \prod_{t=1}^{l} \kappa_e(e_t, e'_t)\, \kappa(v_t, v'_t)
@@ -35,17 +36,17 @@ class MarginalizedGraph(WalkKernel):
     Parameters
     ----------
     stop : float
-        The probability to end at a node, in (0, 1].
+        The probability of stopping at a node, in (0, 1].
     node, edge : None, "labels" or Kernel
-        What is compared of nodes and edges: nothing; labels, which are the same or not; or what
-        a kernel says (see :class:`RandomWalk`), at most 1 / (1 - stop) for a step.
+        How nodes and edges are compared: not at all; by equality of labels; or by a kernel (see
+        :class:`RandomWalk`) with values of at most 1 / (1 - stop) for a step.
 
     Notes
     -----
-    k is the solution of a linear system in which each pair of nodes has one unknown. For graphs
-    without directions it is symmetric once nodes are weighted by the roots of their degrees, and
-    solved by conjugate gradients; else walks are added up step by step. Either ends with a bound on
-    the error, 1e-13 of k. A graph without nodes has k = 0.
+    k is the solution of a linear system in which each pair of nodes has one unknown. For undirected
+    graphs it is symmetric once nodes are weighted by the square roots of their degrees, and solved
+    by conjugate gradients; otherwise walks are summed step by step. Either stops at a bound on the
+    error of 1e-13 of k. A graph without nodes has k = 0.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class _Arcs(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class NestedGraph(GraphKernel):
-    r"""The nested kernels on graphs: entropies of growing subgraphs around the centre, aligned.
+    r"""Nested kernels on graphs: they compare the entropies of growing subgraphs around the centre.
 
     The **centroid** of a graph is the node whose shortest paths to the others vary least in length:
     the smallest variance of the numbers of edges. Around it, G_l is the subgraph of all nodes at
@@ -48,7 +48,7 @@ class NestedGraph(GraphKernel):
 
     .. math:: k(x, y) = \frac12 \sum_{l=1}^{m} \exp\Big(-\frac{|h_l(x) - h_l(y)|}{s}\Big),
 
-    where a trace of fewer than m layers goes on with its last entropy, as its subgraphs do.
+    where a trace of fewer than m layers is continued with its last entropy.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class NestedGraph(GraphKernel):
 
     Notes
     -----
-    What the definition leaves open: of nodes that reach different numbers of others, in a graph of
-    several parts, those that reach most come first. Of several centroids the one with the longest
-    trace is taken, then the one whose trace is larger where they first differ. Subgraphs without
-    edges, and the graph without nodes, have the entropy 0. Labels are not looked at, loops count
-    once towards degrees, and directed graphs are refused.
+    Cases that the definition leaves open: in a disconnected graph, the centroid is among the nodes
+    that reach most others. Of several centroids, the one with the longest trace is used, then the
+    one whose trace is larger where they first differ. Subgraphs without edges, and the graph
+    without nodes, have entropy 0. Labels are ignored, loops count once towards degrees, and
+    directed graphs are rejected.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class NestedGraph(GraphKernel):
         if found.directed.any():
             place = int(np.argmax(found.directed))
             raise DomainError(
-                f"NestedGraph: graph {place} is directed; give it without directions."
+                f"NestedGraph: graph {place} is directed; this kernel needs undirected graphs."
             )
         traces = complexity_traces(found)
         if self.kind == "aligned":

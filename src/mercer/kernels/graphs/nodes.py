@@ -144,21 +144,22 @@ class Diffusion(NodeKernel):
 
     .. math:: K = e^{-\beta L}, \qquad L = D - A
 
-    K[u, v] is the heat that is at v at time beta, if all of it was at u in the beginning.
+    K[u, v] is the heat at v at time beta if all of it was at u at time 0.
 
     Parameters
     ----------
     graph : Graph, networkx or igraph graph, adjacency matrix, or tuple
         The graph, without directions, with weights >= 0.
     beta : float
-        The time; the farther nodes are similar, the larger it is.
+        The time; the larger it is, the farther apart similar nodes may be.
     normalized : bool
         Take the Laplacian D^-1/2 (D - A) D^-1/2 instead.
 
     Notes
     -----
-    Graphs up to 2000 nodes are diagonalised once. On larger ones columns of K are computed for the
-    nodes that occur, by an expansion in Chebyshev polynomials of L that is exact up to rounding.
+    Graphs up to 2000 nodes are diagonalised once. For larger graphs, columns of K are computed only
+    for the nodes that occur, by an expansion in Chebyshev polynomials of L that is exact up to
+    rounding.
 
     Examples
     --------
@@ -203,7 +204,7 @@ class RegularizedLaplacian(NodeKernel):
     graph : Graph, networkx or igraph graph, adjacency matrix, or tuple
         The graph, without directions, with weights >= 0.
     sigma : float
-        How much a difference along an edge counts.
+        The weight of differences along edges.
     normalized : bool
         Take the Laplacian D^-1/2 (D - A) D^-1/2 instead of D - A.
 
@@ -242,8 +243,8 @@ class PStep(NodeKernel):
 
     .. math:: K = (a I - L)^p
 
-    With the normalised Laplacian and a = 2 this is (I + D^-1/2 A D^-1/2)^p: p steps of a walk that
-    may stay where it is. Nodes more than p steps apart have k = 0.
+    With the normalised Laplacian and a = 2 this is (I + D^-1/2 A D^-1/2)^p: p steps of a lazy
+    random walk. Nodes more than p steps apart have k = 0.
 
     Parameters
     ----------
@@ -303,11 +304,11 @@ def _read(graph: Any, name: str) -> tuple[sp.csr_array, list | range]:
     try:
         found = pack([as_graph(graph)], name)
     except DomainError as error:
-        raise DomainError(f"{name}: graph is none: {error}") from None
+        raise DomainError(f"{name}: invalid graph: {error}") from None
     A = found.adjacency(0)
     if found.directed[0]:
         raise DomainError(
-            f"{name}: graph has directed edges; give it without directions, such as A + A.T."
+            f"{name}: graph has directed edges; make it undirected, for example by A + A.T."
         )
     if A.nnz and A.data.min() < 0:
         raise DomainError(
@@ -337,7 +338,7 @@ def _places(X: Data, names: list | range, name: str) -> np.ndarray:
         strange = next(node for node in nodes if not _is_key(node, known))
         few = ", ".join(map(repr, names[:3]))
         raise DomainError(
-            f"{name}: {strange!r} is no node of the graph; its {len(names)} nodes are {few}, ..."
+            f"{name}: {strange!r} is not a node of the graph; its {len(names)} nodes are {few}, ..."
         ) from None
 
 

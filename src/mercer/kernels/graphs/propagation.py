@@ -33,29 +33,30 @@ class Propagation(CountedParts):
               p_{t+1}(u) = \sum_w \frac{a_{uw}}{\sum_{w'} a_{uw'}}\, p_t(w)
 
     over nodes u of x and v of y. At first p_0(u) is the indicator of the label of u, or its
-    attributes; with each step a node takes the mean over its neighbours, weighted as the edges
-    are. Nodes that no edge leaves keep what they have. h_t puts vectors into bins: those that are
-    near are in the same bin, mostly,
+    attributes; with each step a node takes the mean over its neighbours, weighted as the edges are.
+    Nodes without outgoing edges keep their values. h_t is a locality-sensitive hash: nearby vectors
+    mostly fall into the same bin,
 
     .. math:: h_t(p) = \lfloor (\langle g_t, s(p) \rangle + b_t) / w \rfloor
 
     with s(p) = p and Cauchy numbers g_t for the total variation, s(p) = p and normal numbers for
     the Euclidean distance, and s(p) = sqrt(p) and normal numbers for the Hellinger distance. They
-    are hashes of the seed, t and the label, or the column: the same for all data, so that the
-    features of a graph depend on nothing else.
+    are hashes of the seed, t and the label or the column, so they are the same for all data, and
+    the features of a graph do not depend on other graphs.
 
     Parameters
     ----------
     iterations : int
-        T, how often nodes look at their neighbours.
+        T, the number of propagation steps.
     width : float
-        w, the width of a bin; small for labels, for attributes about the difference that counts.
+        w, the width of a bin; small for labels; for attributes, about the size of relevant
+        differences.
     metric : {"tv", "hellinger", "l2"}
         The distance for which near vectors fall into the same bin.
     use : {"labels", "attributes", "both"}
-        What is spread. Of both, nodes look alike if they do in either respect.
+        What is propagated. With both, nodes match if they match in either respect.
     seed : int
-        Which random numbers.
+        The seed of the random numbers.
 
     Examples
     --------
@@ -84,13 +85,13 @@ class Propagation(CountedParts):
         if self.use != "labels":
             if self.metric == "hellinger":
                 raise DomainError(
-                    'Propagation: metric="hellinger" compares distributions, which attributes are '
-                    'not; use "l2" or "tv".'
+                    'Propagation: metric="hellinger" compares distributions, but attributes are '
+                    'not distributions; use "l2" or "tv".'
                 )
             if found.flat.attributes is None and found.size.any():
                 raise DomainError(
-                    f'Propagation: use="{self.use}", but not all nodes have attributes, and '
-                    f"equally many."
+                    f'Propagation: use="{self.use}", but not all nodes have the same number of '
+                    "attributes."
                 )
         return self.counts(found)
 
@@ -160,7 +161,8 @@ def _uniform(bits: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class NeighborhoodHash(GraphKernel, Tiled):
-    r"""The neighbourhood hash kernel: the share of hashed neighbourhoods that two graphs share.
+    r"""The neighbourhood hash kernel: the proportion of hashed neighbourhoods that two graphs have
+    in common.
 
     .. math:: k(x, y) = \frac1R \sum_{r=1}^{R} \frac{c_r}{|x| + |y| - c_r}, \qquad
               c_r = \sum_{l} \min\{\#_l^r(x), \#_l^r(y)\}
@@ -172,15 +174,15 @@ class NeighborhoodHash(GraphKernel, Tiled):
 
     by rotations and "exclusive or" of bits. Two neighbours with the same label cancel in that; if
     labels are ``counted``, a label that o neighbours have adds rot_o(l xor o) instead. Nodes
-    without labels all have the same; labels of edges, weights and attributes are not looked at,
-    and edges with a direction are followed in it.
+    without labels all have the same; labels of edges, weights and attributes are ignored,
+    and directed edges are followed in their direction.
 
     Parameters
     ----------
     rounds : int
         R, the number of rounds.
     counted : bool
-        Tell apart how many neighbours have the same label.
+        Whether to distinguish how many neighbours have the same label.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def read(X: Data, name: str) -> list[Graph]:
         try:
             found.append(x if isinstance(x, Graph) else as_graph(x))
         except DomainError as error:
-            raise DomainError(f"{name}: sample {place} is no graph: {error}") from None
+            raise DomainError(f"{name}: sample {place} is not a graph: {error}") from None
     if not found:
         raise DomainError(f"{name}: X has no samples.")
     return found
@@ -114,12 +114,12 @@ def _of_tuple(structure: Any, labels: Any = None, edge_labels: Any = None) -> Gr
         )
     edges = [tuple(edge) for edge in structure]
     if any(len(edge) != 2 for edge in edges):
-        raise DomainError("an edge is a pair of nodes; write an adjacency matrix as an array.")
+        raise DomainError("an edge must be a pair of nodes; pass an adjacency matrix as an array.")
     if isinstance(labels, dict):
         place = {v: i for i, v in enumerate(labels)}
         strange = next((v for edge in edges for v in edge if v not in place), None)
         if strange is not None:
-            raise DomainError(f"an edge joins the node {strange!r}, which has no label.")
+            raise DomainError(f"an edge refers to the node {strange!r}, which has no label.")
         numbered = [(place[u], place[v]) for u, v in edges]
         labels = list(labels.values())
     else:

@@ -35,10 +35,10 @@ class ShortestPath(CountedParts):
     Parameters
     ----------
     labels : bool
-        Compare labels of nodes? If not, lengths alone.
+        Whether to compare node labels; otherwise only lengths.
     weighted : bool
-        Is the length of a path the sum of the weights of its edges, which must be positive, and
-        not their number? Lengths that agree to ten digits are equal.
+        Whether the length of a path is the sum of the weights of its edges, which must be positive,
+        instead of their number. Lengths that agree to ten digits are equal.
 
     Examples
     --------

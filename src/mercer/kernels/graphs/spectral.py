@@ -33,7 +33,7 @@ class Laplacian:
     """L = D - A, or D^-1/2 (D - A) D^-1/2 if normalised, for a symmetric A >= 0.
 
     Nodes without edges have zeros in L, in either case. Loops do not matter to D - A; in the
-    normalised form they count as a part of the degree.
+    normalised form they count relative to the degree.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def expansion(function: Function, upper: float) -> np.ndarray:
                 return coefficients[: needed[-1] + 1] if len(needed) else coefficients[:1]
         terms *= 2
     raise DomainError(
-        f"this function of a Laplacian with eigenvalues up to {upper:.3g} is no polynomial of "
+        f"this function of a Laplacian with eigenvalues up to {upper:.3g} is not a polynomial of "
         f"degree {_FINEST} or less, up to rounding; give it a smaller parameter (beta, sigma)."
     )
 

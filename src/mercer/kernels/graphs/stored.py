@@ -19,7 +19,7 @@ def _graph(**parts: Any) -> Graph:
     try:
         return Graph._literally(**parts)
     except TypeError:
-        raise ValueError("a graph with parts that are none") from None
+        raise ValueError("a graph with invalid parts") from None
 
 
 # ---- networkx ------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ def walk_counts(walks: Walks, rule: Rule) -> sp.csr_matrix:
         if not np.all(np.isfinite(phi)):
             place = going[np.argmin(np.isfinite(phi).all(axis=1))]
             raise DomainError(
-                f"RandomWalk: graph {place} has more walks than floating point numbers can count; "
-                f"lower decay, or the weights of edges."
+                f"RandomWalk: graph {place} has more walks than a floating-point number can "
+                "represent; lower decay, or the edge weights."
             )
         parts += [(going, first, phi, np.minimum(count, phi.shape[1]))]
         going = going[count > phi.shape[1]]
@@ -46,7 +46,7 @@ def walk_counts(walks: Walks, rule: Rule) -> sp.csr_matrix:
     if len(going) and rule.steps < 0:
         raise DomainError(
             f"RandomWalk: decay={rule.decay:g} is so close to 1 / rho^2 for graph {going[0]} that "
-            f"walks of more than {LONGEST} steps count; lower it by 1 per cent."
+            f"walks of more than {LONGEST} steps matter; lower it by 1 per cent."
         )
     return _stacked(parts, len(walks), width(rule))
 

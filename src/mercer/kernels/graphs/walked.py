@@ -250,8 +250,8 @@ def of_nodes(found: list[Graph], packed: Graphs, kernel: Kernel, name: str) -> D
     if kernel.domain.whole.facts.numeric:
         if packed.flat.attributes is None:
             raise DomainError(
-                f"{name}: node is a kernel on attributes, but not all nodes have some, and equally "
-                f"many."
+                f"{name}: node is a kernel on attributes, but not all nodes have the same number "
+                "of attributes."
             )
         return packed.flat.attributes
     return _labels([g.labels for g in found], packed.size, "nodes", name)
@@ -267,7 +267,7 @@ def of_edges(found: list[Graph], kernel: Kernel, name: str) -> Data:
         return np.array(labels, dtype=np.float64).reshape(-1, 1)
     except (TypeError, ValueError):
         raise DomainError(
-            f"{name}: edge is a kernel on numbers, but not all labels of edges are numbers."
+            f"{name}: edge is a kernel on numbers, but not all edge labels are numbers."
         ) from None
 
 

@@ -120,7 +120,7 @@ class WalkKernel(GraphKernel, Paired):
             t = int(np.argmin(np.isfinite(out)))
             raise DomainError(
                 f"{type(self).__name__}: the sum over walks on two graphs of {A.size[i[t]]} and "
-                f"{B.size[j[t]]} nodes is larger than 1e300, or does not settle; lower decay."
+                f"{B.size[j[t]]} nodes exceeds 1e300, or does not converge; lower decay."
             )
         return out
 
@@ -160,31 +160,32 @@ class RandomWalk(WalkKernel):
 
     over walks along edges of G and of G' at the same time, with c_l = decay^l (geometric) or
     decay^l / l! (exponential). Walks start and end at all nodes, each with the weight 1: with the
-    adjacency matrix W of the product graph, k = 1'(I - decay W)^-1 1 or 1' exp(decay W) 1. Pairs
-    of nodes that do not match are no nodes of the product, and no walk starts there.
+    adjacency matrix W of the product graph, k = 1'(I - decay W)^-1 1 or 1' exp(decay W) 1. Pairs of
+    nodes that do not match are not nodes of the product, and no walk starts there.
 
     Parameters
     ----------
     decay : float
-        How much a step counts. The geometric sum is finite only if decay rho(G)^2 < 1, where rho
-        is the spectral radius of the adjacency matrix (the degree, if all are the same): graphs
-        for which it is not are refused, whatever they are compared with. (Without labels, those for
+        The weight of a step. The geometric sum is finite only if decay rho(G)^2 < 1, where rho is
+        the spectral radius of the adjacency matrix (the degree, if all are the same): graphs for
+        which it is not are rejected, whatever they are compared with. (Without labels, those for
         which decay rho(G)^2 is above 0.99, too.)
     kind : {"geometric", "exponential"}
         Weights of lengths. The exponential sum is finite for all graphs.
     node : None, "labels" or Kernel
-        Which nodes match: all; those with the same label (those without have all the same); or as
-        much as a kernel says, on the attributes of nodes if it is one on vectors, else on their
-        labels.
+        Which nodes match: all; those with the same label (nodes without labels all match); or
+        partially, by the values of a kernel, on node attributes if it is a vector kernel, otherwise
+        on node labels.
     edge : None, "labels" or Kernel
-        The same for edges, and their labels; which are numbers, for a kernel on vectors.
+        The same for edges and their labels, which must be numbers for a vector kernel.
     steps : int, optional
-        Only walks of so many steps or fewer.
+        The maximum number of steps of a walk.
 
     Notes
     -----
-    Edges without direction are walked both ways, loops count once, and weights multiply. A graph
-    without nodes has k = 0; without edges, walks have no steps: k counts pairs of nodes that match.
+    Undirected edges are walked both ways, loops count once, and weights are multiplied. A graph
+    without nodes has k = 0; without edges, walks have no steps, and k counts pairs of matching
+    nodes.
 
     Without labels 1'W^l 1 is a product of two numbers, one for each graph: sums of powers of the
     adjacency matrices, computed until the rest is below 1e-16 of the whole. Otherwise the system

@@ -40,18 +40,18 @@ class Coloured(CountedParts):
 
 @dataclass(eq=False, repr=False)
 class WeisfeilerLehman(Coloured):
-    r"""The Weisfeiler-Lehman subtree kernel: how many nodes of two graphs look alike.
+    r"""The Weisfeiler-Lehman subtree kernel: the number of pairs of nodes with the same colour.
 
     .. math:: k(x, y) = \sum_{i=0}^{h} \sum_{c} \#_c^i(x)\, \#_c^i(y)
 
     where #_c^i(x) counts the nodes of x with colour c after i refinements. A colour is at first the
     label of the node; a refinement replaces it by itself together with the multiset of the colours
     of the neighbours and the labels of the edges to them. So colours of depth i stand for trees of
-    walks of length i. Where edges have a direction, neighbours in and against it are told apart.
-    Nodes without labels all have the same; weights and attributes are not looked at.
+    walks of length i. For directed edges, in- and out-neighbours are distinguished. Nodes without
+    labels all have the same label; weights and attributes are ignored.
 
-    Features are explicit and sparse: the cost is linear in the number of edges, and a linear
-    machine on many graphs never forms K.
+    Features are explicit and sparse: the cost is linear in the number of edges, and a linear SVM on
+    many graphs never forms K.
 
     Parameters
     ----------

@@ -118,14 +118,14 @@ def _consequences(p: Properties) -> Iterator[str]:
     if (regularity := _regularity(p)) is not None:
         yield regularity
     if p.stationary and p.domain.euclidean:
-        yield "A shifted f is again in H_k, with the same norm: no place is special."
+        yield "A shifted f is again in H_k, with the same norm: no point is special."
     yield _dimension(p)
     yield from _approximation(p)
 
 
 def _regularity(p: Properties) -> str | None:
     if p.analytic:
-        return "f is analytic: infinitely differentiable, and near every point its Taylor series."
+        return "f is analytic: near every point it equals its Taylor series."
     m = p.smooth.at_least
     if m == float("inf"):
         return "f is infinitely differentiable."
@@ -138,8 +138,8 @@ def _regularity(p: Properties) -> str | None:
 def _dimension(p: Properties) -> str:
     if p.finite_dim:
         return (
-            "f is fixed by finitely many coefficients: features are finite, so Gram matrices of "
-            "many samples have low rank and a linear solver applies."
+            "f is determined by finitely many coefficients: there are finitely many features, so "
+            "Gram matrices of many samples have low rank and a linear solver applies."
         )
     if p.finite_dim.no:
         return (
@@ -166,7 +166,7 @@ def _approximation(p: Properties) -> Iterator[str]:
         p.universal,
         "Any continuous function on a compact set is a uniform limit of such f: with enough data, "
         "every continuous target can be learned.",
-        "Some continuous functions on compact sets stay out of reach, however much data there is.",
+        "Some continuous functions on compact sets cannot be learned, however much data there is.",
         "It is not known whether such f approximate every continuous function.",
     )
     yield _said(

@@ -91,7 +91,7 @@ def as_gamma(gamma: float | str | None, kernel: str, X: Data) -> Any:
         scale = variance_scale(as_vectors(X, f"kernel={kernel!r}"))
         if not 1e-150 < scale < 1e150:
             raise DomainError(
-                f'gamma="scale" is 1 / (d var(X)), which is no number for X with a standard '
+                'gamma="scale" is 1 / (d var(X)), which overflows or is 0 for X with a standard '
                 f"deviation of about {scale:.1g}; divide X by a constant, or give gamma."
             )
         return 1 / (2 * scale**2)

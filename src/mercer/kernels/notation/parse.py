@@ -37,8 +37,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 def parse(text: str) -> Kernel:
     """The kernel that a text such as ``"2 * Gaussian(0.5) + Linear()"`` describes.
 
-    Reads back what a kernel without functions prints: ``parse(repr(k)) == k``. Nothing in the
-    text is run, whoever wrote it.
+    Reads back what a kernel without functions prints: ``parse(repr(k)) == k``. Nothing in the text
+    is executed.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def parse(text: str) -> Kernel:
     Raises
     ------
     ValueError
-        If the text is not such an expression; names the piece that is not understood.
+        If the text is not such an expression; the message names the part that is not understood.
     NotAKernelError
-        If it is one, but not of a kernel: a difference, a negative weight.
+        If it is an expression, but not a kernel: a difference, a negative weight.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def parse(text: str) -> Kernel:
 
 
 class _Reader(ast.NodeVisitor):
-    """Values of the nodes a kernel expression may hold; every other node is refused."""
+    """Values of the nodes a kernel expression may hold; every other node is rejected."""
 
     def __init__(self, text: str) -> None:
         self.text, self.depth = text, 0
@@ -100,12 +100,12 @@ class _Reader(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> Any:
         raise self.refuse(
-            node, "only kernels, numbers, strings, lists and + * / ** can be used here"
+            node, "only kernels, numbers, strings, lists and + * / ** are allowed here"
         )
 
     def refuse(self, node: ast.AST, why: str) -> ValueError:
         piece = ast.get_source_segment(self.text, node) or self.text
-        return ValueError(f"parse: {_short(piece)!r} is not understood: {why}.")
+        return ValueError(f"parse: {_short(piece)!r} cannot be parsed: {why}.")
 
     # ---- values --------------------------------------------------------------------------
     def visit_Constant(self, node: ast.Constant) -> Any:

@@ -4,7 +4,7 @@ A recursion over the cells of a table cannot be vectorised, but sixteen tables c
 by side, one in each lane of a vector. Left to itself the compiler keeps what is carried from cell
 to cell in memory; as a value of this type it stays in registers, and loops are three times faster.
 
-``Lanes`` is a type of numba, and the functions below work on it inside of ``@njit`` functions
+``Lanes`` is a type of numba, and the functions below work on it inside ``@njit`` functions
 only. Arrays are flat: cell t of the sixteen tables is at ``16 t``, ..., ``16 t + 15``.
 """
 

@@ -119,8 +119,8 @@ class WidePaired(LogPaired):
             at = int(np.argmin(finite))
             raise DomainError(
                 f"{type(self).__name__}: k is larger than 1e308 for "
-                f"{self.too_large(X[[i[at]]], Y[[j[at]]])}; use .normalize(), which works from "
-                f"logarithms, or lower decay."
+                f"{self.too_large(X[[i[at]]], Y[[j[at]]])}; use .normalize(), which works with "
+                "logarithms, or lower decay."
             )
         return values
 

@@ -6,7 +6,7 @@ not, plain numbers are fastest. Where they do, the same loops run on *wide* numb
 that stand for m 2^(256 e), with m between 2^-128 and 2^128, a mantissa that has all of its digits.
 
 Tables are tuples of arrays: (values,) for plain numbers, (m, e) for wide ones. ``get``, ``put``,
-``plus`` and ``times`` work on both, inside of ``@njit`` functions only; the compiler knows which
+``plus`` and ``times`` work on both, inside ``@njit`` functions only; the compiler knows which
 is meant. A complex m carries a derivative along, as its imaginary part.
 """
 

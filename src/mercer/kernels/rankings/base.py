@@ -21,5 +21,6 @@ def same_items(X: np.ndarray, Y: np.ndarray) -> None:
     """Refuse rankings of different numbers of items, given by their places."""
     if X.shape[1] != Y.shape[1]:
         raise ValueError(
-            f"X has rankings of {X.shape[1]} items, the other sample has rankings of {Y.shape[1]}."
+            f"X has rankings of {X.shape[1]} items, but the other sample has rankings of "
+            f"{Y.shape[1]}."
         )

@@ -20,15 +20,16 @@ _MEDIAN_OF = 500  # rankings
 
 @dataclass(eq=False, repr=False)
 class Kendall(RankingKernel, Tiled):
-    r"""The Kendall kernel on rankings: pairs in the same order, less pairs in opposite order.
+    r"""The Kendall kernel on rankings: pairs in the same order, minus pairs in opposite order.
 
     .. math:: k(x, y) = \frac{n_{\mathrm{con}}(x, y) - n_{\mathrm{dis}}(x, y)}{\binom m2}
               = \frac{1}{\binom m2} \sum_{i < j} s_{ij}(x)\, s_{ij}(y)
 
     with the sign :math:`s_{ij}(x)` = 1 if x ranks item i before item j, -1 if after and 0 if they
     are tied: these are its features. A ranking is a row with the rank of each of m items, as
-    integers or any numbers; whether small or large ranks are good makes no difference. NaN stands
-    for an item that is not ranked. Scores, or expressions of genes, are rankings as they are.
+    integers or any numbers; whether small or large ranks are good makes no difference. NaN means
+    that an item is not ranked. Scores, or expression levels of genes, can be used as rankings
+    directly.
 
     k(x, x) is the share of pairs that x puts in order, 1 without ties. ``Kendall().normalize()`` is
     Kendall's tau-b.
@@ -36,12 +37,12 @@ class Kendall(RankingKernel, Tiled):
     Parameters
     ----------
     missing : {"neutral", "average"}
-        What is known of an item that is not ranked: nothing, as of a tie (``"neutral"``), or that
-        it has some place in a ranking of all items, any of them with the same chance
-        (``"average"``). Then s_ij is the mean over all rankings of all items that agree with x:
-        the best of k ranked items is ahead of any other one with chance k / (k + 1). In lists of
-        the best k, the others are behind these; :func:`~mercer.rankings_from_orders` makes them
-        tied for the last place.
+        What is assumed about an item that is not ranked: nothing, as for a tie (``"neutral"``), or
+        that it has some place in a ranking of all items, with all places equally likely
+        (``"average"``). Then s_ij is the mean over all rankings of all items that agree with x: the
+        best of k ranked items is ahead of any other one with probability k / (k + 1). In top-k
+        lists, the other items rank behind; :func:`~mercer.rankings_from_orders` makes them tied for
+        the last place.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class Kendall(RankingKernel, Tiled):
 
 @dataclass(eq=False, repr=False)
 class Mallows(RankingKernel, Tiled):
-    r"""The Mallows kernel on rankings: it falls with each pair of items in opposite order.
+    r"""The Mallows kernel on rankings: it decreases with each pair of items in opposite order.
 
     .. math:: k(x, y) = e^{-\lambda\, n_{\mathrm{dis}}(x, y)}, \qquad
               n_{\mathrm{dis}}(x, y) = \tfrac14 \sum_{i < j} (s_{ij}(x) - s_{ij}(y))^2
@@ -107,7 +108,7 @@ class Mallows(RankingKernel, Tiled):
         lambda > 0. ``"median"`` is 1 / (2 median of n_dis) over pairs of (at most 500) rankings
         that differ. The largest n_dis of m items is m (m - 1) / 2, so a good lambda depends on m.
     missing : {"neutral", "average"}
-        What items that are not ranked mean: see :class:`Kendall`.
+        How unranked items are treated: see :class:`Kendall`.
 
     Examples
     --------
@@ -144,8 +145,8 @@ class Mallows(RankingKernel, Tiled):
     def prepare(self, X: Data) -> Rankings:
         if isinstance(self.decay, str):
             raise UnresolvedError(
-                f'Mallows: decay="{self.decay}" depends on data; call kernel.resolve(X_train) '
-                f"first."
+                f'Mallows: decay="{self.decay}" depends on the data; call kernel.resolve(X_train) '
+                "first."
             )
         return compared(X, type(self).__name__, self.missing)
 

@@ -22,18 +22,18 @@ def rankings_from_orders(
     *,
     rest: str = "last",
 ) -> np.ndarray:
-    """Rankings from items in order, best first: ballots, lists of search results, playlists.
+    """Make rankings from ordered items, best first: ballots, lists of search results, playlists.
 
     Parameters
     ----------
     orders : iterable of sequences
-        For each ranking its items, best first; items in a list, tuple or set of their own are tied.
-        Items may be left out.
+        The items of each ranking, best first; items in a nested list, tuple or set are tied. Items
+        may be left out.
     items : int or sequence
         All items; a number m stands for 0, 1, ..., m - 1.
     rest : {"last", "missing"}
-        What items that were left out are: tied behind all others, as in the best k of many, or
-        not ranked at all (NaN), as if they had not been seen.
+        How omitted items are treated: tied behind all others, as in top-k lists, or not ranked at
+        all (NaN), as if they had not been seen.
 
     Returns
     -------
@@ -56,13 +56,12 @@ def rankings_from_orders(
     known: list[Any] = list(range(items) if whole else items)  # type: ignore[arg-type]
     column = {item: j for j, item in enumerate(known)}
     if len(column) < len(known):
-        raise ValueError("items must differ from each other, but some of them are the same.")
+        raise ValueError("items must be distinct, but some are repeated.")
     rows = []
     for place, order in enumerate(orders):
         if isinstance(order, str | bytes) or not hasattr(order, "__iter__"):
             raise DomainError(
-                f"rankings_from_orders: order {place} is {order!r}; give its items one by one, "
-                f"as a list."
+                f"rankings_from_orders: order {place} is {order!r}; pass its items as a list."
             )
         row, taken = np.full(len(known), np.nan), 0
         for group in order:
@@ -70,8 +69,10 @@ def rankings_from_orders(
             for item in tied:
                 j = column.get(item)
                 if j is None:
-                    listed = f"0, ..., {len(known) - 1}" if whole else "among items"
-                    raise DomainError(f"order {place} has the item {item!r}, not {listed}.")
+                    listed = f"0, ..., {len(known) - 1}" if whole else "the items"
+                    raise DomainError(
+                        f"order {place} has the item {item!r}, which is not one of {listed}."
+                    )
                 if not np.isnan(row[j]):
                     raise DomainError(f"order {place} has the item {item!r} twice.")
                 row[j] = taken + 1
@@ -87,7 +88,7 @@ def read(X: Data, owner: str) -> np.ndarray:
     wanted = f"{owner} works on rankings, one row each with the rank of every item"
     X = as_samples(X, owner)
     if sp.issparse(X):
-        raise DomainError(f"{wanted}; give a dense array, with NaN for items that are not ranked.")
+        raise DomainError(f"{wanted}; pass a dense array, with NaN for items that are not ranked.")
     X = matrix(X, owner) if is_frame(X) else X
     if length(X) == 0:
         raise DomainError(f"{owner}: X has no samples.")
@@ -99,8 +100,8 @@ def read(X: Data, owner: str) -> np.ndarray:
             raise TypeError
     except (TypeError, ValueError):
         raise DomainError(
-            f"{wanted}, as many in each, and NaN for items that are not ranked; from items in "
-            f"order, rankings_from_orders makes them."
+            f"{wanted}, the same number in each, with NaN for items that are not ranked; "
+            "rankings_from_orders makes them from ordered items."
         ) from None
     if ranks.ndim != 2:
         raise DomainError(f"{wanted}: an (n, m) array, got {ranks.ndim} dimension(s).")

@@ -73,8 +73,8 @@ class WeightedKendall(Concordance, Tiled):
     Parameters
     ----------
     weights : {"hyperbolic", "logarithmic"} or array of m numbers
-        The weight of each place: 1 / a, 1 / log2(1 + a), or numbers of your own, from the first
-        place to the last; ``[1] * k + [0] * (m - k)`` looks at the best k only.
+        The weight of each place: 1 / a, 1 / log2(1 + a), or your own numbers, from the first place
+        to the last; ``[1] * k + [0] * (m - k)`` uses the best k only.
     combine : {"product", "sum"}
         Is the weight of a pair the product or the sum of those of its places?
 
@@ -110,7 +110,7 @@ class WeightedKendall(Concordance, Tiled):
         if len(weights) != m:
             raise DomainError(
                 f"WeightedKendall: weights has {len(weights)} numbers, but rankings have {m} "
-                f"items; give one for each place."
+                "items; give one for each rank."
             )
         return weights
 

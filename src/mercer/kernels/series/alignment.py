@@ -86,9 +86,8 @@ class GlobalAlignment(LogKernel):
               e = \exp\Big(-\frac{\|x_i - y_j\|^2}{2 s^2}\Big)
 
     over all alignments pi. The kernel is K(x, y) / sqrt(K(x, x) K(y, y)): K itself grows like 5.8^T
-    with the length T of the series, and beyond 400 points leaves the range of floating point
-    numbers. :meth:`log_values` has log K. Both are computed with powers of two set aside, at any
-    length.
+    with the length T of the series, and overflows beyond 400 points. :meth:`log_values` returns log
+    K. Both are computed with separate exponents, for series of any length.
 
     With a band, e is multiplied by (1 - abs(i - j) / band) before it becomes kappa (Cuturi's
     triangular kernel): series are compared at about the same time, and the work is that of a strip.
@@ -99,7 +98,7 @@ class GlobalAlignment(LogKernel):
     lengthscale : float or "median"
         s. "median" is the median distance of points times the square root of the median length.
     band : int, optional
-        How far times may be apart that are aligned; all may by default.
+        The maximum distance of times that are aligned; no limit by default.
 
     Examples
     --------
@@ -178,17 +177,17 @@ class DynamicTimeWarping(SeriesKernel):
     .. math:: k(x, y) = \exp(-\gamma \operatorname{dtw}(x, y)), \qquad
               \operatorname{dtw}(x, y) = \min_{\pi} \sum_{(i, j) \in \pi} \|x_i - y_j\|^2
 
-    over all alignments pi. The square root of this dtw is what most libraries call by that name.
+    over all alignments pi. Most libraries call the square root of this dtw by that name.
     Gram matrices can have negative eigenvalues: prefer :class:`GlobalAlignment`, which is a kernel,
     or ``DynamicTimeWarping().through()``, whose features are the similarities to the training
-    series. Models warn of it (:doc:`/guide/properties`).
+    series. Models issue a warning (:doc:`/guide/properties`).
 
     Parameters
     ----------
     gamma : float or "median"
         "median" is 1 / the median of dtw between series.
     band : int, optional
-        Only times less than this apart are aligned (Sakoe & Chiba); all may be by default. Series
+        Only times less than this apart are aligned (Sakoe & Chiba); no limit by default. Series
         whose lengths differ by the band or more have k = 0.
 
     Examples

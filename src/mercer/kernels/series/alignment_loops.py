@@ -172,7 +172,7 @@ def distant(x, x_start, x_size, y, y_start, y_size, rows, cols, band):
 
 @njit(cache=True, nogil=True)
 def _smallest(x, x_room, m, y, y_room, n, channels, band, diagonals, state, left):
-    """The smallest sum of squared distances along an alignment inside of the band.
+    """The smallest sum of squared distances along an alignment inside the band.
 
     ``state`` holds the anti-diagonal to go on with, written when none of the cells are ``left``.
     """

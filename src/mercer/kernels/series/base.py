@@ -41,8 +41,8 @@ class SeriesKernel(Paired):
         value = getattr(self, name)
         if isinstance(value, str):
             raise UnresolvedError(
-                f'{type(self).__name__}: {name}="{value}" depends on data; call '
-                f"kernel.resolve(X_train) first."
+                f'{type(self).__name__}: {name}="{value}" depends on the data; call '
+                "kernel.resolve(X_train) first."
             )
         return float(value)
 

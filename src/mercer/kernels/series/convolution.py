@@ -37,23 +37,24 @@ def _no_dilations(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class DilatedConvolution(Explicit):
-    r"""Shares of time in which convolutions of a series exceed thresholds, as in MiniRocket.
+    r"""Convolutional features: the share of time in which a convolution exceeds a threshold,
+    as in MiniRocket.
 
     .. math:: k(x, y) = \sum_{f} w_f^2\, (p_f(x) - m_f)(p_f(y) - m_f), \qquad
               p_f(x) = \frac{1}{T} \sum_{t=1}^{T} \big[ (x * v_f)_t > b_f \big], \qquad
               (x * v)_t = \sum_{j=-4}^{4} v_j\, x_{t + j h}
 
-    Each feature f has nine weights v, three of them 2 and six -1; a dilation h, the distance of
-    the points that are weighted; and a threshold b. All 84 arrangements of the weights meet
-    dilations from 1 to where nine points span a series of median length. They are the same for all
-    data, but thresholds are learned from the training data: quantiles of the convolution of one of
-    its series, drawn at random. Features are standardised on the training data, by the means m and
-    the weights w, so that the mean of k(x, x) there is 1.
+    Each feature f has nine weights v, three of them 2 and six -1; a dilation h, the distance of the
+    points that are weighted; and a threshold b. All 84 arrangements of the weights are combined
+    with dilations from 1 to the one at which nine points span a series of median length. They are
+    the same for all data, but thresholds are learned from the training data: quantiles of the
+    convolution of one of its series, drawn at random. Features are standardised on the training
+    data, by the means m and the weights w, so that the mean of k(x, x) there is 1.
 
     A convolution of several channels is the sum over some of them, chosen at random, each in units
-    of its interquartile range. The weights sum to zero: an offset is seen at the two ends only,
-    where every other convolution takes points beyond to be at the median of the training data (the
-    others stop short). Series may have any lengths, also shorter than nine points.
+    of its interquartile range. The weights sum to zero, so an offset only has an effect at the two
+    ends, where every other convolution is padded with the median of the training data (the others
+    are not padded). Series may have any lengths, even shorter than nine points.
 
     The classes of series that differ in shapes, wherever they occur, are often linear in these
     features: ``SVC(C=10, kernel=DilatedConvolution())`` and ``LSSVC(C=100, ...)`` are accurate on
@@ -64,7 +65,7 @@ class DilatedConvolution(Explicit):
     size : int
         The number of features, rounded down to a multiple of 84.
     seed : int
-        Of the series that thresholds come from, and of the channels that are added.
+        The seed for the series that thresholds come from, and for the channels that are summed.
     dilations : array of int, optional
         The distances h; by default 32 integers, about evenly spaced on the log scale. One that
         occurs twice has twice as many thresholds.
@@ -158,8 +159,8 @@ class DilatedConvolution(Explicit):
     def prepare(self, X: Data) -> np.ndarray:
         if self.unresolved:
             raise UnresolvedError(
-                f"{type(self).__name__}: thresholds=None depends on data; call "
-                f"kernel.resolve(X_train) first."
+                f"{type(self).__name__}: thresholds=None depends on the data; call "
+                "kernel.resolve(X_train) first."
             )
         shares = self._shares(self._in_units(ragged(X, type(self).__name__)))
         shares -= self.scaling[0]
@@ -170,9 +171,9 @@ class DilatedConvolution(Explicit):
         """Channels centred, and in their units."""
         if P.channels != self.channels.shape[1]:
             raise ValueError(
-                f"points of {P.channels} channels cannot be compared with points of "
-                f"{self.channels.shape[1]}: all series need the same channels, those to predict as "
-                f"those of the fit."
+                f"points with {P.channels} channels cannot be compared with points with "
+                f"{self.channels.shape[1]}: all series need the same channels, in fit and in "
+                "predict."
             )
         return Ragged((P.values - self.channels[0]) / self.channels[1], P.start, P.size)
 

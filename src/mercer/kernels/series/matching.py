@@ -23,13 +23,13 @@ from .ragged import Ragged, same_channels
 
 @dataclass(eq=False, repr=False)
 class SoftSubsequence(LocalKernel):
-    r"""The gap-weighted subsequence kernel for series: subsequences that are alike, not equal.
+    r"""The gap-weighted subsequence kernel for series: similar, rather than equal, subsequences.
 
     .. math:: k(x, y) = \sum_{I, J} \lambda^{l(I) + l(J)} \prod_{r=1}^{p}
               \exp\Big(-\frac{\|x_{i_r} - y_{j_r}\|^2}{2 s^2}\Big)
 
     over all p = ``length`` times I = (i_1 < ... < i_p) of x and J of y, where l(I) = i_p - i_1 + 1
-    is the time from the first to the last of them. Shorter series have features zero. Values grow
+    is the time from the first to the last of them. Shorter series have zero features. Values grow
     with the lengths of series: compare angles with ``normalize()``.
 
     Parameters
@@ -39,7 +39,7 @@ class SoftSubsequence(LocalKernel):
     length : int
         p, the number of points of the subsequences.
     decay : float
-        The factor lambda in (0, 1] for every time that is passed over or matched.
+        The factor lambda in (0, 1] for every time point that is skipped or matched.
 
     Examples
     --------
@@ -122,9 +122,10 @@ class PairHMM(LogKernel):
     g(n) = opening * extension^(n-1) for n points in a row that are not. The kernel is
     K(x, y) / sqrt(K(x, x) K(y, y)).
 
-    The model writes two series at once: in the state of a match a point to both, their difference
-    normal; in two states of insertions a point to one of them, of constant density. Up to factors
-    that depend on one of the series, and drop out, K is the probability of the pair.
+    The model generates two series at once: in the match state a point of both, with a normally
+    distributed difference; in two insertion states a point of one of them, with constant density.
+    Up to factors that depend on only one of the series, and cancel, K is the probability of the
+    pair.
 
     Parameters
     ----------

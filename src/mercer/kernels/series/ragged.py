@@ -64,7 +64,7 @@ def ragged(X: Data, name: str) -> Ragged:
 
     An (n, T) array holds n series of numbers, an (n, T, d) array n series of points in R^d, and a
     list one array of shape (T,) or (T, d) per series. NaN at the end of a series is padding. An
-    (n, T, d) array with fewer times than channels is refused: it is one of (n, d, T) by mistake,
+    (n, T, d) array with fewer times than channels is rejected: it is one of (n, d, T) by mistake,
     or it is meant so, which a list of its series says.
     """
     samples = _samples(X, name)
@@ -77,8 +77,8 @@ def ragged(X: Data, name: str) -> Ragged:
     other = int(np.argmax(widths != widths[0]))
     if widths[other] != widths[0]:
         raise DomainError(
-            f"{name}: sample {other} has points of {widths[other]} channels, but sample 0 of "
-            f"{widths[0]}; all series need the same channels."
+            f"{name}: sample {other} has {widths[other]} channels, but sample 0 has {widths[0]}; "
+            "all series need the same channels."
         )
     size = np.array([len(part) for part in parts], dtype=np.int64)
     times = None
@@ -104,8 +104,8 @@ def same_channels(X: Ragged, Y: Ragged) -> None:
     """Refuse to compare points of different dimensions."""
     if X.channels != Y.channels:
         raise ValueError(
-            f"points of {X.channels} channels cannot be compared with points of {Y.channels}: all "
-            f"series need the same channels, those to predict as those of the fit."
+            f"points with {X.channels} channels cannot be compared with points with {Y.channels}: "
+            "all series need the same channels, in fit and in predict."
         )
 
 
@@ -113,8 +113,8 @@ def _samples(X: Data, name: str) -> Any:
     """X as a sequence of series."""
     if is_frame(X) or sp.issparse(X):
         raise DomainError(
-            f"{name} works on a list of series; pick a column that holds them with .on(column), or "
-            f"give X.to_numpy() if each row is one series."
+            f"{name} works on a list of series; select a column of series with .on(column), or "
+            "pass X.to_numpy() if each row is one series."
         )
     if isinstance(X, str):
         raise DomainError(f"{name} works on a list of series of numbers, got a string.")
@@ -127,8 +127,8 @@ def _samples(X: Data, name: str) -> Any:
         if X.ndim == 3 and X.shape[1] < X.shape[2]:
             raise DomainError(
                 f"{name} reads an array of shape {X.shape} as {X.shape[1]} times of {X.shape[2]} "
-                f"channels; if it is (series, channels, time), as in aeon and sktime, pass "
-                f"X.transpose(0, 2, 1), and if that is meant, list(X)."
+                "channels; if it is (series, channels, time), as in aeon and sktime, pass "
+                "X.transpose(0, 2, 1); otherwise pass list(X)."
             )
         return X
     return list(X)
@@ -137,17 +137,18 @@ def _samples(X: Data, name: str) -> Any:
 def _series(x: Any, where: str) -> np.ndarray:
     """One series as a (T, d) array without padding."""
     if np.iscomplexobj(x):
-        raise DomainError(f"{where} is complex; give real and imaginary parts as two channels.")
+        raise DomainError(f"{where} is complex; pass real and imaginary parts as two channels.")
     try:
         points = np.array(x, dtype=np.float64)
     except (TypeError, ValueError):
         raise DomainError(
-            f"{where} is no series: give an array of numbers of shape (time,) or (time, channels)."
+            f"{where} is not a series: pass an array of numbers of shape (time,) or (time, "
+            "channels)."
         ) from None
     if points.ndim == 0:
         raise DomainError(
-            f"{where} is {x!r}, not a series: give an array of numbers of shape (time,) or (time, "
-            f"channels); wrap a single series: [x]."
+            f"{where} is {x!r}, not a series: pass an array of numbers of shape (time,) or (time, "
+            "channels); wrap a single series: [x]."
         )
     if points.ndim > 2:
         raise DomainError(
@@ -162,8 +163,8 @@ def _series(x: Any, where: str) -> np.ndarray:
     if not np.isfinite(points).all():
         step = int(np.argmin(np.isfinite(points).all(axis=1)))
         raise DomainError(
-            f"{where} holds NaN or infinity at time {step}; fill it in, or leave that time out "
-            f"(NaN is padding at the end of a series only)."
+            f"{where} holds NaN or infinity at time {step}; fill it in, or drop that time point "
+            "(NaN is padding only at the end of a series)."
         )
     return points
 

@@ -51,33 +51,34 @@ class Signature(SeriesKernel):
               k(x, y) = \langle \Phi(x), \Phi(y) \rangle
 
     For a large order p this is the signature, the sequence of all iterated integrals of the path:
-    it does not depend on how fast the path is run through, nor on where it begins. What a finite
-    order leaves out is of the size of abs(u)^(p+1) for each increment. Whatever the order, k is an
-    inner product, and Gram matrices are positive semi-definite to rounding, which grid schemes for
-    the differential equation of the signature kernel do not promise.
+    it does not depend on the speed along the path, nor on its starting point. What a finite order
+    leaves out is of the size of abs(u)^(p+1) for each increment. Whatever the order, k is an inner
+    product, and Gram matrices are positive semi-definite to rounding, which grid schemes for the
+    differential equation of the signature kernel do not guarantee.
 
-    One channel alone says nothing but the difference of the ends: use ``add_time`` there.
+    With a single channel, only the difference of the end points matters: use ``add_time``.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        A kernel on points. The path is taken to its feature space first: <u_i, v_j> becomes a
-        difference of kernel values, and what is tuned are its hyper-parameters instead of the
-        lengthscale. By default the path stays where it is.
+        A kernel on points. The path is first lifted to its feature space: <u_i, v_j> becomes a
+        difference of kernel values, and its hyper-parameters are tuned instead of the lengthscale.
+        By default the path is not lifted.
     depth : int, optional
-        The longest tensors, that is the number of iterated integrals, that count; all by default.
-        With order >= depth they are exact.
+        The maximum number of iterated integrals; no limit by default. With order >= depth they are
+        exact.
     order : int
         p, how often one increment may be used in a row.
     lengthscale : float or "median"
-        What points are divided by; values grow exponentially with paths that are long in this
-        unit. "median" makes the median of k(x, x) equal to 10, so that several levels count.
+        The scale by which points are divided; values grow exponentially with the length of the path
+        in this unit. "median" makes the median of k(x, x) equal to 10, so that several levels
+        count.
     add_time : bool
-        Add a channel that runs from 0 to 1: then it matters how fast a path is run through. It
-        follows the time stamps of series that have some, that is the index of pandas objects, and
-        runs evenly along others.
+        Whether to add a time channel from 0 to 1: the speed along the path then matters. It follows
+        the time stamps of series that have them (the index of pandas objects), and is evenly spaced
+        for others.
     basepoint : bool
-        Let every path begin at 0: then it matters where it is.
+        Whether to let every path start at 0: its position then matters.
 
     Examples
     --------
@@ -113,8 +114,8 @@ class Signature(SeriesKernel):
             return replace(self, lengthscale=self._median_rule(P))
         if isinstance(self.lengthscale, str):
             raise ValueError(
-                'Signature: lengthscale="median" is for paths that are not lifted by a kernel; '
-                "give that kernel a lengthscale instead."
+                'Signature: lengthscale="median" is only for paths that are not lifted by a '
+                "kernel; set the lengthscale of that kernel instead."
             )
         return replace(self, kernel=self.kernel.resolve(self._augmented(P).some_points()))
 

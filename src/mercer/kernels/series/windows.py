@@ -36,14 +36,15 @@ class LagEmbedding(Kernel):
               x_{[s]} = (x_{1 + (s-1)h}, \dots, x_{w + (s-1)h})
 
     for windows of w points at a stride h: the inner product of the mean embeddings of the windows.
-    What happens counts, not when. At most 1000 windows of each side are held at a time.
+    It matters what happens, not when. At most 1000 windows of each series are held in memory at a
+    time.
 
     Parameters
     ----------
     kernel : Kernel
         kappa, on vectors of w times the number of channels.
     window : int
-        w, the number of points of a window. Shorter series are refused.
+        w, the number of points of a window. Shorter series are rejected.
     stride : int
         h, the number of points from one window to the next.
 
@@ -75,7 +76,7 @@ class LagEmbedding(Kernel):
             at = int(np.argmax(short))
             raise DomainError(
                 f"LagEmbedding: sample {at} has {X.size[at]} points, fewer than "
-                f"window={self.window}; choose a smaller window or leave it out."
+                f"window={self.window}; use a smaller window or drop the sample."
             )
         return X
 
@@ -169,14 +170,15 @@ class RegularizedFourier(Kernel):
 
     Each factor is the inner product of the Fourier features of two angles, those of frequency l
     with weight q^l, divided by its value at x = y. Rüping (after Vapnik) writes a factor with the
-    numerator (1 - q^2) / 2. The two products differ by ((1 + q) / (2 (1 - q)))^(T d), which for
-    long series leaves the range of floating point numbers. Values that differ by 2 pi are the same:
-    scale data so that they stay within a turn.
+    numerator (1 - q^2) / 2. The two products differ by ((1 + q) / (2 (1 - q)))^(T d), which over-
+    or underflows for long series. Values that differ by 2 pi are the same: scale the data so that
+    they stay within one period.
 
     Parameters
     ----------
     q : float
-        Between 0 and 1: how slowly the weight of frequencies falls; the larger, the narrower.
+        Between 0 and 1: how slowly the weights of frequencies decay; the larger it is, the narrower
+        the kernel.
 
     Examples
     --------
@@ -229,6 +231,6 @@ class RegularizedFourier(Kernel):
 def _same_length(a: int, b: int, which: str) -> None:
     if a != b:
         raise DomainError(
-            f"RegularizedFourier compares series time by time, but {which} hold {a} and {b} "
-            f"numbers; use GlobalAlignment() for series of different lengths."
+            f"RegularizedFourier compares series time by time, but {which} have {a} and {b} "
+            "numbers; use GlobalAlignment() for series of different lengths."
         )

@@ -110,13 +110,13 @@ def _box(pair: Any, place: int, owner: str) -> Box:
         fine = False
     if not fine:
         raise DomainError(
-            f"{owner}: sample {place} is no set; intervals and boxes are pairs (low, high), and "
-            f"lists of such pairs are unions."
+            f"{owner}: sample {place} is not a set; intervals and boxes are pairs (low, high), "
+            "and unions are lists of such pairs."
         )
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low <= high)):
         raise DomainError(
-            f"{owner}: sample {place} has a box from {low} to {high}; ends must be finite, the "
-            f"lower one first."
+            f"{owner}: sample {place} has a box from {low} to {high}; ends must be finite, with "
+            "the lower one first."
         )
     return low, high
 
@@ -147,7 +147,7 @@ def _merged(intervals: list[Box]) -> list[Box]:
 
 
 def _without(box: Box, other: Box) -> list[Box]:
-    """The parts of a box that lie outside of another one."""
+    """The parts of a box that lie outside another one."""
     low, high = (corner.copy() for corner in box)
     lower, higher = np.maximum(low, other[0]), np.minimum(high, other[1])
     if not np.all(lower < higher):

@@ -93,13 +93,13 @@ class Convolution(Composed):
     .. math:: k(x, y) = \sum_{(x_1, \ldots, x_D) \in R^{-1}(x)} \; \sum_{(y_1, \ldots, y_D) \in
               R^{-1}(y)} \; \prod_{d=1}^D k_d(x_d, y_d)
 
-    :math:`R^{-1}(x)` lists all ways to take x apart into D parts; where there is none, k = 0.
+    :math:`R^{-1}(x)` lists all ways to decompose x into D parts; if there is none, k = 0.
 
     Parameters
     ----------
     decompose : callable or str
         From one sample to the list of its decompositions, each a tuple of D parts (or, if
-        ``kernels`` is a single kernel, anything that it understands). By name, of strings and other
+        ``kernels`` is a single kernel, anything that it accepts). By name, of strings and other
         sequences: ``"items"`` and ``"pieces"`` (all x[i:j]) for a single kernel, ``"neighbours"``,
         ``"pairs"`` (each item with each later one) and ``"splits"`` (a beginning and the rest) for
         two, ``"contexts"`` (before, item, after) for three. Kernels with functions are not
@@ -136,7 +136,7 @@ class Convolution(Composed):
             wrong = [k for k in value if is_kernel(k)]
             if wrong or not value:
                 raise ValueError(
-                    f"Convolution: kernels must be a kernel for each part, got {value!r}."
+                    f"Convolution: kernels must hold one kernel for each part, got {value!r}."
                 )
             value = tensor(*value)
         super().__setattr__(name, value)
@@ -166,7 +166,7 @@ class Convolution(Composed):
             kind = type(x).__name__
             raise DomainError(
                 f'Convolution: decompose="{self.decompose}" takes sequences apart, but sample '
-                f"{place} is a {kind}; give a function."
+                f"{place} is a {kind}; pass a function."
             )
         found = function(x)
         if isinstance(found, str | bytes | dict) or not hasattr(found, "__iter__"):
@@ -178,8 +178,8 @@ class Convolution(Composed):
         for parts in found:
             if wanted > 1 and isinstance(parts, tuple | list) and len(parts) != wanted:
                 raise DomainError(
-                    f"Convolution: sample {place} has a decomposition into {len(parts)} parts, but "
-                    f"there are {wanted} kernels: one for each part."
+                    f"Convolution: sample {place} has a decomposition into {len(parts)} parts, "
+                    f"but there are {wanted} kernels; there must be one for each part."
                 )
         return found
 

@@ -17,7 +17,7 @@ def _hashable(members: list, kind: Any) -> Any:
     try:
         return kind(members)
     except TypeError:
-        raise ValueError("a set of what cannot be in one") from None
+        raise ValueError("a set of unhashable elements") from None
 
 
 SETS = register_kind(

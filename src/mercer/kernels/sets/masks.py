@@ -43,7 +43,7 @@ class Masks(Prepared):
         """Tiles of the measures of intersections."""
         if self.places != other.places:
             raise DomainError(
-                f"masks must have the same shape, got {self.places} and {other.places} places."
+                f"masks must have the same shape, got {self.places} and {other.places} points."
             )
         if np.ndim(self.weight):
             return lambda rows, cols: (self._open(rows) * self.weight) @ other._open(cols).T
@@ -84,14 +84,14 @@ def masks(X: Data, measure: Any, owner: str) -> Masks:
     flat = np.asarray(X, dtype=bool).reshape(len(X), -1)
     places = flat.shape[1]
     if places == 0:
-        raise DomainError(f"{owner}: masks have no places.")
+        raise DomainError(f"{owner}: masks are empty.")
     if isinstance(measure, str):
         weight: Any = 1.0 if measure == "counting" else 1 / places
     else:
         weight = np.asarray(measure, dtype=np.float64).reshape(-1)
         if len(weight) != places:
             raise DomainError(
-                f"{owner}: measure must have a weight for each of the {places} places of a mask, "
+                f"{owner}: measure must have a weight for each of the {places} points of a mask, "
                 f"got {len(weight)}."
             )
     return Masks(pack(flat, True), places, weight)

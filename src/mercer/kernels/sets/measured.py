@@ -97,7 +97,7 @@ class Intersection(OnSets, Tiled):
     def tiles(self, X: Collected, Y: Collected) -> Tile:
         if type(X) is not type(Y):
             kinds = " and ".join(type(side).__name__.lower() for side in (X, Y))
-            raise DomainError(f"sets must have one form in all data, got {kinds}.")
+            raise DomainError(f"all sets must be given in the same form, got {kinds}.")
         return X.overlaps(Y)  # type: ignore[arg-type]
 
     def diag(self, X: Collected) -> np.ndarray:
@@ -250,7 +250,7 @@ class Jaccard(OnSets, Tiled):
 
         With mu of the union U of all, 1 / mu(A u B) is a power series in mu(A^c n B^c) / mu(U) with
         positive coefficients, so the space holds all products of "x in A" with "y_1, ..., y_m not
-        in A". Those for an x in a set S and all y outside of S are 1 exactly at the sets between
+        in A". Those for an x in a set S and all y outside S are 1 exactly at the sets between
         {x} and S, and by induction over the size of S the space holds the indicator of every S.
         """
         one = prop.yes("k(A, A) = 1")

@@ -101,7 +101,7 @@ def _made(
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         place = int(np.searchsorted(ends, np.argmax(bad), side="right")) - 1
-        raise DomainError(f"{owner}: weights must be finite and >= 0, but not so in set {place}.")
+        raise DomainError(f"{owner}: weights must be finite and >= 0, but are not in set {place}.")
     if isinstance(measure, Mapping):
         weights = weights * np.array([_measure(measure, e, owner) for e in elements])[places]
     codes = label_codes(elements, owner)[places]

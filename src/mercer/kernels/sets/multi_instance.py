@@ -40,8 +40,8 @@ class MultiInstance(Composed, OnBags):
         p. For a Gaussian kernel it divides the squared lengthscale by p.
     normalization : {None, "size", "diagonal"}
         Large bags have large values. ``"size"`` divides by the number of pairs, which gives
-        :class:`MeanEmbedding` of k^p; ``"diagonal"`` divides by the root of k(X, X) k(Y, Y), as
-        ``normalize()`` does.
+        :class:`MeanEmbedding` of k^p; ``"diagonal"`` divides by the square root of k(X, X) k(Y, Y),
+        as ``normalize()`` does.
 
     Examples
     --------

@@ -58,13 +58,13 @@ class LocalAlignment(Tabled):
         s(\pi) = \sum_{(i, j) \in \pi} S(x_i, y_j) - \sum_{\text{gaps}} g(\text{length})
 
     A local alignment pairs symbols of x with symbols of y in order; the empty one counts, with
-    score 0. Between neighbouring pairs, n > 0 symbols that are left out of one string cost
+    score 0. Between neighbouring pairs, n > 0 skipped symbols of one string cost
     g(n) = opening + (n - 1) extension. As beta grows, log(k) / beta tends to the score of the best
     alignment, that of Smith and Waterman.
 
-    With ``log=True`` the value is log(k) / beta, in the units of the scores. That is what works
-    best with proteins, since k(x, x) is so much larger than k(x, y); but the logarithm of a kernel
-    is not known to be a kernel. ``k.through()`` makes one of it: the empirical kernel map.
+    With ``log=True`` the value is log(k) / beta, in the units of the scores. This works best for
+    proteins, since k(x, x) is so much larger than k(x, y); but the logarithm of a kernel is not
+    known to be a kernel. ``k.through()``, the empirical kernel map, makes it one.
 
     Parameters
     ----------
@@ -72,21 +72,21 @@ class LocalAlignment(Tabled):
         S as (match, mismatch) for any symbols, the table BLOSUM62 of amino acids, or a symmetric
         matrix with one row per symbol of the alphabet.
     alphabet : str or sequence of int, optional
-        The symbols of a matrix of scores. Symbols that it does not hold, or that BLOSUM62 does
-        not, get the lowest score with every symbol. For BLOSUM62, small letters (soft-masked
-        regions) are the same amino acids as capital ones.
+        The symbols of a matrix of scores. Symbols missing from it, or from BLOSUM62, get the lowest
+        score with every symbol. For BLOSUM62, lower-case letters (soft-masked regions) are the same
+        amino acids as upper-case ones.
     beta : float
-        How much the best alignments count: the larger, the more.
+        The larger beta is, the more the best alignments dominate.
     opening, extension : float
         What the first and every further symbol of a gap cost.
     log : bool
-        Give log(k) / beta in place of k.
+        Whether to return log(k) / beta in place of k.
 
     Notes
     -----
     k is positive definite if the matrix exp(beta S) is, since alignments are convolutions of
-    letters and gaps; ``properties.psd`` tells for these parameters. For a pair of scores it is
-    where match >= mismatch.
+    letters and gaps; see ``properties.psd`` for given parameters. For a pair of scores this holds
+    if match >= mismatch.
 
     Examples
     --------
@@ -145,8 +145,8 @@ class LocalAlignment(Tabled):
             at = int(np.argmax(logs))
             raise DomainError(
                 f"LocalAlignment: k is e^{logs[at]:.0f} for strings of {X.lengths[i[at]]} and "
-                f"{Y.lengths[j[at]]} symbols, which overflows; use .normalize() or log=True, which "
-                f"work from logarithms, or lower beta."
+                f"{Y.lengths[j[at]]} symbols, which overflows; use .normalize() or log=True, "
+                "which work with logarithms, or lower beta."
             )
         return np.exp(logs)
 

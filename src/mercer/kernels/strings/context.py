@@ -64,11 +64,11 @@ class ContextTree(Kernel):
     .. math:: k(x, y) = \sum_T \pi(T) \int P_{T, \theta}(x)^{s / n_x} P_{T, \theta}(y)^{s / n_y}
         \, d\omega(\theta \mid T)
 
-    over trees T of contexts: in a model, the distribution of a letter depends on the letters
-    before it, as far back as the tree goes along them. Nodes above the full depth are divided
-    with probability ``branch``, and the distributions at the leaves have Dirichlet priors. The
-    n_x letters of x that have ``depth`` letters before them count, so a string has weight
-    s = ``scale``, whatever its length.
+    over trees T of contexts: in a model, the distribution of a letter depends on the letters before
+    it, as far back as the tree goes along them. Nodes above the full depth are divided with
+    probability ``branch``, and the distributions at the leaves have Dirichlet priors. Only the n_x
+    letters of x with ``depth`` letters before them count, and a string has weight s = ``scale``,
+    whatever its length.
 
     The sum over all trees is a recursion over the contexts that occur. With counts n_e of the
     letters e after a context c in both strings, and d letters in all,
@@ -90,8 +90,8 @@ class ContextTree(Kernel):
     branch : float
         The probability b, between 0 and 1.
     alphabet : str or sequence of int, optional
-        The letters; by default those of the training data. Letters that have an unknown one among
-        themselves and the ``depth`` before them are left out.
+        The letters; by default those of the training data. Letters are left out if they, or any of
+        the ``depth`` letters before them, are unknown.
 
     Examples
     --------
@@ -133,7 +133,9 @@ class ContextTree(Kernel):
         from .context_loops import alone
 
         if self.alphabet is None:
-            raise UnresolvedError("ContextTree: alphabet=None depends on data; call resolve(X).")
+            raise UnresolvedError(
+                "ContextTree: alphabet=None depends on the data; call resolve(X) first."
+            )
         sequences = read(X, "ContextTree")
         digits = places(sequences.symbols, alphabet_symbols(self.alphabet))
         starts, counts = sequences.windows(self.depth + 1)

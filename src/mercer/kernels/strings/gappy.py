@@ -36,13 +36,13 @@ def _optional_fraction(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class RestrictedGappy(Substrings):
-    r"""The restricted gappy kernel: subsequences of length k inside of windows of length g.
+    r"""The restricted gappy kernel: subsequences of length k inside windows of length g.
 
     .. math:: k(x, y) = \sum_{u \in A^k} \phi_u(x) \phi_u(y), \qquad
         \phi_u(x) = \#\{i : u \text{ is a subsequence of } x_i \dots x_{i+g-1}\}
 
-    A window counts once for a subsequence, in however many ways that can be read in it. With a
-    ``decay`` d every way counts, and less with gaps:
+    A window counts once for a subsequence, however many times it occurs in it. With a ``decay`` d
+    every occurrence counts, weighted by its gaps:
 
     .. math:: \phi_u(x) = \sum_i \;
         \sum_{i \le i_1 < \dots < i_k < i+g,\; x_{i_1} \dots x_{i_k} = u} d^{\, i_k - i_1 + 1 - k}
@@ -58,8 +58,8 @@ class RestrictedGappy(Substrings):
     k : int
         The length of the subsequences, at most g.
     decay : float, optional
-        The factor d in (0, 1] for every symbol that is passed over between the first and the last
-        of a subsequence. By default subsequences are there or not.
+        The factor d in (0, 1] for every symbol skipped between the first and the last of a
+        subsequence. By default only the presence of subsequences counts.
 
     Examples
     --------
@@ -156,13 +156,13 @@ class RestrictedGappy(Substrings):
 
 @dataclass(eq=False, repr=False)
 class Wildcard(Patterned):
-    r"""The (k, m)-wildcard kernel: k-mers in which up to m places may hold anything.
+    r"""The (k, m)-wildcard kernel: k-mers with up to m wildcard positions.
 
     .. math:: k(x, y) = \sum_{u \in (A \cup \{*\})^k} \phi_u(x) \phi_u(y), \qquad
         \phi_u(x) = d^{\, \#_*(u)}\, \#\{i : x_i \dots x_{i+k-1} \text{ matches } u\}
 
     over all strings u with at most m wildcards ``*``, which match every symbol. That is the sum
-    over j = 0, ..., m of d^(2j) ``GappyKmer(k, k - j)``. Strings shorter than k have features zero.
+    over j = 0, ..., m of d^(2j) ``GappyKmer(k, k - j)``. Strings shorter than k have zero features.
 
     Parameters
     ----------

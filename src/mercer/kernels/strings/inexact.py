@@ -29,11 +29,11 @@ from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, di
 
 @dataclass(eq=False, repr=False)
 class GappyKmer(Patterned):
-    r"""The gapped k-mer kernel: windows of length g that agree at k places.
+    r"""The gapped k-mer kernel: windows of length g that agree at k positions.
 
     .. math:: k(x, y) = \sum_{P} \#\{(i, j): x_{i + p} = y_{j + p} \text{ for all } p \in P\}
 
-    over all sets P of k of the g places of a window. Two windows that agree at s places count
+    over all sets P of k of the g positions of a window. Two windows that agree at s positions count
     C(s, k) times. Strings shorter than g have no window: their features are zero.
 
     Parameters
@@ -41,7 +41,7 @@ class GappyKmer(Patterned):
     g : int
         The length of the windows.
     k : int
-        The number of places that have to agree, at most g; g - k of them are gaps.
+        The number of positions that must agree, at most g; the other g - k are gaps.
 
     Examples
     --------
@@ -85,21 +85,21 @@ class GappyKmer(Patterned):
 
 @dataclass(eq=False, repr=False)
 class Mismatch(Patterned):
-    r"""The (k, m)-mismatch kernel: substrings of length k, up to m wrong symbols.
+    r"""The (k, m)-mismatch kernel: substrings of length k with up to m mismatches.
 
     .. math:: k(x, y) = \sum_{u \in A^k} \phi_u(x) \phi_u(y), \qquad
         \phi_u(x) = \#\{i : x_i \dots x_{i+k-1} \text{ differs from } u \text{ at} \le m
         \text{ places}\}
 
-    over all strings u of length k over an alphabet A. Substrings that hold a symbol outside of
-    the alphabet are left out, and strings shorter than k have features zero.
+    over all strings u of length k over an alphabet A. Substrings with a symbol outside the alphabet
+    are left out, and strings shorter than k have zero features.
 
     Parameters
     ----------
     k : int
         The length of the substrings.
     m : int
-        How many of their symbols may be wrong, less than k.
+        The maximum number of mismatches, less than k.
     alphabet : str or sequence of int, optional
         The symbols; by default those of the training data.
 
@@ -144,7 +144,9 @@ class Mismatch(Patterned):
 
     def read(self, X: Data) -> Sequences:
         if self.alphabet is None:
-            raise UnresolvedError("Mismatch: alphabet=None depends on data; call resolve(X) first.")
+            raise UnresolvedError(
+                "Mismatch: alphabet=None depends on the data; call resolve(X) first."
+            )
         if self.m >= self.k:
             raise ValueError(
                 f"Mismatch: m must be less than k, got m={self.m} and k={self.k}; with m = k all "

@@ -29,22 +29,22 @@ def _probabilities(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class Substitution(Substrings):
-    r"""The substitution kernel: k-mers that the same k-mers are likely to have become.
+    r"""The substitution kernel: k-mers that are likely to be mutations of the same k-mers.
 
     .. math:: k(x, y) = \sum_{u \in A^k} \phi_u(x) \phi_u(y), \qquad
         \phi_u(x) = \#\Big\{i : - \sum_{j=1}^{k} \log P(x_{i+j-1} \mid u_j) < \text{threshold}\Big\}
 
-    where P(a | b) is the probability that a letter b has become the letter a. Where
-    :class:`.Mismatch` counts wrong letters, this counts how wrong they are: it is the mismatch
-    kernel of proteins, whose letters are more or less alike. Substrings that hold a letter outside
-    of the alphabet are left out, and strings shorter than k have features zero.
+    where P(a | b) is the probability that a letter b has become the letter a. :class:`.Mismatch`
+    counts mismatches; this kernel weights them by how unlikely they are, which suits proteins,
+    whose letters are more or less similar. Substrings with a letter outside the alphabet are left
+    out, and strings shorter than k have zero features.
 
     Parameters
     ----------
     probabilities : "blosum62" or matrix
         A row for each letter of the alphabet, with the probabilities of what it becomes; or those
-        that the table BLOSUM62 of amino acids stands for, where small letters (soft-masked regions)
-        are the same as capital ones.
+        that the table BLOSUM62 of amino acids stands for, where lower-case letters (soft-masked
+        regions) are the same as upper-case ones.
     alphabet : str or sequence of int, optional
         The letters of a matrix.
     k : int

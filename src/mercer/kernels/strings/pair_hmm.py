@@ -44,38 +44,38 @@ def _inside(default: float, low: float = 1e-9) -> Any:
 
 @dataclass(eq=False, repr=False)
 class StringPairHMM(Tabled):
-    r"""The probability of two strings under a hidden Markov model that writes both at once.
+    r"""The probability of two strings under a hidden Markov model that generates both at once.
 
     .. math:: k(x, y) = \sum_{m \ge 0} \tau (1 - \tau)^m \sum_{I, J}
               \prod_{r=1}^{m} p(x_{i_r}, y_{j_r})
               \prod_{r=0}^{m} g(i_{r+1} - i_r - 1)\, g(j_{r+1} - j_r - 1)
               \prod_{i \notin I} q(x_i) \prod_{j \notin J} q(y_j)
 
-    over all m places I = (i_1 < ... < i_m) of x and J of y that are matched. The model goes on with
-    probability 1 - tau to write a pair of letters, one to each string, by their joint probability
-    p; before, between and after such pairs it inserts n letters into either string, independently,
-    with probability g(0) = 1 - opening and g(n) = opening (1 - extension) extension^(n-1), by their
-    own probabilities q. All k(x, y) add up to 1.
+    over all m positions I = (i_1 < ... < i_m) of x and J of y that are matched. With probability 1
+    - tau, the model continues with a pair of letters, one for each string, drawn from their joint
+    probability p; before, between and after such pairs it inserts n letters into either string,
+    independently, with probability g(0) = 1 - opening and g(n) = opening (1 - extension)
+    extension^(n-1), by their own probabilities q. All k(x, y) add up to 1.
 
-    Probabilities of long strings are tiny, so that ``k.normalize()`` is what models take; it works
-    from logarithms, at any length. That is :class:`.PairHMM` for series of numbers. It is the
-    smaller for two strings the more certain the model is that letters are copied: with a small
-    ``mutation`` and ``opening`` most strings have nothing to do with each other.
+    Probabilities of long strings are tiny, so use ``k.normalize()`` in models; it works with
+    logarithms, at any length. The counterpart for series is :class:`.PairHMM`. The more certain the
+    model is that letters are copied, the smaller the normalised value: with a small ``mutation``
+    and ``opening``, most strings have nothing in common.
 
     Parameters
     ----------
     letters : "equal", "blosum62" or matrix
-        What the letters of a pair have to do with each other: they are equal, and all letters as
-        frequent; or as the table BLOSUM62 of amino acids says, for which small letters are the same
-        as capital ones; or a symmetric matrix of their joint probabilities.
+        The joint probabilities of the letters of a pair: equal letters, all with the same
+        frequency; those of the amino acid table BLOSUM62, where lower-case letters are the same as
+        upper-case ones; or a symmetric matrix.
     alphabet : str or sequence of int, optional
-        The letters, in the order of a matrix. By default, if they are to be equal, those of the
-        training data. Symbols that it does not hold are letters that one could not read: the value
-        is the probability of all others.
+        The letters, in the order of a matrix. By default, for equal letters, those of the training
+        data. Other symbols count as unreadable: the value is the probability of the remaining
+        letters.
     mutation : float
-        The probability that the letters of a pair are independent after all.
+        The probability that the letters of a pair are independent.
     opening, extension : float
-        The probabilities that letters are inserted at some place, and that one more is.
+        The probability that letters are inserted at a position, and that another one follows.
     stop : float
         tau, the probability that no further pair of letters follows.
 
@@ -83,7 +83,7 @@ class StringPairHMM(Tabled):
     -----
     Given how many pairs there are, the model writes two strings in the same way and independently
     but for the pairs of letters, whose matrix of probabilities is positive definite (Watkins: it is
-    conditionally symmetrically independent). Of a matrix of your own ``properties.psd`` tells.
+    conditionally symmetrically independent). For your own matrix, see ``properties.psd``.
 
     Examples
     --------
@@ -140,8 +140,8 @@ class StringPairHMM(Tabled):
             at = int(np.argmin(logs))
             raise DomainError(
                 f"StringPairHMM: the probability is e^{logs[at]:.0f} for strings of "
-                f"{X.lengths[i[at]]} and {Y.lengths[j[at]]} symbols, which is no number; use "
-                f".normalize(), which works from logarithms."
+                f"{X.lengths[i[at]]} and {Y.lengths[j[at]]} symbols, which underflows; use "
+                ".normalize(), which works with logarithms."
             )
         return np.exp(logs)
 
@@ -191,7 +191,8 @@ class StringPairHMM(Tabled):
         alphabet = self._alphabet()
         if alphabet is None and isinstance(self.letters, str):
             raise UnresolvedError(
-                "StringPairHMM: alphabet=None depends on data; call kernel.resolve(X_train) first."
+                "StringPairHMM: alphabet=None depends on the data; call kernel.resolve(X_train) "
+                "first."
             )
         if not isinstance(self.letters, str):
             size = len(np.asarray(self.letters))

@@ -17,23 +17,23 @@ from .sequences import Sequences
 
 @dataclass(eq=False, repr=False)
 class WeightedDegree(Substrings):
-    r"""The weighted degree kernel: shared substrings at the same, or nearly the same, place.
+    r"""The weighted degree kernel: shared substrings at the same, or nearly the same, position.
 
     .. math:: k(x, y) = \sum_{j=1}^{k} \beta_j \sum_{i, i'} c(i - i')\,
         [x_i \dots x_{i+j-1} = y_{i'} \dots y_{i'+j-1}], \qquad
         \beta_j = \frac{2 (k - j + 1)}{k (k + 1)}
 
     with c(0) = 1 and c(d) = 0 from abs(d) > shift on: without a shift only substrings at the same
-    place count. Places are counted from the beginning of each sequence.
+    position count. Positions are counted from the beginning of each sequence.
 
     Parameters
     ----------
     k : int
         The largest length of the substrings.
     shift : int
-        By how many places substrings may be apart.
+        By how many positions substrings may be shifted.
     falloff : "triangle" or "harmonic"
-        How c falls off: as c(d) = 1 - abs(d) / (shift + 1), or as c(d) = 1 / (2 (abs(d) + 1)) for
+        How c decays: as c(d) = 1 - abs(d) / (shift + 1), or as c(d) = 1 / (2 (abs(d) + 1)) for
         d != 0, the weights of the publication with shifts.
 
     Notes

@@ -19,13 +19,13 @@ from .sequences import Sequences
 
 @dataclass(eq=False, repr=False)
 class Profile(Substrings):
-    r"""The profile kernel: substrings that are likely at some place of both profiles.
+    r"""The profile kernel: substrings that are likely at some position of both profiles.
 
     .. math:: k(x, y) = \sum_{u \in A^k} \phi_u(x) \phi_u(y), \qquad
         \phi_u(x) = \#\Big\{i : - \sum_{j=1}^{k} \log x_{i+j-1, u_j} < \text{threshold}\Big\}
 
-    A sample is the profile of a sequence: an array with one row per place and one column per
-    letter, of the probabilities of the letters there, for example from the multiple alignment of
+    A sample is the profile of a sequence: an array with one row per position and one column per
+    letter, with the probabilities of the letters there, for example from the multiple alignment of
     a protein with its relatives. They should be smoothed: a probability of 0 rules a letter out.
 
     Parameters
@@ -120,8 +120,8 @@ def _checked(profile: object, place: int) -> np.ndarray:
         array = np.zeros(0)
     if array.ndim != 2 or array.shape[1] == 0:
         raise DomainError(
-            f"Profile: sample {place} is not a profile, an array with one row of probabilities "
-            f"per place."
+            f"Profile: sample {place} is not a profile: an array with one row of probabilities "
+            "per position."
         )
     fine = bool(np.all(np.isfinite(array) & (array >= 0)))
     if not fine or not np.allclose(array.sum(axis=1), 1, atol=1e-6):

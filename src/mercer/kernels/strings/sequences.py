@@ -132,13 +132,13 @@ def _samples(X: Data, owner: str) -> list:
         )
     if is_frame(X) or sp.issparse(X):
         raise DomainError(
-            f"{owner} works on one column of strings, got a table; pick it with .on(column)."
+            f"{owner} works on one column of strings, got a table; select one with .on(column)."
         )
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in _TEXT:
         if X.shape[1] != 1:
             raise DomainError(
                 f"{owner} works on one column of strings, got an array of {X.shape[1]} columns; "
-                f"pick one with .on(column), or give sequences of words as lists."
+                "select one with .on(column), or pass sequences of words as lists."
             )
         X = X[:, 0]
     samples = X.tolist() if isinstance(X, np.ndarray) and X.dtype.kind in _TEXT else list(X)
@@ -160,7 +160,7 @@ def _integers(x: Any, place: int, owner: str) -> np.ndarray:
         )
     array = np.asarray(x) if _is_flat(x) else np.zeros(())
     if array.dtype.kind == "u" and array.size and array.max() > _LARGEST:
-        raise DomainError(f"{owner}: sample {place} has symbols beyond 2^63 - 1; number them anew.")
+        raise DomainError(f"{owner}: sample {place} has symbols beyond 2^63 - 1; renumber them.")
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise DomainError(
             f"{owner}: sample {place} is a {type(x).__name__}, but samples must be str, bytes, "

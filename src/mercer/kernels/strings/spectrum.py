@@ -38,7 +38,7 @@ class Spectrum(Substrings):
     shorter than k hold no such substring: their features are zero.
 
     Samples are ``str``, ``bytes`` or sequences of integers, in a list; a string is the sequence
-    of its code points. Long or non-Latin substrings are told apart by a 56-bit hash.
+    of its code points. Long or non-Latin substrings are distinguished by a 56-bit hash.
 
     Parameters
     ----------

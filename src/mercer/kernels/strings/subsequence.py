@@ -93,15 +93,15 @@ class GapWeighted(Counting):
 
 @dataclass(eq=False, repr=False)
 class Subsequence(GapWeighted):
-    r"""The gap-weighted subsequence kernel: shared subsequences of one length, less with gaps.
+    r"""The gap-weighted subsequence kernel: shared subsequences of one length, penalised for gaps.
 
     .. math:: k(x, y) = \sum_{|u| = p} \; \sum_{I: x_I = u} \; \sum_{J: y_J = u}
         \lambda^{l(I) + l(J)}
 
     over all strings u of length p = ``length``, and all places I in x and J in y at which u can be
     read in order, where l(I) is the number of symbols from the first to the last of I. Only
-    subsequences of this very length count; :class:`BlendedSubsequence` sums over lengths. Shorter
-    strings have features zero.
+    subsequences of exactly this length count; :class:`BlendedSubsequence` sums over lengths.
+    Shorter strings have zero features.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Subsequence(GapWeighted):
 
 @dataclass(eq=False, repr=False)
 class BlendedSubsequence(GapWeighted):
-    r"""The blended subsequence kernel: shared subsequences of several lengths, less with gaps.
+    r"""The blended subsequence kernel: shared subsequences of several lengths, penalised for gaps.
 
     .. math:: k(x, y) = \sum_{p=1}^{q} a_p\, k_p(x, y)
 

@@ -35,7 +35,7 @@ class Words(Explicit):
     early" holds don't, stop, we're, early. Soft hyphens do not count.
     ``Words().normalize()`` gives the cosine between histograms, whatever the lengths.
 
-    Each word has a column of its own, by a 56-bit code that is the same everywhere, so there is no
+    Each word has its own column, given by a 56-bit code that is the same everywhere, so there is no
     vocabulary to fit: two of a million words share a column with probability 1e-5.
 
     Examples
@@ -108,7 +108,7 @@ def _documents(X: Data) -> Any:
     if isinstance(X, str):
         raise DomainError("Words works on a list of documents, got one string; write [document].")
     if is_frame(X):
-        raise DomainError("Words works on one column of documents; pick it with .on(column).")
+        raise DomainError("Words works on one column of documents; select it with .on(column).")
     if length(X) == 0:
         raise DomainError("Words: X has no samples.")
     X = X.ravel() if isinstance(X, np.ndarray) and X.shape[1:] == (1,) else X

@@ -51,8 +51,8 @@ class TreeKernel(Kernel):
     """A sum over the nodes of two trees of what they have in common below.
 
     Samples are bracket strings ``"(S (NP dogs) (VP bark))"``, nested tuples ``("S", ("NP", "dogs"),
-    ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are not looked
-    at), directed networkx graphs with one root (the attribute "label" of a node, or else the node
+    ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are ignored),
+    directed networkx graphs with one root (the attribute "label" of a node, or else the node
     itself; nodes with several parents are repeated), or trees of nltk. The order of children
     matters.
     """
@@ -184,8 +184,8 @@ class NodePairs(TreeKernel, WidePaired):
         if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
             raise MemoryPlanError(
                 f"{type(self).__name__}: the table of two trees of {p} and {q} nodes needs "
-                f"{memory_words(nbytes)}, but {memory_words(free)} are free; cut the trees, or use "
-                f"Subtree(), which needs no table."
+                f"{memory_words(nbytes)}, but {memory_words(free)} are available; prune the "
+                "trees, or use Subtree(), which needs no table."
             )
         table, row = zeros((kept, q), kind, wide), zeros(q, kind, wide)
         children, partial = zeros(1 + int(Y.nodes.arity.max()), kind, wide), zeros(2, kind, wide)

@@ -37,16 +37,17 @@ def _similarity(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class ElasticTree(NodePairs):
-    r"""Fragments that two trees have in common, stretched over generations (Kashima & Koyanagi).
+    r"""Fragments that two trees have in common, where children may be matched with descendants
+    (Kashima & Koyanagi).
 
     .. math:: k(x, y) = \sum_{v \in x} \sum_{w \in y} C(v, w), \qquad
               C(v, w) = \lambda\, s(v, w) \sum_{I, J} \prod_k A(v_{I_k}, w_{J_k})
 
     over subsequences I and J of the children of v and w, of one length, the empty one included.
     Elastic matching lets a node of the fragment be found anywhere below its parent: A(v, w) adds up
-    C over v, w and all their descendants. Rigid matching has A = C: parent and child are parent and
-    child. s(v, w) is 1 if v and w have the same label, and 0 otherwise, unless labels may change:
-    then it is
+    C over v, w and all their descendants. Rigid matching has A = C: children are only matched with
+    children. s(v, w) is 1 if v and w have the same label, and 0 otherwise, unless labels may
+    change: then it is
 
     .. math:: s(v, w) = (1 - \text{mutation})\, S(v, w) + \text{mutation}
 
@@ -55,22 +56,22 @@ class ElasticTree(NodePairs):
     Parameters
     ----------
     decay : float
-        lambda, in (0, 1]: how much less each further node of a fragment counts.
+        lambda, in (0, 1]: the factor for each node of a fragment.
     elastic : bool
         Elastic or rigid matching.
     mutation : float
-        How much different labels are alike, in [0, 1]; at 1 labels do not matter.
+        The similarity of different labels, in [0, 1]; at 1 labels do not matter.
     labels : list of str, optional
-        The labels of a matrix. All others are similar to themselves alone, with 1.
+        The labels of the matrix. All other labels are similar only to themselves, with value 1.
     similarity : matrix, optional
-        How much these labels are alike: a symmetric matrix of numbers >= 0. From the probabilities
-        F[a, l] that a label l has been a it is ``F.T @ F``.
+        The similarities of these labels: a symmetric matrix of numbers >= 0. From the probabilities
+        F[a, l] that a label l was originally a, it is ``F.T @ F``.
 
     Notes
     -----
-    Without mutation only nodes with the same label are compared, with it all. k is positive
-    definite for every ``mutation`` in [0, 1] and every matrix S that is positive semidefinite, as
-    ``F.T @ F`` is; ``properties.psd`` tells.
+    Without mutation only nodes with the same label are compared, otherwise all nodes. k is positive
+    definite for every ``mutation`` in [0, 1] and every positive semi-definite matrix S, such as
+    ``F.T @ F``; see ``properties.psd``.
 
     Examples
     --------

@@ -97,7 +97,7 @@ def forest(X: Data, name: str) -> Forest:
         X = X[:, 0]
     array = isinstance(X, np.ndarray) and (X.dtype.kind not in "OUT" or X.ndim != 1)
     if is_frame(X) or sp.issparse(X) or array:
-        raise DomainError(f"{name} works on a list of trees; pick a column with .on(column).")
+        raise DomainError(f"{name} works on a list of trees; select a column with .on(column).")
     if isinstance(X, str | tuple):
         raise DomainError(f"{name} works on a list of trees, got a single one; wrap it: [x].")
     labels: list[str] = []
@@ -112,7 +112,7 @@ def forest(X: Data, name: str) -> Forest:
             _walk(x, labels, counts, children)
             sizes.append(len(labels) - before)
         except DomainError as error:
-            raise DomainError(f"{name}: sample {place} is no tree: {error}") from None
+            raise DomainError(f"{name}: sample {place} is not a tree: {error}") from None
     if not sizes:
         raise DomainError(f"{name}: X has no samples.")
     distinct, which = np.unique(np.array(labels, dtype=object), return_inverse=True)

@@ -25,13 +25,13 @@ class Subtree(TreeKernel):
     .. math:: k(x, y) = \sum_{t} \lambda^{|t|}\, \#_t(x)\, \#_t(y)
 
     over all trees t of more than one node, where #_t(x) counts the nodes of x below which x looks
-    like t, and abs(t) is the number of nodes of t that have children. Finitely many features: a
-    linear machine on many trees never forms K.
+    like t, and abs(t) is the number of nodes of t that have children. There are finitely many
+    features, so a linear SVM on many trees never forms K.
 
     Parameters
     ----------
     decay : float
-        lambda, in (0, 1]: how much less a larger subtree counts.
+        lambda, in (0, 1]: the factor that reduces the weight of larger subtrees.
 
     Examples
     --------
@@ -116,8 +116,8 @@ class SubsetTree(NodePairs):
     Parameters
     ----------
     decay : float
-        lambda, in (0, 1]: how much less a larger fragment counts. Without it (1) the largest common
-        fragments decide alone.
+        lambda, in (0, 1]: the factor that reduces the weight of larger fragments. With 1, the
+        largest common fragments dominate.
 
     Examples
     --------
@@ -158,9 +158,9 @@ class PartialTree(NodePairs):
     Parameters
     ----------
     decay : float
-        mu, in (0, 1]: how much less a deeper fragment counts.
+        mu, in (0, 1]: the factor that reduces the weight of deeper fragments.
     span : float
-        lambda, in (0, 1]: how much less children count that are far apart.
+        lambda, in (0, 1]: the factor that reduces the weight of children far apart.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def _put_together(row: list, counts: list, join: Callable[[Any, list], Any]) -> 
             raise ValueError("a tree whose nodes have more children than there are")
         done.append(join(node, [done.pop() for _ in range(count)]))
     if len(done) != 1:
-        raise ValueError("a tree that is not whole")
+        raise ValueError("an incomplete tree")
     return done[0]
 
 
@@ -49,7 +49,7 @@ def _element(nodes: list, counts: list) -> Any:
     def join(parts: Any, children: list) -> Any:
         tag, attributes, text, tail = parts
         if not all(isinstance(x, str | None) for x in (tag, text, tail)):
-            raise ValueError("an xml element whose tag or text is no string")
+            raise ValueError("an xml element whose tag or text is not a string")
         element = ElementTree.Element(tag, attributes)
         element.text, element.tail = text, tail
         element.extend(children)

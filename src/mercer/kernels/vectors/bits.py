@@ -68,7 +68,7 @@ class DifferingBits:
 def two_values(*samples: Any) -> tuple[float, float] | None:
     """The two values of which all entries of vectors are, the lower one first; None if not so.
 
-    Zeros that sparse vectors leave out count; those of very many columns are not looked at.
+    Zeros that sparse vectors leave out count; those of very many columns are ignored.
     """
     found: set[float] = set()
     for X in samples:

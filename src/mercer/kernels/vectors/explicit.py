@@ -63,7 +63,7 @@ class Explicit(Tiled):
 
 @dataclass(eq=False, repr=False)
 class FeatureMap(Explicit):
-    """A kernel from a feature map of your own: k(x, y) = <phi(x), phi(y)>.
+    """A kernel from your own feature map: k(x, y) = <phi(x), phi(y)>.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def one_column(X: Data, owner: str) -> np.ndarray:
     X = as_vectors(X, owner)
     if X.shape[1] != 1:
         raise DomainError(
-            f"{owner} works on one number per sample, but X has {X.shape[1]} columns; pick one "
-            f"with .on(column)."
+            f"{owner} works on one number per sample, but X has {X.shape[1]} columns; select one "
+            "with .on(column)."
         )
     return X.toarray()[:, 0] if sp.issparse(X) else X[:, 0]

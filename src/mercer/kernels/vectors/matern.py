@@ -35,7 +35,7 @@ class Matern(Radial):
         The length l over which functions vary.
     nu : float
         The order, at most 50: functions in the space are m times differentiable for every integer
-        m < nu. It is not tuned, because 1/2, 3/2 and 5/2 are much faster than all others.
+        m < nu. It is not tuned, because 1/2, 3/2 and 5/2 are much faster than all other values.
 
     Examples
     --------

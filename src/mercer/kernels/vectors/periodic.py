@@ -62,8 +62,9 @@ def _summed(coefficients: Callable[[int], float]) -> np.ndarray:
             return np.trim_zeros(np.array(values[:n]), "b") if total else np.zeros(1)
         if 2 * n > _MOST:
             raise ValueError(
-                f"Fourier: coefficients still add {sum(values[n:]) / max(total, 1e-300):.1g} of "
-                f"their sum between l = {n} and {2 * n}; give a list of those to be used."
+                "Fourier: coefficients still contribute "
+                f"{sum(values[n:]) / max(total, 1e-300):.1g} of their sum between l = {n} and "
+                f"{2 * n}; pass a finite list of coefficients."
             )
 
 

@@ -39,8 +39,8 @@ class Planar(Differentiable):
         X = as_vectors(X, owner)
         if X.shape[1] != 2:
             raise DomainError(
-                f"{owner} works on points of the plane, but X has {X.shape[1]} columns; pick two "
-                f"with .on([first, second])."
+                f"{owner} works on points of the plane, but X has {X.shape[1]} columns; select "
+                "two with .on([first, second])."
             )
         X = as_dense(X)
         return np.stack(self.columns(X[:, 0], X[:, 1]), axis=1)

@@ -68,8 +68,8 @@ class Radial(VectorKernel, Tiled):
         X = super().prepare(X)
         if isinstance(self.lengthscale, str):
             raise UnresolvedError(
-                f'{type(self).__name__}: lengthscale="{self.lengthscale}" depends on data; call '
-                f"kernel.resolve(X_train) first."
+                f'{type(self).__name__}: lengthscale="{self.lengthscale}" depends on the data; '
+                "call kernel.resolve(X_train) first."
             )
         scale = np.asarray(self.lengthscale, dtype=X.dtype)
         if scale.ndim > 1 or (scale.ndim == 1 and len(scale) not in (1, X.shape[1])):
@@ -301,7 +301,7 @@ class Laplacian(Radial):
 
 @dataclass(eq=False, repr=False)
 class RationalQuadratic(Radial):
-    r"""The rational quadratic kernel: Gaussians of many lengthscales, mixed.
+    r"""The rational quadratic kernel: a mixture of Gaussian kernels with many lengthscales.
 
     .. math:: k(x, y) = \left(1 + \frac{r^2}{2\alpha}\right)^{-\alpha},
               \quad r = \|(x - y) / \ell\|

@@ -62,16 +62,17 @@ class Taylor(Dot):
     Parameters
     ----------
     coefficients : list of float, or callable
-        a_0, a_1, ...; a finite list is a polynomial. A callable gives a_n for every n, and then
-        the radius of convergence has to be given; as a :class:`fractions.Fraction` where a float
-        would be 0, as 1 / n! is from n = 178 on.
+        a_0, a_1, ...; a finite list is a polynomial. A callable gives a_n for every n, and then the
+        radius of convergence must be given; it may return a :class:`fractions.Fraction` where a
+        float would be 0, as 1 / n! is from n = 178 on.
     radius : float, optional
         The series is used for ||x||^2 < radius. Infinite for a finite list.
     all_positive : bool
-        State of a callable that all its coefficients are positive, which nobody can see from
-        outside: then the kernel is universal on compact subsets of the open ball ||x||^2 < radius.
+        For a callable, assert that all its coefficients are positive, which cannot be verified: the
+        kernel is then universal on compact subsets of the open ball ||x||^2 < radius.
     tol : float
-        A series is summed until its next terms no longer change the value relative to this.
+        A series is summed until further terms change the value by less than this, in relative
+        terms.
 
     Examples
     --------
@@ -115,8 +116,8 @@ class Taylor(Dot):
             return
         if not callable(self.coefficients):
             raise ValueError(
-                "Taylor: all_positive is a statement about a series without end; a list of "
-                "coefficients is a polynomial, and all_positive must be False."
+                "Taylor: all_positive is a statement about an infinite series; for a list of "
+                "coefficients, which is a polynomial, it must be False."
             )
         for n in range(_LOOKED_AT):
             if not self._coefficient(n) > 0:
@@ -184,8 +185,8 @@ class Taylor(Dot):
             power = power * ratio
         if finite is None:
             raise DomainError(
-                f"Taylor: the series has not settled to tol={self.tol:g} after {self._most_terms} "
-                f"terms; some ||x||^2 is too close to radius={self.radius}."
+                f"Taylor: the series has not converged to tol={self.tol:g} after "
+                f"{self._most_terms} terms; some ||x||^2 is too close to radius={self.radius}."
             )
         return total
 

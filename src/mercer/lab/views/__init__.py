@@ -35,15 +35,15 @@ class View:
 VIEWS = {
     view.name: view
     for view in (
-        View("classify", "Classify", "A boundary, its margins, and the points that hold it.",
+        View("classify", "Classify", "A boundary, its margins, and the points that determine it.",
              classes=6),
-        View("regress", "Regress", "A curve through points, and how sure it is.", "line", 1),
-        View("components", "Components", "Directions of most variance in feature space.",
+        View("regress", "Regress", "A curve through points, and its uncertainty.", "line", 1),
+        View("components", "Components", "Directions of largest variance in feature space.",
              classes=3),
-        View("space", "Space", "The plane bent into three dimensions, and a plane there."),
+        View("space", "Space", "The plane mapped into three dimensions, and a plane there."),
         View("novelty", "One class", "The region where most points are.", classes=1),
         View("clusters", "Clusters", "Groups by distance in feature space.", classes=1),
-        View("two_samples", "Two samples", "Where two samples differ, and how sure that is."),
+        View("two_samples", "Two samples", "Where two samples differ, and the evidence for it."),
         View("dependence", "Dependence", "How x and y vary together.", classes=1),
         View("gram", "Gram", "All values of the kernel, and their spectrum.", classes=3),
         View("functions", "Functions", "Sums of bumps, Fourier series, eigenfunctions.", "line",

@@ -24,8 +24,8 @@ OPTIONS = (
     Option("alpha", "λ, weight of the norm", 0.1, 1e-4, 100.0, log=True,
            when=("model", ("logistic",))),
     Option("strategy", "more than two classes", "ovo", choices=(
-        ("ovo", "one against one"), ("ovr", "one against the rest"))),
-    Option("lines", "other lines that separate", False),
+        ("ovo", "one against one"), ("ovr", "one-vs-rest"))),
+    Option("lines", "other separating lines", False),
 )  # fmt: skip
 _LINES = 40
 
@@ -144,7 +144,7 @@ def _many(state: State, kernel: Kernel, panel: Panel, written_model: str, model:
         ("classes", str(len(model.classes_)), "one colour each"),
         ("errors", str(int(np.sum(model.predict(X) != y))), f"of {len(y)} points"),
         ("machines", str(len(share) if rest else len(share) * (len(share) - 1) // 2),
-         "one for each class" if rest else "one for each pair, which vote"),
+         "one for each class" if rest else "one for each pair, with votes"),
     ]  # fmt: skip
     best = Panel("score of the winning class", span(np.arange(len(y))), span(scores.max(axis=1)),
                  "point", "score")  # fmt: skip

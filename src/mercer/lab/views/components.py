@@ -33,7 +33,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
     model = KernelPCA(min(_KEPT, len(X) - 1), kernel=kernel).fit(X)
     count = int(np.sum(model.eigenvalues_ > 1e-9 * max(model.eigenvalues_[0], 1e-300)))
     if not count:
-        raise ValueError("All points are alike: there is no component.")
+        raise ValueError("All points are equal, so there are no components.")
     j = min(state.options["component"], count) - 1
     values = over_plane(lambda Z: model.transform(Z)[:, j])
     panel = Panel(f"component {j + 1}", editable=True, wide=True)

@@ -102,7 +102,7 @@ def _hat(state: State, kernel: Kernel) -> Picture:
     grows.line(orders, norms, BLUE)
     facts = [
         ("‖f‖", in_words(10 ** norms[-1]), f"in the space of Theta({sigma:g})"),
-        ("limit", "∞", "the hat jumps; no function of the space does"),
+        ("limit", "∞", "the hat has a jump; no function in the space does"),
     ]
     python = code(
         ["FourierSpace", "Theta", "top_hat"],

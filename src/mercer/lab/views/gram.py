@@ -11,7 +11,7 @@ from ..state import Option, State
 
 OPTIONS = (
     Option("order", "order of points", "class", choices=(
-        ("class", "by class, then x"), ("x", "by x"), ("placed", "as they were placed"))),
+        ("class", "by class, then x"), ("x", "by x"), ("placed", "as placed"))),
     Option("centred", "centre in feature space", False),
 )  # fmt: skip
 
@@ -38,7 +38,7 @@ def compute(state: State, kernel: Kernel) -> Picture:
     rank = int(np.sum(values > 1e-10 * max(values[-1], 1e-300)))
     facts = [
         ("rank", str(rank), f"of {len(X)}; eigenvalues above 10⁻¹⁰ of the largest"),
-        ("smallest λ", in_words(values[0]), "not negative, but for rounding"),
+        ("smallest λ", in_words(values[0]), "non-negative, up to rounding"),
         ("trace", in_words(np.trace(K)), "sum of k(x, x)"),
         ("effective dimension", in_words(d.sum() ** 2 / max(np.sum(d**2), 1e-300)), "(Σλ)² / Σλ²"),
         ("‖Σ ±k(xᵢ, ·)‖", in_words(np.sqrt(max(signs @ K @ signs, 0))),

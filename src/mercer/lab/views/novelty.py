@@ -10,7 +10,7 @@ from ..kernels import classes, written
 from ..picture import Panel, Picture, array, code, in_words, over_plane, span
 from ..state import Option, State
 
-OPTIONS = (Option("nu", "ν, share of outliers at most", 0.1, 0.01, 0.9),)
+OPTIONS = (Option("nu", "ν, maximum share of outliers", 0.1, 0.01, 0.9),)
 
 
 def compute(state: State, kernel: Kernel) -> Picture:

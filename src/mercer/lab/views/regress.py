@@ -125,7 +125,7 @@ def _facts(
     if kind == "quantile":
         low, _, high = model.predict(x).T
         covered = float(np.mean((y >= low) & (y <= high)))
-        return [("coverage", f"{covered:.0%}", "of the points lie in the band; 80 % is asked for")]
+        return [("coverage", f"{covered:.0%}", "of the points lie in the band; the target is 80 %")]
     return []
 
 

@@ -58,10 +58,10 @@ def compute(state: State, kernel: Kernel) -> Picture:
 
 
 def null(result: object) -> Panel:
-    """The distribution of the statistic under the hypothesis, and what was observed."""
+    """The distribution of the statistic under the null hypothesis, and what was observed."""
     values, observed = np.asarray(result.null), float(result.statistic)  # type: ignore[attr-defined]
     heights, edges = np.histogram(values, 30, density=True)
-    panel = Panel("if the hypothesis held", span(values, [observed]), (0, 1.15 * heights.max()),
+    panel = Panel("under the null hypothesis", span(values, [observed]), (0, 1.15 * heights.max()),
                   "statistic", "density")  # fmt: skip
     panel.add("bars", edges=edges.tolist(), heights=heights.tolist(), colour=BLUE)
     return panel.line([observed] * 2, [0, 1.15 * float(heights.max())], RED, label="observed")

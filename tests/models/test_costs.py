@@ -5,8 +5,16 @@ import pytest
 
 from mercer import SVC, Gaussian, KernelPCA, KernelRidge, Landmarks, Linear, Plan, RandomFourier
 from mercer.chunks import ArrayChunks
-from mercer.models import Forecast, forecast
-from mercer.models.costs import _FACTORED, _NARROW, _STORED, _TILED, Way, continued
+from mercer.models import Forecast, costs, forecast
+from mercer.models.costs import (
+    _FACTORED,
+    _NARROW,
+    _PRECONDITIONED,
+    _STORED,
+    _TILED,
+    Way,
+    continued,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((2500, 2))
@@ -66,7 +74,7 @@ def test_what_a_model_refuses_is_told():
     assert "Nothing fits" in str(found)
 
 
-@pytest.mark.parametrize("growth", [_FACTORED, _STORED, _TILED, _NARROW])
+@pytest.mark.parametrize("growth", [_FACTORED, _STORED, _TILED, _NARROW, _PRECONDITIONED])
 def test_what_grows_as_it_should_is_continued(growth):
     factors = 1 + np.arange(len(growth.work(1, 1)), dtype=float)
     sizes = [(float(n), float(m)) for n in (1, 2, 4) for m in (1, 2, 4)]
@@ -84,6 +92,60 @@ def test_nothing_is_faster_than_the_machine():
     slow = continued(cubes, seen, np.array([0.0, 1e-10]), (1e5, 0.0))
     assert slow >= 1e-10 * 1e15
     assert continued(cubes, seen, np.zeros(2), (2000.0, 0.0)) >= 4.0
+
+
+class Scripted(costs._Trial):
+    """Fits that take no time: what they take, and the ranks of preconditioners, are given."""
+
+    def __init__(self, seconds, rank=lambda n: 0.0, nbytes=lambda n: 8.0 * n**2):
+        pool = ArrayChunks(np.zeros((8000, 1))).sample(8000, RNG)
+        super().__init__(None, pool)
+        self.seconds, self.ranks, self.nbytes = seconds, rank, nbytes
+        self.sizes = []
+
+    def _fit(self, plan, size):
+        self.sizes.append(size)
+        self.rank = self.ranks(size)
+        return self.seconds(size)
+
+    def _peak(self, plan, size):
+        return self.nbytes(size)
+
+
+def test_a_preconditioner_that_has_come_to_its_limit_is_told_from_k(monkeypatch):
+    monkeypatch.setattr(costs, "_product", lambda: 1e-10)
+
+    def rank(n):  # as that of conjugate gradients, up to 1000 for so few samples
+        return min(0.6 * n, 1000.0)
+
+    def seconds(n):  # 0.1, 0.37, 0.6 s: twice the samples once took almost four times as long
+        return 2e-7 * rank(n) ** 2 + 0.9e-10 * n * rank(n) ** 2 + 0.5e-9 * n**2
+
+    trial = Scripted(seconds, rank, nbytes=lambda n: 4e3 * n)
+    candidate = costs._Candidate("in tiles", Plan(storage="tiled"), _TILED)
+    way = costs._look(trial, candidate, 11_000)
+    assert max(trial.sizes) == 4000
+    assert way.seconds == pytest.approx(seconds(11_000), rel=0.2)
+    assert costs._rank([(2000.0, 900.0), (4000.0, 1000.0)], 500_000) == int(6 * 500_000**0.5)
+
+
+def test_memory_has_to_come_from_the_system_first():
+    stored = costs._Candidate("stored", Plan(storage="dense"), _STORED)
+    tiled = costs._Candidate("in tiles", Plan(storage="tiled"), _TILED)
+
+    class First(Scripted):
+        """The first fit of each size takes longer, by a nanosecond for each byte."""
+
+        def _fit(self, plan, size):
+            first = size not in self.sizes
+            return super()._fit(plan, size) + 8e-9 * size**2 * first
+
+    for candidate, new in ((stored, 8e-9 * 11_000**2), (tiled, 0.0)):
+        said = [
+            costs._look(trial(lambda n: 1e-9 * n**2), candidate, 11_000).seconds
+            for trial in (Scripted, First)
+        ]
+        assert said[1] - said[0] == pytest.approx(new, rel=1e-3, abs=1e-6)
 
 
 def ways(*figures):

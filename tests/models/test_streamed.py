@@ -1,6 +1,8 @@
 """Models of samples in chunks, and of features that are never stored."""
 
+import tracemalloc
 import warnings
+from string import ascii_uppercase
 
 import numpy as np
 import pytest
@@ -262,6 +264,37 @@ def test_pairs_of_many_classes_share_few_passes():
     assert len(model.reports_) == 28
     assert max(report.violation for report in model.reports_) <= 1e-3
     assert len(read) < 200
+
+
+def test_the_325_pairs_of_26_letters_take_no_more_memory_than_is_given():
+    rng = np.random.default_rng(0)
+    centres, codes = rng.uniform(-4, 4, (26, 3)), rng.integers(26, size=2000)
+    Z, y = centres[codes] + rng.standard_normal((2000, 3)), np.array(list(ascii_uppercase))[codes]
+    plan = Plan(rank=15, memory="12 MB", workers=1)
+    model = SVC(Gaussian(3.0), plan=plan, tol=0.2, class_weight="balanced")
+    few = y <= "C"  # which compiles loops
+    model.fit(ArrayChunks(Z[few], y[few]))
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(ArrayChunks(Z, y, rows=500))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 12e6
+    assert len(model.reports_) == 325
+    for report in model.reports_[::50]:  # each is a machine of its own on two letters
+        own = np.isin(y, report.classes)
+        weight = dict(zip(model.classes_, model.class_weight_, strict=True))
+        alone = SVC(
+            model.kernel_, tol=1e-6, class_weight={c: weight[c] for c in report.classes},
+            solver="coordinate",
+        ).fit(Z[own], y[own])  # fmt: skip
+        assert report.dual <= alone.reports_[0].primal * (1 + 1e-6)
+        assert report.primal <= 1.2 * alone.reports_[0].primal
+        assert report.primal - report.gap == pytest.approx(report.dual)
+    assert np.mean(model.predict(Z) == y) > 0.5
 
 
 def test_machines_for_numbers():

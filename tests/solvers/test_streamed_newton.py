@@ -8,6 +8,7 @@ import pytest
 from mercer import Gaussian, Nystrom
 from mercer.chunks import ArrayChunks
 from mercer.gram.implicit import ImplicitGram
+from mercer.gram.phi import StoredPhi
 from mercer.gram.stored import LowRankGram
 from mercer.losses import (
     Absolute,
@@ -24,7 +25,9 @@ from mercer.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from mercer.losses.base import Loss
 from mercer.solvers.representer import solve_representer
+from mercer.solvers.streamed_gap import proven_gap
 from mercer.solvers.streamed_newton import solve_streamed
 from mercer.solvers.task import Bend, Rounded, Slope, Task
 from mercer.solvers.watch import Watch
@@ -120,7 +123,8 @@ def test_a_start_from_another_penalty_takes_fewer_steps():
     path = solve(S, [Logistic()], alpha=1.0, tol=1e-8)
     start = np.vstack([path.weights, path.intercept])
     warm = solve(S, [Logistic()], alpha=1.0, tol=1e-7, start=start)
-    assert warm.n_iter == 0
+    assert warm.n_iter == 1  # which tells what its preconditioner is worth
+    assert warm.n_iter < path.n_iter
     assert warm.converged
 
 
@@ -162,6 +166,56 @@ def test_a_callback_stops_it_and_a_checkpoint_goes_on(tmp_path):
     stopped = solve(C, [Poisson()], tol=1e-12, watch=Watch(lambda step: True))
     assert stopped.n_iter == 1
     assert "callback" in stopped.message
+
+
+# ---- certificates --------------------------------------------------------------------------------
+def objective(loss, y, V, b, alpha):
+    F = KERNEL.features(KERNEL.prepare(X)) @ V + b
+    F = F if loss.targets == "classes" else F[:, 0]
+    return float(W @ loss.value(y, F) + alpha / 2 * np.sum(V**2))
+
+
+@pytest.mark.parametrize(("loss", "y"), SMOOTH + CORNERS, ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize("alpha", [1.0, 1e4])  # with the latter, all that matters is the constant
+def test_the_gap_is_a_bound_wherever_it_is_computed(loss, y, alpha):
+    t = 3 if loss.targets == "classes" else 1
+    width = None if loss.smooth else np.full(t, 0.05)
+    _, best = stored(y, loss, alpha=alpha, tol=1e-8)
+    phi, rng = stream(y), np.random.default_rng(1)
+    for size in (0.0, 0.3):
+        V = size * rng.standard_normal((phi.size, t))
+        gap = proven_gap(phi, Task([loss], t > 1, width), V, alpha)
+        assert gap.shape == (1,)
+        assert gap[0] >= objective(loss, y, V[:-1], V[-1], alpha) - best - 1e-6 * best
+    near = solve(y, [loss], alpha=alpha, scores=t, tol=1e-6)
+    value = objective(loss, y, near.weights, near.intercept, alpha)
+    assert value - best <= near.stats["gap"] + 1e-6 * best
+    assert near.stats["gap"] <= 0.05 * best  # and it is not far off
+
+
+def test_a_gap_of_a_loss_whose_conjugate_is_not_known():
+    class Quartic(Loss):
+        smooth = True
+
+        def value(self, y, f):
+            return (f - y) ** 4
+
+    phi = stream(R)
+    assert proven_gap(phi, Task([Quartic()]), np.zeros((phi.size, 1)), 1.0) == [np.inf]
+
+
+@pytest.mark.parametrize(("loss", "y"), [(Logistic(), S), *CORNERS])
+def test_an_excess_is_not_hidden_by_a_preconditioner_that_is_too_large(monkeypatch, loss, y):
+    true = StoredPhi.curvatures
+    monkeypatch.setattr(
+        StoredPhi, "curvatures", lambda phi, h, alpha: true(phi, 200 * h, 200 * alpha)
+    )
+    found = solve(y, [loss], tol=0.02)
+    monkeypatch.undo()
+    _, best = stored(y, loss, tol=1e-7)
+    excess = objective(loss, y, found.weights, found.intercept, 1.0) - best
+    unit = best if loss.targets == "real" or not loss.smooth else N * W.mean() * np.log(2) - best
+    assert found.stats["violation"] >= 0.5 * excess / unit
 
 
 # ---- tasks ---------------------------------------------------------------------------------------

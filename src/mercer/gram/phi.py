@@ -16,7 +16,7 @@ import numpy as np
 from ..chunks.base import Chunk, Sums, joined
 from ..chunks.changes import uniform
 from ..data import as_dense
-from ..engine.memory import require_memory
+from ..engine.memory import free_memory, require_memory
 from .factors import Curvatures, Factor, HostCurvatures
 from .streamed import Between, Columns, Scores, StreamedGram
 from .tiles import run, slices, upper
@@ -28,6 +28,7 @@ _SIDE = 500  # columns of a product of features that are one job
 _PASS = 100  # operations per entry of Phi, and more, that a pass takes
 _LEAST, _MOST = 2, 6  # samples per feature
 _SHARE = 0.25  # of the memory of a plan
+_BESIDE = 6  # numbers for each problem, beside a row of features
 _FELT = 1e-9  # of the largest weight: samples with less are left out of a matrix
 _STRIP, _DEVICE_STRIP = 4096, 2**18  # samples whose odds are computed at a time
 _SINGLE = 3e-7  # of the trace: an alpha above is not lost in single precision
@@ -127,9 +128,11 @@ class StreamedPhi(Phi):
     def few(self, rng: np.random.Generator, limit: float = np.inf, problems: int = 1) -> FewPhi:
         """Samples whose matrix is about as costly as a pass; at least twice M, if n is as much.
 
-        Of several ``problems``, each on samples of its own, each has as many.
+        Of several ``problems``, each on samples of its own, each has as many, if there is memory
+        for so many rows of features, targets, scores and curvatures.
         """
-        m, room = self.size, _SHARE * limit / (8.0 * self.size)
+        m, limit = self.size, min(limit, free_memory() / 2)
+        room = _SHARE * limit / (8.0 * (m + _BESIDE * problems))
         pays = max(np.clip(_PASS * self.n / m, _LEAST * m, _MOST * m), problems * _LEAST * m)
         most = min(pays, max(room, m), self.n)
         count = int(most)

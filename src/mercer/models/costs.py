@@ -23,9 +23,11 @@ from ..engine.memory import free_memory, memory_words
 from ..gram.plan import Plan
 from ..params import show
 from ..shown import Shown
+from ..solvers.preconditioner import most_columns
 
 _SIZES = (1000, 2000, 4000, 8000)  # samples of trials with K itself, as far as they are needed
 _ENOUGH = 0.4  # seconds of a trial from which much can be told
+_AGAIN = 1.5  # seconds up to which a trial is made twice
 _RANKS = (300, 1000, 3000, 10_000)  # landmarks that are considered
 _SAMPLES, _FEW = (2000, 8000), (100, 400)  # samples and landmarks of trials with landmarks
 _LAST = _SAMPLES[-1]
@@ -106,9 +108,12 @@ def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) ->
 
     The model is fitted to some thousand of the samples in each way, at several sizes. What that
     takes is written as a sum of terms, of which kernel values grow with n^2, a factor of K with
-    n^3, landmarks with n m, n m^2 and m^3, and continued to all samples (:func:`continued`). How
-    many iterations a solver takes is that of the trials. ``python -m benchmarks.forecast`` compares
-    figures with what fits took; they are for a machine that does nothing else meanwhile.
+    n^3, landmarks with n m, n m^2 and m^3, and continued to all samples (:func:`continued`). A
+    preconditioner of rank m grows like m^2 and n m^2; its rank is that of the trials, which grows
+    up to a limit. How many iterations a solver takes is that of the trials. Where
+    K is stored, the first trial of a size tells how long the system takes to give memory.
+    ``python -m benchmarks.forecast`` compares figures with what fits took; they are for a machine
+    that does nothing else meanwhile.
 
     Parameters
     ----------
@@ -153,21 +158,27 @@ class _Growth(NamedTuple):
     """How time and memory grow with n samples and m landmarks: sums of terms, each with a factor.
 
     ``least`` are factors of the terms of the time that no machine is faster than, in units of a
-    multiplication within a product of matrices.
+    multiplication within a product of matrices. Is the memory ``filled``, as that of K is?
     """
 
     work: Terms
     least: tuple[float, ...]
     room: Terms
+    filled: bool = False
 
 
 def _landmark_work(n: float, m: float) -> tuple[float, ...]:
     return 1.0, n, n * m, n * m**2, m**3
 
 
-_FACTORED = _Growth(lambda n, m: (1.0, n**2, n**3), (0, 0, 1 / 6), lambda n, m: (1.0, n, n**2))
-_STORED = _Growth(lambda n, m: (n, n**2), (0, 0), lambda n, m: (1.0, n, n**2))
+_FACTORED = _Growth(
+    lambda n, m: (1.0, n**2, n**3), (0, 0, 1 / 6), lambda n, m: (1.0, n, n**2), filled=True
+)
+_STORED = _Growth(lambda n, m: (n, n**2), (0, 0), lambda n, m: (1.0, n, n**2), filled=True)
 _TILED = _Growth(lambda n, m: (1.0, n, n**2), (0, 0, 0), lambda n, m: (1.0, n, n**1.5))
+_PRECONDITIONED = _Growth(  # by a factor of rank m, with half of its products with itself
+    lambda n, m: (1.0, m**2, n * m**2, n**2), (0, 0, 0.75, 0), _TILED.room
+)
 _NARROW = _Growth(_landmark_work, (0, 0, 0, 0.5, 1 / 6), lambda n, m: (1.0, n, n * m, m**2))
 
 
@@ -218,12 +229,31 @@ def _look(trial: _Trial, candidate: _Candidate, n: int) -> Way:
             seen = trial.without(plan)
     except (ValueError, TypeError, MemoryError) as error:
         return Way(name, plan, np.inf, np.inf, not m, str(error).split("; ")[0].rstrip("."))
-    least = _product() * np.array(growth.least)
-    seconds = continued(growth.work, seen.seconds, least, (n, m))
-    nbytes = continued(growth.room, seen.nbytes, np.zeros(len(growth.room(1, 1))), (n, m))
-    if m and 16.0 * n * m > plan.room:  # features are not stored then
-        nbytes = min(nbytes, plan.room)
+    sizes = [size for size, _ in seen.seconds]
+    at = (float(n), float(m))
+    if not m and sizes[-1][1]:
+        growth, at = _PRECONDITIONED, (float(n), _rank(sizes, n))
+    seconds = continued(growth.work, seen.seconds, _product() * np.array(growth.least), at)
+
+    def room(at: tuple[float, float]) -> float:
+        found = continued(growth.room, seen.nbytes, np.zeros(len(growth.room(1, 1))), at)
+        # features that do not fit are not stored
+        return min(found, plan.room) if m and 16.0 * at[0] * at[1] > plan.room else found
+
+    nbytes = room(at)
+    if growth.filled:
+        seconds += seen.fresh * nbytes / max(room(sizes[-1]), 1.0)
     return Way(name, plan, seconds, nbytes, not m)
+
+
+def _rank(seen: list[tuple[float, float]], n: int) -> float:
+    """The rank of a preconditioner for n samples: it grows as in trials, up to the limit."""
+    (few, below), (more, rank) = seen[-2:] if len(seen) > 1 else (seen[0], seen[0])
+    most = float(most_columns(n, np.inf))
+    if rank >= most_columns(int(more), np.inf):  # it was at the limit
+        return most
+    power = np.log(rank / below) / np.log(more / few) if more > few and rank > below > 0 else 0.0
+    return float(min(rank * (n / more) ** min(power, 1.0), most))
 
 
 def continued(
@@ -257,6 +287,7 @@ _Measured = tuple[tuple[float, float], float]  # a size, and what was found ther
 class _Seen(NamedTuple):
     seconds: list[_Measured]
     nbytes: list[_Measured]
+    fresh: float = 0.0  # seconds by which the first of the largest trials took longer
 
 
 class _Trial:
@@ -265,19 +296,26 @@ class _Trial:
     def __init__(self, model: Any, pool: Chunk) -> None:
         self.model, self.pool = model, pool
         self._done: dict[tuple[str, int], float] = {}
+        self._fresh: dict[tuple[str, int], float] = {}
+        self.rank = 0.0  # of the preconditioner of the last fit, if it had one
 
     def without(self, plan: Plan) -> _Seen:
         """With K itself: sizes are doubled until a fit takes long enough to tell."""
         sizes = self._sizes(_SIZES)
         room = [self._peak(plan, size) for size in sizes[:2]]
-        seconds: list[float] = []
+        seconds: list[_Measured] = []
         for size in sizes:
-            seconds.append(self._best(plan, size))
-            if len(seconds) > 1 and seconds[-1] > _ENOUGH:
+            took = self._best(plan, size)
+            seconds.append(((size, self.rank), took))
+            still = self.rank == size or (  # the preconditioner is not what it will be yet
+                len(seconds) > 1 and self.rank > seconds[-2][0][1]
+            )
+            if len(seconds) > 1 and took > (_AGAIN if still else _ENOUGH):
                 break
         return _Seen(
-            [((size, 0), t) for size, t in zip(sizes, seconds, strict=False)],
+            seconds,
             [((size, 0), b) for size, b in zip(sizes, room, strict=False)],
+            self._fresh[repr(plan), int(seconds[-1][0][0])],
         )
 
     def with_landmarks(self, plan: Callable[[int], Plan]) -> _Seen:
@@ -300,7 +338,8 @@ class _Trial:
             if not any(known == key[0] for known, _ in self._done):
                 self._fit(plan, min(size, _SIZES[0]))  # imports and compiles what is needed
             took = self._fit(plan, size)
-            self._done[key] = took if took > _ENOUGH else min(took, self._fit(plan, size))
+            again = took if took > _AGAIN else self._fit(plan, size)
+            self._done[key], self._fresh[key] = min(took, again), max(took - again, 0.0)
         return self._done[key]
 
     def _fit(self, plan: Plan, size: int) -> float:
@@ -310,7 +349,10 @@ class _Trial:
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             model.fit(some.X, *(() if some.y is None else (some.y,)))
-        return time.perf_counter() - start
+            took = time.perf_counter() - start
+        found = getattr(model, "solution_", None)
+        self.rank = float(found.stats.get("preconditioner_rank", 0.0)) if found else 0.0
+        return took
 
     def _peak(self, plan: Plan, size: int) -> float:
         """The most memory that a fit takes at once."""

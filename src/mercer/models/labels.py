@@ -25,6 +25,12 @@ def check_labels(estimator: Any, X: Data, y: Any) -> tuple[np.ndarray, np.ndarra
     return y, codes
 
 
+def check_classes(estimator: Any, classes: np.ndarray) -> None:
+    """All classes of samples that come in chunks, which the estimator remembers."""
+    twice = np.repeat(classes, 2)  # labels that occur once look like targets of a regression
+    check_labels(estimator, twice, twice)
+
+
 def check_comparable(y: Any) -> Any:
     """Refuse labels of which some are missing, or that have no order."""
     labels = opened(y)

@@ -31,7 +31,7 @@ from .common import (
     check_targets,
     nothing_beside_chunks,
 )
-from .labels import check_comparable, check_labels
+from .labels import check_classes, check_comparable
 
 SOLVERS = ("auto", "falkon", "primal")  # of ridge regression by passes
 
@@ -189,7 +189,7 @@ def coded(model: Any, chunks: Chunks, joint: Callable[[int], bool]) -> Chunks:
     """Chunks with labels in the form of a loss; ``joint`` says of a number of classes which."""
     seen = surveyed(chunks, labels=True)
     classes, totals = seen.labels, seen.totals
-    check_labels(model, classes, classes)  # sets classes_, and refuses numbers that are none
+    check_classes(model, classes)
     check_class_weights(classes, np.arange(len(classes)), totals)
     factors, given = None, getattr(model, "class_weight", None)
     if isinstance(given, str) and given == "balanced":

@@ -35,12 +35,13 @@ from .common import (
     check_weights,
     nothing_beside_chunks,
 )
-from .labels import check_labels
+from .labels import check_classes
 from .streamed import Watched, _beside, head, surveyed
 from .svm_report import REST, DualReport
 
 _BESIDE = ("callback", "checkpoint", "validation")
-_STRIP = 4096  # samples of a chunk that are predicted at a time
+_STRIP = 4096  # samples of a chunk that are predicted at a time, of one function
+_LEAST = 64  # and of many
 _ON_MARGIN = 1e-3  # how far from the margin a support vector counts as one on it
 
 
@@ -193,9 +194,11 @@ class StreamedMachine(Watched):
 def pair_signs(model: Any, chunks: Chunks) -> tuple[PairSigns, list[tuple]]:
     """Labels of chunks in the form of the loss, and the classes of each contest."""
     seen = surveyed(chunks, labels=True)
-    check_labels(model, seen.labels, seen.labels)  # sets classes_
-    every = np.repeat(seen.labels, seen.counts) if model.class_weight == "balanced" else seen.labels
-    factors = compute_class_weight(model.class_weight, classes=seen.labels, y=every)
+    check_classes(model, seen.labels)
+    if isinstance(model.class_weight, str) and model.class_weight == "balanced":
+        factors = seen.counts.sum() / (len(seen.labels) * seen.counts)
+    else:
+        factors = compute_class_weight(model.class_weight, classes=seen.labels, y=seen.labels)
     if not np.all((factors >= 0) & np.isfinite(factors)):
         raise ValueError(f"class_weight must be >= 0 and finite, got {model.class_weight!r}.")
     if np.any(factors * seen.totals == 0):
@@ -231,6 +234,13 @@ class Margins:
     task: Task
 
     def __call__(self, chunk: Chunk) -> Sums:
+        size = max(_LEAST, _STRIP // len(self.intercept))
+        strips = slices(len(chunk), size) or [slice(0, 0)]
+        parts = zip(*(self.strip(chunk.rows(rows)) for rows in strips), strict=True)
+        return tuple(np.sum(part, axis=0) for part in parts)
+
+    def strip(self, chunk: Chunk) -> Sums:
+        """The same of a few samples."""
         F = self.scores(chunk) + self.intercept
         y, w, loss = self.task.targets(chunk), weight_of(chunk), self.task.losses[0]
         near = np.stack([np.abs(loss.slope(y, F + step)) for step in (-_ON_MARGIN, _ON_MARGIN)])

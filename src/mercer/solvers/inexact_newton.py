@@ -10,7 +10,7 @@ import numpy as np
 from ..gram.factors import Solve
 from ..gram.phi import FewPhi, Phi
 from .corners import Near, Path
-from .falkon import PRECISIONS
+from .falkon import PRECISIONS, ROUNDING
 from .sampled import Preconditioner, conjugate_gradients, inner
 from .task import Bend, Slope, Task
 from .watch import Watch
@@ -89,6 +89,9 @@ class Minimiser:
         self.dtype: Any = PRECISIONS[0]
         self.curved: np.ndarray | None = None
         self.solves: list[Solve] = []
+        # eigenvalues of P^-1 H: the smallest that steps have seen, if there were any; and has P
+        # been made anew since?
+        self.lowest, self.seen, self.anew = np.ones(0), *np.zeros((2, 0), dtype=bool)
 
     # ---- where a minimisation is -------------------------------------------------------------
     def at(self, V: np.ndarray, n_iter: int = 0, columns: np.ndarray | None = None) -> State:
@@ -125,15 +128,21 @@ class Minimiser:
         return np.atleast_1d(each.sum()) if self.task.joint else each
 
     def judge(self, state: State) -> Preconditioner:
-        """The excess, by the preconditioner, which is returned."""
-        P, joint = self.precondition(state.V), self.task.joint
-        state.excess = inner(state.G, P(state.G), joint)[: len(state.value)] / 2
+        """The excess, g' P^-1 g / 2 over the smallest eigenvalue of P^-1 H; P is returned."""
+        P = self.precondition(state.V)
+        state.excess = self._excess(state.G, P(state.G), np.arange(state.V.shape[1]))
+        state.excess = state.excess[: len(state.value)]
         return P
+
+    def _excess(self, G: np.ndarray, Z: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return inner(G, Z, self.task.joint) / (2 * self.lowest[at])
 
     # ---- preconditioners -----------------------------------------------------------------------
     def precondition(self, V: np.ndarray) -> Preconditioner:
         """From the curvatures at the scores of the few samples; kept where these hardly change."""
-        some = self.some
+        some, t = self.some, V.shape[1]
+        if len(self.lowest) != t:
+            self.lowest, self.seen, self.anew = np.ones(t), *np.zeros((2, t), dtype=bool)
         if self.near is None:
             scale = self.phi.n / some.n
             h = scale * self.task.curvature(some.chunk, some.scores(V))
@@ -152,7 +161,8 @@ class Minimiser:
                 penalty[-1] = _FLOOR * max(float(h[:, j].sum()), self.alpha)
             self.solves[j] = some.curvatures(h[:, j], self.alpha).factor(penalty, int(j))
         self.curved[:, moved] = h[:, moved]
-        return Preconditioner.of(self.solves, V.shape[1])
+        self.anew |= moved
+        return Preconditioner.of(self.solves, t)
 
     # ---- steps ---------------------------------------------------------------------------------
     def run(
@@ -180,7 +190,9 @@ class Minimiser:
                     P = self.judge(state)
                     continue
                 goals = path.goals(state.corners)
-            wanted = np.flatnonzero(state.violation() > goals)
+            # where no step has seen P^-1 H, nobody knows what the preconditioner is worth
+            unseen = ~self.seen[: len(goals)] & (state.excess > ROUNDING * state.size)
+            wanted = np.flatnonzero((state.violation() > goals) | unseen)
             if not len(wanted) or state.n_iter >= most:
                 break
             new = self._step(state, P, goals, wanted)
@@ -200,17 +212,21 @@ class Minimiser:
         joint, t = self.task.joint, state.V.shape[1]
         at = np.arange(t) if joint else wanted
         violation, excess = state.violation()[wanted], state.excess[wanted]
-        needed = 0.3 * goals[wanted] / violation
-        enough = 2 * excess * np.maximum(needed, np.minimum(_LOOSE, violation) * _LOOSE)
+        needed = 0.3 * np.minimum(goals[wanted] / violation, 1.0)
+        share = np.maximum(needed, np.minimum(_LOOSE, violation) * _LOOSE)
+        # an eigenvalue of another preconditioner says nothing of this one
+        lowest = np.where(self.anew, 1.0, self.lowest)
         goal = np.full(t, np.inf)  # others have converged
-        goal[at] = enough
+        goal[at] = 2 * excess * share * (self.lowest / lowest)[at]
 
         def product(D: np.ndarray, here: np.ndarray) -> np.ndarray:
             between = Bend(self.task.part(here), None if joint else here)
             both = np.hstack([state.V[:, here], D])
             return self.phi.through(both, between, len(here), self.dtype)[0] + self.penalty * D
 
-        D, _ = conjugate_gradients(product, P, -state.G, goal, _INNER, joint=joint)
+        D, _ = conjugate_gradients(product, P, -state.G, goal, _INNER, joint=joint, lowest=lowest)
+        excess = excess * (self.lowest / lowest)[at][: len(wanted)]
+        self.lowest[at], self.seen[at], self.anew[at] = lowest[at], True, False
         V, G, D = state.V[:, at], state.G[:, at], D[:, at]
         own = None if joint else at
         between = Slope(self.task.part(at), own, _STEPS)
@@ -221,7 +237,7 @@ class Minimiser:
         fall = inner(G, D, joint)[: len(wanted)]
         fine = values <= state.value[wanted] + _ARMIJO * steps * fall
         new = self._state(V + D, U, values[0] - self._norms(V + D, V + D), extra, own, 0)
-        left = inner(new.G, P(new.G, at), joint)[: len(wanted)] / 2
+        left = self._excess(new.G, P(new.G, at), at)[: len(wanted)]
         fine[0] |= left <= _HALF * excess
         best = np.argmin(np.where(fine, values, np.inf), axis=0)
         length = np.where(fine.any(axis=0), np.array(_STEPS)[best], 0.0)

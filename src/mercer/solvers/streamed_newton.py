@@ -31,7 +31,7 @@ from .corners import Near, Path
 from .falkon import PRECISIONS, ROUNDING
 from .inexact_newton import Minimiser
 from .representer import MachineSolution
-from .sampled import inner
+from .streamed_gap import proven_gap
 from .task import Task, weight_of
 from .watch import Watch
 
@@ -85,10 +85,11 @@ def solve_streamed(
     Returns
     -------
     MachineSolution
-        Coefficients of features in ``weights``. ``stats`` has the certificate, from a last pass in
-        double precision: ``violation``, what is compared with tol; ``gap``, the duality gap, a
-        proven bound of the excess: |gradient|^2 / (2 alpha), for slopes of the loss are a point of
-        the dual, and what corners cost, sum_i w_i (L(F) + L*(u) - u F).
+        Coefficients of features in ``weights``. ``stats`` has the certificate, from last passes in
+        double precision: ``violation``, what is compared with tol, g' P^-1 g / 2 for the gradient g
+        and the preconditioner P, over the smallest eigenvalue of P^-1 H that steps have seen, and
+        what corners cost; ``gap``, a proven bound of the excess
+        (:func:`mercer.solvers.streamed_gap.proven_gap`).
 
     Examples
     --------
@@ -215,8 +216,7 @@ class Search:
             violation = state.violation() + state.corners
             if violation.max(initial=0.0) <= tol or self.watch.stopped or n_iter >= self.most:
                 break
-        squares = inner(state.G, state.G, whole.task.joint)[: len(violation)]
-        gap = squares / (2 * self.alpha) + state.corners * state.size
+        gap = proven_gap(self.phi, whole.task, V, self.alpha)
         value = state.value if path is None else state.size  # without what rounding adds
         return Found(V, n_iter, value, violation, gap)
 

@@ -48,6 +48,7 @@ TILE = 500  # not a power of two: rows of a tile would fall on the same lines of
 _AT_ONCE = 3.5  # arrays of the size of a tile that a thread has while it computes one
 _ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
 _CHEAP = 150  # rows of a tile that takes no longer than handing it out
+_PAIRS = 16  # tiles along a side, and rows of one, where values are computed pair by pair
 COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
 _GROUPS = 16  # independent accumulators of a symmetric product
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds
@@ -69,7 +70,7 @@ def evaluate(
     probe = block(slice(0, 1), slice(0, 1))
     require_memory(n * m * probe.dtype.itemsize, f"a {n} x {m} kernel matrix")
     out = np.empty((n, m), probe.dtype)
-    size = tile or tile_size(n, m)
+    size = tile or tile_size(n, m, kernel.by_pairs)
     if X is Y:
         exact = diagonal(kernel, X)
 
@@ -177,7 +178,7 @@ def multiply(
     """K(X, Y) @ V of prepared X and Y without forming K; tiles are added up in float64."""
     n, m, k = length(X), length(Y), V.shape[1]
     block = kernel.tiles(X, Y)
-    size = tile or tile_size(n, m)
+    size = tile or tile_size(n, m, kernel.by_pairs)
     V = np.ascontiguousarray(V, dtype=block(slice(0, 1), slice(0, 1)).dtype)
     if X is Y:
         return symmetric_product(block, diagonal(kernel, X), V, size=size, workers=workers)
@@ -208,7 +209,7 @@ def contract(
     n, p = length(X), len(kernel.theta)
     if not p:
         return np.zeros(0)
-    size = tile or tile_size(n, n)
+    size = tile or tile_size(n, n, kernel.by_pairs)
     jobs = upper(n, size)
     partial = np.empty((len(jobs), p))  # one row per tile: added up in the same order, always
 
@@ -350,12 +351,15 @@ def _rounds(n: int) -> list[list[tuple[int, int]]]:
     return rounds
 
 
-def tile_size(n: int, m: int) -> int:
+def tile_size(n: int, m: int, by_pairs: bool = False) -> int:
     """At most TILE; smaller when the matrix is, so that each of 16 cores has a few tiles.
 
-    Those of matrices so small that they are computed in a moment are a sixteenth of all.
+    Those of matrices so small that they are computed in a moment are a sixteenth of all, unless
+    values are computed pair by pair, each of which may take long.
     """
     size = np.sqrt(n * m)
+    if by_pairs:
+        return max(_PAIRS, min(TILE, int(size / _PAIRS)))
     return max(32, min(TILE, int(max(size / _ALONG, min(_CHEAP, size / 4)))))
 
 

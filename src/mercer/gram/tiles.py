@@ -25,6 +25,7 @@ __all__ = [
     "TILE",
     "Exponential",
     "Tile",
+    "added_up",
     "contract",
     "contract_cross",
     "cores",
@@ -51,6 +52,7 @@ _CHEAP = 150  # rows of a tile that takes no longer than handing it out
 _PAIRS = 16  # tiles along a side, and rows of one, where values are computed pair by pair
 COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
 _GROUPS = 16  # independent accumulators of a symmetric product
+_SUMMED = 100_000  # numbers of accumulators that are worth a second thread
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds
 
 
@@ -316,7 +318,19 @@ def symmetric_product(
             add(strips[i], strips[j], partial[g])
 
     run(group, range(len(hands)), workers)
-    return partial.sum(axis=0)
+    return added_up(partial, workers)
+
+
+def added_up(partial: np.ndarray, workers: int | None = None) -> np.ndarray:
+    """partial.sum(axis=0) of several n x t matrices, in their order, rows shared by all cores."""
+    groups, n, columns = partial.shape
+    out = np.empty((n, columns))
+
+    def strip(rows: slice) -> None:
+        partial[:, rows].sum(axis=0, out=out[rows])
+
+    run(strip, slices(n, max(_SUMMED // max(1, groups * columns), -(-n // _GROUPS))), workers)
+    return out
 
 
 def dealt(n: int) -> list[list[tuple[int, int]]]:

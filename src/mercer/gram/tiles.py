@@ -325,11 +325,8 @@ def added_up(partial: np.ndarray, workers: int | None = None) -> np.ndarray:
     """partial.sum(axis=0) of several n x t matrices, in their order, rows shared by all cores."""
     groups, n, columns = partial.shape
     out = np.empty((n, columns))
-
-    def strip(rows: slice) -> None:
-        partial[:, rows].sum(axis=0, out=out[rows])
-
-    run(strip, slices(n, max(_SUMMED // max(1, groups * columns), -(-n // _GROUPS))), workers)
+    strips = slices(n, max(_SUMMED // max(1, groups * columns), -(-n // _GROUPS)))
+    run(lambda rows: partial[:, rows].sum(axis=0, out=out[rows]), strips, workers)
     return out
 
 

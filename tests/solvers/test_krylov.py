@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from mercer.engine.limits import within
 from mercer.solvers import krylov
-from mercer.solvers.krylov import block_krylov
+from mercer.solvers.krylov import beyond, block_krylov
 
 
 def symmetric(values, rng):
@@ -66,3 +67,31 @@ def test_stops_when_told(rng):
     assert not found.converged
     assert found.passes == 4
     assert found.residuals.max() > 1e-6
+
+
+@pytest.mark.parametrize(("n", "known", "columns"), [(3000, 7, 5), (900, 0, 450), (410, 12, 30)])
+def test_what_is_beyond_a_basis_is_orthonormal(n, known, columns, rng):
+    """Strips have factors of their own: the whole is what one factorisation would be."""
+    B = np.linalg.qr(rng.standard_normal((n, known)))[0] if known else np.empty((n, 0))
+    W = rng.standard_normal((n, columns))
+    W[:, -1] = W[:, 0]  # of lower rank
+    before = W.copy()
+    Q, R, C = beyond(B, W)
+    assert Q.shape == (n, columns)
+    assert np.allclose(Q.T @ Q, np.eye(columns), atol=1e-12)
+    assert np.allclose(C, B.T @ before, atol=1e-10)
+    assert np.allclose(B @ C + Q @ R, before, atol=1e-10)
+    assert np.allclose(np.abs(np.diag(R)), np.abs(np.diag(np.linalg.qr(before - B @ C)[1])))
+
+
+def test_the_same_basis_on_any_number_of_threads(rng):
+    A, start = rng.standard_normal((2500, 60)), rng.standard_normal((2500, 8))
+
+    def solve():
+        found = block_krylov(lambda V: A @ (A.T @ V), start.copy(), 4, tol=1e-10, most=50)
+        return found.vectors
+
+    with within(1, np.inf):
+        one = solve()
+    with within(3, np.inf):
+        assert np.array_equal(one, solve())

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian, KernelRidge, Linear, Plan, Polynomial
+from mercer.engine.limits import within
 from mercer.exceptions import ConvergenceWarning, NumericalWarning
 from mercer.solvers import cholesky
 from mercer.solvers.auto import choose, solve_ridge
@@ -143,16 +144,54 @@ class TestCholeskyFactor:
         CholeskyFactor(work)
         np.testing.assert_allclose(np.tril(work), np.linalg.cholesky(A), rtol=1e-9)
 
-    def test_in_tiles_beyond_what_lapack_can_do(self, A, monkeypatch, rng):
-        monkeypatch.setattr(cholesky, "_LAPACK", 10)
-        monkeypatch.setattr(cholesky, "_PANEL", 64)
-        monkeypatch.setattr(cholesky, "_TILE", 48)
+    @pytest.fixture
+    def panels(self, monkeypatch):
+        """Panels of a few columns, as if 300 rows were many."""
+        for name, size in (("SHARED", 10), ("SOLVED", 10), ("ROWS", 20), ("ACROSS", 48)):
+            monkeypatch.setattr(cholesky, f"_{name}", size)
+        monkeypatch.setattr(cholesky, "_BLOCK", 70)
+        monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 32, 64, 48),))
+
+    def test_panel_by_panel(self, A, panels, rng):
         self.test_works_in_the_memory_it_is_given(A)
         self.test_solves_and_measures(A, rng, "C")
         bad = A.copy()
         bad[200, 200] = -1
         with pytest.raises(NotPositiveDefiniteError, match="order 201"):
             CholeskyFactor(bad)
+        many = rng.standard_normal((300, 150))
+        f = CholeskyFactor(A.copy())
+        np.testing.assert_allclose(f.solve(many), np.linalg.solve(A, many), rtol=1e-9, atol=1e-12)
+        single = CholeskyFactor(A.astype(np.float32))
+        assert single.solve(many[:, 0].astype(np.float32)).dtype == np.float32
+        inverse = np.linalg.inv(A)
+        np.testing.assert_allclose(single.inverse_diag(), np.diag(inverse), rtol=1e-4)
+        np.testing.assert_allclose(np.tril(single.inverse()), np.tril(inverse), atol=1e-6)
+
+    @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 129])
+    def test_of_any_size(self, n, panels, rng):
+        B = rng.standard_normal((n, n))
+        A = B @ B.T + n * np.eye(n)
+        f, inverse = CholeskyFactor(A.copy()), np.linalg.inv(A)
+        np.testing.assert_allclose(f.solve(np.ones(n)), inverse.sum(axis=1), atol=1e-10)
+        np.testing.assert_allclose(f.inverse_diag(), np.diag(inverse), rtol=1e-9)
+        np.testing.assert_allclose(np.tril(f.inverse()), np.tril(inverse), atol=1e-12)
+
+    def test_does_not_depend_on_the_number_of_threads(self, A, panels, rng):
+        b, found = rng.standard_normal((300, 2)), []
+        for workers in (1, 2, 5):
+            with within(workers, np.inf):
+                f = CholeskyFactor(A.copy())
+                parts = f.solve(b), f.inverse_diag(), np.tril(f.inverse())
+            found.append(np.concatenate([part.ravel() for part in parts]))
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
+
+    def test_a_row_of_zeros_has_no_inverse(self, A, panels):
+        f = CholeskyFactor(A)
+        f._L[100, 100] = 0
+        with pytest.raises(NotPositiveDefiniteError, match="singular"):
+            f.inverse()
 
     def test_refuses_indefinite_matrices(self):
         with pytest.raises(NotPositiveDefiniteError, match="not positive definite"):

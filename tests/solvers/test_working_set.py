@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian
+from mercer.gram.exponential import Factors
 from mercer.gram.rows import RowGram
+from mercer.kernels.evaluator import exponents
 from mercer.solvers import working_set
 from mercer.solvers.working_set import WorkingSet
 
@@ -15,14 +17,25 @@ def K(rng):
 
 
 @pytest.mark.parametrize("computed", [True, False])
-def test_block_follows_its_members(rng, monkeypatch, K, computed):
+@pytest.mark.parametrize("shared", [True, False])
+def test_block_follows_its_members(rng, monkeypatch, computed, shared):
     monkeypatch.setattr(working_set, "_FIRST", 4)
     monkeypatch.setattr(working_set, "_QUICKLY", 8)
     monkeypatch.setattr(working_set, "_SLOWLY", 3)
     monkeypatch.setattr(working_set, "SMALLEST", 8)
-    blocks = RowGram(lambda rows, cols: K[rows][:, cols], np.diagonal(K))
-    working = WorkingSet(blocks, 40, None)
-    working.computed = computed
+    if shared:
+        monkeypatch.setattr(working_set, "_SHARED", 0)
+        monkeypatch.setattr(working_set, "_LEAST", 2)
+    X, kernel = rng.standard_normal((60, 2)), Gaussian()
+    K = kernel(X)
+    factors = None
+    if computed:
+        formula = kernel.formula(X.astype(np.float32))
+        found = exponents(formula, formula, np.float32)
+        factors = Factors(found.left, found.right, np.float32(found.unit))
+    blocks = RowGram(lambda rows, cols: K[rows][:, cols], np.diagonal(K), factors=factors)
+    working = WorkingSet(blocks, 40, 3 if shared else None)
+    assert working.computed == computed
     active = np.sort(rng.choice(60, 30, replace=False))
     working.restart(active)
     rows = np.ascontiguousarray(K[active][:, active])
@@ -38,7 +51,7 @@ def test_block_follows_its_members(rng, monkeypatch, K, computed):
         assert len(np.unique(working.members)) == len(working.members) <= working.size
         working.refill(places, rows, None if computed else working.members)
         V, m = active[working.members], len(working.members)
-        np.testing.assert_array_equal(working.block[:m, :m], K[np.ix_(V, V)])
+        np.testing.assert_allclose(working.block[:m, :m], K[np.ix_(V, V)], rtol=1e-5 * computed)
         sizes.append(working.size)
         working.grow()
     assert sizes == [4, 8, 11, 14, 17, 20, 20, 20]  # half of the rows there is room for

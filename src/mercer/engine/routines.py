@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 _LETTERS = {"float32": "s", "float64": "d"}
+_ONE = {name: np.ones(1, name) for name in _LETTERS}
 
 
 def call(name: str, *args: Any) -> int:
@@ -97,6 +99,42 @@ def cholesky_with_pivots(A: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndar
     return A, pivots - 1, int(rank[0])
 
 
+def subtract_product(C: np.ndarray, P: np.ndarray, Q: np.ndarray) -> None:
+    """C -= P Q' in the memory of C; rows may be parts of longer ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.engine.routines import subtract_product
+    >>> C = np.zeros((2, 3))
+    >>> subtract_product(C[:, :2], np.ones((2, 1)), np.array([[1.0], [2.0]]))
+    >>> C
+    array([[-1., -2.,  0.],
+           [-1., -2.,  0.]])
+    """
+    (m, n), k = C.shape, P.shape[1]
+    if not (m and n and k):
+        return
+    one = _ONE[C.dtype.name]
+    # stored by columns, as BLAS takes them, these are the transposed matrices
+    order = ("T", "N", n, m, k, -one, Q, _stride(Q), P, _stride(P), one, C, _stride(C))
+    _routine(_LETTERS[C.dtype.name] + "gemm", "blas")(*map(_place, order))
+
+
+def subtract_square(C: np.ndarray, P: np.ndarray) -> None:
+    """C -= P P' in the memory of C, on and below its diagonal only."""
+    n, k = P.shape
+    one = _ONE[C.dtype.name]
+    order = ("U", "T", n, k, -one, P, _stride(P), one, C, _stride(C))
+    if n and k:
+        _routine(_LETTERS[C.dtype.name] + "syrk", "blas")(*map(_place, order))
+
+
+def _stride(A: np.ndarray) -> int:
+    """From one row to the next, in numbers, which BLAS wants to be so many at least."""
+    return max(A.strides[0] // A.itemsize, A.shape[1])
+
+
 def solve_positive(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A^-1 B for a symmetric positive definite A, which is overwritten if it is stored by rows."""
     kind = np.result_type(A, B, np.float32)
@@ -148,10 +186,8 @@ def _place(arg: Any) -> Any:
 
 
 @cache
-def _routine(name: str) -> Any:
-    from scipy.linalg import cython_lapack
-
-    capsule = cython_lapack.__pyx_capi__[name]
+def _routine(name: str, library: str = "lapack") -> Any:
+    capsule = import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[name]
     named = ctypes.pythonapi.PyCapsule_GetName
     named.restype, named.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer

@@ -8,10 +8,9 @@ import numpy as np
 
 from ..engine.memory import require_memory
 from .stored import KernelGram
-from .tiles import dealt, run, slices
+from .tiles import added_up, dealt, run, slices
 
 _TILE = 500
-_SMALL = 1e6  # multiplications up to which BLAS does not first copy its operands
 
 
 class PackedGram(KernelGram):
@@ -67,16 +66,14 @@ class PackedGram(KernelGram):
         V = np.ascontiguousarray(V, dtype=self.dtype)
         n, columns = V.shape
         strips, hands = self.strips, dealt(len(self.strips))
-        pieces = -(-_TILE // max(1, int(np.sqrt(_SMALL / columns))))
-        size = -(-_TILE // pieces)
         partial = np.zeros((len(hands), n, columns))
 
         def group(g: int) -> None:
             for i, j in hands[g]:
-                _add(strips[i][j - i], V, partial[g], i * _TILE, j * _TILE, size)
+                _add(strips[i][j - i], V, partial[g], i * _TILE, j * _TILE)
 
         run(group, range(len(hands)), self.workers)
-        return partial.sum(axis=0)
+        return added_up(partial, self.workers)
 
     @property
     def nbytes(self) -> int:
@@ -90,13 +87,9 @@ class PackedGram(KernelGram):
         return (n * n + squares) // 2
 
 
-def _add(T: np.ndarray, V: np.ndarray, out: np.ndarray, top: int, left: int, size: int) -> None:
+def _add(T: np.ndarray, V: np.ndarray, out: np.ndarray, top: int, left: int) -> None:
     """Add what a tile at (top, left), and its mirror image, contribute to K V."""
-    for rows in slices(T.shape[0], size):
-        here = slice(top + rows.start, top + rows.stop)
-        for cols in slices(T.shape[1], size):
-            there = slice(left + cols.start, left + cols.stop)
-            block = T[rows, cols]
-            out[here] += block @ V[there]
-            if top != left:
-                out[there] += block.T @ V[here]
+    here, there = slice(top, top + T.shape[0]), slice(left, left + T.shape[1])
+    out[here] += T @ V[there]
+    if top != left:
+        out[there] += T.T @ V[here]

@@ -15,6 +15,8 @@ from .row_loops import add_rows, gather, scatter
 from .tiles import run, slices
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread, or
+_PIECES = 48  # of a product of exponentials, at most: three for each of 16 cores
+_ENTRIES = 200_000  # that are worth a piece
 _NARROW = 250  # at least, where a plan allows little memory:
 _PER_COLUMN = 16 * 8.0 * 500  # bytes of a column of 500 rows, on several threads in several copies
 _OFF_CENTRE = 10.0  # squared distance of features from 0, in units of their spread, to be centred
@@ -194,9 +196,13 @@ class RowGram(Gram):
         if self.factors is None:
             scatter(self.block(rows, cols), cache, slots, start)
         else:
-            left, right, unit = self.factors
-            left, right = left[self._samples(rows)], right[self._samples(cols)]
-            exp_scatter(left, right, unit, cache, slots, start)
+            exp_scatter(*self.factors_of(rows, cols), cache, slots, start)
+
+    def factors_of(self, rows: Any, cols: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+        """What K[rows, cols] is the exponential of, for indices or slices."""
+        assert self.factors is not None
+        left, right, unit = self.factors
+        return left[self._samples(rows)], right[self._samples(cols)], unit
 
     def _samples(self, index: Any) -> Any:
         """Where the samples of these indices are in ``factors``."""
@@ -234,13 +240,16 @@ class RowGram(Gram):
                 add_rows(out[at], T, np.arange(len(T)), weights[of], 0, T.shape[1])
 
         def exponential(at: slice) -> None:
+            there = right[at if everything else rows[at]]
             for of in slices(len(cols), 500):
-                exp_product(left[cols[of]], right[rows[at]], unit, weights[of], out[at])
+                exp_product(left[of], there, unit, weights[of], out[at])
 
         if self.factors is not None:
             left, right, unit = self.factors
-            rows, cols = self._samples(rows), self._samples(cols)
-            run(exponential, slices(len(rows), 1000), self.workers)
+            everything = len(rows) == len(right)  # in order
+            rows, left = self._samples(rows), left[self._samples(cols)]
+            size = max(-(-len(rows) // _PIECES), min(1000, _ENTRIES // max(1, len(cols))))
+            run(exponential, slices(len(rows), size), self.workers)
         else:
             run(part, slices(len(rows), self._affordable(1000)), self.workers)
         return out

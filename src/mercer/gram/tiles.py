@@ -25,6 +25,7 @@ __all__ = [
     "TILE",
     "Exponential",
     "Tile",
+    "added_up",
     "contract",
     "contract_cross",
     "cores",
@@ -48,8 +49,10 @@ TILE = 500  # not a power of two: rows of a tile would fall on the same lines of
 _AT_ONCE = 3.5  # arrays of the size of a tile that a thread has while it computes one
 _ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
 _CHEAP = 150  # rows of a tile that takes no longer than handing it out
+_PAIRS = 16  # tiles along a side, and rows of one, where values are computed pair by pair
 COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
 _GROUPS = 16  # independent accumulators of a symmetric product
+_SUMMED = 100_000  # numbers of accumulators that are worth a second thread
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds
 
 
@@ -69,7 +72,7 @@ def evaluate(
     probe = block(slice(0, 1), slice(0, 1))
     require_memory(n * m * probe.dtype.itemsize, f"a {n} x {m} kernel matrix")
     out = np.empty((n, m), probe.dtype)
-    size = tile or tile_size(n, m)
+    size = tile or tile_size(n, m, kernel.by_pairs)
     if X is Y:
         exact = diagonal(kernel, X)
 
@@ -177,7 +180,7 @@ def multiply(
     """K(X, Y) @ V of prepared X and Y without forming K; tiles are added up in float64."""
     n, m, k = length(X), length(Y), V.shape[1]
     block = kernel.tiles(X, Y)
-    size = tile or tile_size(n, m)
+    size = tile or tile_size(n, m, kernel.by_pairs)
     V = np.ascontiguousarray(V, dtype=block(slice(0, 1), slice(0, 1)).dtype)
     if X is Y:
         return symmetric_product(block, diagonal(kernel, X), V, size=size, workers=workers)
@@ -208,7 +211,7 @@ def contract(
     n, p = length(X), len(kernel.theta)
     if not p:
         return np.zeros(0)
-    size = tile or tile_size(n, n)
+    size = tile or tile_size(n, n, kernel.by_pairs)
     jobs = upper(n, size)
     partial = np.empty((len(jobs), p))  # one row per tile: added up in the same order, always
 
@@ -315,7 +318,16 @@ def symmetric_product(
             add(strips[i], strips[j], partial[g])
 
     run(group, range(len(hands)), workers)
-    return partial.sum(axis=0)
+    return added_up(partial, workers)
+
+
+def added_up(partial: np.ndarray, workers: int | None = None) -> np.ndarray:
+    """partial.sum(axis=0) of several n x t matrices, in their order, rows shared by all cores."""
+    groups, n, columns = partial.shape
+    out = np.empty((n, columns))
+    strips = slices(n, max(_SUMMED // max(1, groups * columns), -(-n // _GROUPS)))
+    run(lambda rows: partial[:, rows].sum(axis=0, out=out[rows]), strips, workers)
+    return out
 
 
 def dealt(n: int) -> list[list[tuple[int, int]]]:
@@ -350,12 +362,15 @@ def _rounds(n: int) -> list[list[tuple[int, int]]]:
     return rounds
 
 
-def tile_size(n: int, m: int) -> int:
+def tile_size(n: int, m: int, by_pairs: bool = False) -> int:
     """At most TILE; smaller when the matrix is, so that each of 16 cores has a few tiles.
 
-    Those of matrices so small that they are computed in a moment are a sixteenth of all.
+    Those of matrices so small that they are computed in a moment are a sixteenth of all, unless
+    values are computed pair by pair, each of which may take long.
     """
     size = np.sqrt(n * m)
+    if by_pairs:
+        return max(_PAIRS, min(TILE, int(size / _PAIRS)))
     return max(32, min(TILE, int(max(size / _ALONG, min(_CHEAP, size / 4)))))
 
 

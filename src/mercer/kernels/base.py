@@ -206,6 +206,11 @@ class Kernel(Operators, Params, Shown, ABC):
         """Bounded, continuous, ..., characteristic: yes, no or unknown, each with a reason."""
         return Properties(self.domain, psd=Fact(True, self.because))
 
+    @property
+    def by_pairs(self) -> bool:
+        """Are values computed pair by pair, so that small tiles take no longer than large ones?"""
+        return any(isinstance(part, Kernel) and part.by_pairs for part in vars(self).values())
+
     # ---- use -----------------------------------------------------------------------------
     @takes_tensors
     def __call__(self, X: Data, Y: Data | None = None) -> np.ndarray:

@@ -1,17 +1,34 @@
-"""Cholesky factorisation of K + D in the memory of K itself."""
+"""Cholesky factorisation of K + D in the memory of K itself, on all cores.
+
+Threads of BLAS would wait for each other, and between two calls they keep busy on the cores that
+our own threads need. So BLAS has one, and factor, solutions and inverse are computed panel by panel
+by the pool. Which numbers are added in which order does not depend on the number of threads.
+"""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from ..engine.lapack import lapack
-from ..engine.routines import call, solve_cholesky, solve_lower
+from ..engine.routines import call, solve_cholesky, solve_lower, subtract_product, subtract_square
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
 
-_LAPACK = 12_000  # rows up to which LAPACK does it all
-_PANEL = 1024  # columns factorised at a time
-_TILE = 512  # rows and columns of a tile of the trailing matrix
+_SHARED = 1200  # rows from which on a factor is worth a second thread
+# up to so many rows: columns that are factorised at a time, columns after which all others are
+# brought up to date, and rows of a tile of these
+_PANELS = (
+    (1000, 96, 96, 96),
+    (3000, 128, 256, 256),
+    (20_000, 192, 576, 384),
+    (np.inf, 256, 1024, 512),
+)
+_ROWS = 64  # of a panel that are a job of their own
+_ACROSS = 512  # columns of the inverse that are
+_SOLVED = 2500  # rows from which on a solution is worth a second thread
+_BLOCK = 512  # rows of it that are computed at a time
+_WIDE = 64  # right-hand sides in excess of which they are shared, as many at a time
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -20,9 +37,6 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 
 class CholeskyFactor:
     """A = L L' for a symmetric positive definite array, which is overwritten.
-
-    By LAPACK, in the memory of A. LAPACK with threads of its own crashes beyond some 15,000 rows
-    (OpenBLAS); there the trailing matrix is updated in tiles on our own threads.
 
     Parameters
     ----------
@@ -33,21 +47,34 @@ class CholeskyFactor:
 
     def __init__(self, A: np.ndarray) -> None:
         A = np.ascontiguousarray(A)
-        if len(A) <= _LAPACK:
-            lapack(len(A), _eliminate, A, 0, len(A))
-        else:
-            with one_blas_thread():  # all through: threads of BLAS that wait would take our cores
-                for k in range(0, len(A), _PANEL):
-                    _eliminate(A, k, min(k + _PANEL, len(A)))
+        with one_blas_thread():
+            _factorise(A)
         self._L = A
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """A^-1 B."""
-        return lapack(len(self._L), solve_cholesky, self._L, B)
+        return self._solved(B, both=True)
 
     def half_solve(self, B: np.ndarray) -> np.ndarray:
         """L^-1 B: its squared column norms are b' A^-1 b."""
-        return lapack(len(self._L), solve_lower, self._L, B)
+        return self._solved(B, both=False)
+
+    def _solved(self, B: np.ndarray, *, both: bool) -> np.ndarray:
+        kind = np.result_type(self._L, B, np.float32)
+        L, by_lapack = np.asarray(self._L, dtype=kind), solve_cholesky if both else solve_lower
+        X = np.array(B, dtype=kind).reshape(len(B), -1)
+
+        def some(cols: slice) -> None:
+            X[:, cols] = by_lapack(L, X[:, cols])
+
+        with one_blas_thread():
+            if X.shape[1] > _WIDE or len(L) < _SOLVED:
+                run(some, slices(X.shape[1], _WIDE))
+            else:
+                _substitute(L, X)
+                if both:
+                    _substitute(L, X, back=True)
+        return X.reshape(B.shape)
 
     def explained(self, B: np.ndarray) -> np.ndarray:
         """b' A^-1 b of every column b."""
@@ -59,51 +86,147 @@ class CholeskyFactor:
         return 2 * float(np.log(np.diagonal(self._L)).sum())
 
     def inverse(self) -> np.ndarray:
-        """The lower triangle of A^-1, in place of the factor, which must not be used again."""
-        return self._inverted("potri", "U")
+        """The lower triangle of A^-1, in place of the factor, which must not be used again.
+
+        With X = L^-1, A^-1 = X'X. What X' has above its diagonal finds room there in A.
+        """
+        A, n = self._L, len(self._L)
+        size = _panel(n)[0]
+        parts = slices(n, size)
+        corners = np.zeros((len(parts), size, size), A.dtype)
+
+        def half(job: tuple[int, slice]) -> None:
+            i, rows = job
+            here, columns = parts[i], parts[i].stop - rows.start
+            found = self._half_inverse(rows)
+            inside = slice(rows.start - here.start, rows.stop - here.start)
+            corners[i, inside, inside.start : inside.start + columns] = found[:, :columns]
+            A[rows, here.stop :] = found[:, columns:]
+
+        def product(job: tuple[int, slice]) -> None:
+            i, cols = job
+            here, columns = parts[i], parts[i].stop - parts[i].start
+            right = A[here, here.stop :]
+            left = np.concatenate([corners[i, :columns, :columns], right], axis=1)
+            on_diagonal = cols == here
+            A[here, cols] = left @ (left if on_diagonal else A[cols, here.start :]).T
+
+        with one_blas_thread():
+            run(half, [(i, rows) for i, part in enumerate(parts) for rows in _halves(part)])
+            run(product, _products(parts))
+        return A
 
     def inverse_diag(self) -> np.ndarray:
-        """The diagonal of A^-1; the factor is overwritten and must not be used again."""
+        """The diagonal of A^-1."""
+        n = len(self._L)
+        total = np.empty(n, self._L.dtype)
+
+        def squares(rows: slice) -> None:
+            found = self._half_inverse(rows)
+            total[rows] = np.einsum("ij,ij->i", found, found)
+
         with one_blas_thread():
-            inverse = self._inverted("trtri", "U", "N").T  # L^-1, transposed
-        total = np.zeros(len(inverse))
-        for rows in slices(len(inverse), 256):
-            part = inverse[rows, rows.start :]
-            above = np.arange(part.shape[1])[None, :] >= np.arange(len(part))[:, None]
-            total[rows] = np.einsum("ij,ij->i", part, np.where(above, part, 0))
+            run(squares, [rows for part in slices(n, _panel(n)[0]) for rows in _halves(part)])
         return total
 
-    def _inverted(self, *routine: str) -> np.ndarray:
-        n = len(self._L)
-        if lapack(n, call, *routine, n, self._L, n):
+    def _half_inverse(self, some: slice) -> np.ndarray:
+        """Columns of L^-1, as rows, from the diagonal on."""
+        m, count = len(self._L) - some.start, some.stop - some.start
+        found = np.zeros((count, m), self._L.dtype)
+        found[range(count), range(count)] = 1
+        below = self._L[some.start :, some.start :]
+        if call("trtrs", "U", "T", "N", m, count, below, len(self._L), found, m):
             raise NotPositiveDefiniteError("the factor is singular.")
-        return self._L
+        return found
+
+
+def _halves(part: slice) -> list[slice]:
+    """A part of the columns in two, or one that is no more than a column."""
+    middle = part.start + (part.stop - part.start + 1) // 2
+    ends = [part.start, *({middle, part.stop} - {part.start})]
+    return [slice(a, b) for a, b in pairwise(sorted(ends))]
+
+
+def _panel(n: int) -> tuple[int, int, int]:
+    return next(sizes for most, *sizes in _PANELS if n <= most)  # type: ignore[return-value]
+
+
+def _factorise(A: np.ndarray) -> None:
+    """L in place of A, panel by panel; what follows a few of these is brought up to date once."""
+    n = len(A)
+    narrow, wide, size = _panel(n) if n >= _SHARED else [max(1, n)] * 3
+    for k in range(0, n, wide):
+        stop = min(k + wide, n)
+        for i in range(k, stop, narrow):
+            e = min(i + narrow, stop)
+            _eliminate(A, i, e)
+            _update(A, i, e, stop, size)
+        _update(A, k, stop, n, size)
 
 
 def _eliminate(A: np.ndarray, k: int, e: int) -> None:
-    """Columns k..e of the factor, and their effect on what remains below and to the right."""
-    m = e - k
-    block = np.ascontiguousarray(A[k:e, k:e])  # all of A is factorised in place, a part as a copy
-    info = call("potrf", "U", m, block, m)  # "U": LAPACK stores matrices by columns
+    """Columns k..e of the factor."""
+    m, n = e - k, len(A)
+    corner = A[k:e, k:e]
+    info = call("potrf", "U", m, corner, n)  # "U": LAPACK stores matrices by columns
     if info:
         raise NotPositiveDefiniteError(
             f"the leading minor of order {k + info} is not positive definite."
         )
-    if not np.shares_memory(block, A):
-        A[k:e, k:e] = block
 
     def panel(rows: slice) -> None:
-        part = np.ascontiguousarray(A[rows, k:e])
-        call("trtrs", "U", "T", "N", m, len(part), block, m, part, m)
-        A[rows, k:e] = part
+        call("trtrs", "U", "T", "N", m, rows.stop - rows.start, corner, n, A[rows, k:e], n)
 
-    def update(at: tuple[slice, slice]) -> None:
+    run(panel, _pieces(e, n, _ROWS))
+
+
+def _update(A: np.ndarray, k: int, e: int, stop: int, size: int) -> None:
+    """The effect of columns k..e of the factor on columns e..stop of A, tile by tile."""
+
+    def tile(at: tuple[slice, slice]) -> None:
         rows, cols = at
-        A[rows, cols] -= A[rows, k:e] @ A[cols, k:e].T
+        if rows == cols:
+            subtract_square(A[rows, rows], A[rows, k:e])
+        else:
+            subtract_product(A[rows, cols], A[rows, k:e], A[cols, k:e])
 
-    below = [slice(e + s.start, e + s.stop) for s in slices(len(A) - e, _TILE)]
-    run(panel, below)
-    run(update, [(r, c) for r in below for c in below if c.start <= r.start])
+    beside, below = _pieces(e, stop, size), _pieces(stop, len(A), size)
+    run(tile, [(r, c) for c in beside for r in beside + below if c.start <= r.start])
+
+
+def _pieces(e: int, n: int, size: int) -> list[slice]:
+    """The rows from e on, in pieces."""
+    return [slice(e + s.start, e + s.stop) for s in slices(n - e, size)]
+
+
+def _products(parts: list[slice]) -> list[tuple[int, slice]]:
+    """The blocks of X'X on and below the diagonal, those that take longest first."""
+    jobs = []
+    for i, here in enumerate(parts):
+        before = slices(here.start, _ACROSS)
+        jobs += [(i, here), *((i, cols) for cols in before)]
+    last = parts[-1].stop if parts else 0
+    return sorted(jobs, key=lambda job: (parts[job[0]].start - last) * (job[1].stop - job[1].start))
+
+
+def _substitute(L: np.ndarray, X: np.ndarray, *, back: bool = False) -> None:
+    """X = L^-1 X, or L'^-1 X, block by block."""
+    parts = slices(len(L), _BLOCK)
+    for at in reversed(parts) if back else parts:
+        found = X[at] = _corner(L, at, X, "N" if back else "T")
+
+        def subtract(rows: slice, at: slice = at, found: np.ndarray = found) -> None:
+            X[rows] -= (L[at, rows].T if back else L[rows, at]) @ found
+
+        run(subtract, slices(at.start, _BLOCK) if back else _pieces(at.stop, len(L), _BLOCK))
+
+
+def _corner(L: np.ndarray, at: slice, X: np.ndarray, transposed: str) -> np.ndarray:
+    """The solution with the block of L on the diagonal."""
+    found, m = np.array(X[at], order="F"), at.stop - at.start
+    if call("trtrs", "U", transposed, "N", m, X.shape[1], L[at, at], len(L), found, m):
+        raise np.linalg.LinAlgError("the triangular matrix is singular.")
+    return found
 
 
 def factor(gram: Gram, noise: np.ndarray | float, dtype: np.dtype | None = None) -> CholeskyFactor:

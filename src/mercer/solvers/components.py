@@ -289,7 +289,7 @@ def _start(scatter: Scatter, k: int, size: int, rng: np.random.Generator) -> np.
     lead = min(F.shape[1], max(k + 10, size))
     Q = F[:, :0]
     if lead:
-        _, V = sla.eigh(tall_inner(F, F), check_finite=False)
-        V = V[:, F.shape[1] - lead :]
+        ends = (F.shape[1] - lead, F.shape[1] - 1)
+        _, V = sla.eigh(tall_inner(F, F), subset_by_index=ends, check_finite=False)
         Q = tall_product(F, V @ rng.standard_normal((lead, size)) if lead > size else V)
     return np.column_stack([Q, rng.standard_normal((n, size - Q.shape[1]))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
@@ -69,7 +70,7 @@ def block_krylov(
     room = min(n - b, kept + max(_ROOM, 6 * b))  # the next block has to find a place, too
     basis = np.empty((room, n)).T  # columns are contiguous
     T = np.zeros((room, room))
-    Q = sla.qr(start, mode="economic", overwrite_a=True, check_finite=False)[0]
+    Q = beyond(basis[:, :0], start)[0]
     m = passes = 0
     while True:
         last = slice(m, m + b)
@@ -78,10 +79,8 @@ def block_krylov(
         B = basis[:, :m]
         W = multiply(Q)
         passes += 1
-        C = _remove(B, W)
-        Q, R = sla.qr(W, mode="economic", overwrite_a=True, check_finite=False)
-        again = _remove(B, Q)  # what rounding left, much where W was nothing but rounding
-        Q, S = sla.qr(Q, mode="economic", overwrite_a=True, check_finite=False)
+        Q, R, C = beyond(B, W)
+        Q, S, again = beyond(B, Q)  # what rounding left, much where W was nothing but rounding
         C += again @ R
         R = S @ R
         T[:m, last], T[last, :m] = C, C.T
@@ -99,17 +98,6 @@ def block_krylov(
             T[:] = 0.0
             T[range(kept), range(kept)] = theta
             m = kept
-
-
-def _remove(B: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Make W orthogonal to the orthonormal B, in place, on all cores; returns B' W."""
-    C = tall_inner(B, W)
-
-    def subtract(rows: slice) -> None:
-        W[rows] -= B[rows] @ C
-
-    run(subtract, _strips(len(W)))
-    return C
 
 
 def tall_inner(B: np.ndarray, W: np.ndarray) -> np.ndarray:
@@ -133,6 +121,33 @@ def tall_product(B: np.ndarray, C: np.ndarray) -> np.ndarray:
 
     run(strip, _strips(len(B)))
     return out
+
+
+def beyond(B: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q, R and C with W = B C + Q R, C = B' W and orthonormal columns of Q, on all cores.
+
+    B is orthonormal, and W is overwritten. Strips of what is left of W have factors Q and R of
+    their own, and those of their R, one below the other, bring them together: this is as stable as
+    a factorisation of the whole.
+    """
+    C, strips = tall_inner(B, W), _strips(len(W))
+    own: list[Any] = [None] * len(strips)
+
+    def factorise(i: int) -> None:
+        W[strips[i]] -= B[strips[i]] @ C
+        own[i] = np.linalg.qr(W[strips[i]])
+
+    run(factorise, range(len(strips)))
+    if len(strips) == 1:
+        return *own[0], C
+    heads, R = np.linalg.qr(np.concatenate([head for _, head in own]))
+    ends = np.cumsum([0, *(len(head) for _, head in own)])
+
+    def combine(i: int) -> None:
+        np.matmul(own[i][0], heads[ends[i] : ends[i + 1]], out=W[strips[i]])
+
+    run(combine, range(len(strips)))
+    return W, R, C
 
 
 def _strips(n: int) -> list[slice]:

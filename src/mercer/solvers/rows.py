@@ -10,6 +10,7 @@ from ..gram.tiles import run, slices
 from .smo_loops import compact
 
 _TILE = 150_000  # entries computed at a time: they stay in the processor's cache
+_LEAST, _PIECES = 30_000, 8  # and at least; pieces of a few rows
 _NARROWEST = 250  # columns of a tile
 _WIDTH = 10_000  # columns added up at a time
 _SHARE = 10_000_000  # entries that are worth a second thread when they are only added up
@@ -104,6 +105,7 @@ class RowCache:
             of = cols if everything else self.active[cols]
             self.K.write(variables, of, self.rows, slots, cols.start)
 
-        columns = max(_NARROWEST, _TILE // len(variables))
+        entries = len(variables) * len(self.active)
+        columns = max(_NARROWEST, min(_TILE, max(_LEAST, entries // _PIECES)) // len(variables))
         run(part, slices(len(self.active), columns), self.workers)
         self.computed += len(variables) * len(self.active) / len(self.slot)

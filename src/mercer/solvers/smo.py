@@ -46,7 +46,7 @@ from ..gram.rows import RowGram
 from ..gram.tiles import one_blas_thread
 from . import smo_dense
 from .box import BoxProblem, BoxSolution
-from .smo_loops import BIG, take_steps
+from .smo_loops import take_steps
 from .smo_small import solve_small
 from .smo_state import IDLE, INACCURATE, NOT_FINITE, Extremes, State
 
@@ -180,20 +180,19 @@ class _Decomposition(State):
         return min(left, 10**5 if self.direct else _INNER * self.working.size)
 
     def _select(self, extremes: Extremes, count: int, among: np.ndarray) -> np.ndarray:
-        """The worst violators from both sides and all groups, among those given."""
-        rise, fall = np.where(among, self.rise, BIG), np.where(among, -self.fall, BIG)
+        """The worst violators from both sides and all groups, among those given, a new array."""
         share = max(1, count // (2 * self.n_groups))
         chosen = []
         for t, (low, high) in enumerate(extremes):
-            for side, bound in ((rise, high), (fall, -low)):
-                worse = side < bound
+            for side, sign, bound in ((self.rise, 1, high), (self.fall, -1, low)):
+                worse = among & (side < bound if sign > 0 else side > bound)
                 if self.n_groups > 1:
                     worse &= self.group == t
                 violators = np.flatnonzero(worse)
                 if len(violators) > share:
-                    worst = np.argpartition(side[violators], share - 1)[:share]
+                    worst = np.argpartition(sign * side[violators], share - 1)[:share]
                     violators = violators[worst]
-                rise[violators] = fall[violators] = BIG
+                among[violators] = False
                 chosen.append(violators)
         return np.sort(np.concatenate(chosen))
 
@@ -208,9 +207,11 @@ class _Decomposition(State):
         b, g = self.b.copy(), self.g.copy()
         steps = solve(violation, extremes, limit)
         self.working.grow()
+        moved = np.flatnonzero(b != self.b)
+        before, after = b[moved], self.b[moved]
         with np.errstate(all="ignore"):  # what is not finite is found in the next round
-            fall = (b - self.b) @ (g + self.g) / 2  # of a quadratic function
-        fall += self.epsilon * (np.abs(b).sum() - np.abs(self.b).sum())
+            fall = (before - after) @ (g[moved] + self.g[moved]) / 2  # of a quadratic function
+        fall += self.epsilon * (np.abs(before).sum() - np.abs(after).sum())
         self.fallen += fall
         return steps, float(fall) if fall > _ROUNDING * abs(self.fallen) else 0.0
 

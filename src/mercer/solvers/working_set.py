@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..gram.exponential import exp_scatter
 from ..gram.rows import RowGram
 from ..gram.tiles import run, slices
 from .smo_loops import mirror, refill
@@ -15,6 +16,7 @@ _LARGEST = 4096
 SMALLEST = 64  # however small the cache
 _RENEWED = 3  # one variable in so many is replaced in a round
 _FEW_FEATURES = 128  # up to which the block is sooner computed than gathered
+_LEAST, _PIECES = 32, 12  # new rows that are a job, at least; jobs at most
 _SHARED = 100_000  # entries of the block worth a second thread
 
 
@@ -93,10 +95,13 @@ class WorkingSet:
         rank[places] = np.arange(len(places))
         self._make_room(m)
 
+        if self.computed:
+            left, right, unit = self.K.factors_of(V[places], V)
+
         def fill(at: slice) -> None:
             new = places[at]
             if self.computed:
-                self.K.write(V[new], V, self.block, new, 0)
+                exp_scatter(left[at], right, unit, self.block, new, 0)
             else:
                 assert slots is not None
                 refill(self.block, new, rows, slots[new], self.members, order)
@@ -104,7 +109,7 @@ class WorkingSet:
         def reflect(at: slice) -> None:
             mirror(self.block, places, rank, at.start, at.stop)
 
-        pieces = slices(len(places), max(64, len(places) // 2))
+        pieces = slices(len(places), max(_LEAST, -(-len(places) // _PIECES)))
         for part in (fill, reflect):  # one after the other: columns are read from complete rows
             run(part, pieces, self.workers if len(places) * m > _SHARED else 1)
 

@@ -140,3 +140,27 @@ def test_no_compiled_call_is_long(kernel, rng, monkeypatch):
     assert len(calls) > 10
     assert max(calls) <= 2000 + max(sizes) ** 2
     np.testing.assert_allclose(kernel.grad_theta(P, P, W), slopes, rtol=1e-10)
+
+
+def test_few_samples_are_many_jobs(monkeypatch):
+    """A pair may take long: 16 cores have several tiles each, of sums with such a kernel, too."""
+    from mercer.gram import tiles
+
+    jobs = []
+
+    def counted(job, items, workers=None):
+        jobs.append(len(items))
+        tiles_run(job, items, workers)
+
+    tiles_run = tiles.run
+    monkeypatch.setattr(tiles, "run", counted)
+    X = np.linspace(0, 3, 250)[:, None]
+    expected = np.exp(-np.abs(X - X.T))
+    assert np.allclose(Bump()(X), expected)
+    assert max(jobs) >= 5 * 16
+    jobs.clear()
+    kernel = 2.0 * Bump() + Gaussian()
+    assert kernel.by_pairs
+    assert not Gaussian().by_pairs
+    assert np.allclose(kernel(X), 2 * expected + Gaussian()(X))
+    assert max(jobs) >= 5 * 16

@@ -27,6 +27,8 @@ Pairs = Callable[[np.ndarray, np.ndarray], np.ndarray]  # values for pairs (i, j
 class Paired(Kernel):
     """A kernel given by its values for lists of pairs of *prepared* samples."""
 
+    by_pairs = True
+
     @abstractmethod
     def pairs(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """k(x_i, y_j) for pairs of samples, given by their numbers."""

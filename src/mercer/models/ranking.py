@@ -127,12 +127,7 @@ class KernelRanker(KeepsSamples, KernelByName):
                 f"there are no pairs to learn from, with n_samples = {int(used.sum())}: within "
                 f"each group all y are the same; give other groups, or samples that differ."
             )
-        gram: Any = (self.plan or Plan()).beside(2).gram(self._as_kernel(X), X)
-        if gram.streamed:
-            raise ValueError(
-                "KernelRanker needs features that are stored; give the plan more memory, or "
-                'storage="lowrank".'
-            )
+        gram = self._stored((self.plan or Plan()).beside(2).gram(self._as_kernel(X), X))
         found = solve_ranking(
             gram, y, codes, float(self.alpha), weights, tol=self.tol, max_iter=self.max_iter
         ).warn()

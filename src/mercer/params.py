@@ -124,6 +124,11 @@ def integer(default: Any = MISSING, *, low: int = 0, also: tuple[str | None, ...
     return parameter(default, check=check)
 
 
+def a_function(words: str) -> Any:
+    """A function, such as "a function of a data set"."""
+    return parameter(check=lambda value: None if callable(value) else words)
+
+
 def one_of(default: Any, *choices: Any) -> Any:
     """One of a few values."""
 

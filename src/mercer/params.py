@@ -38,9 +38,14 @@ def parameter(
     check: Check | None = None,
     bounds: tuple[float, float] | None = None,
     log: bool = False,
+    learned: tuple[str | None, ...] = (),
 ) -> Any:
-    """A dataclass field with a check and, for continuous ones, its range for tuning."""
-    return field(default=default, metadata={"check": check, "bounds": bounds, "log": log})
+    """A dataclass field with a check and, for continuous ones, its range for tuning.
+
+    ``learned`` are values, None or names, in whose place comes what data tell.
+    """
+    metadata = {"check": check, "bounds": bounds, "log": log, "learned": learned}
+    return field(default=default, metadata=metadata)
 
 
 def positive(
@@ -50,7 +55,7 @@ def positive(
     choices: tuple[str, ...] = (),
     tuned: bool = True,
 ) -> Any:
-    """A finite number > 0; with ``arrays`` also an array of them, or one of the ``choices``.
+    """A finite number > 0; with ``arrays`` also an array of them; or a rule, of the ``choices``.
 
     One that is not ``tuned`` (a tolerance, a number that picks a formula) is left out of theta.
     """
@@ -68,7 +73,8 @@ def positive(
         fine = array.size > 0 and array.dtype.kind in "iuf" and bool(np.all(np.isfinite(array)))
         return None if fine and bool(np.all(array > 0)) else wanted
 
-    return parameter(default, check=check, bounds=(1e-5, 1e5) if tuned else None, log=tuned)
+    bounds = (1e-5, 1e5) if tuned else None
+    return parameter(default, check=check, bounds=bounds, log=tuned, learned=choices)
 
 
 def nonnegative(default: Any = MISSING) -> Any:
@@ -116,6 +122,11 @@ def integer(default: Any = MISSING, *, low: int = 0, also: tuple[str | None, ...
         return None if fine else count_words(low, also=also)
 
     return parameter(default, check=check)
+
+
+def a_function(words: str) -> Any:
+    """A function, such as "a function of a data set"."""
+    return parameter(check=lambda value: None if callable(value) else words)
 
 
 def one_of(default: Any, *choices: Any) -> Any:

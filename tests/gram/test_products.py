@@ -79,6 +79,20 @@ def test_is_the_operator_it_stands_for(rng):
     assert K.nbytes > 60 * 60 * 4
 
 
+@pytest.mark.parametrize("n", [1, 3, 499, 1203])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_half_of_a_stored_matrix(rng, n, dtype):
+    X, V = rng.standard_normal((n, 2)).astype(dtype), rng.standard_normal((n, 5))
+    gram = Gaussian().gram(X, Plan(storage="dense"))
+    K = gram.packed()
+    for _ in range(2):
+        np.testing.assert_allclose(K @ V, gram @ V, rtol=1e-3, atol=50 * n * np.finfo(dtype).eps)
+    kept = sum(tile.nbytes for tile in K._kept.values())
+    assert kept <= K.nbytes
+    assert kept >= n * n * gram.dtype.itemsize / 2
+    assert "array" not in vars(gram.packed().inner)
+
+
 def test_operators_without_another_form_are_themselves(rng):
     X = rng.standard_normal((10, 2))
     for gram in (Gaussian().gram(X), Gaussian().gram(X, TILED).cross(X[:3])):

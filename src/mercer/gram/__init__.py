@@ -12,7 +12,6 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "algebra": "CenteredGram ScaledGram ShiftedGram SumGram",
         "device.gram": "DeviceGram",
-        "packed": "PackedGram",
         "products": "ProductGram",
         "stored": "DenseGram KernelGram LowRankGram TiledGram",
     },

@@ -56,6 +56,8 @@ class ProductGram(Gram):
 
     @cached_property
     def _compute(self) -> Tile:
+        if self.room >= self._whole and self.dtype == self.inner.dtype:
+            return self.kernel.tiles(self.inner.X, self.inner.X)  # each only once
         return tiles_in(self.kernel, self.inner.X, self.dtype)
 
     @cached_property
@@ -77,7 +79,7 @@ class ProductGram(Gram):
         size = tile_size(*self.shape)
         starts = range(0, self.shape[0], size)
         i, j = np.triu_indices(len(starts))
-        count = int(self.room // (size * size * self.dtype.itemsize))
+        count = int(min(self.room / (size * size * self.dtype.itemsize), len(i)))
         first = np.argsort((0.7548776662466927 * i + 0.5698402909980532 * j) % 1.0, kind="stable")
         return {(int(i[k]) * size, int(j[k]) * size) for k in first[:count]}
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Rows, as_dense, length, take
-from ..engine.memory import memory_words
+from ..engine.memory import memory_words, require_memory
 from ..exceptions import not_finite
 from ..features.sparse import compress, occurring
 from ..kernels.algebra.nystrom import Nystrom
@@ -112,9 +112,9 @@ class DenseGram(KernelGram):
         return self._as(DenseGram)
 
     def packed(self) -> Gram:
-        from .packed import PackedGram
-
-        return self._as(PackedGram)
+        half = self._as(TiledGram).products(self.dtype, np.inf)
+        require_memory(half.nbytes, f"half of a {len(self)} x {len(self)} kernel matrix")
+        return half
 
     def unstored(self) -> Gram:
         return self._as(TiledGram)

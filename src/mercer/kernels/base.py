@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..checks import is_one_of
 from ..data import Data, as_samples, is_frame, length, take
 from ..exceptions import UnresolvedError
 from ..frames import align
@@ -167,9 +168,12 @@ class Kernel(Operators, Params, Shown, ABC):
     @property
     def unresolved(self) -> str | None:
         """The first parameter that still has to be computed from data, as ``name=value``."""
-        for name, value in self._items():
-            if isinstance(value, Kernel) and value.unresolved:
-                return f"{name}__{value.unresolved}"
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Params) and (inner := getattr(value, "unresolved", None)):
+                return f"{f.name}__{inner}"
+            if is_one_of(value, f.metadata.get("learned", ())):
+                return f"{f.name}={value}" if value is None else f'{f.name}="{value}"'
         return None
 
     def grad_input(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
@@ -322,6 +326,14 @@ class Tiled(Kernel):
     @abstractmethod
     def tiles(self, X: Data, Y: Data) -> Tile:
         """A function (rows, cols) -> block of *prepared* X and Y."""
+
+
+def not_resolved(kernel: Any) -> UnresolvedError:
+    """The error of a kernel that is given samples while a parameter is still open."""
+    return UnresolvedError(
+        f"{type(kernel).__name__}: {kernel.unresolved} depends on the data; call "
+        f"kernel.resolve(X_train) first."
+    )
 
 
 def no_gradient(kernel: Kernel) -> NotImplementedError:

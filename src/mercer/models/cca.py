@@ -36,8 +36,7 @@ from .multiview import (
     in_view,
     warn_if_trivial,
 )
-from .pca_subspace import Coordinates
-from .streamed import head
+from .streamed import head, predicted
 
 _EXACT = 3000  # samples up to which rank="auto" approximates nothing
 _RANK = 500  # the most columns of a factor beyond
@@ -221,7 +220,7 @@ class KernelCCA(MultiViewModel):
     def project(self, X: Data, view: int = 0) -> np.ndarray:
         self._check_number(view)
         if isinstance(X, Chunks):
-            return np.concatenate(list(X.map(Coordinates(partial(self.project, view=view)))))
+            return predicted(partial(self.project, view=view), X)
         X = self._check_view(X, view, self.kernels_[view], reset=False)
         function = RKHSFunction(self.kernels_[view], self.points_[view], self.dual_coef_[view])
         return function(X) - self.offsets_[view]

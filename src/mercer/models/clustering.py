@@ -156,9 +156,7 @@ class KernelKMeans(
         ).warn()  # type: ignore[return-value]
 
     def _keep(self, gram: Any, X: Data, found: Clusters) -> None:
-        span = self._keep_samples(gram, X)
-        self.dual_coef_ = found.coef if span is None else span.express(found.coef)
-        self.gram_ = self.gram_.detached()
+        self._keep_function(gram, X, found.coef)
         self.labels_, self._norms = found.labels, found.norms
         self.inertia_, self.lower_bound_ = found.inertia, found.lower_bound
         self.n_iter_, self.solution_ = found.n_iter, found

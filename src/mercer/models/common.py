@@ -170,6 +170,15 @@ class KernelEstimator(Drawn, BaseEstimator):
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
 
+    def _stored(self, gram: Any) -> Any:
+        """The operator, refused where its features are not stored."""
+        if gram.streamed:
+            raise ValueError(
+                f"{type(self).__name__} needs stored features; give the plan more memory, "
+                f'or storage="lowrank".'
+            )
+        return gram
+
     def _as_kernel(self, X: Data, **known: Any) -> Kernel:
         """The kernel, which may be given by a name, with the parameters that go with it."""
         names = ("gamma", "degree", "coef0", "kernel_params")
@@ -284,6 +293,13 @@ def check_class_weights(classes: np.ndarray, codes: np.ndarray, weights: np.ndar
         raise ValueError(f"all samples of class {first!r} have weight 0; drop them.")
 
 
+def check_factors(factors: np.ndarray, class_weight: Any) -> np.ndarray:
+    """The weights of classes that ``class_weight`` stands for; refused where they are none."""
+    if not np.all((factors >= 0) & np.isfinite(factors)):
+        raise ValueError(f"class_weight must be >= 0 and finite, got {class_weight!r}.")
+    return factors
+
+
 def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -> np.ndarray | None:
     """Weights of samples times those of their classes; None if all are 1.
 
@@ -301,9 +317,7 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
             factors = weights.sum() / (len(classes) * np.where(totals > 0, totals, np.inf))
         else:
             factors = compute_class_weight(class_weight, classes=classes, y=y)
-        if not np.all((factors >= 0) & np.isfinite(factors)):
-            raise ValueError(f"class_weight must be >= 0 and finite, got {class_weight!r}.")
-        weights = weights * factors[codes]
+        weights = weights * check_factors(factors, class_weight)[codes]
     return None if np.all(weights == 1) else weights
 
 

@@ -36,18 +36,14 @@ class DensityEstimate(KeepsSamples, KernelByName):
     """What models share that begin with f(x) = sum_i w_i k(x_i, x) / (Z sum_i w_i)."""
 
     _keeps_all = True
+    leave_one_out_: np.ndarray
 
     def _estimate(self, X: Data, sample_weight: Any) -> tuple[Any, np.ndarray]:
         """The operator of checked samples, and their weights; what predictions need is kept."""
         X = check_data(self, X, self.kernel, reset=True)
         weights = check_weights(sample_weight, np.empty(length(X)))
         w = np.ones(length(X)) if weights is None else weights
-        gram: Any = (self.plan or Plan()).gram(self._as_kernel(X), X)
-        if gram.streamed:
-            raise ValueError(
-                f"{type(self).__name__} needs stored features; give the plan more memory, or "
-                'storage="lowrank".'
-            )
+        gram = self._stored((self.plan or Plan()).gram(self._as_kernel(X), X))
         self._keep_samples(gram, X)
         self.gram_, self.dual_coef_ = gram.detached(), w / w.sum()
         exact = _exact(self.kernel_)
@@ -62,6 +58,16 @@ class DensityEstimate(KeepsSamples, KernelByName):
         X = check_data(self, X, self.kernel, reset=False)
         strips = log_strips(self.gram_, self.kernel_, self.X_fit_, X)
         return np.concatenate([self._mean(logs) for _, logs in strips])
+
+    def level(self, mass: float) -> float:
+        """The logarithm of the highest level whose set holds this share of the data."""
+        check_is_fitted(self)
+        check_fraction("mass", mass, one=True)
+        values, weights = self.leave_one_out_, self.dual_coef_
+        order = np.argsort(-values, kind="stable")
+        order = order[weights[order] > 0]
+        held = np.cumsum(weights[order])
+        return float(values[order[np.searchsorted(held, mass * held[-1] * (1 - 1e-12))]])
 
     def _mean(self, logs: np.ndarray) -> np.ndarray:
         return logsumexp(logs, b=self.dual_coef_, axis=1) - self.log_integral_
@@ -161,12 +167,6 @@ class KernelDensity(OutlierMixin, DensityEstimate):
         self.offset_ = self.level(self.mass)
         return self
 
-    def level(self, mass: float) -> float:
-        """The logarithm of the highest level whose set holds this share of the data."""
-        check_is_fitted(self)
-        check_fraction("mass", mass, one=True)
-        return level_of(self.leave_one_out_, self.dual_coef_, mass)
-
     def decision_function(self, X: Data) -> np.ndarray:
         """log f(x) less the logarithm of the level: >= 0 inside, and inf if the level is 0."""
         values = self.score_samples(X)
@@ -182,14 +182,6 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     def score(self, X: Data, y: Any = None) -> float:
         """The sum of log densities of samples X, as in scikit-learn."""
         return float(np.sum(self.score_samples(X)))
-
-
-def level_of(values: np.ndarray, weights: np.ndarray, mass: float) -> float:
-    """The highest level that at least this share of the weight reaches."""
-    order = np.argsort(-values, kind="stable")
-    order = order[weights[order] > 0]
-    held = np.cumsum(weights[order])
-    return float(values[order[np.searchsorted(held, mass * held[-1] * (1 - 1e-12))]])
 
 
 def log_strips(

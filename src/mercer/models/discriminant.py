@@ -115,18 +115,11 @@ class KernelFisherDiscriminant(
                 f"n_components={most} is more than {k - 1}, the maximum for {k} classes."
             )
         self.priors_ = self._check_priors(codes, weights)
-        gram: Any = (self.plan or Plan()).beside(2).gram(self._as_kernel(X), X)
-        if gram.streamed:
-            raise ValueError(
-                "KernelFisherDiscriminant needs stored features; give the plan more memory, or "
-                'storage="lowrank".'
-            )
+        gram = self._stored((self.plan or Plan()).beside(2).gram(self._as_kernel(X), X))
         found = fisher_directions(gram, codes, weights, float(self.alpha), most or k - 1)
-        span = self._keep_samples(gram, X)
-        self.dual_coef_ = found.coef if span is None else span.express(found.coef)
+        self._keep_function(gram, X, found.coef)
         self.ratios_, self.means_, self._centre = found.ratios, found.means, found.centre
         self._weight = float(weights.sum())
-        self.gram_ = self.gram_.detached()
         return self
 
     def transform(self, X: Data) -> np.ndarray:

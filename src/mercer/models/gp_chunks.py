@@ -20,8 +20,7 @@ from ..search.landmarks import APPROXIMATIONS
 from ..solvers.falkon import targets
 from ..solvers.variational import Whitened
 from .gp_given import for_landmarks
-from .streamed import surveyed
-from .svm_chunks import predicted
+from .streamed import predicted, surveyed
 
 _PER_LANDMARK, _LEAST = 20, 2000  # samples from which numbers and landmarks are learned
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..chunks.arrays import ArrayChunks
-from ..chunks.base import Chunk, Chunks
+from ..chunks.base import Chunks
 from ..data import Data, length
 from ..gram.base import Gram
 from ..gram.device.torch_ import HOST
 from ..gram.plan import Plan
 from ..gram.span import Span
 from ..gram.streamed import Centres, StreamedGram
-from ..gram.tiles import slices
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
 from .common import SEEN, check_data
+from .streamed import predicted
 
 KEPT = ("kernel_", "X_fit_", "dual_coef_", "n_samples_seen_", *SEEN)  # what they save, at least
 
 _AT_ONCE = 10_000_000  # features of new samples that are there at a time
-_STRIP = 4096  # samples, where these are more
 _ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
 
@@ -40,16 +39,9 @@ def unseen(kernel: Kernel, X: Data, seen: np.ndarray) -> np.ndarray:
     return np.where(prior - seen > _ROUNDING * prior, prior - seen, 0.0)
 
 
-@dataclass
-class Crossed:
-    """A pass: K(X, samples) @ coef of one chunk, strip by strip."""
-
-    gram: Any
-    coef: np.ndarray
-
-    def __call__(self, chunk: Chunk) -> np.ndarray:
-        parts = (chunk.rows(rows).X for rows in slices(len(chunk), _STRIP))
-        return np.concatenate([self.gram.cross(X) @ self.coef for X in parts])
+def _crossed(gram: Any, coef: np.ndarray, X: Data) -> np.ndarray:
+    """K(X, samples) @ coef."""
+    return gram.cross(X) @ coef
 
 
 class KeepsSamples:
@@ -81,6 +73,12 @@ class KeepsSamples:
         self.kernel_, self.n_samples_seen_ = gram.kernel, len(gram)
         self.X_fit_ = X if span is None else span.points(X)
         self.gram_ = gram if span is None else self._few()
+
+    def _keep_function(self, gram: Any, X: Data, coef: np.ndarray) -> None:
+        """Keep sum_i c_i k(x_i, .), by all samples or by a few; K is let go."""
+        span = self._keep_samples(gram, X)
+        self.dual_coef_ = coef if span is None else span.express(coef)
+        self.gram_ = self.gram_.detached()
 
     @property
     def _has_all(self) -> bool:
@@ -129,7 +127,7 @@ class KeepsSamples:
             device = plan.device_for(f.kernel, f.points)
             centres = Centres(f.kernel, f.points, device, plan.precision)
             return StreamedGram(centres, chunks, self.gram_.workers) @ f.coef
-        return np.concatenate(list(chunks.map(Crossed(self.gram_, self.dual_coef_))))
+        return predicted(partial(_crossed, self.gram_, self.dual_coef_), chunks)
 
     @property
     def rkhs_function_(self) -> RKHSFunction:

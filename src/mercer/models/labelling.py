@@ -136,22 +136,15 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
         X = check_data(self, X, self.kernel, reset=True)
         _, codes = check_labels(self, X, y)
         order, starts = _sequences(X, groups)
-        gram: Any = (self.plan or Plan()).gram(self._as_kernel(X), X)
-        if gram.streamed:
-            raise ValueError(
-                "SequenceLabeller needs stored features; give the plan more memory, or "
-                'storage="lowrank".'
-            )
+        gram = self._stored((self.plan or Plan()).gram(self._as_kernel(X), X))
         found = solve_chain(
             gram, codes, order, starts, len(self.classes_), float(self.alpha),
             tau=float(self.transition_weight), tol=self.tol, max_iter=self.max_iter,
         )  # fmt: skip
         found.warn()
-        span = self._keep_samples(gram, X)
-        self.dual_coef_ = found.coef if span is None else span.express(found.coef)
+        self._keep_function(gram, X, found.coef)
         self.transitions_, self.first_ = found.transitions[:-1], found.transitions[-1]
         self.n_iter_, self.solution_ = max(1, found.n_iter), found
-        self.gram_ = self.gram_.detached()
         return self
 
     def predict(self, X: Data, groups: Any = None) -> np.ndarray:

@@ -16,7 +16,7 @@ from ..gram.plan import Plan
 from ..kernels.algebra.neighbors import Strip, graph_of, neighbor_pairs
 from ..solvers.level_tree import LevelTree, labels_of, level_tree
 from .common import all_or_nothing, check_data
-from .density import DensityEstimate, level_of, log_strips
+from .density import DensityEstimate, log_strips
 from .kept import KEPT
 
 _LOWEST = float(np.finfo(float).min)
@@ -131,12 +131,6 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
     def n_clusters_(self) -> int:
         """The number of leaves."""
         return len(self.tree_.leaves)
-
-    def level(self, mass: float) -> float:
-        """The logarithm of the highest level whose set holds this share of the data."""
-        check_is_fitted(self)
-        check_fraction("mass", mass, one=True)
-        return level_of(self.leave_one_out_, self.dual_coef_, mass)
 
     def components(self, mass: float) -> np.ndarray:
         """For each training sample, its component of the level set of a given mass; -1 outside.

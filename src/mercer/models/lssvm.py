@@ -52,8 +52,7 @@ class LeastSquaresMachine(KeepsSamples, KernelEstimator):
         solved = solve_ridge(gram, rhs, 1 / self.C, weights).warn()
         A, one = solved.coef[:, :-1].astype(float), solved.coef[:, -1:].astype(float)
         self.intercept_ = A.sum(axis=0) / one.sum()
-        coef, span = A - one * self.intercept_, self._keep_samples(gram, X)
-        self.dual_coef_ = coef if span is None else span.express(coef)
+        self._keep_function(gram, X, A - one * self.intercept_)
 
 
 class LSSVR(MultiOutputMixin, Regressor, LeastSquaresMachine):

@@ -143,12 +143,7 @@ class MultipleKernelMachine(LossMachine):
             )
         plan = self.plan or Plan()
         share = plan.replace(memory=plan.room / (len(given) + 2))
-        grams: list[Any] = [share.gram(as_kernel(k, X), X) for k in given]
-        if any(gram.streamed for gram in grams):
-            raise ValueError(
-                "MultipleKernelMachine needs stored features; give the plan more memory, or "
-                'storage="lowrank".'
-            )
+        grams = [self._stored(share.gram(as_kernel(k, X), X)) for k in given]
         self.X_fit_ = X
         self.kernels_ = [gram.kernel for gram in grams]
         scales = [_variance(gram, self._weights) if self.scale else 1.0 for gram in grams]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +10,9 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ..chunks.base import Chunk, Chunks
+from ..chunks.base import Chunks
 from ..data import Data, as_vectors
 from ..gram.plan import Plan
-from ..gram.tiles import slices
 from ..kernels.algebra.nystrom import Nystrom
 from ..rkhs.function import RKHSFunction
 from ..rkhs.preimages import preimage
@@ -23,19 +20,7 @@ from ..rkhs.subspace import Subspace
 from ..solvers.auto import solve_ridge
 from .common import KernelByName, check_data
 from .preimage import lengthened
-
-_STRIP = 4096  # samples of a chunk at a time
-
-
-@dataclass
-class Coordinates:
-    """A pass: what a function of samples gives for each of a chunk, strip by strip."""
-
-    of: Callable[[Data], np.ndarray]
-
-    def __call__(self, chunk: Chunk) -> np.ndarray:
-        parts = (chunk.rows(rows).X for rows in slices(len(chunk), _STRIP))
-        return np.concatenate([in_precision_of(X, self.of(X)) for X in parts])
+from .streamed import predicted
 
 
 class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelByName):
@@ -65,7 +50,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         """
         if isinstance(X, Chunks):
             check_is_fitted(self)
-            return np.concatenate(list(X.map(Coordinates(self.subspace_.coordinates))))
+            return predicted(self.transform, X)
         X = self._check_new(X)
         return in_precision_of(X, self.subspace_.coordinates(X))
 
@@ -84,7 +69,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         """
         if isinstance(X, Chunks):
             check_is_fitted(self)
-            return np.concatenate(list(X.map(Coordinates(self.subspace_.squared_distances))))
+            return predicted(self.reconstruction_error, X)
         X = self._check_new(X)
         if self.kernel == "precomputed":
             raise ValueError(

@@ -138,8 +138,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         self.leave_one_out_error_, self.alpha_, self.kernel_ = min(tried, key=lambda t: t[0])
         gram = self.kernel_.gram(scores, self.plan)
         coef = solve_ridge(gram, Y - self.mean_, self.alpha_).warn().coef
-        span = self._keep_samples(gram, owned(scores, X))
-        self.dual_coef_ = coef if span is None else span.express(coef)
+        self._keep_function(gram, owned(scores, X), coef)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -22,8 +22,16 @@ from .streamed import Watched
 _FEW = 10_000  # samples that tell how spread y is
 
 
+@dataclass(eq=False, repr=False)
 class LevelRegressor(Regressor, Watched, RepresenterMachine):
     """What both share: a function for each level, with a loss of its own, and sorted values."""
+
+    _: KW_ONLY
+    alpha: float = 1.0
+    kernel: Any = "rbf"
+    fit_intercept: bool = True
+    max_iter: int | None = None
+    plan: Plan | None = None
 
     _parameter: ClassVar[str]
     saved_state = (*RepresenterMachine.saved_state, "crossings_")
@@ -177,12 +185,7 @@ class KernelQuantileRegressor(LevelRegressor):
 
     quantiles: Any = 0.5
     _: KW_ONLY
-    alpha: float = 1.0
-    kernel: Any = "rbf"
-    fit_intercept: bool = True
     tol: float = 1e-4
-    max_iter: int | None = None
-    plan: Plan | None = None
 
     _parameter = "quantiles"
 
@@ -234,12 +237,7 @@ class KernelExpectileRegressor(LevelRegressor):
 
     expectiles: Any = 0.5
     _: KW_ONLY
-    alpha: float = 1.0
-    kernel: Any = "rbf"
-    fit_intercept: bool = True
     tol: float = 1e-6
-    max_iter: int | None = None
-    plan: Plan | None = None
 
     _parameter = "expectiles"
 

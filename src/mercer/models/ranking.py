@@ -127,12 +127,7 @@ class KernelRanker(KeepsSamples, KernelByName):
                 f"there are no pairs to learn from, with n_samples = {int(used.sum())}: within "
                 "each group all y are equal; pass other groups, or samples with different y."
             )
-        gram: Any = (self.plan or Plan()).beside(2).gram(self._as_kernel(X), X)
-        if gram.streamed:
-            raise ValueError(
-                "KernelRanker needs stored features; give the plan more memory, or "
-                'storage="lowrank".'
-            )
+        gram = self._stored((self.plan or Plan()).beside(2).gram(self._as_kernel(X), X))
         found = solve_ranking(
             gram, y, codes, float(self.alpha), weights, tol=self.tol, max_iter=self.max_iter
         ).warn()

@@ -18,7 +18,9 @@ from ..chunks.base import Change, Chunk, Chunks, no_samples
 from ..data import Data
 from ..gram.phi import StreamedPhi
 from ..gram.plan import Plan
+from ..gram.scatter import checked_weights
 from ..gram.streamed import StreamedGram
+from ..gram.tiles import slices
 from ..losses.base import Loss
 from ..solvers.dual import HeldOut
 from ..solvers.falkon import Errors, solve_falkon
@@ -28,12 +30,14 @@ from ..solvers.watch import State, Step, Watch
 from .common import (
     check_class_weights,
     check_data,
+    check_factors,
     check_targets,
     nothing_beside_chunks,
 )
 from .labels import check_classes, check_comparable
 
 SOLVERS = ("auto", "falkon", "primal")  # of ridge regression by passes
+_STRIP = 4096  # samples of a chunk that are predicted at a time
 
 
 @dataclass(eq=False, repr=False)
@@ -107,9 +111,7 @@ class Survey:
         y = np.asarray(chunk.y)
         if y.shape[:1] != (len(chunk),):
             raise ValueError(f"a chunk of {len(chunk)} samples has targets of shape {y.shape}.")
-        w = np.ones(len(chunk)) if chunk.weight is None else np.asarray(chunk.weight, float)
-        if w.shape != (len(chunk),) or not np.all(np.isfinite(w)) or np.any(w < 0):
-            raise ValueError("sample_weight must be finite and >= 0, one for each sample.")
+        w = checked_weights(chunk)
         weighted = chunk.weight is not None
         if self.labels:
             if y.ndim != 1:
@@ -195,10 +197,25 @@ def coded(model: Any, chunks: Chunks, joint: Callable[[int], bool]) -> Chunks:
     if isinstance(given, str) and given == "balanced":
         factors = totals.sum() / (len(classes) * totals)
     elif given is not None:
-        factors = compute_class_weight(given, classes=classes, y=classes)
-    if factors is not None and not np.all((factors >= 0) & np.isfinite(factors)):
-        raise ValueError(f"class_weight must be >= 0 and finite, got {given!r}.")
+        factors = check_factors(compute_class_weight(given, classes=classes, y=classes), given)
     return chunks.changed(Coded(classes, factors, joint(len(classes))))
+
+
+# ---- predictions ---------------------------------------------------------------------------------
+@dataclass
+class Predicted:
+    """A pass: what a method of a fitted model says of a chunk, strip by strip."""
+
+    method: Callable[[Data], np.ndarray]
+
+    def __call__(self, chunk: Chunk) -> np.ndarray:
+        parts = (chunk.rows(rows).X for rows in slices(len(chunk), _STRIP))
+        return np.concatenate([self.method(X) for X in parts])
+
+
+def predicted(method: Callable[[Data], np.ndarray], chunks: Chunks) -> np.ndarray:
+    """What a method of a fitted model says of samples in chunks."""
+    return np.concatenate(list(chunks.map(Predicted(method))))
 
 
 # ---- solvers -------------------------------------------------------------------------------------

@@ -30,7 +30,9 @@ from ..solvers.streamed_newton import solve_streamed
 from ..solvers.task import Slope, Task, weight_of
 from ..solvers.watch import State
 from .common import (
+    check_class_weights,
     check_data,
+    check_factors,
     check_targets,
     check_weights,
     nothing_beside_chunks,
@@ -199,30 +201,10 @@ def pair_signs(model: Any, chunks: Chunks) -> tuple[PairSigns, list[tuple]]:
         factors = seen.counts.sum() / (len(seen.labels) * seen.counts)
     else:
         factors = compute_class_weight(model.class_weight, classes=seen.labels, y=seen.labels)
-    if not np.all((factors >= 0) & np.isfinite(factors)):
-        raise ValueError(f"class_weight must be >= 0 and finite, got {model.class_weight!r}.")
-    if np.any(factors * seen.totals == 0):
-        first = seen.labels[factors * seen.totals == 0].tolist()[0]
-        raise ValueError(f"all samples of class {first!r} have weight 0; drop them.")
-    model.class_weight_ = factors
+    model.class_weight_ = check_factors(factors, model.class_weight)
+    check_class_weights(seen.labels, np.arange(len(seen.labels)), factors * seen.totals)
     names, contests = [*seen.labels.tolist(), REST], model._contests()
     return PairSigns(seen.labels, factors, contests), [(names[i], names[j]) for i, j in contests]
-
-
-@dataclass
-class Predicted:
-    """A pass: what a method of a fitted model says of a chunk, strip by strip."""
-
-    method: Any
-
-    def __call__(self, chunk: Chunk) -> np.ndarray:
-        parts = (chunk.rows(rows).X for rows in slices(len(chunk), _STRIP))
-        return np.concatenate([self.method(X) for X in parts])
-
-
-def predicted(method: Any, chunks: Chunks) -> np.ndarray:
-    """What a method of a fitted model says of samples in chunks."""
-    return np.concatenate(list(chunks.map(Predicted(method))))
 
 
 @dataclass

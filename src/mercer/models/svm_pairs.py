@@ -28,12 +28,13 @@ from .common import (
     all_or_nothing,
     check_class_weights,
     check_data,
+    check_factors,
     check_weights,
     no_chunks,
 )
 from .labels import check_labels
+from .streamed import predicted
 from .svm_base import SupportVectorMachine
-from .svm_chunks import predicted
 from .svm_report import REST, DualReport
 
 _ALONE = 5000  # samples from which a pair of classes has all cores to itself
@@ -115,9 +116,8 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         """Labels as 0..k-1, and the weight of each sample, that of its class included."""
         self._check_parameters()
         y, codes = check_labels(self, X, y)
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        if not np.all((self.class_weight_ >= 0) & np.isfinite(self.class_weight_)):
-            raise ValueError(f"class_weight must be >= 0 and finite, got {self.class_weight!r}.")
+        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        self.class_weight_ = check_factors(factors, self.class_weight)
         weights = self.class_weight_[codes]
         if (own := check_weights(sample_weight, y)) is not None:
             weights = weights * own

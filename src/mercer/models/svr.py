@@ -23,9 +23,9 @@ from .common import (
     check_weights,
     no_chunks,
 )
-from .streamed import surveyed
+from .streamed import predicted, surveyed
 from .svm_base import SupportVectorMachine, fill_up
-from .svm_chunks import StreamedMachine, predicted
+from .svm_chunks import StreamedMachine
 from .svm_report import DualReport, report_of
 
 Solved = tuple[np.ndarray, DualReport, str]  # beta, certificate, why the solver stopped early

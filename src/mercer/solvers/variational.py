@@ -134,21 +134,12 @@ class Bound:
     approximates = True  # is what landmarks do not see charged for?
 
     def __init__(self, whitened: Whitened, Y: np.ndarray, noise: np.ndarray) -> None:
-        self.whitened, self.Y, self.noise = whitened, Y, noise
-        self.felt = np.array(noise, dtype=np.float64)
-        outer, h, trace = self._sums()
-        squares = float((Y * Y / self.felt[:, None]).sum())
-        self._conclude(len(Y), (outer, h, trace, squares, float(np.log(self.felt).sum())))
+        self._conclude(len(Y), self._summed(whitened, Y, noise))
 
     @classmethod
     def sums_of(cls, whitened: Whitened, Y: np.ndarray, noise: np.ndarray) -> LandmarkSums:
         """What a part of the samples adds to the bound."""
-        part = object.__new__(cls)
-        part.whitened, part.Y, part.noise = whitened, Y, noise
-        part.felt = np.array(noise, dtype=np.float64)
-        outer, h, trace = part._sums()
-        squares = float((Y * Y / part.felt[:, None]).sum())
-        return outer, h, trace, squares, float(np.log(part.felt).sum())
+        return object.__new__(cls)._summed(whitened, Y, noise)
 
     @classmethod
     def from_sums(cls, whitened: Whitened, n: int, sums: LandmarkSums) -> Bound:
@@ -157,6 +148,13 @@ class Bound:
         whole.whitened = whitened
         whole._conclude(n, sums)
         return whole
+
+    def _summed(self, whitened: Whitened, Y: np.ndarray, noise: np.ndarray) -> LandmarkSums:
+        self.whitened, self.Y, self.noise = whitened, Y, noise
+        self.felt = np.array(noise, dtype=np.float64)
+        outer, h, trace = self._sums()
+        squares = float((Y * Y / self.felt[:, None]).sum())
+        return outer, h, trace, squares, float(np.log(self.felt).sum())
 
     def _conclude(self, n: int, sums: LandmarkSums) -> None:
         self._outer, self._h, trace, squares, logs = sums

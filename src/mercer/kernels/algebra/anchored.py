@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data, Zipped, length, take
-from ...exceptions import UnresolvedError
-from ..base import Kernel, Tile
+from ...params import parameter
+from ..base import Kernel, Tile, not_resolved
 from ..calculus import properties as prop
 from ..calculus.transformed import of_centered, of_through
 from ..overrides import by_tiles
@@ -21,17 +21,13 @@ from .transforms import Transform
 class Anchored(Transform):
     """What kernels tied to a sample share: it is given, or taken from the training data."""
 
-    reference: Data | None = None
+    reference: Data | None = parameter(None, learned=(None,))
 
     def resolve(self, X: Data) -> Kernel:
         kernel = self.kernel.resolve(X)
         return replace(
             self, kernel=kernel, reference=X if self.reference is None else self.reference
         )
-
-    @property
-    def unresolved(self) -> str | None:
-        return "reference=None" if self.reference is None else super().unresolved
 
     def grad_theta(self, X: Data, Y: Data, W: np.ndarray) -> np.ndarray:
         """The sample meets every pair, so what other transforms inherit would be wrong here."""
@@ -54,10 +50,7 @@ class Anchored(Transform):
     def _anchors(self) -> Data:
         """The prepared reference sample."""
         if self.reference is None:
-            raise UnresolvedError(
-                f"{self!r} takes its reference sample from the training data; call "
-                f"kernel.resolve(X_train) first."
-            )
+            raise not_resolved(self)
         return self.kernel.prepare(self.reference)
 
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...data import Data, length, take
-from ...exceptions import UnresolvedError
-from ..base import Kernel, Tile, Tiled
+from ..base import Kernel, Tile, Tiled, not_resolved
 from .negative import Negative, SquaredMetric
 
 _MEDIAN_SAMPLES = 200
@@ -31,19 +30,9 @@ class Exponential(Tiled):
     def _rate(self) -> float:
         """The factor of psi."""
 
-    @property
-    def unresolved(self) -> str | None:
-        value = getattr(self, self.scale)
-        own = f'{self.scale}="{value}"' if isinstance(value, str) else None
-        return super().unresolved or own
-
     def prepare(self, X: Data) -> Data:
-        value = getattr(self, self.scale)
-        if isinstance(value, str):
-            raise UnresolvedError(
-                f'{type(self).__name__}: {self.scale}="{value}" depends on the data; call '
-                "kernel.resolve(X_train) first."
-            )
+        if isinstance(getattr(self, self.scale), str):
+            raise not_resolved(self)
         return self._psi.prepare(X)
 
     def tiles(self, X: Data, Y: Data) -> Tile:

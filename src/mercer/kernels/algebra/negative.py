@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from ...data import Data, Zipped, as_samples, as_vectors, length
 from ...exceptions import UnresolvedError
-from ...params import Params, one_of, parameter
+from ...params import Params, a_function, one_of, parameter
 from ..base import Kernel, Tile
 from ..calculus.domains import ANY, Domain
 from ..calculus.facts import UNKNOWN, Fact, yes
@@ -130,9 +130,7 @@ class NegativeDefinite(Negative):
            [2., 0.]])
     """
 
-    function: Callable[[Any, Any], Any] = parameter(
-        check=lambda f: None if callable(f) else "a function of two samples"
-    )
+    function: Callable[[Any, Any], Any] = a_function("a function of two samples")
     batch: bool = one_of(False, False, True)
     because = "a function of the user, taken to be negative definite"
     metric = False  # who knows

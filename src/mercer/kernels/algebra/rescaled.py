@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data, Zipped, length
-from ...params import parameter
+from ...params import a_function
 from ..base import Tile, Values
 from ..calculus import properties as prop
 from ..calculus.transformed import of_modulated, of_normalized
@@ -206,9 +206,7 @@ class Modulated(Rescaled):
            [3., 9.]])
     """
 
-    factor: Callable[[Data], np.ndarray] = parameter(
-        check=lambda f: None if callable(f) else "a function of a data set"
-    )
+    factor: Callable[[Data], np.ndarray] = a_function("a function of a data set")
     because = "f(x) k(x, y) f(y) is a kernel for any function f (multiply the features by f)"
 
     def prepare(self, X: Data) -> Zipped:

@@ -35,11 +35,6 @@ class OfNegative(Kernel):
         return replace(self, psi=self.psi.resolve(X)) if known else self
 
     @property
-    def unresolved(self) -> str | None:
-        inner = self._psi.unresolved
-        return f"psi__{inner}" if inner else super().unresolved
-
-    @property
     def domain(self) -> Domain:
         return self._psi.domain
 

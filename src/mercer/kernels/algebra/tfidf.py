@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data
-from ...exceptions import UnresolvedError
 from ...params import parameter
-from ..base import Kernel
+from ..base import Kernel, not_resolved
 from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..vectors.explicit import Explicit
@@ -54,12 +53,8 @@ class TfIdf(Explicit):
 
     kernel: Kernel = parameter(check=is_kernel)
     columns: Any = parameter(None)
-    weights: Any = parameter(None)
+    weights: Any = parameter(None, learned=(None,))
     because = "an inner product of explicit features, each multiplied by a weight"
-
-    @property
-    def unresolved(self) -> str | None:
-        return super().unresolved or ("weights=None" if self.weights is None else None)
 
     def resolve(self, X: Data) -> TfIdf:
         if self.weights is not None:
@@ -72,7 +67,7 @@ class TfIdf(Explicit):
 
     def prepare(self, X: Data) -> sp.csr_matrix:
         if self.weights is None:
-            raise UnresolvedError("TfIdf: weights=None depends on the data; call resolve(X) first.")
+            raise not_resolved(self)
         phi = self._counts(self.kernel, X).copy()
         phi.data = phi.data * self.weigh(phi.indices)
         phi.eliminate_zeros()

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data import Data, column_key, columns, length
 from ...exceptions import DomainError
-from ...params import integer, parameter, positive, show
+from ...params import a_function, integer, parameter, positive, show
 from ..base import Kernel
 from ..calculus import properties as prop
 from ..calculus.domains import on_columns
@@ -96,9 +96,7 @@ class Pullback(Transform):
     Gaussian().pullback(np.log)
     """
 
-    map: Callable[[Data], Data] = parameter(
-        check=lambda f: None if callable(f) else "a function of a data set"
-    )
+    map: Callable[[Data], Data] = a_function("a function of a data set")
     because = "k(A(x), A(y)) is a kernel for any map A (its feature map is phi(A(x)))"
 
     def prepare(self, X: Data) -> Data:
@@ -151,9 +149,7 @@ class Restricted(Transform):
     mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside this kernel.
     """
 
-    condition: Callable[[Data], np.ndarray] = parameter(
-        check=lambda f: None if callable(f) else "a function of a data set"
-    )
+    condition: Callable[[Data], np.ndarray] = a_function("a function of a data set")
     because = "a kernel restricted to a subset is a kernel there"
 
     def prepare(self, X: Data) -> Data:
@@ -200,9 +196,7 @@ class Limit(Kernel):
     array([[2.7183]])
     """
 
-    sequence: Callable[[int], Kernel] = parameter(
-        check=lambda f: None if callable(f) else "a function from n to a kernel"
-    )
+    sequence: Callable[[int], Kernel] = a_function("a function from n to a kernel")
     tol: float = positive(1e-10, tuned=False)
     max_n: int = integer(2**24, low=1)
     because = "a pointwise limit of kernels is a kernel (v'K_n v >= 0 survives the limit)"

@@ -10,11 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data, Rows, Zipped, as_dense, length, take
-from ...exceptions import UnresolvedError
 from ...params import Params, integer, one_of, parameter
 from ..algebra.nystrom import CHOICES, Nystrom
 from ..algebra.transforms import Transform
-from ..base import Kernel, Tile
+from ..base import Kernel, Tile, not_resolved
 from ..calculus import properties as prop
 from ..calculus.transformed import of_features
 from ..formula import Term
@@ -157,7 +156,7 @@ class Approximated(Transform):
     """
 
     by: Any = parameter(check=lambda r: None if isinstance(r, MapRule) else "a rule for features")
-    drawn: list[Any] | None = None
+    drawn: list[Any] | None = parameter(None, learned=(None,))
     because = "an inner product of explicit features"
 
     def resolve(self, X: Data) -> Kernel:
@@ -169,19 +168,13 @@ class Approximated(Transform):
             self, kernel=kernel, drawn=self.by.draw(kernel, kernel.prepare(take(X, some)))
         )
 
-    @property
-    def unresolved(self) -> str | None:
-        return super().unresolved or ("drawn=None" if self.drawn is None else None)
-
     def prepare(self, X: Data) -> Zipped:
         return self.extend(self.kernel.prepare(X))
 
     def extend(self, P: Data) -> Zipped:
         """What :meth:`prepare` returns, from data that are prepared for k."""
         if self.drawn is None:
-            raise UnresolvedError(
-                f"{self!r} depends on the training data; call kernel.resolve(X_train) first."
-            )
+            raise not_resolved(self)
         return Zipped(P, self.by.features(self.kernel, P, self.drawn))
 
     def pairwise(self, X: Zipped, Y: Zipped) -> np.ndarray:

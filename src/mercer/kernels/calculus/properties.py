@@ -275,17 +275,6 @@ def of_scaled(p: Properties, weight: float) -> Properties:
     if weight > 0:
         return p
     zero = "the zero kernel"
-    return close(
-        Properties(
-            p.domain,
-            bounded=yes(zero),
-            continuous=yes(zero),
-            analytic=yes(zero),
-            stationary=yes(zero),
-            strictly_pd=no(zero),
-            universal=no(zero),
-            characteristic=no(zero),
-            finite_dim=yes(zero),
-            positive_diag=no(zero),
-        )
-    )
+    held = ("bounded", "continuous", "analytic", "stationary", "finite_dim")
+    facts: dict[str, Any] = dict.fromkeys(held, yes(zero)) | blind(zero)
+    return close(Properties(p.domain, positive_diag=no(zero), **facts))

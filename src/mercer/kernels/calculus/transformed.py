@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from .domains import subset
-from .facts import UNKNOWN, Properties, Smoothness, close, lift, no, yes
+from .facts import UNKNOWN, Fact, Properties, Smoothness, close, lift, no, yes
 from .properties import close_hilbert, if_yes, kept, psd_of
 
 
@@ -35,26 +37,29 @@ def of_normalized(p: Properties) -> Properties:
     )
 
 
+def _of_space(
+    p: Properties, rule: Callable[[Fact, str], Fact], because: str, **facts: Fact
+) -> Properties:
+    """What becomes of k where H_k stays as smooth as it was: by a rule, but for some facts."""
+    names = ("bounded", "continuous", "analytic", "finite_dim")
+    known: dict[str, Any] = {name: rule(getattr(p, name), because) for name in names} | facts
+    return close_hilbert(Properties(p.domain, psd=psd_of(p), smooth=p.smooth, **known))
+
+
 def of_centered(p: Properties) -> Properties:
     """k centred on a reference sample z: features phi(x) - mean phi(z).
 
     A constant vector is subtracted from phi, so phi is as continuous, smooth and bounded as before.
     """
     zero_mean = no("every f in H_k sums to zero over the reference sample")
-    shift = "centring subtracts one vector from all features"
-    return close_hilbert(
-        Properties(
-            p.domain,
-            psd=psd_of(p),
-            bounded=kept(p.bounded, shift),
-            continuous=kept(p.continuous, shift),
-            smooth=p.smooth,
-            analytic=kept(p.analytic, shift),
-            strictly_pd=zero_mean,
-            universal=zero_mean,
-            characteristic=kept(p.characteristic, "a common shift cancels in the MMD"),
-            finite_dim=kept(p.finite_dim, "centring takes away at most one dimension"),
-        )
+    return _of_space(
+        p,
+        kept,
+        "centring subtracts one vector from all features",
+        strictly_pd=zero_mean,
+        universal=zero_mean,
+        characteristic=kept(p.characteristic, "a common shift cancels in the MMD"),
+        finite_dim=kept(p.finite_dim, "centring takes away at most one dimension"),
     )
 
 
@@ -65,37 +70,11 @@ def of_conditioned(p: Properties, noisy: bool) -> Properties:
     noise T < I, so the space is H_k with an equivalent norm. Without, it is the closed subspace of
     the functions that vanish at z.
     """
-    same = "H_k with an equivalent norm"
-    part = "a closed subspace of H_k"
     if noisy:
-        return close_hilbert(
-            Properties(
-                p.domain,
-                psd=psd_of(p),
-                bounded=kept(p.bounded, same),
-                continuous=kept(p.continuous, same),
-                smooth=p.smooth,
-                analytic=kept(p.analytic, same),
-                strictly_pd=kept(p.strictly_pd, same),
-                universal=kept(p.universal, same),
-                characteristic=kept(p.characteristic, same),
-                finite_dim=kept(p.finite_dim, same),
-            )
-        )
+        same, names = "H_k with an equivalent norm", ("strictly_pd", "universal", "characteristic")
+        return _of_space(p, kept, same, **{name: kept(getattr(p, name), same) for name in names})
     zero = no("every f in H_k vanishes at the reference sample")
-    return close_hilbert(
-        Properties(
-            p.domain,
-            psd=psd_of(p),
-            bounded=if_yes(p.bounded, part),
-            continuous=if_yes(p.continuous, part),
-            smooth=p.smooth,
-            analytic=if_yes(p.analytic, part),
-            strictly_pd=zero,
-            universal=zero,
-            finite_dim=if_yes(p.finite_dim, part),
-        )
-    )
+    return _of_space(p, if_yes, "a closed subspace of H_k", strictly_pd=zero, universal=zero)
 
 
 def of_modulated(p: Properties) -> Properties:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...data import Data, length
-from ...exceptions import DomainError, UnresolvedError
+from ...exceptions import DomainError
 from ...params import parameter
+from ..base import not_resolved
 from ..calculus import properties as prop
 from ..calculus.domains import ANY, Domain
 from ..vectors.explicit import Explicit
@@ -99,7 +100,7 @@ class Fisher(Explicit):
     """
 
     model: Any = parameter(check=_is_model)
-    information: Any = parameter("diagonal", check=_information)
+    information: Any = parameter("diagonal", check=_information, learned=("diagonal", "empirical"))
     parts: Any = parameter(None, check=_parts)
     because = "an inner product of explicit features: the scores"
 
@@ -119,11 +120,6 @@ class Fisher(Explicit):
                 f'{U.shape[1] ** 2:.1g} numbers; use "diagonal", or fewer parts.'
             )
         return self.replace(information=U.T @ U / len(U))
-
-    @property
-    def unresolved(self) -> str | None:
-        open_ = isinstance(self.information, str) and self.information != "identity"
-        return f'information="{self.information}"' if open_ else None
 
     def scores(self, X: Data) -> np.ndarray:
         """The scores U of samples, one row each, as the model has them."""
@@ -153,10 +149,7 @@ class Fisher(Explicit):
 
     def prepare(self, X: Data) -> np.ndarray:
         if self.unresolved:
-            raise UnresolvedError(
-                f"Fisher: {self.unresolved} depends on the data; call kernel.resolve(X_train) "
-                "first."
-            )
+            raise not_resolved(self)
         U = self.scores(X)
         if isinstance(self.information, str):
             return U

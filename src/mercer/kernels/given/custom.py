@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data import Data, as_dense, is_frame, length
 from ...frames import records
-from ...params import one_of, parameter
+from ...params import a_function, one_of
 from ..base import Kernel
 from ..calculus.properties import Fact, Properties
 
@@ -47,9 +47,7 @@ class Custom(Kernel):
     array([[3., 1.]])
     """
 
-    function: Callable[[Any, Any], Any] = parameter(
-        check=lambda f: None if callable(f) else "a function of two samples"
-    )
+    function: Callable[[Any, Any], Any] = a_function("a function of two samples")
     batch: bool = one_of(False, False, True)
     because = "a function of the user, taken to be positive definite"
 

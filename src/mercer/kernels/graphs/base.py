@@ -34,8 +34,7 @@ class GraphKernel(Kernel):
     def _growing(self, empty: str, alike: str = "", **facts: Any) -> prop.Properties:
         """The properties of counts: 0 for some graphs and, perhaps, the same for others."""
         if alike:
-            names = ("strictly_pd", "universal", "characteristic")
-            facts |= dict.fromkeys(names, prop.no(alike))
+            facts |= prop.blind(alike)
         return self._stated(
             bounded=prop.no("k(x, x) grows with the size of x"),
             positive_diag=prop.no(f"k(x, x) = 0 for {empty}"),

@@ -11,9 +11,8 @@ import numpy as np
 
 from ...checks import is_count
 from ...data import Data
-from ...exceptions import UnresolvedError
 from ...params import integer, one_of, parameter, positive
-from ..base import weigh
+from ..base import not_resolved, weigh
 from ..calculus import properties as prop
 from .base import GraphKernel, in_pieces
 from .container import Graphs, graphs
@@ -117,9 +116,7 @@ class GraphFiltration(GraphKernel):
 
     def prepare(self, X: Data) -> Lists:
         if self.unresolved:
-            raise UnresolvedError(
-                f"GraphFiltration: {self.unresolved} depends on the data; call resolve(X) first."
-            )
+            raise not_resolved(self)
         found = graphs(X, "GraphFiltration")
         levels = len(np.atleast_1d(self.thresholds))
         work = levels * (self.iterations + 1) * (found.arcs + found.size)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...data import Data, length, take
-from ...exceptions import UnresolvedError
 from ...params import one_of, positive
-from ..base import Tile, Tiled, weigh
+from ..base import Tile, Tiled, not_resolved, weigh
 from ..calculus import properties as prop
 from .base import RankingKernel, same_items
 from .comparisons import Rankings, agreements, compared, packed, signs
@@ -138,16 +137,9 @@ class Mallows(RankingKernel, Tiled):
         apart = apart[apart > 0]
         return replace(self, decay=0.5 / float(np.median(apart)) if len(apart) else 1.0)
 
-    @property
-    def unresolved(self) -> str | None:
-        return f'decay="{self.decay}"' if isinstance(self.decay, str) else None
-
     def prepare(self, X: Data) -> Rankings:
         if isinstance(self.decay, str):
-            raise UnresolvedError(
-                f'Mallows: decay="{self.decay}" depends on the data; call kernel.resolve(X_train) '
-                "first."
-            )
+            raise not_resolved(self)
         return compared(X, type(self).__name__, self.missing)
 
     def tiles(self, X: Rankings, Y: Rankings) -> Tile:

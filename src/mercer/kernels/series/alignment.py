@@ -221,10 +221,6 @@ class DynamicTimeWarping(SeriesKernel):
         far = far[np.isfinite(far) & (far > 0)]
         return replace(self, gamma=1 / float(np.median(far)) if len(far) else 1.0)
 
-    @property
-    def unresolved(self) -> str | None:
-        return f'gamma="{self.gamma}"' if isinstance(self.gamma, str) else None
-
     def pairs(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(-self._number("gamma") * _aligned(X, Y, i, j, self.band, True)))
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...data import Data, Zipped
-from ...exceptions import UnresolvedError
 from ...params import positive
-from ..base import Kernel
+from ..base import Kernel, not_resolved
 from ..pairs.base import Paired
 from ..vectors.distances import median_distance
 from .kind import SERIES
@@ -40,10 +39,7 @@ class SeriesKernel(Paired):
         """The value of a parameter that may still be the name of a rule."""
         value = getattr(self, name)
         if isinstance(value, str):
-            raise UnresolvedError(
-                f'{type(self).__name__}: {name}="{value}" depends on the data; call '
-                "kernel.resolve(X_train) first."
-            )
+            raise not_resolved(self)
         return float(value)
 
 
@@ -61,11 +57,6 @@ class LocalKernel(SeriesKernel):
         if not isinstance(self.lengthscale, str):
             return self
         return replace(self, lengthscale=self.typical(ragged(X, type(self).__name__)))
-
-    @property
-    def unresolved(self) -> str | None:
-        named = isinstance(self.lengthscale, str)
-        return f'lengthscale="{self.lengthscale}"' if named else None
 
     def points(self, X: Data) -> Ragged:
         """Series whose points have the squared distances |x_i - y_j|^2 / (2 s^2)."""

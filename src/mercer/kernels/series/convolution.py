@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...data import Data
-from ...exceptions import UnresolvedError
 from ...params import integer, parameter
+from ..base import not_resolved
 from ..calculus import properties as prop
 from ..vectors.explicit import Explicit
 from .kind import SERIES
@@ -158,10 +158,7 @@ class DilatedConvolution(Explicit):
     # ---- features ------------------------------------------------------------------------
     def prepare(self, X: Data) -> np.ndarray:
         if self.unresolved:
-            raise UnresolvedError(
-                f"{type(self).__name__}: thresholds=None depends on the data; call "
-                "kernel.resolve(X_train) first."
-            )
+            raise not_resolved(self)
         shares = self._shares(self._in_units(ragged(X, type(self).__name__)))
         shares -= self.scaling[0]
         shares *= self.scaling[1]

@@ -143,12 +143,6 @@ class Signature(SeriesKernel):
             low, high = (middle, high) if too_large(middle) else (low, middle)
         return high
 
-    @property
-    def unresolved(self) -> str | None:
-        if isinstance(self.lengthscale, str):
-            return f'lengthscale="{self.lengthscale}"'
-        return super().unresolved
-
     def prepare(self, X: Data) -> Ragged:
         return self._path(ragged(X, type(self).__name__))
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from ...checks import is_number
 from ...data import Data, Rows
-from ...exceptions import UnresolvedError
 from ...params import integer, parameter, positive
-from ..base import Kernel
+from ..base import Kernel, not_resolved
 from ..calculus import properties as prop
 from ..pairs.base import weighted_pairs
 from .kind import STRINGS
@@ -116,13 +115,9 @@ class ContextTree(Kernel):
         check=lambda b: None if is_number(b) and 0 <= b <= 1 else "a number between 0 and 1",
         bounds=(1e-3, 1 - 1e-3),
     )
-    alphabet: Alphabet | None = parameter(None, check=check_alphabet)
+    alphabet: Alphabet | None = parameter(None, check=check_alphabet, learned=(None,))
     because = "an integral of P(x) P(y) over models: the features of x are its likelihoods"
     domain = STRINGS
-
-    @property
-    def unresolved(self) -> str | None:
-        return "alphabet=None" if self.alphabet is None else None
 
     def resolve(self, X: Data) -> ContextTree:
         if self.alphabet is not None:
@@ -133,9 +128,7 @@ class ContextTree(Kernel):
         from .context_loops import alone
 
         if self.alphabet is None:
-            raise UnresolvedError(
-                "ContextTree: alphabet=None depends on the data; call resolve(X) first."
-            )
+            raise not_resolved(self)
         sequences = read(X, "ContextTree")
         digits = places(sequences.symbols, alphabet_symbols(self.alphabet))
         starts, counts = sequences.windows(self.depth + 1)

@@ -18,8 +18,8 @@ from math import comb
 import numpy as np
 
 from ...data import Data
-from ...exceptions import UnresolvedError
 from ...params import integer, parameter
+from ..base import not_resolved
 from ..calculus import properties as prop
 from .codes import Part
 from .passes import Pattern
@@ -125,12 +125,8 @@ class Mismatch(Patterned):
 
     k: int = integer(5, low=1)
     m: int = integer(1, low=0)
-    alphabet: Alphabet | None = parameter(None, check=check_alphabet)
+    alphabet: Alphabet | None = parameter(None, check=check_alphabet, learned=(None,))
     because = "an inner product of explicit features: the counts of all k-mers up to m mismatches"
-
-    @property
-    def unresolved(self) -> str | None:
-        return "alphabet=None" if self.alphabet is None else None
 
     def resolve(self, X: Data) -> Mismatch:
         return self if self.alphabet is not None else self.replace(alphabet=discover(X, "Mismatch"))
@@ -144,9 +140,7 @@ class Mismatch(Patterned):
 
     def read(self, X: Data) -> Sequences:
         if self.alphabet is None:
-            raise UnresolvedError(
-                "Mismatch: alphabet=None depends on the data; call resolve(X) first."
-            )
+            raise not_resolved(self)
         if self.m >= self.k:
             raise ValueError(
                 f"Mismatch: m must be less than k, got m={self.m} and k={self.k}; with m = k all "

@@ -10,8 +10,9 @@ import numpy as np
 
 from ...checks import is_number
 from ...data import Data
-from ...exceptions import DomainError, UnresolvedError
+from ...exceptions import DomainError
 from ...params import parameter, probability, square_matrix
+from ..base import not_resolved
 from ..calculus import properties as prop
 from .alignment import Weights, log_sums, strips
 from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, discover, places, read
@@ -190,10 +191,7 @@ class StringPairHMM(Tabled):
     def _letters(self) -> np.ndarray:
         alphabet = self._alphabet()
         if alphabet is None and isinstance(self.letters, str):
-            raise UnresolvedError(
-                "StringPairHMM: alphabet=None depends on the data; call kernel.resolve(X_train) "
-                "first."
-            )
+            raise not_resolved(self)
         if not isinstance(self.letters, str):
             size = len(np.asarray(self.letters))
             if alphabet is None or len(alphabet) != size:

@@ -208,9 +208,7 @@ class BlendedSubsequence(GapWeighted):
             alike = prop.no("'ab' and 'ba' have the same features")
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
-            strictly_pd=alike,
-            universal=alike,
-            characteristic=alike,
+            **dict.fromkeys(("strictly_pd", "universal", "characteristic"), alike),
             positive_diag=prop.no("k(x, x) = 0 for the empty string"),
         )
 

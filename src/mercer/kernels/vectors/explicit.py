@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from ...data import Data, as_vectors, length
 from ...exceptions import DomainError
 from ...features.inverted import products
-from ...params import integer, parameter
+from ...params import a_function, integer
 from ..base import Tile, Tiled
 from ..calculus import properties as prop
 from ..calculus.domains import circle
@@ -81,9 +81,7 @@ class FeatureMap(Explicit):
            [6., 9.]])
     """
 
-    map: Callable[[Data], Any] = parameter(
-        check=lambda f: None if callable(f) else "a function of a data set"
-    )
+    map: Callable[[Data], Any] = a_function("a function of a data set")
 
     def prepare(self, X: Data) -> Any:
         n = length(X)

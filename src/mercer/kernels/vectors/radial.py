@@ -27,9 +27,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data, as_dense, as_vectors
-from ...exceptions import UnresolvedError
 from ...params import one_of, positive
-from ..base import Kernel, Tile, Tiled, no_gradient, weigh
+from ..base import Kernel, Tile, Tiled, no_gradient, not_resolved, weigh
 from ..calculus import properties as prop
 from ..formula import SQUARED, TAXICAB, Atom, Profile, prepared_by
 from .base import VectorKernel, Vectors, inner_products
@@ -67,10 +66,7 @@ class Radial(VectorKernel, Tiled):
     def prepare(self, X: Data) -> Vectors:
         X = super().prepare(X)
         if isinstance(self.lengthscale, str):
-            raise UnresolvedError(
-                f'{type(self).__name__}: lengthscale="{self.lengthscale}" depends on the data; '
-                "call kernel.resolve(X_train) first."
-            )
+            raise not_resolved(self)
         scale = np.asarray(self.lengthscale, dtype=X.dtype)
         if scale.ndim > 1 or (scale.ndim == 1 and len(scale) not in (1, X.shape[1])):
             raise ValueError(
@@ -100,11 +96,6 @@ class Radial(VectorKernel, Tiled):
         X = as_vectors(X, type(self).__name__)
         rule = {"median": median_distance, "scale": variance_scale}[self.lengthscale]
         return replace(self, lengthscale=rule(X))
-
-    @property
-    def unresolved(self) -> str | None:
-        named = isinstance(self.lengthscale, str)
-        return f'lengthscale="{self.lengthscale}"' if named else None
 
     def grad_input(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
         if self.cusped:

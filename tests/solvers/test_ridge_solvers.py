@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from mercer import Gaussian, KernelRidge, Linear, Plan, Polynomial
+from mercer import (
+    Gaussian,
+    KernelRidge,
+    Linear,
+    MultiOutputKernelRidge,
+    Plan,
+    Polynomial,
+)
 from mercer.engine.limits import within
 from mercer.exceptions import ConvergenceWarning, NumericalWarning
 from mercer.solvers import cholesky
@@ -288,3 +295,29 @@ def test_what_a_solver_returns_is_checked(problem, bad, message):
         solve_ridge(Gaussian().gram(X), Y, 1.0, solver=wrong)
     with pytest.raises(ValueError, match="or a function, got 'lu'"):
         KernelRidge(solver="lu").fit(X, Y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_small_alpha_and_many_samples_do_not_cost_digits(rng, dtype, weighted):
+    """Against least squares in the space of the features, by an orthogonal factorisation."""
+    n, alpha = 30_000, 1e-6
+    X = rng.standard_normal((n, 3)).astype(dtype)
+    y = X @ np.array([1.0, 2.0, 3.0]) + 0.1 * rng.standard_normal(n)
+    weights = rng.uniform(0.5, 2, n) if weighted else None
+    root = np.ones((n, 1)) if weights is None else np.sqrt(weights)[:, None]
+    rows = np.vstack([root * X, np.sqrt(alpha) * np.eye(3)])
+    wanted = np.linalg.lstsq(rows, np.append(root[:, 0] * y, np.zeros(3)), rcond=None)[0]
+    gram = Linear().gram(X)
+    assert choose(gram, alpha) == "primal"
+    found = X.T.astype(float) @ solve_ridge(gram, y[:, None], alpha, weights).coef[:, 0]
+    assert np.allclose(found, wanted, atol=1e-6)
+    if dtype == np.float64:
+        found = X.T @ RidgeSpectrum(gram, weights).coef(y[:, None], alpha)[:, 0]
+        assert np.allclose(found, wanted, atol=1e-6)
+    tol = 1e-6 if dtype == np.float64 else 1e-4
+    model = KernelRidge(alpha, kernel=Linear()).fit(X, y, weights)
+    assert np.allclose(model.predict(X[:9]), X[:9] @ wanted, atol=tol)
+    outputs = MultiOutputKernelRidge(kernel=Linear(), alpha=alpha).fit(X, np.column_stack([y, -y]))
+    if not weighted:
+        assert np.allclose(outputs.predict(X[:9])[:, 0], X[:9] @ wanted, atol=tol)

@@ -73,3 +73,15 @@ def test_memory_does_not_grow_with_the_square(rng):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3000 * 20 * 8 * 12
+
+
+def test_a_small_alpha_and_many_samples_do_not_cost_digits(rng):
+    """Against least squares in the space of the features, by an orthogonal factorisation."""
+    n, alpha = 30_000, 1e-5
+    X = rng.standard_normal((n, 3))
+    y = 5 + X @ np.array([1.0, 2.0, 3.0]) + 0.1 * rng.standard_normal(n)
+    penalty = np.sqrt(alpha) * np.eye(4)[:3]
+    rows = np.vstack([np.column_stack([X, np.ones(n)]), penalty])
+    wanted = np.linalg.lstsq(rows, np.append(y, np.zeros(3)), rcond=None)[0]
+    model = SemiparametricRidge(Linear(), alpha=alpha).fit(X, y)
+    assert np.allclose(model.predict(X[:9]), X[:9] @ wanted[:3] + wanted[3], atol=1e-6)

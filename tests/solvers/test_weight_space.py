@@ -31,3 +31,15 @@ def test_few_features_pay_and_must_fit_the_plan(rng):
         gram.limit = 1000.0
         with pytest.raises(MemoryPlanError, match="the plan allows 1 kB"):
             factors_of(gram, noise)
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
+def test_a_trend_over_years_with_little_noise(rng, noise):
+    """Weights by an orthogonal factorisation; K is 1e14 times the noise."""
+    n = 200
+    phi = np.column_stack([np.linspace(1950, 2020, n), np.ones(n)])
+    y = 0.02 * (phi[:, 0] - 1980) + np.sqrt(noise) * rng.standard_normal(n)
+    rows = np.vstack([phi, np.sqrt(noise) * np.eye(2)])
+    wanted = phi @ np.linalg.lstsq(rows, np.append(y, np.zeros(2)), rcond=None)[0]
+    coef = FeatureFactor(phi, np.full(n, noise)).solve(y)
+    assert np.allclose(phi @ (phi.T @ coef), wanted, atol=1e-2 * np.sqrt(noise) + 1e-5)

@@ -164,6 +164,27 @@ def test_alignment(pair):
         cka(X, np.ones(23))
 
 
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("size", [1e-90, 1e-30, 1e30, 1e90])
+@pytest.mark.parametrize("kernel", [Linear(), Distance(), 1e-30 * Gaussian(2.0)])
+def test_units_do_not_matter_for_alignment(pair, kernel, size, biased):
+    X, Y = pair
+    wanted = cka(X, Y, kernel, kernel, biased=biased)
+    if isinstance(kernel, Linear | Distance):
+        found = cka(size * X, size * Y, kernel, kernel, biased=biased)
+    else:
+        found = cka(X, Y, size * kernel, size * kernel, biased=biased)
+    assert found == pytest.approx(wanted, rel=1e-9)
+    assert np.isfinite(wanted)
+    assert wanted != 0
+
+
+def test_variables_that_hardly_vary_have_no_unbiased_alignment(rng):
+    """One observation unlike the others: the unbiased estimate of its size is rounding."""
+    with pytest.raises(ValueError, match="too few to tell how much"):
+        cka(np.arange(40) == 7, rng.normal(size=40), biased=False)
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(), Linear()])
 def test_nocco_is_the_trace_of_smoothers(pair, kernel):
     R = []

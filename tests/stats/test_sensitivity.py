@@ -207,6 +207,40 @@ def test_nothing_explained(rng):
     assert "do not explain" in str(found)
 
 
+@pytest.mark.parametrize("size", [1e-60, 1e-12, 1e12, 1e60])
+def test_units_of_the_output_and_of_inputs_do_not_matter(X, size):
+    """Squares of products of kernel values are beyond single precision."""
+    y = ishigami(X)
+    kernels = [None, Linear(), None]
+
+    def found(scale, other):
+        inputs = X * [1, other, 1]
+        return sensitivity_indices(inputs, scale * y, kernel=Linear(), n_bootstrap=9, rng=0)
+
+    def with_kernel(other):
+        inputs = (X - X.mean(axis=0)) * [1, other, 1]
+        return sensitivity_indices(inputs, y, kernels=kernels, n_bootstrap=0, rng=0)
+
+    one, same = found(1.0, 1.0), found(size, size)
+    for name in ("first", "total", "r2", "first_interval", "total_interval"):
+        assert np.allclose(getattr(same, name), getattr(one, name), atol=1e-9)
+    assert np.array_equal(same.first_pvalues, one.first_pvalues)
+    assert np.array_equal(same.total_pvalues, one.total_pvalues)
+    assert same.hsic == pytest.approx(size**2 * one.hsic)
+    assert with_kernel(size).first_pvalues == pytest.approx(with_kernel(1.0).first_pvalues)
+
+
+@pytest.mark.filterwarnings("error")
+def test_constants_have_no_correlation(X):
+    y = ishigami(X)
+    found = sensitivity_indices(np.column_stack([X, np.ones(150)]), y, n_bootstrap=9, rng=0)
+    assert np.isnan(found.r2[3])
+    assert np.all(np.isfinite(found.r2[:3]))
+    found = sensitivity_indices(X, np.ones(150), n_bootstrap=9, rng=0)
+    assert np.all(np.isnan(found.r2))
+    assert np.all(found.first_pvalues == 1)
+
+
 def test_bad_input(X):
     y = ishigami(X)
     with pytest.raises(ValueError, match="order must be an integer from 1 to 2"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Rows, as_dense, length, take
+from ..engine.lapack import lapack, side
 from ..engine.memory import memory_words, require_memory
 from ..exceptions import not_finite
 from ..features.sparse import compress, occurring
@@ -207,24 +209,11 @@ class LowRankGram(KernelGram):
 
     def adjoint(self, C: np.ndarray) -> np.ndarray:
         """Phi' c, for one row of c for each sample; in double precision."""
-        weights = np.zeros((self.phi.shape[1], C.shape[1]))
-        for rows in slices(len(C), _STRIP):
-            weights += self.phi[rows].T @ C[rows].astype(np.float64, copy=False)
-        return weights
+        return adjoint(self.phi, C)
 
     def moments(self, sample_weight: np.ndarray | None) -> np.ndarray:
         """Phi' W Phi, in double precision."""
-        m = self.phi.shape[1]
-        A = np.zeros((m, m))
-        for rows in slices(self.phi.shape[0], _STRIP):
-            part = self.phi[rows].astype(np.float64, copy=False)
-            if sample_weight is None:
-                product = part.T @ part
-            else:
-                w = sample_weight[rows]
-                product = part.T @ (sp.diags(w) @ part if sp.issparse(part) else w[:, None] * part)
-            A += as_dense(product)
-        return A
+        return moments(self.phi, sample_weight)
 
     def cross(self, X_new: Data) -> Gram:
         return LowRankGram(
@@ -253,3 +242,36 @@ class LowRankGram(KernelGram):
     def explain(self) -> str:
         sparse = ", sparse" if sp.issparse(self.phi) else ""
         return f"{super().explain()}\n  {self.rank} features{sparse}"
+
+
+# ---- products with features in double precision, of which a few rows are converted at a time -----
+def _strips(phi: Any) -> list[slice]:
+    return [slice(0, phi.shape[0])] if sp.issparse(phi) else slices(phi.shape[0], _STRIP)
+
+
+def times(phi: Any, weights: np.ndarray) -> np.ndarray:
+    """Phi w, one row for each sample."""
+    found = [phi[at].astype(np.float64, copy=False) @ weights for at in _strips(phi)]
+    return np.concatenate(found)
+
+
+def adjoint(phi: Any, C: np.ndarray) -> np.ndarray:
+    """Phi' c, for one row of c for each sample."""
+    found = np.zeros((phi.shape[1], C.shape[1]))
+    for at in _strips(phi):
+        found += phi[at].T.astype(np.float64, copy=False) @ C[at].astype(np.float64, copy=False)
+    return found
+
+
+def moments(phi: Any, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Phi' W Phi."""
+    m = phi.shape[1]
+    A = np.zeros((m, m))
+    for at in _strips(phi):
+        part = phi[at].astype(np.float64, copy=False)
+        weighted = part
+        if sample_weight is not None:
+            w = sample_weight[at]
+            weighted = sp.diags(w) @ part if sp.issparse(part) else w[:, None] * part
+        A += as_dense(lapack(side(part.shape[0], m, m), operator.matmul, part.T, weighted))
+    return A

@@ -153,7 +153,11 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
             rng=rng,
             watch=self._watch(),
         ).warn()
-        coef = solution.coef.astype(np.result_type(gram.dtype, np.float32), copy=False)
+        coef = solution.coef
+        if (
+            gram.features is None
+        ):  # else they are rounded when they are few, and not much larger than f
+            coef = coef.astype(np.result_type(gram.dtype, np.float32), copy=False)
         self._noise = alphas if weights is None else (alphas, weights)
         self._keep(gram, X, coef[:, 0] if flat else coef, solution.moments)
         kept = self.dual_coef_.reshape(len(self.dual_coef_), -1)
@@ -263,7 +267,8 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
             self._remember(span, None)
             return
         alphas, weights = self._noise if isinstance(self._noise, tuple) else (self._noise, None)
-        self._noise, self.dual_coef_ = alphas, span.express(coef)
+        few = span.express(coef)
+        self._noise, self.dual_coef_ = alphas, few.astype(gram.dtype, copy=False)
         if moments is None or moments.dtype != np.float64:
             moments = span.moments(weights)
         self._remember(span, moments)

@@ -82,6 +82,7 @@ class RidgeSpectrum:
         """
         Z = Y if self.root is None else self.root[:, None] * Y
         UZ = self.U.T @ Z
+        rest = beside(self.U, Z) if self.U.shape[1] < self.n else Z
         parts = [self.U[V] for V in folds]
         results = [[np.empty(0)] * len(folds) for _ in alphas]
 
@@ -92,7 +93,7 @@ class RidgeSpectrum:
             G, c = half @ half.T, U @ (w[:, None] * UZ)
             if U.shape[1] < self.n:
                 G += (np.eye(len(V)) - U @ U.T) / alphas[a]
-                c += (Z[V] - U @ UZ) / alphas[a]
+                c += rest[V] / alphas[a]
             try:
                 residual = solve_positive(G.T, c)  # the transpose is copied, so that G is left
             except np.linalg.LinAlgError:  # alpha is below the rounding of K
@@ -113,7 +114,7 @@ class RidgeSpectrum:
         UZ = self.U.T @ Z
         c = self.U @ (self._inverse(alpha)[:, None] * UZ)
         if self.U.shape[1] < self.n:
-            c += (Z - self.U @ UZ) / alpha
+            c += beside(self.U, Z) / alpha
         return c
 
     def _held_out(self, Y: np.ndarray, residual: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
@@ -122,3 +123,14 @@ class RidgeSpectrum:
             return Y[rows] - residual
         root = self.root[rows, None]
         return Y[rows] - np.divide(residual, root, out=np.zeros_like(residual), where=root > 0)
+
+
+def beside(U: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """What columns of Z have beside the orthonormal columns of U.
+
+    Twice: divided by a small alpha, and multiplied by large eigenvalues, the rounding of one
+    projection would be more than what it leaves.
+    """
+    for _ in range(2):
+        Z = Z - U @ (U.T @ Z)
+    return Z

@@ -15,7 +15,7 @@ from ..gram.algebra import SumGram
 from ..gram.base import Gram
 from .auto import solve_ridge
 from .base import Solution
-from .eigen import RidgeSpectrum
+from .eigen import RidgeSpectrum, beside
 
 if TYPE_CHECKING:
     from ..kernels.algebra.operator_valued import OperatorGram
@@ -61,7 +61,7 @@ class KroneckerSpectrum:
         inner = self.U.T @ RV
         found = self.U @ (inner / self._eigenvalues(alpha))
         if self.U.shape[1] < len(self.U):
-            found += (RV - self.U @ inner) / alpha
+            found += beside(self.U, RV) / alpha
         return found @ self.V.T
 
     def explained_variance(self, cross: np.ndarray, alpha: float) -> np.ndarray:

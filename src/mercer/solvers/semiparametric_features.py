@@ -20,6 +20,7 @@ from ..data import as_dense
 from ..engine.lapack import lapack, side
 from ..engine.memory import require_memory
 from ..gram.base import Gram
+from .eigen import beside
 from .semiparametric import SemiparametricProblem
 from .smoother import Smoother
 
@@ -82,8 +83,11 @@ class Thin(Smoother):
         self._inverse = np.divide(1.0, s + alpha, out=np.zeros_like(s), where=keep)
 
     def b(self) -> np.ndarray:
+        own = self._V @ (self._inverse[:, None] * self._target)
+        if self._rest == 0:
+            return own
         whole = self.problem.elimination.orthogonal(self.problem.target)
-        return self._V @ ((self._inverse - self._rest)[:, None] * self._target) + self._rest * whole
+        return own + self._rest * beside(self._V, whole)
 
     @property
     def squares(self) -> float:

@@ -20,7 +20,9 @@ class FeatureFactor:
               B = I + \Phi' D^{-1} \Phi
 
     B is the precision of the weights of the features given the data: the variance of f at x that
-    the data leave is phi(x)' B^-1 phi(x), a square that nothing is subtracted from.
+    the data leave is phi(x)' B^-1 phi(x), a square that nothing is subtracted from. Their mean,
+    w = B^-1 Phi' D^-1 y, is Phi' times A^-1 y: where rounding divided by D has left something
+    between the two, the difference is added (:func:`~mercer.solvers.primal.solve_primal`).
 
     Parameters
     ----------
@@ -40,8 +42,10 @@ class FeatureFactor:
     def solve(self, Y: np.ndarray) -> np.ndarray:
         """A^-1 Y."""
         D = self.noise if Y.ndim == 1 else self.noise[:, None]
-        scaled = Y / D
-        return scaled - np.asarray(self.phi @ self._inner.solve(self.phi.T @ scaled)) / D
+        w = self._inner.solve(np.asarray(self.phi.T @ (Y / D)))
+        found = (Y - np.asarray(self.phi @ w)) / D
+        lacking = self._inner.solve(w - np.asarray(self.phi.T @ found))
+        return found + np.asarray(self.phi @ lacking) / D
 
     def logdet(self) -> float:
         """log det A."""

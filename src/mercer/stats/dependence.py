@@ -8,11 +8,13 @@ import numpy as np
 
 from ..data import Data, as_vectors
 from ..gram.base import Gram
-from ..gram.plan import Plan
+from ..gram.plan import LEAN, Plan
 from ..gram.tiles import symmetric_sum
 from ..kernels.vectors.distance_induced import Distance
 from .planned import planned
-from .variables import Variables, cross_sum, is_constant
+from .variables import Variables, cross_sum, in_unit, is_constant, too_few_to_vary
+
+_ROUNDING = 1e-12  # of the squared trace of a covariance: squared norms below are rounding
 
 
 @planned
@@ -191,8 +193,11 @@ def cka(
             raise ValueError(
                 f"variable {place} is constant for its kernel: alignment with it is not defined."
             )
-    K, L = (gram.center() for gram in pair.grams(kernels, plan))
+    units = [in_unit(kernel, X) for kernel, X in zip(kernels, pair.data, strict=True)]
+    K, L = (kernel.gram(X, plan or LEAN).center() for kernel, X in units)
     own = [centred_hsic(gram, gram, biased) for gram in (K, L)]
+    if any(s <= _ROUNDING * gram.diag().mean() ** 2 for s, gram in zip(own, (K, L), strict=True)):
+        raise too_few_to_vary(pair.n)
     return centred_hsic(K, L, biased) / float(np.sqrt(own[0] * own[1]))
 
 

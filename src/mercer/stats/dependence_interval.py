@@ -17,7 +17,7 @@ from .dependence import from_centred
 from .interval import Curve, Interval, centred_squares
 from .planned import planned
 from .samples import from_mean
-from .variables import Variables, is_constant
+from .variables import Variables, is_constant, too_few_to_vary
 
 _LEAST = 8  # observations
 _LOST = 3  # degrees of freedom that a variance along an estimated direction has lost
@@ -126,10 +126,7 @@ def cka_interval(
     n = found.n
     sizes = [_unbiased(part, n) for part in (found.own_x, found.own_y)]
     if min(sizes) <= 0:
-        raise ValueError(
-            f"{n} observations are too few to estimate how much the variables vary under their "
-            "kernels; use more observations, or wider kernels."
-        )
+        raise too_few_to_vary(n)
     scale = 1 / float(np.sqrt(sizes[0] * sizes[1]))
     value = _unbiased(found.cross, n) * scale
     influence = found.cross.rows / n * scale

@@ -47,7 +47,8 @@ class SensitivityResult(Shown):
     first, total : ndarray of shape (inputs,)
         The index of each input alone, and with all its interactions.
     r2 : ndarray of shape (inputs,)
-        HSIC of input and output over the root of that of each with itself: between 0 and 1.
+        HSIC of input and output over the root of that of each with itself: between 0 and 1; NaN
+        where one of these is constant.
     first_pvalues, total_pvalues : ndarray or None
         P-values of "the output is independent of this input", and of "... of this input, whatever
         the others are".
@@ -245,13 +246,13 @@ def sensitivity_indices(
         pairs = np.zeros((d, d))
         for a, b in combinations(range(d), 2):
             pairs[a, b] = pairs[b, a] = share * against.hsic(parts[a]() * parts[b]())
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r2 = first / np.sqrt(own * _with_itself(against.L, biased))
+    sizes = np.sqrt(np.maximum(own, 0.0) * max(_with_itself(against.L, biased), 0.0))
+    r2 = np.divide(first, sizes, out=np.full(d, np.nan), where=sizes > 0)
     ends: list[Any] = [None, None]
     if n_bootstrap:
         tail = (1 - confidence) / 2
         indices = zip((share * first, share * total), draws, strict=True)
-        ends = [_interval(index, found / whole_draws, tail) for index, found in indices]
+        ends = [_interval(index, _shares(found, whole_draws), tail) for index, found in indices]
     return SensitivityResult(
         names=names,
         first=share * first,
@@ -262,7 +263,7 @@ def sensitivity_indices(
         first_interval=ends[0],
         total_interval=ends[1],
         interactions=pairs,
-        hsic=float(whole),
+        hsic=float(whole) * against.unit,
         kernel=resolved,
         n_permutations=n_permutations,
         confidence=confidence,
@@ -278,6 +279,8 @@ class _Output:
         if not np.all(np.isfinite(L)):
             raise DomainError("the kernel of the output is not finite; normalize it.")
         self.L, self.n, self.biased = centre_in_place(L), len(L), biased
+        self.unit = float(np.abs(self.L).max()) or 1.0  # of the output, which no index depends on
+        self.L /= self.unit
 
     def hsic(self, K: np.ndarray) -> float:
         """An estimate of HSIC, linear in K."""
@@ -291,8 +294,10 @@ class _Output:
     def pvalue(self, k: np.ndarray, factor: Any, shuffled: np.ndarray) -> float:
         """Of the sum of k times a factor times L, if the input that k belongs to is permuted."""
         fixed, moved = np.empty((2, self.n, self.n), np.float32)
-        np.multiply(factor, self.L, out=fixed, casting="same_kind")
-        moved[:] = k
+        factor = np.broadcast_to(factor, k.shape)
+        sizes = [float(np.abs(A).max()) or 1.0 for A in (factor, k)]
+        for at in slices(self.n, _STRIP):  # in units in which squares are numbers of this precision
+            fixed[at], moved[at] = factor[at] / sizes[0] * self.L[at], k[at] / sizes[1]
         identity = np.arange(self.n)[None, None]
         found = permuted_sums([fixed, moved], np.concatenate([identity, shuffled]))
         sums = found.pairs + found.own
@@ -323,6 +328,11 @@ def _usual(output: Data) -> Kernel:
     first = output[0] if isinstance(output, np.ndarray | list) and len(output) else None
     masks = isinstance(first, np.ndarray) and first.dtype == bool
     return SymmetricDifference() if masks or isinstance(first, _SETS) else Gaussian("median")
+
+
+def _shares(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """What parts are of the whole in each resample; NaN where it is nothing."""
+    return np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole != 0)
 
 
 def _interval(index: np.ndarray, draws: np.ndarray, tail: float) -> np.ndarray:

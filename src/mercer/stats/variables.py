@@ -137,6 +137,28 @@ def is_constant(kernel: Kernel, X: Data) -> bool:
     return True
 
 
+def in_unit(kernel: Kernel, X: Data) -> tuple[Kernel, Data]:
+    """A kernel and data with the same centred kernel matrix, but for a factor: values about 1.
+
+    Products of several kernel values are numbers, then, whatever the units of the kernel.
+    """
+    moved, Z = from_mean(kernel, X)
+    if moved is not kernel:
+        return moved, Z / (float(np.abs(Z).max()) or 1.0)
+    size = float(np.abs(kernel.diag(kernel.prepare(X))).max())
+    if not np.isfinite(size):
+        raise not_finite(repr(kernel))
+    return 2.0 ** -float(np.frexp(size)[1]) * kernel, X
+
+
+def too_few_to_vary(n: int) -> ValueError:
+    """The error of an alignment whose denominator is not known to be positive."""
+    return ValueError(
+        f"{n} observations are too few to estimate how much the variables vary under their "
+        f"kernels; use more observations, or wider kernels."
+    )
+
+
 def require_spread(kernel: Kernel, X: Data, what: str, null: str) -> None:
     """Refuse a null distribution that would be fitted to rounding errors."""
     if is_constant(kernel, X):

@@ -65,6 +65,17 @@ def test_float32():
     assert np.allclose(D, cdist(X, Y, "sqeuclidean"), rtol=1e-5)
 
 
+def test_sparse_samples_in_single_precision_beside_others_in_double():
+    """The same numbers: norms in single precision would leave something between equal samples."""
+    single = np.where(X > 0, X, 0).astype("f4")
+    double = single.astype(float)
+    for left in (single, sp.csr_matrix(single)):
+        for right in (double, sp.csr_matrix(double)):
+            for A, B in ((left, right), (right, left)):
+                D = SquaredDistances(A, B, exact=True)(ALL, ALL)
+                assert np.allclose(D, cdist(double, double, "sqeuclidean"), rtol=1e-12, atol=1e-24)
+
+
 def test_widths_must_agree():
     for left, right in ((X, Y[:, :2]), (sp.csr_matrix(X), sp.csr_matrix(Y[:, :2]))):
         with pytest.raises(ValueError, match="X has 4 features, but the other sample has 2"):

@@ -45,5 +45,6 @@ def inner_products(X: Vectors, Y: Vectors) -> np.ndarray:
 def squared_norms(X: Vectors) -> np.ndarray:
     """[<x_i, x_i>] in float64."""
     if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        X = X.astype(np.float64, copy=False)
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)

@@ -91,7 +91,7 @@ class SquaredDistances:
         origin, d = centre(Y), X.shape[1]
         self.left = np.empty((len(X), d + 2), self.dtype)
         self.right = np.empty((len(Y), d + 2), self.dtype)
-        near_y = np.subtract(Y, origin, out=self.right[:, :d])
+        near_y = np.subtract(Y, origin, out=self.right[:, :d], dtype=self.dtype)
         near_x = near_y if Y is X else X - origin
         self.nx = squared_norms(near_x)
         self.ny = self.nx if Y is X else squared_norms(near_y)

@@ -40,7 +40,7 @@ class TableClassifier(Classifier, TableModel):
 
     Attributes
     ----------
-    columns_, roles_, members_, linear_, relevance_, validation_error_
+    columns_, roles_, members_, linear_, relevance_, validation_error_, search_
         As in :class:`~mercer.tables.regressor.TableRegressor`.
     classes_ : ndarray
         The labels.

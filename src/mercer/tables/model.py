@@ -41,7 +41,7 @@ class TableModel(BaseEstimator):
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN, "roles_", "styles_", "parts_", "members_", "mean_", "std_", "scores_", "adaptive_",
-        "background_", "validation_error_",
+        "background_", "validation_error_", "search_",
     )  # fmt: skip
     former_params: ClassVar[tuple[str, ...]] = ("cv", "Cs")  # of files of earlier versions
     detail: ClassVar[str]
@@ -153,7 +153,7 @@ class TableModel(BaseEstimator):
                 choice = choose(X, Y, w, effort, similarities=texts, tick=tick, **options)
         self.choice_, self.effort_ = choice, effort
         self._fit_members(choice.members, X, Y, w)
-        self.validation_error_ = choice.error
+        self.validation_error_, self.search_ = choice.error, choice.searched
         self.linear_ = Member("linear", alpha=choice.linear[1], plan=self.plan)
         if X.Z.shape[1]:
             self.linear_.fit(X, Y, w)
@@ -192,7 +192,7 @@ class TableModel(BaseEstimator):
         frame = as_frame(X, self)[list(self.roles_)]
         whole = getattr(self, "rows_", 0) == getattr(self, "rows_given_", 0)
         encoded, kept = other._read(frame, needed, len(frame) if whole else self.rows_)
-        for name in set(SEEN) & set(vars(self)):  # new rows come with columns that are not used
+        for name in {*SEEN, "search_"} & set(vars(self)):  # new rows come with unused columns
             setattr(other, name, getattr(self, name))
         return other, encoded, kept
 
@@ -246,7 +246,7 @@ class TableModel(BaseEstimator):
                 learned = f"; {what} learned in {count(m.rounds, 'round')}"
             text = "" if m.similarity is None else f" + {m.similarity!r}"
             pieces = f"; {len(m.machines_)} pieces" if len(m.machines_) > 1 else ""
-            formula = _FORMULAS[m.kind]
+            formula = FORMULAS[m.kind]
             lines.append(f"{m.weight:.2f} {formula}{text}, alpha {m.alpha:g}{learned}{pieces}")
         return lines
 
@@ -306,7 +306,7 @@ class TableModel(BaseEstimator):
         self._values(self._encoded(self.background_.iloc[:2]))
 
 
-_FORMULAS = {
+FORMULAS = {
     "l1": "exp(-|x - z|_1)", "l2": "exp(-|x - z|_2)", "m52": "Matern-5/2(|x - z|_2)",
     "linear": "(x'z + 1)", "likely": "Matern-5/2(|x - z|_2)",
 }  # fmt: skip

@@ -64,6 +64,9 @@ class TableRegressor(Regressor, TableModel):
         How much each column counts in the distances that were learned.
     validation_error_ : float
         The mean squared error on rows held out, as a part of the variance of the target.
+    search_ : dict
+        The same error for all ``"kernels"`` (rows of ``"errors"``) and ``"alphas"`` (columns) that
+        were compared; ``"chosen"`` has the row and the column of each model of the blend.
 
     Examples
     --------

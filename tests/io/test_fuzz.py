@@ -99,6 +99,30 @@ def test_a_machine_on_a_matrix_that_was_given_has_all_functions(name, tmp_path):
         load(tmp_path / "m")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("roles_", {}),
+        ("roles_", {"x": "number", "z": "number", "c": "colour"}),
+        ("parts_", []),
+        ("mean_", np.zeros(2)),
+        ("scores_", np.array([])),
+        ("classes_", np.array([0, 1])),
+        ("calibration_", 3),
+    ],
+)
+def test_models_of_tables_have_parts_that_fit(name, value, tmp_path):
+    labels = name in ("classes_", "calibration_")
+    kind, y = (TableClassifier, CODES) if labels else (TableRegressor, Y)
+    model = kind(budget=1, alphas=(0.1,)).fit(TABLE, y)
+    save(model, tmp_path / "m")
+    load(tmp_path / "m")
+    setattr(model, name, value)
+    save(model, tmp_path / "m")
+    with pytest.raises(FileFormatError):
+        load(tmp_path / "m")
+
+
 @pytest.mark.parametrize("points", ["", [], [X]])
 def test_views_are_as_many_in_all_parts(points, tmp_path):
     model = mercer.KernelCCA(kernels=Gaussian()).fit([X, X[:, :1]])

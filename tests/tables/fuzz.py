@@ -110,7 +110,7 @@ def table(rng: np.random.Generator) -> tuple[bytes, str]:
     """The bytes of a file, and the name of its target."""
     if rng.random() < 0.04:
         return junk(rng), "a0"
-    mild = rng.random() < 0.25  # enough rows, and a target that can be learned
+    mild = rng.random() < 0.4  # enough rows, and a target that can be learned
     sizes = [30, 60, 90, 200] if mild else [0, 1, 2, 3, 6, 12, 30, 60, 60, 90, 300]
     n = int(rng.choice(sizes))
     d = int(rng.integers(2 if mild else 1, 7))
@@ -141,7 +141,7 @@ def table(rng: np.random.Generator) -> tuple[bytes, str]:
         text = "".join(x + str(rng.choice(["\n", "\r\n", "\r"])) for x in lines)
     else:
         text = end.join(lines) + end * int(rng.integers(3))
-    data = text.encode(str(rng.choice(ENCODINGS)), "replace")
+    data = text.encode(str(rng.choice(ENCODINGS[: 8 if mild else None])), "replace")
     if rng.random() < 0.08 and len(data):  # damaged: cut off, or bytes that changed
         data = data[: rng.integers(len(data))]
     if rng.random() < 0.05 and len(data):

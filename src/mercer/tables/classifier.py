@@ -161,6 +161,14 @@ class TableClassifier(Classifier, TableModel):
         self.mean_ = np.average(Y, axis=0, weights=w)
         return X, Y, codes, w
 
+    def _knows(self, values: np.ndarray) -> bool:
+        """Can predictions be made of these standardised values?"""
+        k, scores = len(self.classes_), self.mean_ + values
+        if np.shape(self.classes_) != (k,) or k < 2 or scores.shape != values.shape:
+            return False
+        fits = values.shape[1] == (1 if k == 2 else k)
+        return fits and self.calibration_.probabilities(scores).shape == (len(values), k)
+
     def _signs(self, codes: np.ndarray) -> np.ndarray:
         """1 for the rows of a class and -1 for others; of two classes, only the second."""
         k = len(self.classes_)

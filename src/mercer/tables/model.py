@@ -23,7 +23,7 @@ from .encoding import Encoded, completed, encode, learn_parts, words_of
 from .members import Given, Member
 from .metric import ALPHAS
 from .numbers import PLAIN, count, part_of
-from .roles import Column, Table, describe, tidy
+from .roles import ROLES, Column, Table, describe, tidy
 from .search import Choice, Effort, choose, choose_alpha
 
 MANY_ROWS = 10_000  # from here on a kernel that was given is approximated by landmarks,
@@ -298,12 +298,20 @@ class TableModel(BaseEstimator):
     def _restore(self) -> None:
         """What files of earlier versions have is put into today's form, and tried out."""
         self.styles_ = getattr(self, "styles_", {})
+        if not (set(self.roles_.values()) <= set(ROLES) and set(self.styles_) <= set(self.roles_)):
+            raise ValueError("a model of tables with columns of no known role.")
         former = getattr(self, "ridge_", None) or getattr(self, "machine_", None)
         if former is not None:
             return
-        if not self.members_:
+        if not self.members_ or {part["column"] for part in self.parts_} != set(self.roles_):
             raise ValueError("a model of tables without its parts.")
-        self._values(self._encoded(self.background_.iloc[:2]))
+        values = self._values(self._encoded(self.background_.iloc[:2]))
+        if values.ndim != 2 or not self._knows(values):
+            raise ValueError("a model of tables whose parts do not fit together.")
+
+    def _knows(self, values: np.ndarray) -> bool:
+        """Can predictions be made of these standardised values?"""
+        raise NotImplementedError
 
 
 FORMULAS = {

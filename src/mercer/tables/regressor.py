@@ -203,6 +203,12 @@ class TableRegressor(Regressor, TableModel):
         self.std_ = std if std > 1e-12 * top else 1.0
         return ((y - self.mean_) / self.std_)[:, None]
 
+    def _knows(self, values: np.ndarray) -> bool:
+        """Can predictions be made of these standardised values?"""
+        scaled = all(np.shape(x) == () and np.isfinite(x) for x in (self.mean_, self.std_))
+        errors = np.ndim(self.scores_) == 1 and len(self.scores_) and np.isfinite(self.scores_)
+        return scaled and values.shape[1] == 1 and bool(np.all(errors))
+
     def _scaled(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Standardised targets, and which of them are there."""
         y = np.asarray(y, dtype=float)

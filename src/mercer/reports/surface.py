@@ -44,6 +44,8 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
     searched = _searched(subject.model) or _of_table(subject.inner)
     if searched is not None:
         return Section(title, searched)
+    if subject.clock.left <= 0:
+        return Section(title, left_out=subject.clock.refusal())
     knobs = _knobs(subject)
     if knobs is None and isinstance(subject.inner, TableModel):
         return Section(title, left_out="an earlier version of mercer fitted the model, and kept "

@@ -36,12 +36,13 @@ _ADAPTIVE = 3000  # rows of a piece up to which intervals are wider where rows a
 class TableModel(BaseEstimator):
     """What models of tables share.
 
-    ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is.
+    ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is, and
+    ``target_`` the column that ``mercer fit`` has learned to predict.
     """
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN, "roles_", "styles_", "parts_", "members_", "mean_", "std_", "scores_", "adaptive_",
-        "background_", "validation_error_", "search_",
+        "background_", "validation_error_", "search_", "target_",
     )  # fmt: skip
     former_params: ClassVar[tuple[str, ...]] = ("cv", "Cs")  # of files of earlier versions
     detail: ClassVar[str]

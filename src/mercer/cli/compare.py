@@ -15,7 +15,7 @@ from ..tables.classifier import TableClassifier
 from ..tables.numbers import count
 from ..tables.reading import read_table
 from ..tables.regressor import TableRegressor
-from ..tables.roles import Table, label_target, numeric_target
+from ..tables.roles import Table, label_target, numeric_target, require
 from ..tables.rows import check_enough, check_share, select
 from .arguments import names
 from .baselines import Constant, Linear, boosted
@@ -43,6 +43,7 @@ def run(args: Namespace) -> None:
     table = read_table(args.table)
     told: dict[str, Any] = {}
     targets = args.target
+    require(table, targets)
     for target in targets:
         if len(targets) > 1:
             say(f"target {target}", args.json)

@@ -107,7 +107,7 @@ def unread(model: TableModel, table: Table) -> list[str]:
         values = table[name]
         given = values.notna().to_numpy()
         if given.any() and getattr(values.dtype, "kind", "O") not in "biuf":
-            given &= ~is_missing(values.astype(str)).to_numpy()
+            given = given & ~is_missing(values.astype(str)).to_numpy()
         one = tidy(table, {name: role}, model.styles_)[name]
         lost = np.flatnonzero(given & one.isna().to_numpy())
         if len(lost):

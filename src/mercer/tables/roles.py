@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from ..frames import is_gap, pandas
+from ..frames import is_gap, lacking, pandas
 from .dates import are_dates, days, order_of
 from .numbers import PLAIN, how_read, is_missing, numbers, style_of
 
@@ -22,7 +21,6 @@ _MOSTLY = 0.9  # the share of values that decides
 _SOME = 0.2  # the share of numbers among labels that is worth a word
 _LARGEST = 1e100  # numbers whose squares, and sums of squares, are far from overflow
 _FEW = 10  # different values of a target, which may be labels then
-_NAMED = 12  # columns that an error lists
 _LONG = 20  # characters; longer strings, mostly different, are text
 SAME = "the same value in every row"
 ROLES = ("number", "label", "text", "date")
@@ -213,19 +211,7 @@ def require(table: Table, names: Iterable[str]) -> None:
     """Refuse a table that lacks a column."""
     missing = [name for name in names if name not in table.columns]
     if missing:
-        lacks = ", ".join(map(repr, missing[:_NAMED])) + ", ..." * (len(missing) > _NAMED)
-        what = "columns" if len(missing) > 1 else "column"
-        raise ValueError(f"the table has no {what} {lacks}{_instead(missing, table.columns)}")
-
-
-def _instead(missing: list[str], columns: Any) -> str:
-    """A name that was meant, perhaps, or those that there are."""
-    lower = {str(name).lower(): name for name in columns}
-    close = [get_close_matches(name.lower(), lower, n=1, cutoff=0.75) for name in missing]
-    if len(missing) == 1 and close[0]:
-        return f"; did you mean {lower[close[0][0]]!r}?"
-    more = f", ... ({len(columns)} in all)" if len(columns) > _NAMED else ""
-    return f"; it has: {', '.join(map(repr, list(columns)[:_NAMED]))}{more}."
+        raise ValueError(lacking(missing, list(table.columns)))
 
 
 # ---- values --------------------------------------------------------------------------------

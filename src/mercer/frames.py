@@ -5,8 +5,10 @@ None has to be installed: tables are told by what they can do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -16,6 +18,7 @@ from .exceptions import DomainError
 from .tensors import on_host
 
 Frame = Any  # a pandas.DataFrame or a polars.DataFrame
+_LISTED = 12  # columns that an error lists
 
 
 def is_frame(X: Any) -> bool:
@@ -208,12 +211,23 @@ def _is_plain(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
+def lacking(missing: Sequence[Any], known: Sequence[Any]) -> str:
+    """What to say of columns that a table does not have: those that may have been meant."""
+    listed = ", ".join(map(repr, missing[:_LISTED])) + ", ..." * (len(missing) > _LISTED)
+    said = f"the table has no column{'s' * (len(missing) > 1)} {listed}"
+    alike = {str(name).lower(): name for name in known}
+    close = get_close_matches(str(missing[0]).lower(), alike, n=1, cutoff=0.75)
+    if len(missing) == 1 and close:
+        return f"{said}; did you mean {alike[close[0]]!r}?"
+    more = f", ... ({len(known)} in all)" if len(known) > _LISTED else ""
+    return f"{said}; it has: {', '.join(map(repr, known[:_LISTED]))}{more}."
+
+
 def _place(name: Any, known: list) -> int:
     """The place of the one column of a name."""
     count = known.count(name)
     if not count:
-        listed = ", ".join(map(repr, known))
-        raise DomainError(f"the table has no column {name!r}; it has: {listed}.")
+        raise DomainError(lacking([name], known))
     if count > 1:
         raise DomainError(f"the table has {count} columns {name!r}; rename all but one.")
     return known.index(name)

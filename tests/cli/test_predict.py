@@ -53,7 +53,7 @@ def test_predict_with_other_files(folder, capsys):
     assert main(["predict", "kernel.mercer", "homes.csv"]) == 2
     assert "holds a Gaussian, not a model of mercer fit" in capsys.readouterr().err
     assert main(["predict", "homes.csv", "homes.csv"]) == 2
-    assert "homes.csv is not a mercer file" in capsys.readouterr().err
+    assert "homes.csv is a table; the model comes first" in capsys.readouterr().err
 
 
 def test_without_pandas(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@ import re
 import pandas as pd
 import pytest
 
+import mercer
 from mercer.cli.main import main
 
 
@@ -40,13 +41,22 @@ def test_the_target_is_the_column_that_is_not_used(fitted, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_a_model_that_does_not_know_its_target(fitted, capsys):
+    """As of a fit in Python, or of an earlier version."""
+    model = mercer.load("homes.mercer")
+    assert model.target_ == "price"
+    del model.target_
+    mercer.save(model, "other.mercer")
+    assert run("report", "other.mercer", "homes.csv") == 2
+    assert "say with --target which column of homes.csv" in capsys.readouterr().err
+
+
 def test_errors_are_one_line(fitted, capsys):
     for arguments, words in [
         (("missing.mercer", "homes.csv"), "missing.mercer"),
         (("homes.mercer", "missing.csv"), "no file"),
         (("homes.mercer", "homes.csv", "--out", "no/where.html"), "no folder"),
         (("homes.mercer", "homes.csv", "--target", "prize"), "prize"),
-        (("homes.mercer", "homes.csv"), "--target"),
     ]:
         assert run("report", *arguments) == 2
         said = capsys.readouterr().err
@@ -83,5 +93,5 @@ def test_refits_without_a_class(folder, rng):
 def test_another_table_is_refused(fitted, capsys):
     pd.DataFrame({"a": range(30), "price": range(30)}).to_csv("other.csv", index=False)
     assert run("report", "homes.mercer", "other.csv", "--target", "price") == 2
-    assert "the table has no column 'size', 'age', 'city'" in capsys.readouterr().err
+    assert "the table has no columns 'size', 'age', 'city'" in capsys.readouterr().err
     assert not (fitted / "homes.html").exists()

@@ -244,9 +244,33 @@ def test_tables_with_mixed_columns(read):
     )
     y = X["size"].to_numpy() + (X["city"] == "Rome")
     page = report(TableRegressor(budget=1, alphas=(0.1, 1.0)), X, y, budget=20, max_rows=60, cv=2)
-    reasons = left_out(page)
-    assert set(reasons) <= {"Drift", "Influential rows", "Validation surface"}
-    assert "Constant, so not used: same" in read(page.html).text
+    assert set(left_out(page)) <= {"Drift"}
+    text = read(page.html).text
+    assert "Constant, so not used: same" in text
+    assert "kernels with 2 penalties each, on rows held out" in text
+
+
+def test_table_classifiers_have_all_sections(read, tmp_path):
+    pd = pytest.importorskip("pandas")
+    from mercer.tables import TableClassifier
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=80), "city": rng.choice(["Rome", "Ulm"], 80)})
+    y = np.where(X["size"] + (X["city"] == "Rome") > 0.5, "yes", "no")
+    model = TableClassifier(budget=1).fit(X, y)
+    mercer.save(model, tmp_path / "m")
+    model = mercer.load(tmp_path / "m")  # which keeps what the search has found
+    page = report(model, X, y, budget=20, max_rows=60, cv=2)
+    assert set(left_out(page)) <= {"Drift"}
+    text = read(page.html).text
+    assert "l1, scale 0.4" in text
+    assert "The effect of leaving out each row in turn" in text
+    del model.search_
+    other = {"Validation surface", "Influential rows"}
+    found = left_out(report(model, X[:40], y[:40], budget=20, max_rows=40, cv=2))
+    assert set(found) - {"Drift"} == other
+    assert "earlier version" in found["Validation surface"]
+    assert "exactly these rows" in found["Influential rows"]
 
 
 def test_polars_tables():

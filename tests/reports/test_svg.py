@@ -67,6 +67,6 @@ def test_a_thumbnail_computes_a_few_entries(read):
 
 def test_heat_maps_skip_what_is_missing(read):
     values = np.array([[1.0, np.nan], [2.0, 3.0]])
-    page = read(str(heat_map(values, ["a", "b"], ["c", "d"], "x", "<y>", "RMSE", frame=(0, 0))))
+    page = read(str(heat_map(values, ["a", "b"], ["c", "d"], "x", "<y>", "RMSE", frames=[(0, 0)])))
     assert "1d23" in page.text
     assert len(page.of("rect")) == 5

@@ -150,7 +150,7 @@ def test_missing_values():
     np.testing.assert_array_equal(found["y"], [1, np.nan, 2])
     assert found["c"].tolist() == ["a", None, None]
     np.testing.assert_array_equal(incomplete(found, known), [False, True, True])
-    with pytest.raises(ValueError, match=r"no column 'z', 'w'; it has: 'x', 'y', 'c', 't'"):
+    with pytest.raises(ValueError, match=r"no columns 'z', 'w'; it has: 'x', 'y', 'c', 't'"):
         tidy(table, {"z": "number", "w": "label"})
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mercer import KernelRidge, Linear
 from mercer.tables import search
 from mercer.tables.encoding import Encoded
 from mercer.tables.search import Effort, choose, folds_of
@@ -64,7 +65,7 @@ def test_choice(rng):
     effort = Effort.of(len(Y), 4, 1, 20)
     found = choose(X, Y, np.ones(len(Y)), effort, groups=Y[:, 0])
     assert 1 <= len(found.members) <= 3
-    best = min(error for _, error, _, _ in found.table)
+    best = found.searched["errors"].min()
     assert found.error <= best
     assert np.mean((found.values - Y[found.rows]) ** 2) == pytest.approx(found.error)
     assert found.error < 0.3 < found.linear[0]
@@ -89,4 +90,32 @@ def test_a_clock_stops_the_search(rng, monkeypatch):
     effort.patience = -1.0
     found = choose(X, Y, np.ones(len(Y)), effort, groups=Y[:, 0])
     assert found.stopped
-    assert len(found.table) == 1
+    assert len(found.searched["kernels"]) == 1
+
+
+def test_errors_of_the_search_are_those_of_folds(rng):
+    X, Y = problem(rng, 90)
+    effort = Effort.of(90, 4, 1, 5)
+    w, alphas = rng.uniform(0.5, 1.5, 90), (0.1, 1.0, 10.0)
+    found = choose(X, Y, w, effort, groups=Y[:, 0], alphas=alphas).searched
+    assert found["alphas"] == list(alphas)
+    assert found["errors"].shape == (len(effort.profiles), 3)
+    assert found["kernels"][:3] == ["l1, scale 0.4", "l1, scale 1", "l1, scale 3"]
+    line = found["errors"][found["kernels"].index("linear")]
+    for alpha, error in zip(alphas, line, strict=True):
+        total = 0.0
+        for train, new in folds_of(Y[:, 0], effort, 0):
+            machine = KernelRidge(alpha, kernel=Linear() + 1.0, solver="cholesky")
+            machine.fit(X.Z[train], Y[train, 0], w[train])
+            total += w[new] @ (machine.predict(X.Z[new]) - Y[new, 0]) ** 2
+        assert error == pytest.approx(total / w.sum(), rel=1e-6)
+
+
+def test_the_chosen_settings_are_the_best_of_their_kind(rng):
+    X, Y = problem(rng, 90)
+    choice = choose(X, Y, np.ones(90), Effort.of(90, 4, 1, 5), groups=Y[:, 0])
+    errors, chosen = choice.searched["errors"], choice.searched["chosen"]
+    assert [choice.searched["alphas"][j] for _, j in chosen] == [m.alpha for m in choice.members]
+    assert all(errors[i].argmin() == j for i, j in chosen)
+    assert errors.argmin() in [np.ravel_multi_index(place, errors.shape) for place in chosen]
+    assert choice.error <= errors.min()

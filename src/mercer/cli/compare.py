@@ -15,12 +15,12 @@ from ..tables.classifier import TableClassifier
 from ..tables.numbers import count
 from ..tables.reading import read_table
 from ..tables.regressor import TableRegressor
-from ..tables.roles import Table, label_target, numeric_target
+from ..tables.roles import Table, label_target, numeric_target, require
 from ..tables.rows import check_enough, check_share, select
 from .arguments import names
 from .baselines import Constant, Linear, boosted
 from .classify import class_scores, kept_inside, learnable
-from .fit import add_table, number_scores, selection_options, task_of
+from .fit import add_table, check_target, number_scores, selection_options, task_of
 from .output import as_json, entry, grid, number, say
 
 
@@ -39,9 +39,11 @@ def run(args: Namespace) -> None:
     if not args.test_size:
         raise ValueError("--test-size must be above 0: models are compared on held-out rows.")
     kernels = {text: parse(text) for text in args.kernel or []}
+    check_target(args)
     table = read_table(args.table)
     told: dict[str, Any] = {}
     targets = args.target
+    require(table, targets)
     for target in targets:
         if len(targets) > 1:
             say(f"target {target}", args.json)

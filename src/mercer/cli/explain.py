@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ..kernels.notation.parse import parse
+from ..tables.reading import check_file
 from .arguments import whole
 from .output import as_json, entry, grid, number
 
 _LISTED = 12
+_WIDE = 40  # characters of a value
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -35,8 +37,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
     path = Path(args.kernel)
-    if path.suffix == ".mercer" and not path.is_file():
-        raise FileNotFoundError(f"there is no file {args.kernel!r}.")
+    if path.suffix == ".mercer":
+        check_file(path)
     if args.table is not None or path.is_file():
         _explain_row(args)
         return
@@ -77,11 +79,17 @@ def _explain_row(args: Namespace) -> None:
     print(entry("predicted", f"{shown}{of}"))
     base = f"{number(found.attrs['base'])} for rows of the training table on average"
     print(entry("base", base))
-    cells = [[str(c), str(v)[:40], f"{a:+.4g}"] for c, v, a in found.head(_LISTED).to_numpy()]
+    cells = [[str(c), _cell(v), f"{a:+.4g}"] for c, v, a in found.head(_LISTED).to_numpy()]
     print(entry("adds", *grid(["column", "value", "adds"], cells)))
     if len(found) > _LISTED:
         rest = found["adds"].iloc[_LISTED:].sum()
         print(entry("", f"... {len(found) - _LISTED} other columns together {rest:+.4g}"))
+
+
+def _cell(value: Any) -> str:
+    """A value of a row: numbers with a few digits, long texts cut."""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _WIDE else text[: _WIDE - 3] + "..."
 
 
 def _describe(model: Any, args: Namespace) -> None:

@@ -26,10 +26,11 @@ from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numer
 from ..tables.rows import MISSING, MOST_HELD, check_enough, held_share, select
 from .arguments import budget, names, positive_numbers, rank, whole
 from .baselines import Constant, Linear, boosted
-from .output import as_json, entry
+from .output import as_json, check_out, entry
 
 _IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
 _READ = 3e7  # bytes of text in a second, about
+_NAMED = 12  # columns that an error lists
 _TINY = 1e6  # bytes that every machine can read
 
 
@@ -69,7 +70,7 @@ def add_table(
     add = parser.add_argument
     add("table", metavar="TABLE", help="a .csv, .tsv or .parquet file, one row per sample")
     one = {"metavar": "COL", "help": "the column to predict"}
-    add("--target", required=True, **one | (target or {}))
+    add("--target", **one | (target or {}))
     add(
         "--task",
         choices=("auto", "regression", "classification"),
@@ -106,10 +107,10 @@ def run(args: Namespace) -> None:
 
     start = time.perf_counter()
     options = model_options(args)
+    check_target(args)
     name = Path(args.table).name.partition(".")[0] or "model"
     out = Path(args.out or f"{name}.mercer")
-    if not out.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(out.parent)!r} for the model.")
+    check_out(out, "the model")
     if args.alphas is not None:
         options["alphas"] = args.alphas
     options |= {"rank": args.rank, "verbose": not (args.quiet or args.json)}
@@ -128,6 +129,7 @@ def run(args: Namespace) -> None:
             baseline=not args.no_baseline,
             **options,
         )
+    found.model.target_ = args.target
     save(found.model.set_params(verbose=False), out)
     if args.json:
         told = outcome(found, task) | {"target": args.target, "model": str(out)}
@@ -143,6 +145,19 @@ def run(args: Namespace) -> None:
             for words in hints(table, args.target, task):
                 print(entry("hint", words))
         print(entry("next", f"mercer predict {out} NEW_TABLE.csv --out predictions.csv"))
+
+
+def check_target(args: Namespace) -> None:
+    """Without a target, say which columns there are."""
+    if args.target:
+        return
+    if is_large(args):
+        raise ValueError("say with --target which column is to be predicted.")
+    columns = list(read_table(args.table).columns)
+    listed = ", ".join(map(repr, columns[:_NAMED])) + ", ..." * (len(columns) > _NAMED)
+    raise ValueError(
+        f"say with --target which column is to be predicted; {args.table} has: {listed}."
+    )
 
 
 def is_large(args: Namespace) -> bool:

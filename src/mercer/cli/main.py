@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..exceptions import MercerWarning
-from .output import printable
+from .output import printable, warn
 
 COMMANDS = {
     "fit": "fit a model to a table and save it",
@@ -43,7 +43,7 @@ class _Parser(ArgumentParser):
     """One line for an error, as for all others."""
 
     def error(self, message: str) -> NoReturn:
-        _complain(message)
+        _complain(f"{message} (see {self.prog} --help)")
         raise SystemExit(2)
 
 
@@ -117,4 +117,4 @@ def _complain(text: str) -> None:
 def _warn(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
     """Our own warnings as one line; those of other packages are not about the user's data."""
     if issubclass(category, MercerWarning):
-        print(f"mercer: warning: {printable(str(message))}", file=sys.stderr)
+        warn(str(message))

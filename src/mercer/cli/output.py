@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from math import isfinite
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 from unicodedata import category
@@ -28,6 +30,22 @@ def say(text: str, quiet: bool = False) -> None:
     """What is being done now, for whoever waits for it."""
     if not quiet:
         print(f"mercer: {printable(text)} ...", file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """What may not be as it was meant."""
+    print(f"mercer: warning: {printable(text)}", file=sys.stderr, flush=True)
+
+
+def check_out(path: str | Path, what: str) -> None:
+    """Refuse, before long work, what cannot be written to."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; give {what} the name of a file.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} for {what}.")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"nothing may be written to {str(path.parent)!r}; choose another.")
 
 
 def entry(heading: str, *paragraphs: str) -> str:

@@ -17,7 +17,7 @@ from ..tables.reading import read_table
 from ..tables.roles import label_target, numeric_target, tidy
 from ..tables.rows import check_enough, select
 from ..tables.search import Effort
-from .fit import add_table, model_options, selection_options, task_of
+from .fit import add_table, check_target, model_options, selection_options, task_of
 from .output import as_json, entry
 from .summary import _roles
 
@@ -33,6 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
     options = model_options(args)
+    check_target(args)
     table = read_table(args.table)
     task = task_of(args, table)
     if task == "classification":

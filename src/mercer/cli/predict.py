@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from ..engine.atomic import write_atomically
 from ..frames import pandas
 from ..io.files import load
 from ..tables.model import TableModel
-from ..tables.numbers import count
-from ..tables.reading import read_table
-from ..tables.roles import Table
-from .output import as_json, entry, grid, number
+from ..tables.numbers import count, is_missing
+from ..tables.reading import TABLES, check_file, kind_of, read_table
+from ..tables.roles import Table, require, tidy
+from .output import as_json, check_out, entry, grid, number, warn
 
 _SHOWN = 10
 
@@ -37,6 +38,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
+    if args.out not in (None, "-"):
+        check_out(args.out, "the predictions")
     pandas()  # which the model needs too
     model = load_model(args.model)
     table = read_for(model, args.table)
@@ -47,6 +50,8 @@ def run(args: Namespace) -> None:
             f"{args.model} predicts {what}: use {model.detail} in place of {asked[0]} to see its "
             "uncertainty."
         )
+    for words in unread(model, table):
+        warn(words)
     predictions = model.tabulate(table, bool(asked))
     missing = int(predictions["prediction"].isna().sum())
     if args.json:
@@ -76,15 +81,45 @@ def read_for(model: Any, path: str) -> Table:
     return read_table(path, [*strings, *model.styles_])
 
 
+def saved(path: str) -> Any:
+    """What a file of mercer holds."""
+    check_file(Path(path))
+    if kind_of(Path(path)) in TABLES:
+        raise ValueError(f"{path} is a table; the model comes first, and then the table.")
+    return load(path)
+
+
 def load_model(path: str) -> TableModel:
     """A model that mercer fit wrote."""
-    model = load(path)
+    model = saved(path)
     if not isinstance(model, TableModel):
         raise ValueError(
             f"{path} holds a {type(model).__name__}, not a model of mercer fit; use it in Python "
             f"with mercer.load."
         )
     return model
+
+
+def unread(model: TableModel, table: Table) -> list[str]:
+    """Columns that a model reads as numbers or dates, and that hold something else here."""
+    require(table, model.roles_)
+    kinds = {"number": "numbers", "date": "dates"}
+    found = []
+    for name, role in model.roles_.items():
+        if role not in kinds:
+            continue
+        values = table[name]
+        given = values.notna().to_numpy()
+        if given.any() and getattr(values.dtype, "kind", "O") not in "biuf":
+            given = given & ~is_missing(values.astype(str)).to_numpy()
+        one = tidy(table, {name: role}, model.styles_)[name]
+        lost = np.flatnonzero(given & one.isna().to_numpy())
+        if len(lost):
+            found.append(
+                f"{name!r} holds {kinds[role]}, as the model has seen it; {values.iloc[lost[0]]!r} "
+                f"and the like, {len(lost)} of {count(len(table), 'row')}, count as missing."
+            )
+    return found
 
 
 def _stdout() -> Any:

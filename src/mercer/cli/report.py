@@ -12,14 +12,13 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ..frames import pandas
-from ..io.files import load
 from ..reports.front import report
 from ..tables.model import TableModel
 from ..tables.numbers import count
 from ..tables.roles import Table, label_target, numeric_target, require
 from .arguments import seconds, whole
-from .output import entry
-from .predict import read_for
+from .output import check_out, entry
+from .predict import read_for, saved
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -27,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a model file written by mercer fit or mercer.save")
     add("table", metavar="TABLE", help="the table it was fitted to, with the target")
-    add("--target", metavar="COL", help="the target (default: the column the model does not use)")
+    add("--target", metavar="COL", help="the target (default: that of mercer fit)")
     add("--test", metavar="TABLE", help="unseen rows to score the model on")
     add("--out", metavar="FILE", help="the output file (default: the model's name, .html)")
     add("--title", help="the heading")
@@ -47,9 +46,8 @@ def run(args: Namespace) -> None:
     """Do what the arguments say."""
     pandas()
     out = Path(args.out or Path(args.model).with_suffix(".html").name)
-    if not out.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(out.parent)!r} for the report.")
-    model = load(args.model)
+    check_out(out, "the page")
+    model = saved(args.model)
     if not hasattr(model, "predict"):
         raise ValueError(f"{args.model} holds a {type(model).__name__}, which predicts nothing.")
     target, X, y = _read(model, args.table, args.target)
@@ -102,7 +100,9 @@ def _read(model: Any, path: str, target: str | None) -> tuple[str, Any, np.ndarr
 
 
 def _target_of(model: Any, table: Table, path: str) -> str:
-    """The column that the model does not use, if there is one."""
+    """The column that the model has learned to predict, or the one that it does not use."""
+    if getattr(model, "target_", None) in list(table.columns):
+        return str(model.target_)
     used = getattr(model, "roles_", None)
     used = list(getattr(model, "feature_names_in_", ())) if used is None else list(used)
     others = [name for name in table.columns if name not in used]

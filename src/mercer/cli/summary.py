@@ -115,7 +115,8 @@ def _kernels(model: Any, fit_rows: int) -> list[str]:
         how = f"{effort.folds}-fold cross-validation" if effort.folds > 1 else (
             f"predicting {count(len(choice.rows), 'row')} from {effort.rows} others"
         )  # fmt: skip
-        what = f"{count(len(choice.table), 'kernel')} and {choice.tried} settings compared by {how}"
+        tried = count(len(choice.searched["kernels"]), "kernel")
+        what = f"{tried} and {choice.tried} settings compared by {how}"
         lines.append(what + "; not all were tried within the time limit" * choice.stopped)
         if model.rows_ < fit_rows:
             lines.append(

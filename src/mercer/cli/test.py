@@ -19,7 +19,7 @@ from ..tables.reading import read_table
 from ..tables.roles import Column, Table, describe, numbers_rows, require, tidy
 from ..tables.rows import complete_rows
 from .arguments import names, whole
-from .output import as_json, entry, grid, say
+from .output import as_json, check_out, entry, grid, say
 
 _TESTED = 100  # parts of the data that are tested on their own, at most
 _LISTED = 8  # of which so many are listed
@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     two.add_argument("--features", type=names, metavar="A,B", help="columns to compare")
     one = kinds.add_parser("independence", help="are columns of a table independent of others?")
     one.add_argument("table", metavar="TABLE", help="a .csv, .tsv or .parquet file")
-    one.add_argument("--x", type=names, required=True, metavar="A,B", help="some columns")
+    one.add_argument("--x", type=names, metavar="A,B", help="some columns (default: all but --y)")
     one.add_argument("--y", type=names, required=True, metavar="A,B", help="the others")
     for sub, run in ((two, _two_sample), (one, _independence)):
         add = sub.add_argument
@@ -64,8 +64,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
-    if args.plot is not None and not Path(args.plot).parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(Path(args.plot).parent)!r}.")
+    if args.plot is not None:
+        check_out(args.plot, "the picture")
     args.task(args)
 
 
@@ -117,6 +117,12 @@ def _independence(args: Namespace) -> None:
     from ..stats.independence import independence_test
 
     table = read_table(args.table)
+    if args.x is None:
+        require(table, args.y)
+        rest = [name for name in table.columns if name not in args.y]
+        args.x = [name for name in rest if not numbers_rows(name, table[name])]
+    if not (args.x and args.y):
+        raise ValueError("--x and --y need a column each.")
     twice = set(args.x) & set(args.y)
     if twice:
         raise ValueError(f"{sorted(twice)[0]!r} is in --x and in --y.")

@@ -23,7 +23,7 @@ from ..tables.roles import label_target, numeric_target, tidy
 from ..tables.rows import check_enough, select
 from ..tuning.models import tune
 from .arguments import whole
-from .fit import add_table, selection_options, task_of
+from .fit import add_table, check_target, selection_options, task_of
 from .output import as_json, entry, say
 
 _ROWS = 1000  # of the table that are used
@@ -39,6 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Do what the arguments say."""
+    check_target(args)
     start, kernel = time.perf_counter(), parse(args.kernel)
     table = read_table(args.table)
     options = selection_options(args)

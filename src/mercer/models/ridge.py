@@ -221,6 +221,17 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     # ---- the parts of fit ------------------------------------------------------------------
+    def _restore(self) -> None:
+        """Penalties for all targets, and weights for all samples, must have come with the rest."""
+        super()._restore()
+        alphas, weights = self._noise if isinstance(self._noise, tuple) else (self._noise, None)
+        targets = 1 if self.dual_coef_.ndim == 1 else self.dual_coef_.shape[1]
+        fits = np.shape(alphas) == (targets,) and np.all(np.isfinite(alphas) & (alphas >= 0))
+        if weights is not None:
+            fits = fits and np.shape(weights) == (len(self.dual_coef_),) and np.all(weights >= 0)
+        if not fits:
+            raise ValueError("penalties or weights do not fit the rest.")
+
     def _check_fit(
         self, X: Data, y: Any, sample_weight: Any
     ) -> tuple[Data, np.ndarray, np.ndarray | None]:

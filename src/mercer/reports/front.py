@@ -163,7 +163,6 @@ class _Maker:
         self.add(
             "Validation surface",
             lambda: surface_section(s, _known(judged), clock.share(0.2)),
-            costly=True,
             **needs,
         )
         self.add("Influential rows", lambda: influence_section(s, ranked))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..tables.influence import labels_without_each
 from ..tables.influence import without_each as of_table
-from ..tables.regressor import TableRegressor
+from ..tables.model import TableModel
 from .errors import words_of
-from .markup import join, number, paragraph, short, table, tag
+from .markup import count, join, number, paragraph, percent, short, table, tag
 from .page import Section
 from .rows import cells, label, whole
 from .subject import Subject
@@ -22,35 +23,22 @@ _BESIDE = 4
 _SAME = 1e-6
 
 
+class Influence(NamedTuple):
+    """How much each row counts, and how that is said."""
+
+    score: np.ndarray
+    shown: list[str]
+    name: str
+    words: str
+
+
 def influence_section(subject: Subject, relevant: list[int]) -> Section:
     """The rows that matter most, with what is known of them."""
     title = "Influential rows"
-    exact = without_each(subject)
-    if exact is not None:
-        score, scale = exact, float(np.std(subject.y))
-        words = (
-            "The effect of leaving out each row in turn, in closed form: the root mean square "
-            "change of the predictions for all training rows."
-        )
-        name = "change"
-        shown = [
-            f"{number(s, 3)} ({number(100 * s / scale, 2)}% of a std)" if scale else number(s, 3)
-            for s in score
-        ]
-    else:
-        found = _coefficients(subject)
-        if found is None:
-            many = hasattr(subject.inner, "members_") and subject.n > _MOST
-            words = f"{type(subject.inner).__name__} keeps no coefficients for these rows."
-            if many and not subject.classifier:
-                words = f"there are more than {number(_MOST)} rows to leave out one by one."
-            return Section(title, left_out=words)
-        score, name = found, "coefficient"
-        shown = [number(s, 3) for s in score]
-        words = (
-            "Rows with the largest coefficients in the model. Rows with coefficient 0 could be "
-            "left out without changing the model."
-        )
+    found = _of_labels(subject) or _of_values(subject) or _of_coefficients(subject)
+    if found is None:
+        return Section(title, left_out=_why_not(subject))
+    score, shown, name, words = found
     rows = np.argsort(-score, kind="stable")[:_SHOWN]
     beside = (
         [short(subject.names[j], 24) for j in relevant[:_BESIDE]] if subject.tabular else ["sample"]
@@ -81,6 +69,69 @@ def influence_section(subject: Subject, relevant: list[int]) -> Section:
     return Section(title, join(parts))
 
 
+def _of_values(subject: Subject) -> Influence | None:
+    """Of a regression: how much its values change without each row."""
+    score = without_each(subject)
+    if score is None:
+        return None
+    scale = float(np.std(subject.y))
+    shown = [
+        f"{number(s, 3)} ({number(100 * s / scale, 2)}% of a std)" if scale else number(s, 3)
+        for s in score
+    ]
+    words = (
+        "The effect of leaving out each row in turn, in closed form: the root mean square change "
+        "of the predictions for all training rows."
+    )
+    return Influence(score, shown, "change", words)
+
+
+def _of_labels(subject: Subject) -> Influence | None:
+    """Of a classifier of tables: how much probability goes to other classes without each row."""
+    inner = subject.inner
+    if not (_of_members(subject) and subject.classifier) or subject.n > _MOST:
+        return None
+    found = labels_without_each(inner, subject.X, subject.y)
+    if found is None:
+        return None
+    moved, other = found
+    shown = [
+        percent(share) + (f", {count(labels, 'label')}" if labels else "")
+        for share, labels in zip(moved, other, strict=True)
+    ]
+    words = (
+        "The effect of leaving out each row in turn, in closed form: the probability that moves to "
+        "other classes, averaged over all training rows, and how many of them change their label. "
+        "Kernels and calibration are kept."
+    )
+    return Influence(moved, shown, "change", words)
+
+
+def _of_coefficients(subject: Subject) -> Influence | None:
+    """Of a sum of functions of rows: how large their coefficients are."""
+    found = _coefficients(subject)
+    if found is None:
+        return None
+    words = (
+        "Rows with the largest coefficients in the model. Rows with coefficient 0 could be left out "
+        "without changing the model."
+    )
+    return Influence(found, [number(s, 3) for s in found], "coefficient", words)
+
+
+def _why_not(subject: Subject) -> str:
+    if not _of_members(subject):
+        return f"{type(subject.inner).__name__} keeps no coefficients for these rows."
+    if subject.n > _MOST:
+        return f"there are more than {number(_MOST)} rows to leave out one by one."
+    return "the model was not fitted to exactly these rows, or with weights or landmarks."
+
+
+def _of_members(subject: Subject) -> bool:
+    """Is it a model of tables, made of machines on pieces of the rows?"""
+    return isinstance(subject.inner, TableModel) and hasattr(subject.inner, "members_")
+
+
 def without_each(subject: Subject) -> np.ndarray | None:
     r"""How much predictions of all rows change without each of them; None if that is not known.
 
@@ -89,8 +140,9 @@ def without_each(subject: Subject) -> np.ndarray | None:
     are.
     """
     inner = subject.inner
-    if isinstance(inner, TableRegressor) and hasattr(inner, "members_"):
-        return None if subject.n > _MOST else of_table(inner, subject.X, subject.y)
+    if _of_members(subject):
+        few = subject.n <= _MOST and not subject.classifier
+        return of_table(inner, subject.X, subject.y) if few else None
     kept = getattr(inner, "X_fit_", getattr(inner, "X_train_", None))
     coef: Any = getattr(inner, "dual_coef_", None)
     gram = getattr(inner, "gram_", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .images import colours, hexadecimal
@@ -10,6 +12,8 @@ from .svg import margin
 
 _WIDTH = 460
 _HIGH, _TOP, _BOTTOM, _RIGHT = 30, 6, 44, 8
+_LETTER = 6.2  # width of a character
+_LABEL = 34.0  # least distance of labels
 _RANGE = 3.0  # colours end this many times as far from the best as the median is
 
 
@@ -21,7 +25,7 @@ def heat_map(
     ylabel: str,
     name: str,
     *,
-    frame: tuple[int, int] | None = None,
+    frames: Sequence[tuple[int, int]] = (),
     dark_is_low: bool = False,
 ) -> Html:
     """A table of numbers as tinted cells; errors are light where they are small.
@@ -61,16 +65,16 @@ def heat_map(
             rgb = colours(np.array(worst - good[i, j]), 0.0, max(worst - best, 1e-300))
             dark = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2] < 135
             parts.append(tag("rect", **place, fill=hexadecimal(rgb)))
-            if cols <= 9:
+            words = number(float(values[i, j]), 3 if wide > _LABEL else 2)
+            if _LETTER * len(words) < wide - 2:
                 ink = "fill:#fff" if dark else "fill:#111"
-                words = number(float(values[i, j]), 3)
                 at = {"x": f"{x + wide / 2 - 1:.1f}", "y": y + 19}
                 parts.append(tag("text", words, **at, text_anchor="middle", style=ink))
-    if frame is not None:
-        x, y = left + frame[1] * wide, _TOP + frame[0] * _HIGH
+    for row, col in frames:
+        x, y = left + col * wide, _TOP + row * _HIGH
         parts.append(tag("rect", x=f"{x - 1:.1f}", y=y - 1, width=f"{wide:.1f}", height=_HIGH,
                          rx=3, class_="line h2", style="stroke-width:2.5"))  # fmt: skip
-    every = -(-cols // 9)
+    every = int(np.ceil(_LABEL / wide))
     for j in range(0, cols, every):
         x = left + (j + 0.5) * wide
         parts.append(

@@ -7,16 +7,17 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from ..checks import is_number
 from ..data import take
 from ..kernels.base import Kernel
+from ..tables.model import FORMULAS, TableModel
 from .columns import error_name, loss
 from .judged import Judged, ask
 from .maps import heat_map
-from .markup import Html, join, number, paragraph
+from .markup import Html, count, join, number, paragraph
 from .page import Section
 from .subject import Clock, Subject
 from .svg import figure, figures
@@ -40,10 +41,15 @@ class Knobs(NamedTuple):
 def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
     """Validation errors over the penalty and the lengthscale, around those of the model."""
     title = "Validation surface"
-    searched = _searched(subject.model)
+    searched = _searched(subject.model) or _of_table(subject.inner)
     if searched is not None:
         return Section(title, searched)
+    if subject.clock.left <= 0:
+        return Section(title, left_out=subject.clock.refusal())
     knobs = _knobs(subject)
+    if knobs is None and isinstance(subject.inner, TableModel):
+        return Section(title, left_out="an earlier version of mercer fitted the model, and kept "
+                                       "nothing of its search.")  # fmt: skip
     if knobs is None:
         name = type(_path(subject.model)[1]).__name__
         return Section(title, left_out=f"{name} has no penalty of its own to vary.")
@@ -87,7 +93,7 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
     down = "lengthscale" if scales else ""
     name = error_name(judged)
     place = (middle, _MIDDLE)
-    picture = heat_map(errors, penalties, left, knobs.penalty, down, name, frame=place)
+    picture = heat_map(errors, penalties, left, knobs.penalty, down, name, frames=[place])
     caption = f"{name} by {len(parts)}-fold cross-validation on {len(rows)} rows. "
     caption += "The model is framed."
     return Section(title, join([paragraph(says), figures(figure(picture, caption, wide=True))]))
@@ -170,9 +176,51 @@ def _searched(model: Any) -> Html | None:
     left = [_named(o) for o in (others[[repr(x) for x in others].index(line)] for line in lines)]
     best = np.unravel_index(np.nanargmax(grid), grid.shape)
     picture = heat_map(grid, [number(v, 2) for v in values], left, across, "", "score",
-                       frame=(int(best[0]), int(best[1])), dark_is_low=True)  # fmt: skip
+                       frames=[(int(best[0]), int(best[1]))], dark_is_low=True)  # fmt: skip
     words = f"Scores of the search among {len(settings)} settings; the best one is framed."
     return figures(figure(picture, words, wide=True))
+
+
+def _of_table(model: Any) -> Html | None:
+    """The search of a model of tables: errors of all kernels and penalties it has compared."""
+    found = getattr(model, "search_", None)
+    if not isinstance(model, TableModel) or not found:
+        return None
+    errors, alphas = np.asarray(found["errors"], dtype=float), found["alphas"]
+    chosen = [(int(i), int(j)) for i, j in found["chosen"]]
+    least = float(np.nanmin(errors))
+    last = len(alphas) - 1
+    near = int(np.sum(errors <= _SAME * least))
+    tried = f"{count(len(errors), 'kernel')} with {count(last + 1, 'penalty', 'penalties')} each"
+    says = (
+        f"The search compared {tried}, on rows held out. {near} of {errors.size} settings are "
+        "within 1% of the best."
+    )
+    if len(chosen) > 1:
+        says += f" The model is a blend of {len(chosen)} of them, with an error of "
+        says += f"{_share(model.validation_error_)}; that of the best alone is {_share(least)}."
+    for end, word in ((0, "small"), (last, "larg")) if last else ():
+        if any(j == end for _, j in chosen):
+            says += (
+                f" A chosen penalty is the {word}est that was tried: {word}er ones may be better."
+            )
+    picture = heat_map(100 * errors, [number(a, 2) for a in alphas], list(found["kernels"]),
+                       "alpha", "", "error in % of the variance", frames=chosen)  # fmt: skip
+    what = "class scores" if is_classifier(model) else "the target"
+    kinds = " ".join(found["kernels"]).replace(",", " ").split()
+    legend = [f"{name}: {words}" for name, words in FORMULAS.items() if name in kinds]
+    legend += ["full: with directions that were learned"] * ("full" in kinds)
+    caption = (
+        f"Mean squared error for {what} in per cent of the variance, after the best round of "
+        "learning distances; what the model is made of is framed. The same rows have chosen it, so "
+        "the smallest errors are a little too small. "
+    ) + "; ".join(legend)
+    caption += "." if legend else ""
+    return join([paragraph(says), figures(figure(picture, caption, wide=True))])
+
+
+def _share(error: float) -> str:
+    return f"{number(100 * error, 3)}%"
 
 
 def _named(setting: dict[str, Any]) -> str:

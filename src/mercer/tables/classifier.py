@@ -40,7 +40,7 @@ class TableClassifier(Classifier, TableModel):
 
     Attributes
     ----------
-    columns_, roles_, members_, linear_, relevance_, validation_error_
+    columns_, roles_, members_, linear_, relevance_, validation_error_, search_
         As in :class:`~mercer.tables.regressor.TableRegressor`.
     classes_ : ndarray
         The labels.
@@ -160,6 +160,14 @@ class TableClassifier(Classifier, TableModel):
         Y = self._signs(codes)
         self.mean_ = np.average(Y, axis=0, weights=w)
         return X, Y, codes, w
+
+    def _knows(self, values: np.ndarray) -> bool:
+        """Can predictions be made of these standardised values?"""
+        k, scores = len(self.classes_), self.mean_ + values
+        if np.shape(self.classes_) != (k,) or k < 2 or scores.shape != values.shape:
+            return False
+        fits = values.shape[1] == (1 if k == 2 else k)
+        return fits and self.calibration_.probabilities(scores).shape == (len(values), k)
 
     def _signs(self, codes: np.ndarray) -> np.ndarray:
         """1 for the rows of a class and -1 for others; of two classes, only the second."""

@@ -49,6 +49,13 @@ class Profile(NamedTuple):
             return Matern(1.0, nu=2.5)
         return Laplacian(1.0, p=1 if self.kind == "l1" else 2)
 
+    @property
+    def words(self) -> str:
+        """What tells it from others, in short."""
+        if self.kind in ("linear", "likely", "given"):
+            return self.kind
+        return f"{self.kind}, scale {self.scale:g}" + ("" if self.diagonal else ", full")
+
     def distances(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Of coordinates, before they are divided by the scale."""
         if self.kind == "l1":

@@ -23,7 +23,7 @@ from .encoding import Encoded, completed, encode, learn_parts, words_of
 from .members import Given, Member
 from .metric import ALPHAS
 from .numbers import PLAIN, count, part_of
-from .roles import Column, Table, describe, tidy
+from .roles import ROLES, Column, Table, describe, tidy
 from .search import Choice, Effort, choose, choose_alpha
 
 MANY_ROWS = 10_000  # from here on a kernel that was given is approximated by landmarks,
@@ -36,12 +36,13 @@ _ADAPTIVE = 3000  # rows of a piece up to which intervals are wider where rows a
 class TableModel(BaseEstimator):
     """What models of tables share.
 
-    ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is.
+    ``detail`` is the option of ``mercer predict`` that asks how sure a prediction is, and
+    ``target_`` the column that ``mercer fit`` has learned to predict.
     """
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN, "roles_", "styles_", "parts_", "members_", "mean_", "std_", "scores_", "adaptive_",
-        "background_", "validation_error_",
+        "background_", "validation_error_", "search_", "target_",
     )  # fmt: skip
     former_params: ClassVar[tuple[str, ...]] = ("cv", "Cs")  # of files of earlier versions
     detail: ClassVar[str]
@@ -153,7 +154,7 @@ class TableModel(BaseEstimator):
                 choice = choose(X, Y, w, effort, similarities=texts, tick=tick, **options)
         self.choice_, self.effort_ = choice, effort
         self._fit_members(choice.members, X, Y, w)
-        self.validation_error_ = choice.error
+        self.validation_error_, self.search_ = choice.error, choice.searched
         self.linear_ = Member("linear", alpha=choice.linear[1], plan=self.plan)
         if X.Z.shape[1]:
             self.linear_.fit(X, Y, w)
@@ -192,7 +193,7 @@ class TableModel(BaseEstimator):
         frame = as_frame(X, self)[list(self.roles_)]
         whole = getattr(self, "rows_", 0) == getattr(self, "rows_given_", 0)
         encoded, kept = other._read(frame, needed, len(frame) if whole else self.rows_)
-        for name in set(SEEN) & set(vars(self)):  # new rows come with columns that are not used
+        for name in {*SEEN, "search_"} & set(vars(self)):  # new rows come with unused columns
             setattr(other, name, getattr(self, name))
         return other, encoded, kept
 
@@ -246,7 +247,7 @@ class TableModel(BaseEstimator):
                 learned = f"; {what} learned in {count(m.rounds, 'round')}"
             text = "" if m.similarity is None else f" + {m.similarity!r}"
             pieces = f"; {len(m.machines_)} pieces" if len(m.machines_) > 1 else ""
-            formula = _FORMULAS[m.kind]
+            formula = FORMULAS[m.kind]
             lines.append(f"{m.weight:.2f} {formula}{text}, alpha {m.alpha:g}{learned}{pieces}")
         return lines
 
@@ -298,15 +299,23 @@ class TableModel(BaseEstimator):
     def _restore(self) -> None:
         """What files of earlier versions have is put into today's form, and tried out."""
         self.styles_ = getattr(self, "styles_", {})
+        if not (set(self.roles_.values()) <= set(ROLES) and set(self.styles_) <= set(self.roles_)):
+            raise ValueError("a model of tables with columns of no known role.")
         former = getattr(self, "ridge_", None) or getattr(self, "machine_", None)
         if former is not None:
             return
-        if not self.members_:
+        if not self.members_ or {part["column"] for part in self.parts_} != set(self.roles_):
             raise ValueError("a model of tables without its parts.")
-        self._values(self._encoded(self.background_.iloc[:2]))
+        values = self._values(self._encoded(self.background_.iloc[:2]))
+        if values.ndim != 2 or not self._knows(values):
+            raise ValueError("a model of tables whose parts do not fit together.")
+
+    def _knows(self, values: np.ndarray) -> bool:
+        """Can predictions be made of these standardised values?"""
+        raise NotImplementedError
 
 
-_FORMULAS = {
+FORMULAS = {
     "l1": "exp(-|x - z|_1)", "l2": "exp(-|x - z|_2)", "m52": "Matern-5/2(|x - z|_2)",
     "linear": "(x'z + 1)", "likely": "Matern-5/2(|x - z|_2)",
 }  # fmt: skip

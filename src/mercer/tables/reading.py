@@ -19,6 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,7 @@ from .roles import Table
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _SEPARATORS = {".csv": ",;\t|", ".txt": "\t,;|", ".tsv": "\t"}
+TABLES = (*_SEPARATORS, ".parquet", ".pq")
 _PROBE = 1 << 18  # bytes from which encoding and separator are told
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _QUOTED = re.compile(r'"[^"]*"')
@@ -41,8 +43,7 @@ _REFUSED = (RuntimeError, NotImplementedError)  # by zipfile: passwords, unknown
 def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
     """The table in a CSV, TSV or Parquet file, also compressed; ``strings`` are not parsed."""
     pd, path = pandas(), Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    check_file(path)
     kind = kind_of(path)
     try:
         if kind in (".parquet", ".pq"):
@@ -50,7 +51,9 @@ def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
         elif kind in _SEPARATORS:
             table = _read_text(pd, path, _SEPARATORS[kind], dict.fromkeys(strings, str))
         else:
-            raise ValueError(f"{path}: a table is a .csv, .tsv or .parquet file, not {kind!r}.")
+            raise ValueError(
+                f"{path}: a table is a .csv, .tsv or .parquet file, not {kind!r}; save it as one."
+            )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         raise ValueError(f"{path} is not a table: {error}".replace("\n", " ")) from None
     except _DAMAGED as error:
@@ -66,6 +69,22 @@ def read_table(path: str | Path, strings: Iterable[str] = ()) -> Table:
     if not len(table):
         raise ValueError(f"{path} has no rows.")
     return table
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is no file; a name that was mistyped, perhaps, is told."""
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; give the name of a file in it.")
+    if path.exists():
+        raise ValueError(f"{str(path)!r} is a pipe or a device; save what comes from it to a file.")
+    beside: list[str] = []
+    with suppress(OSError):
+        beside = [other.name for other in path.parent.iterdir()]
+    close = get_close_matches(path.name, beside, n=1, cutoff=0.75)
+    hint = f"; did you mean {str(path.with_name(close[0]))!r}?" if close else "."
+    raise FileNotFoundError(f"there is no file {str(path)!r}{hint}")
 
 
 def kind_of(path: Path) -> str:

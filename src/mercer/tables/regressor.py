@@ -64,6 +64,9 @@ class TableRegressor(Regressor, TableModel):
         The weight of each column in the learned distances.
     validation_error_ : float
         The mean squared error on held-out rows, relative to the variance of the target.
+    search_ : dict
+        The same error for all ``"kernels"`` (rows of ``"errors"``) and ``"alphas"`` (columns) that
+        were compared; ``"chosen"`` has the row and the column of each model of the blend.
 
     Examples
     --------
@@ -197,6 +200,12 @@ class TableRegressor(Regressor, TableModel):
         std = float(np.sqrt(np.average((y - self.mean_) ** 2, weights=w)))
         self.std_ = std if std > 1e-12 * top else 1.0
         return ((y - self.mean_) / self.std_)[:, None]
+
+    def _knows(self, values: np.ndarray) -> bool:
+        """Can predictions be made of these standardised values?"""
+        scaled = all(np.shape(x) == () and np.isfinite(x) for x in (self.mean_, self.std_))
+        errors = np.ndim(self.scores_) == 1 and len(self.scores_) and np.isfinite(self.scores_)
+        return scaled and values.shape[1] == 1 and bool(np.all(errors))
 
     def _scaled(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Standardised targets, and which of them are there."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frames import is_gap, pandas
+from ..frames import is_gap, lacking, pandas
 from .dates import are_dates, days, order_of
 from .numbers import PLAIN, how_read, is_missing, numbers, style_of
 
@@ -211,9 +211,7 @@ def require(table: Table, names: Iterable[str]) -> None:
     """Refuse a table that lacks a column."""
     missing = [name for name in names if name not in table.columns]
     if missing:
-        lacks = ", ".join(map(repr, missing))
-        known = ", ".join(map(repr, table.columns))
-        raise ValueError(f"the table has no column {lacks}; it has: {known}.")
+        raise ValueError(lacking(missing, list(table.columns)))
 
 
 # ---- values --------------------------------------------------------------------------------

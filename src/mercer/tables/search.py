@@ -132,7 +132,7 @@ class Choice:
     values: np.ndarray  # (rows, outputs): by models that have not seen them
     spreads: np.ndarray  # and how uncertain they were, for a prior variance of 1
     linear: tuple[float, float]  # error and alpha of the linear candidate
-    table: list[tuple[Profile, float, int, float]] = field(default_factory=list)
+    searched: dict[str, Any] = field(default_factory=dict)  # errors of all kernels and penalties
     error: float = 0.0
     tried: int = 0
     stopped: bool = False
@@ -203,9 +203,9 @@ def choose_alpha(
     alpha = float(alphas[v.best[1]])
     spread = np.sqrt(v.variances[v.best] + alpha)
     member: Any = Given(kernel, alpha=alpha, plan=plan)
-    shown = [(profile, v.error, 0, alpha)]
+    searched = _searched([(v, None)], alphas, [v])
     return Choice(
-        [member], rows, v.values[v.best], spread, (np.inf, 1.0), shown, v.error, len(alphas)
+        [member], rows, v.values[v.best], spread, (np.inf, 1.0), searched, v.error, len(alphas)
     )
 
 
@@ -324,6 +324,28 @@ def _blend(
         spread += weights[i] * np.sqrt(v.variances[t, a] + alpha)
     linear = [v for v, s in pairs if v.profile.kind == "linear" and s is None]
     line = (linear[0].error, float(alphas[linear[0].best[1]])) if linear else (np.inf, 1.0)
-    shown = [(v.profile, v.error, v.best[0], float(alphas[v.best[1]])) for v, _ in pairs]
+    found = _searched(pairs, alphas, [ranked[i][0] for i in chosen])
     tried = sum(v.errors.size for v, _ in pairs)
-    return Choice(members, rows, blended, spread, line, shown, error, tried)
+    return Choice(members, rows, blended, spread, line, found, error, tried)
+
+
+def _searched(
+    pairs: list[tuple[Validation, Kernel | None]], alphas: Any, chosen: list[Validation]
+) -> dict[str, Any]:
+    """The errors of all kernels, each after the best of its rounds, with every penalty."""
+    order = {kind: i for i, kind in enumerate(dict.fromkeys(p.kind for p in PROFILES))}
+    pairs = sorted(
+        pairs,
+        key=lambda pair: (
+            pair[1] is not None, order.get(pair[0].profile.kind, len(order)),
+            not pair[0].profile.diagonal, pair[0].profile.scale,
+        ),
+    )  # fmt: skip
+    names = [v.profile.words + ("" if text is None else f" + {text}") for v, text in pairs]
+    places = [[v is one for v, _ in pairs].index(True) for one in chosen]
+    return {
+        "kernels": names,
+        "alphas": [float(a) for a in alphas],
+        "errors": np.stack([v.errors.min(axis=0) for v, _ in pairs]),
+        "chosen": [[i, v.best[1]] for i, v in zip(places, chosen, strict=True)],
+    }

@@ -66,7 +66,7 @@ def parse(text: str) -> Kernel:
     >>> parse("Gausian()")
     Traceback (most recent call last):
         ...
-    ValueError: 'Gausian' is not a kernel; did you mean Gaussian? ...
+    ValueError: 'Gausian' is not a kernel; did you mean Gaussian?
     """
     if not isinstance(text, str):
         raise ValueError(f"parse: text must be a string, got a {type(text).__name__}.")
@@ -218,8 +218,8 @@ def _class(name: str) -> type[Kernel]:
     if found is not None and (_usable(found) or _is_part(found)):
         return found  # type: ignore[return-value]
     close = get_close_matches(name, _known(), n=1, cutoff=0.6)
-    hint = f"; did you mean {close[0]}?" if close else "."
-    raise ValueError(f"{_short(name)!r} is not a kernel{hint} Known kernels: {_listed()}.")
+    hint = f"; did you mean {close[0]}?" if close else f". Known kernels: {_listed()}."
+    raise ValueError(f"{_short(name)!r} is not a kernel{hint}")
 
 
 def _shipped(name: str) -> Any:

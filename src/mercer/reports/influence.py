@@ -113,8 +113,8 @@ def _of_coefficients(subject: Subject) -> Influence | None:
     if found is None:
         return None
     words = (
-        "Rows with the largest coefficients in the model. Rows with coefficient 0 could be left out "
-        "without changing the model."
+        "Rows with the largest coefficients in the model. Rows with coefficient 0 could be "
+        "left out without changing the model."
     )
     return Influence(found, [number(s, 3) for s in found], "coefficient", words)
 

@@ -27,6 +27,7 @@ from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula, Profile
 from ...kernels.vectors.distances import centre
 from .functions import Powers, unit_of, value
 from .halves import halves, longer, padded, pieces, short, singles, split
+from .shapes import mix_of, shape_of
 from .source import Seen, Tile, near, written
 from .torch_ import import_torch, put, torch_device
 from .triton_ import interpreted, launch
@@ -71,26 +72,6 @@ def why_not(formula: Formula | None, device: str, dtype: Any) -> str | None:
         if atom.points.shape[1] == 0:
             return "samples have no columns"
     return None
-
-
-class Shape(NamedTuple):
-    """Of a tile, and how a program works on it."""
-
-    rows: int
-    columns: int
-    warps: int
-    stages: int
-
-
-def shape_of(width: int, sides: int) -> Shape:
-    """What is fastest on a card of the Hopper generation, for so many columns of operands."""
-    if sides > 1:
-        return Shape(64 if width <= 64 else 128, 64, 4, 3)
-    if width <= 32:
-        return Shape(64, 128, 4, 3)
-    if width <= 96:
-        return Shape(128, 64, 4, 3 if width <= 64 else 2)
-    return Shape(128, 64, 8, 3) if width <= 256 else Shape(128, 256, 8, 3)
 
 
 class Side(NamedTuple):
@@ -181,7 +162,7 @@ class Fused:
         powers: list[Powers | None] = [None, None]
         if self.place.type == "cuda" and not interpreted():
             clamped = not self._largest < _LOWEST
-            powers = [Powers(*mix, clamped) for mix in (_mix(terms, self._width), (0, 1))]
+            powers = [Powers(*mix, clamped) for mix in (mix_of(terms, self._width), (0, 1))]
         made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources = [written(*made, each) for each in powers]
         self._orders: tuple[Any, Any] = (None, None)
@@ -375,19 +356,6 @@ def _at_most_one(profile: Profile, metric: Seen) -> bool:
 def _mixed(user: Atom) -> bool:
     """Is the exponent of a function of a distance more than its root, times sqrt(3)?"""
     return user.profile.name not in ("laplacian", "matern")
-
-
-def _mix(terms: list[Tile], width: int) -> tuple[int, int]:
-    """How many powers are polynomials, of how many, as measured.
-
-    More where roots or logarithms come before; none where tensor cores are the limit.
-    """
-    values = [each for _, atoms, _ in terms for _, each in atoms]
-    if any("root(" in each or "logarithm(" in each for each in values):
-        return 3, 8
-    if width > 64:
-        return 0, 1
-    return (1, 8) if width <= 32 else (1, 4)
 
 
 def _place(atom: Atom, other: Atom) -> Any:

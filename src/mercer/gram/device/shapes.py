@@ -1,0 +1,40 @@
+"""What is fastest on cards of the Hopper generation: shapes of tiles, ways to powers of two."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .source import Tile
+
+
+class Shape(NamedTuple):
+    """Of a tile, and how a program works on it."""
+
+    rows: int
+    columns: int
+    warps: int
+    stages: int
+
+
+def shape_of(width: int, sides: int) -> Shape:
+    """That of a product, for so many columns of operands and right-hand sides."""
+    if sides > 1:
+        return Shape(64 if width <= 64 else 128, 64, 4, 3)
+    if width <= 32:
+        return Shape(64, 128, 4, 3)
+    if width <= 96:
+        return Shape(128, 64, 4, 3 if width <= 64 else 2)
+    return Shape(128, 64, 8, 3) if width <= 256 else Shape(128, 256, 8, 3)
+
+
+def mix_of(terms: list[Tile], width: int) -> tuple[int, int]:
+    """How many powers are polynomials, of how many.
+
+    More where roots or logarithms come before; none where tensor cores are the limit.
+    """
+    values = [each for _, atoms, _ in terms for _, each in atoms]
+    if any("root(" in each or "logarithm(" in each for each in values):
+        return 3, 8
+    if width > 64:
+        return 0, 1
+    return (1, 8) if width <= 32 else (1, 4)

@@ -148,7 +148,7 @@ class Restricted(Transform):
     >>> Gaussian().restrict(inside)([[2.0]])
     Traceback (most recent call last):
         ...
-    mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside this kernel.
+    mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside of this kernel.
     """
 
     condition: Callable[[Data], np.ndarray] = parameter(

@@ -146,7 +146,7 @@ class Restricted(Transform):
     >>> Gaussian().restrict(inside)([[2.0]])
     Traceback (most recent call last):
         ...
-    mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside this kernel.
+    mercer.exceptions.DomainError: sample 0 does not satisfy the condition inside of this kernel.
     """
 
     condition: Callable[[Data], np.ndarray] = a_function("a function of a data set")

@@ -83,7 +83,8 @@ def evidence(
     G = factor.inverse()
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
-        found = C[rows] @ (C[cols].T / -s)
+        left, right = C[rows], C[cols].T / -s
+        found = left * right if t == 1 else left @ right  # a product of vectors is no work for BLAS
         if intercept:
             found -= g[rows] @ (t * g[cols]).T
         found += _symmetric(G, rows, cols) if t == 1 else t * _symmetric(G, rows, cols)

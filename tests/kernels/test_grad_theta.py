@@ -380,3 +380,38 @@ def test_the_shipped_check_compares_gradients():
         check_kernel(Scaled(), X)
     with pytest.raises(AssertionError, match="grad_theta_diag differs"):
         check_kernel(ScaledOnDiagonal(), X)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(SCALES),
+        Gaussian(2.0),
+        Matern(1.5, 0.7),
+        Laplacian(SCALES),
+        Laplacian(1.3, p=2),
+        RationalQuadratic(SCALES, alpha=0.8),
+        Gaussian(1.5) + 2 * Linear(),
+        3 * Gaussian(SCALES),
+        Linear(),
+    ],
+    ids=repr,
+)
+def test_sums_with_weights_and_their_slopes(kernel):
+    P, Q, W = kernel.prepare(X), kernel.prepare(Y), data.normal(size=(9, 6))
+    total, slopes = kernel.weighed(P, Q, W)
+    assert total == pytest.approx(np.sum(W * kernel.pairwise(P, Q)))
+    np.testing.assert_allclose(slopes, kernel.grad_theta(P, Q, W), rtol=1e-12)
+
+
+def test_slopes_of_ones_own_are_those_of_a_multiple():
+    @dataclass(eq=False, repr=False)
+    class Odd(Gaussian):
+        def grad_theta(self, X, Y, W):
+            return np.array([17.0])
+
+    kernel = 2 * Odd(1.0)
+    P, Q = kernel.prepare(X), kernel.prepare(Y)
+    W = np.ones((9, 6))
+    values = 2 * Gaussian(1.0)(X, Y).sum()
+    np.testing.assert_allclose(kernel.grad_theta(P, Q, W), [values, 17.0])

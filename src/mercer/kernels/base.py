@@ -190,6 +190,11 @@ class Kernel(Operators, Params, Shown, ABC):
             raise no_gradient(self)
         return np.zeros(0)
 
+    def weighed(self, X: Data, Y: Data, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """sum_ij W_ij k(x_i, y_j), and its derivatives, which may have much in common with it."""
+        total = float(np.vdot(W, self.pairwise(X, Y)))
+        return total, self.grad_theta(X, Y, W) if self.hyperparameters() else np.zeros(0)
+
     def grad_theta_diag(self, X: Data, w: np.ndarray) -> np.ndarray:
         """sum_i w[i] dk(x_i, x_i)/dtheta for *prepared* X, aligned with ``theta``."""
         total, n, step = np.zeros(len(self.theta)), length(X), 32

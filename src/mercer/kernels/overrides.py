@@ -12,7 +12,7 @@ from ..data import length
 
 _VALUES = ("prepare", "pairwise", "tiles", "diag")  # what a formula is a statement about
 _OF_VALUES = (
-    "grad_input", "grad_theta", "grad_theta_diag", "log_tiles", "log_diag", "on_device",
+    "grad_input", "grad_theta", "grad_theta_diag", "weighed", "log_tiles", "log_diag", "on_device",
 )  # fmt: skip
 _REAL = (np.float32, np.float64)
 
@@ -39,6 +39,8 @@ def settle(cls: Any, base: Any) -> None:
     for name in _OF_VALUES:
         if blocks < _depth(cls, name):
             setattr(cls, name, getattr(base, name))
+    if _depth(cls, "grad_theta") < _depth(cls, "weighed"):
+        cls.weighed = base.weighed
     if min(_depth(cls, name) for name in _VALUES) < _depth(cls, "formula"):
         cls.formula = base.formula
 

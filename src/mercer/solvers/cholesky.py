@@ -7,8 +7,6 @@ by the pool. Which numbers are added in which order does not depend on the numbe
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from ..engine.routines import call, solve_cholesky, solve_lower, subtract_product, subtract_square
@@ -25,6 +23,7 @@ _PANELS = (
     (np.inf, 256, 1024, 512),
 )
 _ROWS = 64  # of a panel that are a job of their own
+_LONG = 0.26  # columns of the inverse, as a share of all, that take long
 _ACROSS = 512  # columns of the inverse that are
 _SOLVED = 2500  # rows from which on a solution is worth a second thread
 _BLOCK = 512  # rows of it that are computed at a time
@@ -95,8 +94,8 @@ class CholeskyFactor:
         parts = slices(n, size)
         corners = np.zeros((len(parts), size, size), A.dtype)
 
-        def half(job: tuple[int, slice]) -> None:
-            i, rows = job
+        def half(rows: slice) -> None:
+            i = rows.start // size
             here, columns = parts[i], parts[i].stop - rows.start
             found = self._half_inverse(rows)
             inside = slice(rows.start - here.start, rows.stop - here.start)
@@ -112,7 +111,7 @@ class CholeskyFactor:
             A[here, cols] = left @ (left if on_diagonal else A[cols, here.start :]).T
 
         with one_blas_thread():
-            run(half, [(i, rows) for i, part in enumerate(parts) for rows in _halves(part)])
+            run(half, _dealt(n))
             run(product, _products(parts))
         return A
 
@@ -126,7 +125,7 @@ class CholeskyFactor:
             total[rows] = np.einsum("ij,ij->i", found, found)
 
         with one_blas_thread():
-            run(squares, [rows for part in slices(n, _panel(n)[0]) for rows in _halves(part)])
+            run(squares, _dealt(n))
         return total
 
     def _half_inverse(self, some: slice) -> np.ndarray:
@@ -140,11 +139,14 @@ class CholeskyFactor:
         return found
 
 
-def _halves(part: slice) -> list[slice]:
-    """A part of the columns in two, or one that is no more than a column."""
-    middle = part.start + (part.stop - part.start + 1) // 2
-    ends = [part.start, *({middle, part.stop} - {part.start})]
-    return [slice(a, b) for a, b in pairwise(sorted(ends))]
+def _dealt(n: int) -> list[slice]:
+    """The columns of L^-1 in parts, the longest ones in halves, which take longest still."""
+    found = []
+    for part in slices(n, _panel(n)[0]):
+        middle = part.start + (part.stop - part.start) // 2
+        halved = part.start < _LONG * n and middle > part.start
+        found += [slice(part.start, middle), slice(middle, part.stop)] if halved else [part]
+    return found
 
 
 def _panel(n: int) -> tuple[int, int, int]:

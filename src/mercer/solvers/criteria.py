@@ -83,8 +83,13 @@ def evidence(
     G = factor.inverse()
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
-        inverse = _symmetric(G, rows, cols) - g[rows] @ g[cols].T
-        return (t * inverse - C[rows] @ C[cols].T / s) / 2
+        left, right = C[rows], C[cols].T / -s
+        found = left * right if t == 1 else left @ right  # a product of vectors is no work for BLAS
+        if intercept:
+            found -= g[rows] @ (t * g[cols]).T
+        found += _symmetric(G, rows, cols) if t == 1 else t * _symmetric(G, rows, cols)
+        found /= 2
+        return found
 
     diagonal = np.diagonal(G) - (g * g).sum(axis=1)
     return Criterion(value, tile, (t * diagonal - (C * C).sum(axis=1) / s) / 2)

@@ -295,6 +295,9 @@ class Product(Binary):
     def grad_theta(self, X: Zipped, Y: Zipped, W: np.ndarray) -> np.ndarray:
         (xl, xr), (yl, yr) = self._sides(X), self._sides(Y)
         left = right = np.zeros(0)
+        if isinstance(self.left, Constant) and self.left.hyperparameters() and self.left.value:
+            total, right = self.right.weighed(xr, yr, W * self.left.value)
+            return np.append(total, right)  # the derivative by log c of c k is c k
         if self.left.hyperparameters():
             left = self.left.grad_theta(xl, yl, _times(W, self.right, xr, yr))
         if self.right.hyperparameters():

@@ -105,10 +105,19 @@ class Radial(VectorKernel, Tiled):
         return direction / np.asarray(self.lengthscale, dtype=float)
 
     def grad_theta(self, X: Vectors, Y: Vectors, W: np.ndarray) -> np.ndarray:
-        """By d(r^2)/d(log l_d) = -2 (x_d - y_d)^2 / l_d^2."""
+        distances = SquaredDistances(X, Y, exact=self.kinked)
+        return self._slopes(distances, distances(slice(None), slice(None)), W)
+
+    def weighed(self, X: Vectors, Y: Vectors, W: np.ndarray) -> tuple[float, np.ndarray]:
         distances = SquaredDistances(X, Y, exact=self.kinked)
         R2 = distances(slice(None), slice(None))
-        V = np.asarray(W, dtype=np.float64) * self.slope(R2)
+        slopes = self._slopes(distances, R2, W)
+        return float(np.vdot(W, self.profile(np.multiply(R2, self.stretch, out=R2)))), slopes
+
+    def _slopes(self, distances: SquaredDistances, R2: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """By d(r^2)/d(log l_d) = -2 (x_d - y_d)^2 / l_d^2."""
+        V = self.slope(R2)
+        V = np.multiply(V, W, out=V) if V.dtype == np.float64 else V * np.asarray(W, np.float64)
         common = np.size(self.lengthscale) == 1
         stretched = np.vdot(V, R2) if common else distances.by_column(V, R2)
         return np.append(-2 * stretched, weigh(W, self.theta_slopes(R2)))
@@ -185,7 +194,8 @@ class Gaussian(Radial):
         return np.exp(D, out=D)
 
     def slope(self, R2: np.ndarray) -> np.ndarray:
-        return -0.5 * np.exp(-0.5 * R2)
+        found = np.multiply(R2, -0.5)
+        return np.multiply(np.exp(found, out=found), -0.5, out=found)
 
     def spread(self, rng: np.random.Generator, m: int) -> np.ndarray:
         """One Gaussian alone."""

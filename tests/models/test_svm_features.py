@@ -9,6 +9,7 @@ from sklearn.svm import SVR as TheirSVR
 import mercer
 from mercer import SVC, SVR, Gaussian, KernelMachine, Landmarks, Linear, Plan, RandomFourier
 from mercer.exceptions import ConvergenceWarning
+from mercer.models.svm_rows import for_features
 
 
 @pytest.fixture
@@ -133,3 +134,28 @@ def test_regression_machine_by_other_solvers(rng, loss):
     assert np.allclose(ours.predict(X), other.predict(X), atol=1e-2)
     a, b = (m.solution_.stats["objective"] for m in (ours, other))
     assert a == pytest.approx(b, rel=1e-6)
+
+
+def test_features_of_landmarks_are_single_where_that_is_not_seen():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((1500, 4))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(1500) > 0
+    plan = Plan(features=Landmarks(100, choose="uniform"))
+    kernel = Gaussian(2.0)
+    assert for_features(kernel, X, 1e-3, plan).dtype == np.float32
+    for other in (
+        for_features(kernel, X, 1e-5, plan),  # a tolerance that would see it
+        for_features(kernel, X + 1e8, 1e-3, plan),  # samples that rounding moves
+        for_features(kernel, X * 1e19, 1e-3, plan),
+        for_features(kernel, X[:500], 1e-3, plan),
+        for_features(kernel, X, 1e-3, Plan(features=RandomFourier(100))),
+        for_features(Linear(), X, 1e-3, Plan()),
+    ):
+        assert other.dtype == np.float64
+    model = SVC(kernel, C=3.0, plan=plan, solver="coordinate").fit(X, y)
+    report = model.reports_[0]
+    short = np.maximum(1 - np.where(y, 1, -1) * model.decision_function(X), 0)  # in double
+    primal = 3.0 * short.sum() + 2 / report.margin**2
+    assert primal == pytest.approx(report.primal, rel=1e-3)
+    exact = SVC(model.kernel_, C=3.0, solver="coordinate", tol=1e-8).fit(X, y)
+    assert exact.reports_[0].dual * (1 - 1e-4) <= primal <= exact.reports_[0].primal * (1 + 2e-3)

@@ -24,11 +24,13 @@ def test_products_in_double(rng, form, dtype):
 def test_rounded_only_where_single_precision_holds_squares(rng):
     X = rng.standard_normal((10, 3))
     rows = FeatureRows.of(X)
-    assert not rows.rounded().double
+    small = rows.rounded(rows.squares())
+    assert not small.double
+    assert np.array_equal(small.values, X.astype(np.float32))
     large = FeatureRows.of(X * 1e20)
-    assert large.rounded() is large
+    assert large.rounded(large.squares()) is large
     single = FeatureRows.of(X.astype(np.float32))
-    assert single.rounded() is single
+    assert single.rounded(single.squares()) is single
 
 
 def test_integers_become_double():

@@ -38,7 +38,7 @@ from .common import (
 )
 from .kept import few_gram
 from .svm_report import DualReport
-from .svm_rows import training_rows
+from .svm_rows import for_features, training_rows
 from .svm_sums import compiled_sums, groups, products_of_groups, sum_groups
 
 _EIGENVALUES = 100  # support vectors of which they are looked at
@@ -122,6 +122,7 @@ class SupportVectorMachine(KernelEstimator):
         plan = self.plan or _TILED
         if self.solver in ON_FEATURES:
             plan = by_features(self.plan or Plan(), kernel, X, self.solver)
+            X = for_features(kernel, X, self._precision(), plan)
         gram: Any = plan.gram(kernel, X)
         self.kernel_ = getattr(gram, "kernel", kernel)
         self._psd = self.kernel_.properties.psd  # once, for all pairs of classes

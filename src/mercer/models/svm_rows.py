@@ -15,8 +15,10 @@ from ..features.sparse import compress, occurring
 from ..gram.device.rows import DeviceMatrix, DeviceRowGram
 from ..gram.device.torch_ import HOST
 from ..gram.exponential import Factors
+from ..gram.plan import Plan
 from ..gram.rows import FeatureRowGram, GivenRowGram, RowGram
 from ..gram.tiles import evaluate, multiply, one_blas_thread, run, slices
+from ..kernels.approximate.rules import Landmarks
 from ..kernels.base import Kernel
 from ..kernels.evaluator import exponents
 from ..kernels.given.precomputed import MatrixRows, Precomputed
@@ -31,6 +33,7 @@ _FINE = 1e-6
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
 _FAR = 1000  # samples at most that are moved to see what single precision does to them
 _BLURRED = 1e-3  # an error of kernel values, of 1, beyond which single precision does not do
+_ROUGH = 1e-3  # tolerances from here on do not see landmarks in single precision
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
 _SINGLE_RANGE = 1e18  # and of numbers whose squares do not overflow
 _FEATURES_LIMIT = 1e4  # and up to this one, if products of features, kept in it
@@ -143,6 +146,20 @@ def _shifted(X: np.ndarray, order: np.ndarray, origin: Any, workers: int | None)
 
     run(part, slices(len(order), 500), workers)
     return out
+
+
+def for_features(kernel: Kernel, X: Data, tol: float, plan: Plan) -> Data:
+    """Samples that features through landmarks are made of: in single precision where that does.
+
+    Kernel values and triangular systems take half the time then. Landmarks that rounding alone
+    would tell from others are left out.
+    """
+    dense = isinstance(X, np.ndarray) and X.dtype == np.float64 and on_vectors(kernel)
+    through = plan.rank is not None or isinstance(plan.features, Landmarks)
+    if not (dense and through and len(X) > _FEW and tol >= _ROUGH):
+        return X
+    fine = max(X.max(), -X.min()) < _SINGLE_RANGE and not _moved(kernel.resolve(X), X, 0.0)
+    return X.astype(np.float32) if fine else X
 
 
 def _moved(kernel: Kernel, X: Any, origin: Any) -> bool:

@@ -119,9 +119,9 @@ class Descent:
         self, phi: Any, intercept: bool, tol: float, workers: int | None, seed: int
     ) -> None:
         self.exact = FeatureRows.of(phi, workers)
-        self.rows = self.exact.rounded() if tol >= _FINE else self.exact
-        self.intercept, self.tol, self.rng = intercept, tol, np.random.default_rng(seed)
         self.squares, self.w = self.exact.squares(), np.zeros(phi.shape[1])
+        self.rows = self.exact.rounded(self.squares) if tol >= _FINE else self.exact
+        self.intercept, self.tol, self.rng = intercept, tol, np.random.default_rng(seed)
         # the median: an outlier would make all steps short
         usual = float(np.median(self.squares)) or float(self.squares.mean()) or 1.0
         self.penalty = _PENALTY * usual if intercept else 0.0

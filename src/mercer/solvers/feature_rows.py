@@ -50,12 +50,14 @@ class FeatureRows(ABC):
     def values(self) -> np.ndarray:
         """All numbers that are stored."""
 
-    def rounded(self) -> FeatureRows:
-        """The same in single precision; unchanged where numbers are too large for that."""
-        largest = max(self.values.max(initial=0.0), -self.values.min(initial=0.0))
-        if not self.double or not largest < _LARGEST:
+    def rounded(self, squares: np.ndarray) -> FeatureRows:
+        """The same in single precision; unchanged where rows are too long for that."""
+        if not self.double or not squares.max(initial=0.0) < _LARGEST**2:
             return self
-        return type(self)(self.phi.astype(np.float32), self.workers)
+        return type(self)(self._single(), self.workers)
+
+    def _single(self) -> Any:
+        return self.phi.astype(np.float32)
 
     def squares(self) -> np.ndarray:
         """k(x, x) of each row; rejected where it is not finite."""
@@ -114,6 +116,15 @@ class DenseRows(FeatureRows):
     @property
     def values(self) -> np.ndarray:
         return self.phi
+
+    def _single(self) -> np.ndarray:
+        out = np.empty(self.shape, np.float32)
+
+        def strip(at: slice) -> None:
+            out[at] = self.phi[at]
+
+        run(strip, self._strips(), self.workers)
+        return out
 
     def locate(self, table: np.ndarray) -> None:
         """Row i of an array is its row i."""

@@ -141,15 +141,8 @@ class KernelQuantileRegressor(LevelRegressor):
         b.
     crossings_ : float
         The part of the training samples at which fitted quantiles cross.
-    kernel_ : Kernel
-        The kernel with every parameter a number.
-    X_fit_, n_samples_seen_
-        The samples x_i, all or, through M features, at most M of them that stand for all
-        (:class:`KernelRidge`); and the number of training samples.
-    gram_ : Gram
-        The operator of ``X_fit_``.
-    rkhs_function_ : RKHSFunction
-        The functions as elements of H_k.
+    kernel_, X_fit_, n_samples_seen_, gram_, rkhs_function_
+        As for :class:`KernelMachine`.
     solution_ : MachineSolution
         The certificate of the quantile that is least exact.
 

@@ -38,6 +38,7 @@ from .problems import (
     check_null,
     outcome_of,
     permuted,
+    refuse_rearranging,
     shown_as,
 )
 from .result import TestResult, resampled
@@ -212,11 +213,8 @@ def independence_test(
             units = exchange(joint.n, groups, blocks)
             return _permuted(problem, units, rng, stop_after, verbose, plan)
         entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
-        takes_blocks = callable(null) or (entry is not None and entry.series)
-        if groups is not None or (blocks is not None and not takes_blocks):
-            raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
-        if stop_after is not None and callable(null):
-            raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+        series = entry is not None and entry.series
+        refuse_rearranging(null, series, groups, blocks, stop_after)
         limit = _without_permutations(problem, null, rng, plan)
         if isinstance(limit, TestResult):
             return limit

@@ -28,6 +28,7 @@ from .problems import (
     check_null,
     outcome_of,
     permuted,
+    refuse_rearranging,
     shown_as,
 )
 from .result import TestResult, resampled
@@ -278,11 +279,8 @@ def _tested(
             computation=computation,
         )
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
-    takes_blocks = callable(null) or (entry is not None and entry.series)
-    if way.groups is not None or (way.blocks is not None and not takes_blocks):
-        raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
-    if way.stop_after is not None and callable(null):
-        raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
+    series = entry is not None and entry.series
+    refuse_rearranging(null, series, way.groups, way.blocks, way.stop_after)
     if callable(null):
         outcome = outcome_of(null, problem, rng)
     else:

@@ -21,7 +21,7 @@ from .independence_kernels import approximated, blind_spots, candidates_of, rank
 from .independence_measures import MEASURES, PermutedMeasure, check_regularization
 from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import sequential_pvalue
-from .permutations import Units, exchange
+from .permutations import Units, exchange, refuse_permuted
 from .planned import (
     approximated_by,
     landmarks_of,
@@ -38,7 +38,6 @@ from .problems import (
     check_null,
     outcome_of,
     permuted,
-    refuse_rearranging,
     shown_as,
 )
 from .result import TestResult, resampled
@@ -214,7 +213,7 @@ def independence_test(
             return _permuted(problem, units, rng, stop_after, verbose, plan)
         entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
         series = entry is not None and entry.series
-        refuse_rearranging(null, series, groups, blocks, stop_after)
+        refuse_permuted(shown, groups, blocks, stop_after, series=series, own=callable(null))
         limit = _without_permutations(problem, null, rng, plan)
         if isinstance(limit, TestResult):
             return limit

@@ -359,18 +359,6 @@ def check_null(null: Any, known: tuple[str, ...]) -> None:
     )
 
 
-def refuse_rearranging(null: Any, series: bool, groups: Any, blocks: Any, stop_after: Any) -> None:
-    """Refuse what is about permutations beside a null distribution that makes none.
-
-    Blocks are for those of one's own, and of ``series``.
-    """
-    shown = f"null={shown_as(null)}"
-    if groups is not None or (blocks is not None and not (callable(null) or series)):
-        raise ValueError(f"groups and blocks are permuted; {shown} permutes nothing.")
-    if stop_after is not None and callable(null):
-        raise ValueError(f"stop_after is for permutations, and {shown} permutes nothing.")
-
-
 def centred_matrix(kernel: Kernel, X: Data) -> np.ndarray:
     """H K H as a fresh array in double precision."""
     P = kernel.prepare(X)

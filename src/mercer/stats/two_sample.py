@@ -20,6 +20,7 @@ from .bank import not_finite
 from .chunked import chunked_test
 from .optimize import optimize_kernel
 from .permutation_test import ALL_SAME, SAME, Way, blind_spots, permutation_test, units_of
+from .permutations import refuse_permuted
 from .planned import approximated_by, planned, require_stored, threads
 from .problems import (
     Comparison,
@@ -28,7 +29,6 @@ from .problems import (
     check_null,
     outcome_of,
     permuted,
-    refuse_rearranging,
     shown_as,
 )
 from .result import TestResult, resampled
@@ -280,7 +280,8 @@ def _tested(
         )
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
     series = entry is not None and entry.series
-    refuse_rearranging(null, series, way.groups, way.blocks, way.stop_after)
+    beside = way.groups, way.blocks, way.stop_after
+    refuse_permuted(shown, *beside, series=series, own=callable(null))
     if callable(null):
         outcome = outcome_of(null, problem, rng)
     else:

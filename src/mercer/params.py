@@ -77,31 +77,38 @@ def positive(
     return parameter(default, check=check, bounds=bounds, log=tuned, learned=choices)
 
 
-def nonnegative(default: Any = MISSING) -> Any:
-    """A finite number >= 0."""
+def number(
+    default: Any,
+    words: str,
+    fine: Callable[[float], bool],
+    *,
+    bounds: tuple[float, float] | None = None,
+    log: bool = False,
+) -> Any:
+    """A finite number that is as the ``words`` say; in theta if there are ``bounds``."""
 
     def check(value: Any) -> str | None:
-        return None if is_number(value) and value >= 0 else "a finite number >= 0"
+        return None if is_number(value) and fine(value) else words
 
-    return parameter(default, check=check, bounds=(1e-5, 1e5), log=True)
+    return parameter(default, check=check, bounds=bounds, log=log)
+
+
+def nonnegative(default: Any = MISSING, *, tuned: bool = True) -> Any:
+    """A finite number >= 0; in theta if ``tuned``."""
+    bounds = (1e-5, 1e5) if tuned else None
+    return number(default, "a finite number >= 0", lambda v: v >= 0, bounds=bounds, log=tuned)
 
 
 def fraction(default: Any = MISSING, *, tuned: bool = True) -> Any:
     """A number in (0, 1], such as a factor by which something decays; in theta if ``tuned``."""
-
-    def check(value: Any) -> str | None:
-        return None if is_number(value) and 0 < value <= 1 else "a number in (0, 1]"
-
-    return parameter(default, check=check, bounds=(1e-3, 1.0) if tuned else None, log=tuned)
+    bounds = (1e-3, 1.0) if tuned else None
+    return number(default, "a number in (0, 1]", lambda v: 0 < v <= 1, bounds=bounds, log=tuned)
 
 
 def probability(default: Any = MISSING) -> Any:
     """A number in [0, 1]; in theta unless it is 0."""
-
-    def check(value: Any) -> str | None:
-        return None if is_number(value) and 0 <= value <= 1 else "a number in [0, 1]"
-
-    return parameter(default, check=check, bounds=(1e-3, 1.0), log=True)
+    inside = (1e-3, 1.0)
+    return number(default, "a number in [0, 1]", lambda v: 0 <= v <= 1, bounds=inside, log=True)
 
 
 def square_matrix(value: Any) -> np.ndarray | None:

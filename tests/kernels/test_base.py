@@ -9,6 +9,8 @@ import pytest
 
 from mercer import Constant, Gaussian, Kernel, Linear, Polynomial, Power, Product, Sum
 from mercer.exceptions import NotAKernelError, UnresolvedError
+from mercer.kernels.base import not_resolved
+from mercer.params import parameter, positive
 
 X = np.random.default_rng(0).normal(size=(7, 3))
 Y = np.random.default_rng(1).normal(size=(4, 3))
@@ -165,6 +167,29 @@ def test_unresolved_parameters():
     assert "kernel.resolve(X_train)" in str(error.value)
     with pytest.raises(UnresolvedError, match="resolve"):
         k.prepare(X)
+
+
+@dataclass(eq=False, repr=False)
+class Capped(Overlap):
+    """Fields that say which of their values data decide."""
+
+    cap: float = positive("largest", choices=("largest",))
+    known: frozenset | None = parameter(None, learned=(None,))
+    note: str | None = parameter(None)
+
+    def prepare(self, X):
+        if self.unresolved:
+            raise not_resolved(self)
+        return X
+
+
+def test_fields_say_what_data_decide():
+    assert Capped().unresolved == 'cap="largest"'
+    assert Capped(2.0).unresolved == "known=None"
+    assert Capped(2.0, frozenset({1})).unresolved is None
+    assert (Linear() + Capped(2.0)).unresolved == "right__known=None"
+    with pytest.raises(UnresolvedError, match="Capped: known=None depends on data; call kernel"):
+        Capped(2.0).prepare(SETS)
 
 
 def test_kernel_metric():

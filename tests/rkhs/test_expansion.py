@@ -134,7 +134,7 @@ def test_properties_parameters_and_domain():
     }
     assert repr(k) == "MercerExpansion(measure_scale=2.0, n_terms=5)"
     assert clone(k) == k
-    with pytest.raises(ValueError, match="measure_scale must be a positive number"):
+    with pytest.raises(ValueError, match="measure_scale must be positive"):
         MercerExpansion(1.0, [1.0, 2.0])
     with pytest.raises(ValueError, match="n_terms must be an integer >= 1"):
         MercerExpansion(n_terms=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def _rows(x: Any, y: Any, labels: Any = 0) -> np.ndarray:
     return np.column_stack([x, y, np.broadcast_to(labels, np.shape(x))])
 
 
-def _blobs(centres: Any, count: int, spread: float, seed: int = 0) -> np.ndarray:
+def _blobs(centres: Any, count: int, spread: float, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     each = []
     for x, y, label in centres:
@@ -97,25 +97,14 @@ def _blobs(centres: Any, count: int, spread: float, seed: int = 0) -> np.ndarray
     return np.concatenate(each)
 
 
-@cache
-def xor() -> np.ndarray:
-    """The four corners, opposite ones alike."""
-    return _blobs([(1.7, 1.4, 1), (-1.7, -1.4, 1), (1.7, -1.4, 0), (-1.7, 1.4, 0)], 10, 0.4, 1)
+# points around centres (x, y, class)
+xor = partial(_blobs, [(1.7, 1.4, 1), (-1.7, -1.4, 1), (1.7, -1.4, 0), (-1.7, 1.4, 0)], 10, 0.4, 1)
+separable = partial(_blobs, [(-1.7, -0.7, 0), (1.7, 0.8, 1)], 12, 0.55, 3)
+overlapping = partial(_blobs, [(-1.1, -0.4, 0), (1.1, 0.5, 1)], 28, 0.95, 4)
+three = partial(_blobs, [(-1.9, -1.0, 0), (1.9, -1.0, 1), (0.0, 1.5, 2)], 18, 0.75, 7)
+groups = partial(_blobs, [(-2, -1, 0), (2, -0.9, 1), (0.1, 1.5, 2)], 25, 0.5, 12)
 
 
-@cache
-def separable() -> np.ndarray:
-    """Two classes with a wide gap."""
-    return _blobs([(-1.7, -0.7, 0), (1.7, 0.8, 1)], 12, 0.55, 3)
-
-
-@cache
-def overlapping() -> np.ndarray:
-    """Two classes that no curve should separate."""
-    return _blobs([(-1.1, -0.4, 0), (1.1, 0.5, 1)], 28, 0.95, 4)
-
-
-@cache
 def disc() -> np.ndarray:
     """A class inside an ellipse, and one around it."""
     rng = np.random.default_rng(5)
@@ -124,7 +113,6 @@ def disc() -> np.ndarray:
     return _rows(1.9 * r * np.cos(angle), 1.4 * r * np.sin(angle), np.repeat([1, 0], 28))
 
 
-@cache
 def moons() -> np.ndarray:
     """Two half circles, one in the other."""
     rng = np.random.default_rng(6)
@@ -135,13 +123,6 @@ def moons() -> np.ndarray:
     return _rows(x + noise[0], y + noise[1], np.repeat([0, 1], 30))
 
 
-@cache
-def three() -> np.ndarray:
-    """Three classes."""
-    return _blobs([(-1.9, -1.0, 0), (1.9, -1.0, 1), (0.0, 1.5, 2)], 18, 0.75, 7)
-
-
-@cache
 def wave() -> np.ndarray:
     """A wave with noise."""
     rng = np.random.default_rng(8)
@@ -149,7 +130,6 @@ def wave() -> np.ndarray:
     return _rows(x, 1.4 * np.sin(1.7 * x) + 0.3 * x + 0.3 * rng.normal(size=45))
 
 
-@cache
 def spread() -> np.ndarray:
     """Noise that grows from left to right."""
     rng = np.random.default_rng(9)
@@ -157,20 +137,17 @@ def spread() -> np.ndarray:
     return _rows(x, np.sin(x) + (0.1 + 0.13 * (x + 4)) * rng.normal(size=110))
 
 
-@cache
 def few() -> np.ndarray:
     """A few observations with gaps between."""
     return _rows([-3.4, -2.9, -2.2, -0.4, 0.2, 0.7, 2.9], [-0.6, 0.4, 1.3, 0.3, -0.7, -1.2, 0.9])
 
 
-@cache
 def bumps() -> np.ndarray:
     """Centres and weights."""
     x = [-3.2, -2.1, -0.9, 0.3, 1.5, 2.8]
     return _rows(x, [1.1, 0.9, -1.0, 1.6, -0.8, 1.0])
 
 
-@cache
 def rings() -> np.ndarray:
     """A cluster inside another."""
     rng = np.random.default_rng(10)
@@ -179,7 +156,6 @@ def rings() -> np.ndarray:
     return _rows(r * np.cos(angle), r * np.sin(angle), (np.arange(90) < 30).astype(int))
 
 
-@cache
 def slanted() -> np.ndarray:
     """A cloud along a line."""
     rng = np.random.default_rng(11)
@@ -187,13 +163,6 @@ def slanted() -> np.ndarray:
     return _rows(0.85 * a - 0.5 * b, 0.5 * a + 0.85 * b)
 
 
-@cache
-def groups() -> np.ndarray:
-    """Three groups."""
-    return _blobs([(-2, -1, 0), (2, -0.9, 1), (0.1, 1.5, 2)], 25, 0.5, 12)
-
-
-@cache
 def scattered() -> np.ndarray:
     """A bent cloud, and a few points far from it."""
     rng = np.random.default_rng(13)
@@ -203,7 +172,6 @@ def scattered() -> np.ndarray:
     return _rows(np.append(x, far[:, 0]), np.append(y, far[:, 1]))
 
 
-@cache
 def laplace() -> np.ndarray:
     """A normal and a Laplace sample of equal mean and variance, as numbers."""
     rng = np.random.default_rng(16)
@@ -212,7 +180,6 @@ def laplace() -> np.ndarray:
     return _rows(x, height, np.repeat([0, 1], 150))
 
 
-@cache
 def shifted() -> np.ndarray:
     """Two samples, of which one is moved and turned a little."""
     rng = np.random.default_rng(15)
@@ -221,7 +188,6 @@ def shifted() -> np.ndarray:
     return np.concatenate([_rows(A[0], A[1], 0), _rows(B[0], B[1], 1)])
 
 
-@cache
 def circle() -> np.ndarray:
     """Dependent, but not correlated."""
     rng = np.random.default_rng(16)
@@ -230,7 +196,6 @@ def circle() -> np.ndarray:
     return _rows(r * np.cos(angle), r * np.sin(angle))
 
 
-@cache
 def independent() -> np.ndarray:
     """Neither."""
     rng = np.random.default_rng(17)

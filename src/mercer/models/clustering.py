@@ -161,10 +161,6 @@ class KernelKMeans(
         self.inertia_, self.lower_bound_ = found.inertia, found.lower_bound
         self.n_iter_, self.solution_ = found.n_iter, found
 
-    def _checked(self, X: Data) -> Data:
-        check_is_fitted(self)
-        return check_data(self, X, self.kernel, reset=False)
-
     def _squares(self, X: Data) -> np.ndarray:
         """k(x, x)."""
         return self.kernel_.diag(self.kernel_.prepare(X)).astype(np.float64)

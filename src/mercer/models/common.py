@@ -13,7 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from ..chunks.base import Chunks
 from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, take, unmasked
@@ -169,6 +174,11 @@ class KernelEstimator(Drawn, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+    def _checked(self, X: Data) -> Data:
+        """New samples, of a fitted model."""
+        check_is_fitted(self)
+        return check_data(self, X, self.kernel, reset=False)
 
     def _stored(self, gram: Any) -> Any:
         """The operator, refused where its features are not stored."""

@@ -54,8 +54,7 @@ class DensityEstimate(KeepsSamples, KernelByName):
 
     def score_samples(self, X: Data) -> np.ndarray:
         """log f(x) for every sample of X; -inf where all kernel values are 0."""
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
+        X = self._checked(X)
         strips = log_strips(self.gram_, self.kernel_, self.X_fit_, X)
         return np.concatenate([self._mean(logs) for _, logs in strips])
 

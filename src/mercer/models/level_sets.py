@@ -15,7 +15,7 @@ from ..data import Data, in_double
 from ..gram.plan import Plan
 from ..kernels.algebra.neighbors import Strip, graph_of, neighbor_pairs
 from ..solvers.level_tree import LevelTree, labels_of, level_tree
-from .common import all_or_nothing, check_data
+from .common import all_or_nothing
 from .density import DensityEstimate, log_strips
 from .kept import KEPT
 
@@ -152,8 +152,7 @@ class LevelSetTree(ClusterMixin, DensityEstimate):
 
         -1 where kernel values with all of them are 0.
         """
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
+        X = self._checked(X)
         squares = self._log_squares(self.X_fit_)
         strips = log_strips(self.gram_, self.kernel_, self.X_fit_, X)
         found = []

@@ -18,7 +18,7 @@ from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
 from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule, take_in
 from ..solvers.online_loops import Rule
-from .common import SEEN, KernelEstimator, check_data
+from .common import SEEN, KernelEstimator
 from .online_samples import KeptSamples
 
 _BLOCK = 256  # samples whose kernel values are computed at once, at most
@@ -67,8 +67,7 @@ class OnlineModel(KernelEstimator):
     # ---- predictions -----------------------------------------------------------------------
     def _values(self, X: Data) -> np.ndarray:
         """f(x) + b for every sample of X."""
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
+        X = self._checked(X)
         points, coef, intercept = self._predictor  # at once: another thread may be learning
         return self.kernel_.gram(points).cross(X) @ coef + intercept
 

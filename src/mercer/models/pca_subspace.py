@@ -18,7 +18,7 @@ from ..rkhs.function import RKHSFunction
 from ..rkhs.preimages import preimage
 from ..rkhs.subspace import Subspace
 from ..solvers.auto import solve_ridge
-from .common import KernelByName, check_data
+from .common import KernelByName
 from .preimage import lengthened
 from .streamed import predicted
 
@@ -51,7 +51,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         if isinstance(X, Chunks):
             check_is_fitted(self)
             return predicted(self.transform, X)
-        X = self._check_new(X)
+        X = self._checked(X)
         return in_precision_of(X, self.subspace_.coordinates(X))
 
     def project(self, X: Data) -> RKHSFunction:
@@ -60,7 +60,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         One function for each sample, all with the same centres: the training samples, or the
         landmarks. ``project(X).coef`` has one column per sample.
         """
-        return self.subspace_.project(self._check_new(X))
+        return self.subspace_.project(self._checked(X))
 
     def reconstruction_error(self, X: Data) -> np.ndarray:
         """||phi(x) - P phi(x)||^2 for every sample: large for what the components do not explain.
@@ -70,7 +70,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         if isinstance(X, Chunks):
             check_is_fitted(self)
             return predicted(self.reconstruction_error, X)
-        X = self._check_new(X)
+        X = self._checked(X)
         if self.kernel == "precomputed":
             raise ValueError(
                 "reconstruction_error needs k(x, x) of new samples, which a precomputed matrix "
@@ -116,7 +116,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         **options
             ``method``, ``tol``, ``max_iter``, ... of :func:`mercer.preimage`.
         """
-        X = self._check_new(X)
+        X = self._checked(X)
         scores = self.subspace_.coordinates(X)
         if lengthen is None:
             lengthen = self.subspace_.kernel.properties.stationary.value is True
@@ -165,10 +165,6 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         return len(self.eigenvalues_)
 
     # ---- parts ---------------------------------------------------------------------------
-    def _check_new(self, X: Data) -> Data:
-        check_is_fitted(self)
-        return check_data(self, X, self.kernel, reset=False)
-
     def _learn_inverse(self, scores: np.ndarray, weights: np.ndarray | None) -> None:
         X = as_vectors(self.X_fit_, "fit_inverse_transform")
         if sp.issparse(X):

@@ -203,8 +203,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         column each. With features it is alpha phi(x)' (Phi' W Phi + alpha I)^-1 phi(x), from the
         stored matrix Phi' W Phi.
         """
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
+        X = self._checked(X)
         cross = self.gram_.cross(X)
         if not self._has_all:
             return self._variance_in_features(X, cross)

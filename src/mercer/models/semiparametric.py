@@ -162,8 +162,7 @@ class SemiparametricRidge(KernelByName, SemiparametricModel):
 
     def predict(self, X: Data) -> np.ndarray:
         """f(x) for every sample of X."""
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
+        X = self._checked(X)
         cross = self.gram_.cross(X)
         return cross @ self.coef_ + self._basis(X, len(cross)) @ self.null_coef_
 

@@ -293,8 +293,7 @@ class SupportVectorMachine(KernelEstimator):
 
     def _values(self, X: Data) -> np.ndarray:
         """[sum_j c_tj k(x, s_j)] over each group of support vectors: shape (m, groups, t)."""
-        check_is_fitted(self)
-        X = check_data(self, X, self.kernel, reset=False)
+        X = self._checked(X)
         m, coef = length(X), self.dual_coef_.T
         if len(coef) == 0:
             return np.zeros((m, len(self.n_support_), coef.shape[1]))

@@ -9,8 +9,8 @@ import numpy as np
 from ..data import Data
 from ..kernels.base import Tile
 from ..kernels.calculus import properties as prop
-from ..kernels.vectors.line import LineKernel, one_column, positive_number
-from ..params import integer
+from ..kernels.vectors.line import LineKernel, one_column
+from ..params import integer, positive
 
 _LOG_HUGE = 230.0  # numbers above exp(230) are rescaled before the next step of the recurrence
 
@@ -56,8 +56,8 @@ class MercerExpansion(LineKernel):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.3.
     """
 
-    lengthscale: float = positive_number(1.0)
-    measure_scale: float = positive_number(1.0)
+    lengthscale: float = positive(1.0)
+    measure_scale: float = positive(1.0)
     n_terms: int = integer(20, low=1)
     because = "<phi(x), phi(y)> with the features sqrt(lambda_k) e_k(x)"
 

@@ -21,7 +21,7 @@ from .independence_kernels import approximated, blind_spots, candidates_of, rank
 from .independence_measures import MEASURES, PermutedMeasure, check_regularization
 from .independence_permutations import PermutedHSIC, memory_of
 from .nulls import sequential_pvalue
-from .permutations import Units, exchange
+from .permutations import Units, exchange, refuse_permuted
 from .planned import (
     approximated_by,
     landmarks_of,
@@ -214,11 +214,8 @@ def independence_test(
             units = exchange(joint.n, groups, blocks)
             return _permuted(problem, units, rng, stop_after, verbose, plan)
         entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
-        takes_blocks = callable(null) or (entry is not None and entry.series)
-        if groups is not None or (blocks is not None and not takes_blocks):
-            raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")
-        if stop_after is not None and callable(null):
-            raise ValueError(f"stop_after is only for permutations; {shown} uses none.")
+        series = entry is not None and entry.series
+        refuse_permuted(shown, groups, blocks, stop_after, series=series, own=callable(null))
         limit = _without_permutations(problem, null, rng, plan)
         if isinstance(limit, TestResult):
             return limit

@@ -68,12 +68,8 @@ class PermutedMeasure:
 
     Attributes
     ----------
-    combinations : list of tuple of Kernel
-        The kernels of each row of statistics.
-    tolerance : ndarray
-        How far apart rounding may move two statistics of a combination that are equal.
-    words, notes
-        How permutations were made, in words; what to know of that.
+    combinations, tolerance, words, notes
+        As for :class:`~mercer.stats.independence_permutations.PermutedHSIC`.
     """
 
     def __init__(

@@ -204,3 +204,16 @@ def _check_labels(labels: Any, n: int, name: str) -> None:
         raise ValueError(
             f"{name} must hold one label per sample, shape ({n},), got shape {np.shape(labels)}."
         )
+
+
+def refuse_permuted(
+    shown: str, groups: Any, blocks: Any, stop_after: Any, *, series: bool, own: bool
+) -> None:
+    """Refuse what is about permutations, where none are made.
+
+    Blocks are for null distributions of ``series`` and those of one's ``own``.
+    """
+    if groups is not None or (blocks is not None and not (own or series)):
+        raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")
+    if stop_after is not None and own:
+        raise ValueError(f"stop_after is only for permutations; {shown} uses none.")

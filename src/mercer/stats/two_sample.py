@@ -20,6 +20,7 @@ from .bank import not_finite
 from .chunked import chunked_test
 from .optimize import optimize_kernel
 from .permutation_test import ALL_SAME, SAME, Way, blind_spots, permutation_test, units_of
+from .permutations import refuse_permuted
 from .planned import approximated_by, planned, require_stored, threads
 from .problems import (
     Comparison,
@@ -280,11 +281,9 @@ def _tested(
             computation=computation,
         )
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
-    takes_blocks = callable(null) or (entry is not None and entry.series)
-    if way.groups is not None or (way.blocks is not None and not takes_blocks):
-        raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")
-    if way.stop_after is not None and callable(null):
-        raise ValueError(f"stop_after is only for permutations; {shown} uses none.")
+    series = entry is not None and entry.series
+    beside = way.groups, way.blocks, way.stop_after
+    refuse_permuted(shown, *beside, series=series, own=callable(null))
     if callable(null):
         outcome = outcome_of(null, problem, rng)
     else:

@@ -69,6 +69,17 @@ def pair():
     ]
 
 
+def adjacency(graph):
+    """The matrix of the weights of edges."""
+    A = np.zeros((graph.n_nodes, graph.n_nodes))
+    weights = np.ones(graph.n_edges) if graph.weights is None else graph.weights
+    for (u, v), w in zip(graph.edges.tolist(), weights, strict=True):
+        A[u, v] += w
+        if not graph.directed and u != v:
+            A[v, u] += w
+    return A
+
+
 def neighbours(graph):
     """For each node what is at the other ends of its edges: (direction, label of edge, node)."""
     around = [set() for _ in range(graph.n_nodes)]

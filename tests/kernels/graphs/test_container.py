@@ -8,17 +8,7 @@ from mercer.exceptions import DomainError
 from mercer.kernels.graphs.container import pack
 from mercer.testing import check_kind
 
-from .conftest import VARIANTS, random_graph
-
-
-def dense(graph):
-    out = np.zeros((graph.n_nodes, graph.n_nodes))
-    weights = np.ones(graph.n_edges) if graph.weights is None else graph.weights
-    for (u, v), w in zip(graph.edges.tolist(), weights.tolist(), strict=True):
-        out[u, v] += w
-        if not graph.directed and u != v:
-            out[v, u] += w
-    return out
+from .conftest import VARIANTS, adjacency, random_graph
 
 
 def test_adjacency(variant):
@@ -29,8 +19,8 @@ def test_adjacency(variant):
         for stacked in (part, part.stacked()):
             assert len(stacked) == len(chosen)
             for i, graph in enumerate(chosen):
-                np.testing.assert_array_equal(stacked.adjacency(i).toarray(), dense(graph))
-        np.testing.assert_array_equal(part.arcs, [(dense(g) != 0).sum() for g in chosen])
+                np.testing.assert_array_equal(stacked.adjacency(i).toarray(), adjacency(graph))
+        np.testing.assert_array_equal(part.arcs, [(adjacency(g) != 0).sum() for g in chosen])
         codes = part.stacked().flat.labels
         assert len(codes) == sum(g.n_nodes for g in chosen)
 

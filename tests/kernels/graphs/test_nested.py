@@ -10,8 +10,7 @@ from mercer.kernels.graphs.container import graphs
 from mercer.kernels.graphs.nested import complexity_traces
 from mercer.testing import check_kernel
 
-from .conftest import random_graph, relabelled
-from .test_propagation import adjacency
+from .conftest import adjacency, random_graph, relabelled
 
 
 def traces(X):

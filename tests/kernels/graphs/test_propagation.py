@@ -10,7 +10,7 @@ from mercer.exceptions import DomainError
 from mercer.kernels.graphs.container import graphs
 from mercer.testing import check_kernel
 
-from .conftest import random_graph, relabelled
+from .conftest import adjacency, random_graph, relabelled
 
 
 def with_attributes(graph, rng):
@@ -23,16 +23,6 @@ def with_attributes(graph, rng):
         weights=graph.weights,
         directed=graph.directed,
     )
-
-
-def adjacency(graph):
-    A = np.zeros((graph.n_nodes, graph.n_nodes))
-    weights = np.ones(graph.n_edges) if graph.weights is None else graph.weights
-    for (u, v), w in zip(graph.edges.tolist(), weights, strict=True):
-        A[u, v] += w
-        if not graph.directed and u != v:
-            A[v, u] += w
-    return A
 
 
 def spread(graph, p, steps):

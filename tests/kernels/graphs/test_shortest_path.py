@@ -11,8 +11,7 @@ from mercer.exceptions import DomainError
 from mercer.kernels.graphs import shortest_path
 from mercer.testing import check_kernel
 
-from .conftest import VARIANTS, random_graph, relabelled
-from .test_container import dense
+from .conftest import VARIANTS, adjacency, random_graph, relabelled
 
 KERNELS = [
     ShortestPath(),
@@ -24,7 +23,7 @@ KERNELS = [
 
 def paths(graph, labels, weighted):
     n = graph.n_nodes
-    D = floyd_warshall(dense(graph), unweighted=not weighted) if n else np.zeros((0, 0))
+    D = floyd_warshall(adjacency(graph), unweighted=not weighted) if n else np.zeros((0, 0))
     names = [0] * n if graph.labels is None or not labels else graph.labels.tolist()
     pairs = [(u, v) for u in range(n) for v in range(n) if u != v and np.isfinite(D[u, v])]
     return Counter((names[u], round(D[u, v], 6), names[v]) for u, v in pairs)

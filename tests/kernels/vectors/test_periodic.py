@@ -162,9 +162,9 @@ def test_only_numbers_on_the_line(kernel):
 
 def test_bad_parameters_are_refused():
     for bad in (0.0, -1.0, np.inf, "median", [1.0, 2.0], True):
-        with pytest.raises(ValueError, match="must be a positive number"):
+        with pytest.raises(ValueError, match="must be positive"):
             Theta(bad)
-        with pytest.raises(ValueError, match="must be a positive number"):
+        with pytest.raises(ValueError, match="must be positive"):
             Periodic(period=bad)
 
 

@@ -22,7 +22,7 @@ from ..base import Kernel, Tile
 from ..calculus.domains import ANY, Domain
 from ..calculus.facts import UNKNOWN, Fact, yes
 from ..given.custom import Custom
-from ..vectors.distance_induced import Distance, _exponent
+from ..vectors.distance_induced import Distance, power_of_distance
 from ..vectors.distances import SquaredDistances
 from ..vectors.kind import VECTORS
 from .constant import is_kernel
@@ -249,7 +249,7 @@ class EuclideanPower(Negative):
            [2., 0.]])
     """
 
-    exponent: float = parameter(1.0, check=_exponent)
+    exponent: float = power_of_distance()
     because = "a power of at most 2 of the Euclidean distance is of negative type (Schoenberg)"
     domain = VECTORS
     continuous = yes("a continuous function of the distance")

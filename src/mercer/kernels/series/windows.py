@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import is_number
 from ...data import Data
 from ...exceptions import DomainError
-from ...params import integer, parameter
+from ...params import integer, number, parameter
 from ..algebra.constant import is_kernel
 from ..base import Kernel
 from ..calculus import properties as prop
@@ -158,10 +157,6 @@ class LagEmbedding(Kernel):
         )
 
 
-def _below_one(value: Any) -> str | None:
-    return None if is_number(value) and 0 < value < 1 else "a number between 0 and 1"
-
-
 @dataclass(eq=False, repr=False)
 class RegularizedFourier(Kernel):
     r"""Rüping's Fourier kernel for series of one length: a product over times and channels.
@@ -193,7 +188,7 @@ class RegularizedFourier(Kernel):
     Dortmund 2001; Vapnik, *Statistical Learning Theory*, 1998.
     """
 
-    q: float = parameter(0.5, check=_below_one)
+    q: float = number(0.5, "a number between 0 and 1", lambda q: 0 < q < 1)
     because = "a product of kernels on the circle, whose Fourier coefficients q^|l| are positive"
     domain = SERIES
 

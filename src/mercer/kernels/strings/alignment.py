@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import is_number
 from ...data import Data
 from ...exceptions import DomainError
-from ...params import one_of, parameter
+from ...params import nonnegative, number, one_of, parameter
 from ..base import Tile
 from ..calculus import properties as prop
 from ..pairs.logarithms import STEP
@@ -40,14 +39,6 @@ def _scores(value: Any) -> str | None:
         return wanted
     square = array.ndim == 2 and array.shape[0] == array.shape[1] and bool(np.all(array == array.T))
     return None if array.shape == (2,) or square else wanted
-
-
-def _cost(value: Any) -> str | None:
-    return None if is_number(value) and value >= 0 else "a finite number >= 0"
-
-
-def _beta(value: Any) -> str | None:
-    return None if is_number(value) and value > 0 else "positive"
 
 
 @dataclass(eq=False, repr=False)
@@ -109,9 +100,9 @@ class LocalAlignment(Tabled):
 
     scores: Any = parameter((5.0, -4.0), check=_scores)
     alphabet: Alphabet | None = parameter(None, check=check_alphabet)
-    beta: float = parameter(0.5, check=_beta, bounds=(0.01, 10.0), log=True)
-    opening: float = parameter(11.0, check=_cost)
-    extension: float = parameter(1.0, check=_cost)
+    beta: float = number(0.5, "positive", lambda b: b > 0, bounds=(0.01, 10.0), log=True)
+    opening: float = nonnegative(11.0, tuned=False)
+    extension: float = nonnegative(1.0, tuned=False)
     log: bool = one_of(False, False, True)
     because = "a convolution of kernels on letters and gaps, if exp(beta S) is one, without log"
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import is_number
 from ...data import Data, Rows
-from ...params import integer, parameter, positive
+from ...params import integer, number, parameter, positive
 from ..base import Kernel, not_resolved
 from ..calculus import properties as prop
 from ..pairs.base import weighted_pairs
@@ -110,10 +109,8 @@ class ContextTree(Kernel):
     depth: int = integer(3, low=0)
     scale: float = positive(10.0)
     prior: float = positive(0.5)
-    branch: float = parameter(
-        0.5,
-        check=lambda b: None if is_number(b) and 0 <= b <= 1 else "a number between 0 and 1",
-        bounds=(1e-3, 1 - 1e-3),
+    branch: float = number(
+        0.5, "a number between 0 and 1", lambda b: 0 <= b <= 1, bounds=(1e-3, 1 - 1e-3)
     )
     alphabet: Alphabet | None = parameter(None, check=check_alphabet, learned=(None,))
     because = "an integral of P(x) P(y) over models: the features of x are its likelihoods"

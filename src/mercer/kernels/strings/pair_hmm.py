@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import is_number
 from ...data import Data
 from ...exceptions import DomainError
-from ...params import parameter, probability, square_matrix
+from ...params import number, parameter, probability, square_matrix
 from ..base import not_resolved
 from ..calculus import properties as prop
 from .alignment import Weights, log_sums, strips
@@ -35,12 +34,8 @@ def _joint(value: Any) -> str | None:
 
 def _inside(default: float, low: float = 1e-9) -> Any:
     """A probability other than 0 and 1."""
-
-    def check(value: Any) -> str | None:
-        fine = is_number(value) and low <= value <= 1 - 1e-9
-        return None if fine else f"a number between {low:g} and 1 - 1e-9"
-
-    return parameter(default, check=check, bounds=(1e-3, 0.999), log=True)
+    words = f"a number between {low:g} and 1 - 1e-9"
+    return number(default, words, lambda v: low <= v <= 1 - 1e-9, bounds=(1e-3, 0.999), log=True)
 
 
 @dataclass(eq=False, repr=False)

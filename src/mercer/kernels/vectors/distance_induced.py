@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...checks import is_number
 from ...data import Data, Zipped, as_dense
-from ...params import parameter
+from ...params import number, parameter
 from ..base import Tile, Tiled
 from ..calculus import properties as prop
 from .base import VectorKernel, squared_norms
@@ -19,8 +18,9 @@ from .distances import SQUARABLE, SquaredDistances
 _FAR = 1e150  # distances from this on have no squares
 
 
-def _exponent(value: Any) -> str | None:
-    return None if is_number(value) and 0 < value <= 2 else "a number in (0, 2]"
+def power_of_distance() -> Any:
+    """The power of a distance that is of negative type."""
+    return number(1.0, "a number in (0, 2]", lambda v: 0 < v <= 2)
 
 
 def _point(value: Any) -> str | None:
@@ -80,7 +80,7 @@ class Distance(VectorKernel, Tiled):
     statistics in hypothesis testing*, Annals of Statistics 2013.
     """
 
-    exponent: float = parameter(1.0, check=_exponent)
+    exponent: float = power_of_distance()
     origin: Any = parameter(None, check=_point)
     because = "a power of at most 2 of the Euclidean distance is of negative type (Schoenberg)"
 

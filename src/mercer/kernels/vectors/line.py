@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...checks import is_number
 from ...data import Data, as_vectors
 from ...exceptions import DomainError
-from ...params import parameter
 from ..base import Kernel
 from ..calculus.domains import Domain
 from .kind import VECTORS
-
-
-def positive_number(default: float) -> Any:
-    """A field that holds one finite number > 0 (no array, no name of a rule)."""
-
-    def check(value: Any) -> str | None:
-        return None if is_number(value) and value > 0 else "a positive number"
-
-    return parameter(default, check=check, bounds=(1e-5, 1e5), log=True)
 
 
 @dataclass(eq=False, repr=False)

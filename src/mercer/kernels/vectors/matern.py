@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ...checks import is_number
-from ...params import parameter
+from ...params import number
 from ..calculus import properties as prop
 from .bessel import matern, matern_slope
 from .radial import Radial
 
-
-def _order(nu: Any) -> str | None:
-    """A check: beyond 50, Bessel functions overflow at distances that still matter."""
-    fine = is_number(nu) and 0 < nu <= 50
-    return None if fine else "positive and at most 50 (smoother functions: Gaussian)"
+# beyond 50, Bessel functions overflow at distances that still matter
+_ORDER = "positive and at most 50 (smoother functions: Gaussian)"
 
 
 @dataclass(eq=False, repr=False)
@@ -49,7 +44,7 @@ class Matern(Radial):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.
     """
 
-    nu: float = parameter(1.5, check=_order)
+    nu: float = number(1.5, _ORDER, lambda nu: 0 < nu <= 50)
     profile_name = "matern"
     because = "its Fourier transform, (1 + |w|^2)^-(nu + d/2) up to scale, is positive (Bochner)"
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import NotAKernelError
-from ...params import parameter
+from ...params import parameter, positive
 from ..calculus import properties as prop
 from .circle import TURN, Circular, angles_between, waves
-from .line import positive_number
 
 _LOOKED_AT = 8  # values of a function that are checked at once
 _TAIL = 1e-13  # of the sum of coefficients: a stretch as long as all before it that adds less
@@ -103,7 +102,7 @@ class Fourier(Circular):
     """
 
     coefficients: Any = parameter(check=_spectrum)
-    period: float = positive_number(TURN)
+    period: float = positive(TURN)
     because = "its Fourier coefficients are >= 0: a sum of kernels cos(l w (x - y))"
 
     def series(self) -> np.ndarray:
@@ -187,8 +186,8 @@ class Theta(Circular):
     Mardia & Jupp, *Directional Statistics*, 2000, section 3.5.7.
     """
 
-    lengthscale: float = positive_number(1.0)
-    period: float = positive_number(TURN)
+    lengthscale: float = positive(1.0)
+    period: float = positive(TURN)
     because = "its Fourier coefficients exp(-sigma^2 l^2 / 2) / (2 pi) are positive"
 
     @property
@@ -275,8 +274,8 @@ class Periodic(Circular):
     Rasmussen & Williams, *Gaussian Processes for Machine Learning*, 2006, section 4.2.3.
     """
 
-    lengthscale: float = positive_number(1.0)
-    period: float = positive_number(TURN)
+    lengthscale: float = positive(1.0)
+    period: float = positive(TURN)
     because = "the Gaussian kernel of (cos w x, sin w x), a pullback"
 
     def fourier_coefficients(self, L: int) -> np.ndarray:

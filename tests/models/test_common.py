@@ -373,3 +373,15 @@ def test_a_kernel_in_the_place_of_a_number_is_named(model, rng):
     X = rng.normal(size=(10, 2))
     with pytest.raises(ValueError, match=r"must not be a kernel, .*Gaussian.*\(kernels?=\.\.\.\)"):
         model.fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+@pytest.mark.parametrize(
+    "model",
+    [mercer.SVDD(), mercer.NuSVC(nu=0.3), mercer.SpectralClustering(2), mercer.ThinPlateSpline()],
+)
+def test_weights_whose_products_are_no_numbers_are_refused(rng, model, size):
+    X = rng.normal(size=(20, 2))
+    with pytest.raises(ValueError, match="multiply all by a constant"):
+        model.fit(X, X[:, 0] > 0, sample_weight=np.full(20, size))
+    model.fit(X, X[:, 0] > 0, sample_weight=np.full(20, size**0.01))

@@ -176,6 +176,18 @@ def test_cross_validation_chooses_what_it_scores_best(rng):
     assert model.score(X[40:], Y[40:]) > 0.7 > rough.score(X[40:], Y[40:])
 
 
+@pytest.mark.parametrize("offset", [1e6, 1e9])
+def test_an_offset_of_the_curves_does_not_matter(curves, offset):
+    """Whole numbers, so that they are the same ones beside the offset."""
+    t, u, X, Y = curves
+    X, Y = np.round(20 * X), np.round(20 * Y)
+    options = {"points": [t, u], "regularization": [1e-2, 1e-2]}
+    one = FunctionalCCA(2, **options).fit(X, Y)
+    far = FunctionalCCA(2, **options).fit(X + offset, Y - offset)
+    np.testing.assert_allclose(far.correlations_, one.correlations_, rtol=1e-5)
+    np.testing.assert_allclose(far.transform(X + offset), one.transform(X), atol=1e-4)
+
+
 def test_units_do_not_matter(rng):
     """Other units of curves and points: the same weight functions, in their units."""
     t, X, Y = smooth_pair(rng)

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import log_expit
+from scipy.special import expit, log_expit
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from mercer import Gaussian
+import mercer
+from mercer import Gaussian, Linear
 from mercer.solvers.laplace import find_mode, laplace_evidence
 
 
@@ -61,3 +62,26 @@ def test_large_covariances_do_not_overshoot(problem):
     mode = find_mode(1e6 * Gaussian(0.3)(X), y)
     assert mode.converged
     assert np.all(y * mode.f > 0)
+
+
+def mode_by_weights(phi, y):
+    """Latent values by Newton's method for weights of the features, to rounding."""
+    w = np.zeros(phi.shape[1])
+    for _ in range(100):
+        p = expit(phi @ w)
+        bent = phi.T @ ((p * (1 - p))[:, None] * phi) + np.eye(len(w))
+        w = w + np.linalg.solve(bent, phi.T @ (y * expit(-y * (phi @ w))) - w)
+    return phi @ w
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e4, 1e6])
+def test_predictions_where_the_process_varies_much_more_than_labels_tell(rng, variance):
+    """What the latent values are off by would be multiplied by the covariance."""
+    X = rng.standard_normal((400, 3))
+    y = np.where(X @ [1.0, -2.0, 0.5] + rng.logistic(size=400) > 0, 1.0, -1.0)
+    wanted = mode_by_weights(np.sqrt(variance) * X, y)
+    model = mercer.GaussianProcessClassifier(variance * Linear(), optimizer=None).fit(X, y)
+    assert np.allclose(model.latent_mean_and_variance(X)[0], wanted, atol=1e-6)
+    assert np.allclose(model.rkhs_function_(X), wanted, atol=1e-6)
+    whole = find_mode(variance * X @ X.T, y)
+    assert np.allclose(variance * X @ (X.T @ whole.coef), wanted, atol=1e-4)

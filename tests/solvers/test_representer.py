@@ -300,3 +300,22 @@ def test_blocks_of_samples_that_the_kernel_does_not_see():
             for cols in (np.arange(8), np.array([5, 6]), np.array([6, 7])):
                 found = blocks.block(rows, cols)
                 np.testing.assert_allclose(found, wanted[np.ix_(rows, cols)], atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 1.0])
+def test_smooth_losses_on_few_features_take_newton_steps_at_any_alpha(rng, alpha, dtype):
+    """Against reweighted least squares on the weights; dual steps would be millions."""
+    n = 3000
+    X = rng.standard_normal((n, 3)).astype(dtype)
+    y = X @ np.array([1.0, -2.0, 0.5]) + 0.1 * rng.standard_t(2, n)
+    rows, w = np.column_stack([X.astype(float), np.ones(n)]), np.zeros(4)
+    penalty = np.diag([alpha, alpha, alpha, 0.0])
+    for _ in range(200):
+        h = 1 / np.maximum(np.abs(y - rows @ w), 1)
+        w = np.linalg.solve(rows.T @ (h[:, None] * rows) + penalty, rows.T @ (h * y))
+    found = solve_representer(Linear().gram(X), y, Huber(1.0), alpha)
+    assert found.converged
+    assert found.stats["method"] == "newton"
+    f = X.astype(float) @ (X.T.astype(float) @ found.coef) + found.intercept
+    assert np.allclose(f[:, 0], rows @ w, atol=1e-5)

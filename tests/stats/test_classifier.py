@@ -1,6 +1,7 @@
 """Tests by classifiers: areas and p-values by hand, any model, nothing to see, errors."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import kstest, norm
 from sklearn.linear_model import LogisticRegression
@@ -51,6 +52,15 @@ def test_strings_tables_and_files(rng, tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": rng.normal(size=60)})
     assert classifier_test(frame, frame + 3, rng=0).pvalue < 0.01
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, pd.Series, np.float32])
+def test_points_on_the_line(rng, form):
+    X, Y = rng.normal(size=60), rng.normal(2, 1, 60)
+    wanted = classifier_test(X[:, None], Y[:, None], LogisticRegression(), rng=0)
+    found = classifier_test(form(X), form(Y), LogisticRegression(), rng=0)
+    assert found.pvalue == pytest.approx(wanted.pvalue, rel=1e-4)
+    assert classifier_test(form(X), form(Y), rng=0).pvalue < 0.01
 
 
 def test_constants_are_not_told_apart():

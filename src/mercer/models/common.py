@@ -32,6 +32,7 @@ from ..ownership import owned
 from ..tensors import TakesTensors
 from .declared import check_declared
 
+_LARGEST = 1e70  # of the largest weight, which is squared twice at most; the least is its inverse
 SEEN = ("n_features_in_", "feature_names_in_")  # what scikit-learn remembers of X
 
 P = ParamSpec("P")
@@ -320,6 +321,12 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
         weights = owned(_check_sample_weight(sample_weight, y, dtype=np.float64), sample_weight)
         if np.any(weights < 0) or not np.any(weights > 0):
             raise ValueError("sample_weight must be >= 0, and not all zero.")
+        largest = float(weights.max())
+        if not 1 / _LARGEST < largest < _LARGEST:
+            raise ValueError(
+                f"sample_weight reaches {largest:.0e}, and products of weights are no numbers; "
+                f"multiply all by a constant."
+            )
     if class_weight is not None:
         classes, codes = np.unique(y, return_inverse=True)
         if isinstance(class_weight, str) and class_weight == "balanced":

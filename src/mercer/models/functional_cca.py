@@ -16,7 +16,7 @@ from ..engine.lapack import lapack
 from ..engine.routines import eigh
 from ..gram.polyharmonic import PolyharmonicGram
 from ..solvers.canonical import CanonicalProblem, CanonicalSolution, fix_signs
-from ..solvers.views import FactorView, SemiparametricView
+from ..solvers.views import SemiparametricView
 from .cca_cv import held_out
 from .common import all_or_nothing
 from .multiview import (
@@ -167,13 +167,18 @@ class FunctionalCCA(MultiViewModel):
         m = check_count("order", self.order)
         self._columns = [{} for _ in found]
         arrays = [self._dense(X, m, reset=True) for m, X in enumerate(found)]
-        weights = check_weights(sample_weight, len(arrays[0]))
+        n = len(arrays[0])
+        weights = check_weights(sample_weight, n)
+        p = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+        self.means_: list[np.ndarray] = [p @ X for X in arrays]
         self.knots_: list[np.ndarray] = _check_points(self.points, [X.shape[1] for X in arrays])
         bases: list[np.ndarray] = []
         views: list[SemiparametricView] = []
-        for X, t in zip(arrays, self.knots_, strict=True):
+        for X, mean, t in zip(arrays, self.means_, self.knots_, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-                check_variance(len(views), *FactorView(X, weights).scale())
+                constant = np.ptp(X[p > 0], axis=0) == 0
+                X = np.where(constant, 0.0, X - mean)  # without the rounding of their means
+                check_variance(len(views), float(p @ np.einsum("ij,ij->i", X, X)), 0.0)
             with in_view(len(views)):
                 bases.append(spline_basis(t, m))
             G = X @ (quadrature(t)[:, None] * bases[-1])
@@ -186,7 +191,6 @@ class FunctionalCCA(MultiViewModel):
         warn_if_trivial([len(s) for s in problem.reduced.s], regularization, views[0].p)
         self.solution_: CanonicalSolution = solution
         self.correlations_ = solution.eigenvalues / (len(views) - 1)
-        self.means_: list[np.ndarray] = [views[0].p @ X for X in arrays]
         pairs = zip(bases, solution.coefs, strict=True)
         self.weights_: list[np.ndarray] = [B @ coef for B, coef in pairs]
         fix_signs(self.weights_)

@@ -54,11 +54,11 @@ class Latent:
         mean, variance = np.empty(len(prior)), np.empty(len(prior))
         for rows in new.strips(whole=False):
             block = new.block(rows) if blocks else None
-            mean[rows] = block @ mode.slope if block is not None else 0.0
+            mean[rows] = block @ mode.coef if block is not None else 0.0
             rooted = None if block is None else block * mode.root
             variance[rows] = new.variances(rows, prior, mode.factor, rooted)
         if not blocks:
-            mean = new.cross @ mode.slope
+            mean = new.cross @ mode.coef
         return mean, np.maximum(variance, 0.0)
 
 
@@ -189,7 +189,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
         For more than two classes a list, one for each class, since each has its own kernel.
         """
         check_is_fitted(self)
-        found = [RKHSFunction(f.kernel, self.X_train_, f.mode.slope) for f in self._latents]
+        found = [RKHSFunction(f.kernel, self.X_train_, f.mode.coef) for f in self._latents]
         return found[0] if len(found) == 1 else found
 
     # ---- the parts of fit ------------------------------------------------------------------

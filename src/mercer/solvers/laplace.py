@@ -12,6 +12,7 @@ Williams, *Gaussian Processes for Machine Learning*, 2006, algorithms 3.1 and 5.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -34,7 +35,9 @@ class Mode:
     Attributes
     ----------
     f : ndarray of shape (n,)
-        The latent values, f = K slope.
+        The latent values.
+    coef : ndarray of shape (n,)
+        f = K coef. At the mode itself this is ``slope``; but what f is off by there K enlarges.
     slope : ndarray of shape (n,)
         Derivatives of log p(y | f) there.
     root : ndarray of shape (n,)
@@ -50,6 +53,7 @@ class Mode:
     """
 
     f: np.ndarray
+    coef: np.ndarray
     slope: np.ndarray
     root: np.ndarray
     factor: Factor
@@ -76,26 +80,98 @@ def find_mode(K: np.ndarray | Gram, y: np.ndarray) -> Mode:
 
     A Gram operator must have few features.
     """
-    a, f, objective = np.zeros(len(y)), np.zeros(len(y)), len(y) * np.log(0.5)
+    if isinstance(K, np.ndarray):
+        return _newton(_InSamples(K), y)
+    return _newton(_InFeatures(K.features), y)
+
+
+def _newton(space: Any, y: np.ndarray) -> Mode:
+    """Newton steps, cut short where the objective does not rise."""
+    a, f, objective = space.start, np.zeros(len(y)), len(y) * np.log(0.5)
     converged, steps = False, 0
     while not converged and steps < _STEPS:
         steps += 1
-        slope, root, factor = _expand(K, y, f)
-        b = root * root * f + slope
-        target = b - root * factor.solve(root * (K @ b))  # K^-1 of the next f
+        slope, root = _expand(y, f)
+        target = space.target(root, root * root * f + slope, space.factor(root))
         size = 1.0
         for _ in range(_HALVINGS):
             trial = a + size * (target - a)
-            g = K @ trial
-            value = float(log_expit(y * g).sum() - trial @ g / 2)
+            g = space.values(trial)
+            value = float(log_expit(y * g).sum() - space.norm(trial, g) / 2)
             if value >= objective - 1e-12 * abs(objective):
                 break
             size /= 2
         gained = value - objective
         a, f, objective = trial, g, value
         converged = gained <= _GAIN * max(1.0, abs(objective))
-    slope, root, factor = _expand(K, y, f)
-    return Mode(f, slope, root, factor, objective - factor.logdet() / 2, steps, converged)
+    slope, root = _expand(y, f)
+    factor = space.factor(root)
+    evidence = objective - factor.logdet() / 2
+    return Mode(
+        f, space.coef(a, slope, root, factor), slope, root, factor, evidence, steps, converged
+    )
+
+
+class _InSamples:
+    """The latent values as f = K a."""
+
+    def __init__(self, K: np.ndarray) -> None:
+        self.K, self.start = K, np.zeros(len(K))
+
+    def factor(self, root: np.ndarray) -> CholeskyFactor:
+        """That of I + S K S."""
+        B = root[:, None] * self.K * root
+        B.flat[:: len(B) + 1] += 1
+        try:
+            return CholeskyFactor(B)
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(why_no_factor(self.K)) from error
+
+    def target(self, root: np.ndarray, b: np.ndarray, factor: CholeskyFactor) -> np.ndarray:
+        """a with a + W K a = b, and what rounding has left of b once more."""
+        a = np.zeros(len(b))
+        for _ in range(2):
+            left = b - a - root * root * (self.K @ a)
+            a += left - root * factor.solve(root * (self.K @ left))
+        return a
+
+    def values(self, a: np.ndarray) -> np.ndarray:
+        return self.K @ a
+
+    def norm(self, a: np.ndarray, f: np.ndarray) -> float:
+        """f'K^-1 f."""
+        return float(a @ f)
+
+    def coef(self, a: np.ndarray, *_: Any) -> np.ndarray:
+        return a
+
+
+class _InFeatures:
+    """The latent values as f = Phi a, by weights of the features."""
+
+    def __init__(self, phi: Any) -> None:
+        self.phi, self.start = phi, np.zeros(phi.shape[1])
+
+    def factor(self, root: np.ndarray) -> FeatureFactor:
+        """That of I + S K S."""
+        return FeatureFactor(scaled(self.phi, root), np.ones(len(root)))
+
+    def target(self, root: np.ndarray, b: np.ndarray, factor: FeatureFactor) -> np.ndarray:
+        """(I + Phi' W Phi)^-1 Phi' b."""
+        return factor.among_features(np.asarray(self.phi.T @ b))
+
+    def values(self, a: np.ndarray) -> np.ndarray:
+        return np.asarray(self.phi @ a)
+
+    def norm(self, a: np.ndarray, f: np.ndarray) -> float:
+        return float(a @ a)
+
+    def coef(
+        self, a: np.ndarray, slope: np.ndarray, root: np.ndarray, factor: FeatureFactor
+    ) -> np.ndarray:
+        """c with Phi'c = a: the slope, and what of a is lacking in it."""
+        lacking = factor.among_features(a - np.asarray(self.phi.T @ slope))
+        return slope + root * root * np.asarray(self.phi @ lacking)
 
 
 def laplace_evidence(K: np.ndarray, Y: np.ndarray) -> Criterion:
@@ -120,17 +196,7 @@ def laplace_evidence(K: np.ndarray, Y: np.ndarray) -> Criterion:
     return Criterion(-mode.value, tile, (np.diagonal(R) - slope**2) / 2 - moved * slope)
 
 
-def _expand(
-    K: np.ndarray | Gram, y: np.ndarray, f: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, Factor]:
-    """Slope and root of the curvature of the likelihood at f, and the factor of I + S K S."""
-    slope, p = y * expit(-y * f), expit(f)
-    root = np.sqrt(p * (1 - p))
-    if not isinstance(K, np.ndarray):
-        return slope, root, FeatureFactor(scaled(K.features, root), np.ones(len(root)))
-    B = root[:, None] * K * root
-    B.flat[:: len(B) + 1] += 1
-    try:
-        return slope, root, CholeskyFactor(B)
-    except NotPositiveDefiniteError as error:
-        raise NotPositiveDefiniteError(why_no_factor(K)) from error
+def _expand(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope, and root of the curvature, of the likelihood at f."""
+    p = expit(f)
+    return y * expit(-y * f), np.sqrt(p * (1 - p))

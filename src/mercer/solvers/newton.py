@@ -10,18 +10,17 @@ Reference: Chapelle, *Training a support vector machine in the primal*, 2007.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..engine.lapack import lapack, side
+from ..engine.lapack import lapack
 from ..engine.memory import require_memory
 from ..engine.routines import solve_cholesky
 from ..gram.base import Gram
+from ..gram.stored import adjoint, moments, times
 from ..kernels.indefinite import why_no_factor
 from .auto import choose
 from .cholesky import CholeskyFactor, NotPositiveDefiniteError
@@ -105,13 +104,17 @@ def _by_cholesky(K: np.ndarray, h: np.ndarray, alpha: float, exact: bool) -> Inv
 
 def _by_features(phi: Any, h: np.ndarray, alpha: float) -> Inverse:
     """The same for K = Phi Phi', by a system as large as there are features."""
-    weighted = sp.diags(h) @ phi if sp.issparse(phi) else h[:, None] * phi
-    n, m = phi.shape
-    A = lapack(side(n, m, m), operator.matmul, phi.T, weighted)
-    A = A.toarray() if sp.issparse(A) else np.asarray(A, dtype=np.float64)
+    A = moments(phi, h)
     A.flat[:: len(A) + 1] += alpha
-    L = lapack(m, np.linalg.cholesky, A)
-    return lambda R: (R - weighted @ solve_cholesky(L, np.asarray(phi.T @ R))) / alpha
+    L = lapack(len(A), np.linalg.cholesky, A)
+
+    def inverse(R: np.ndarray) -> np.ndarray:
+        """Z with Phi'Z = w, and what rounding, divided by alpha, has left between them."""
+        w = solve_cholesky(L, adjoint(phi, R))
+        Z = (R - h[:, None] * times(phi, w)) / alpha
+        return Z + h[:, None] * times(phi, solve_cholesky(L, w - adjoint(phi, Z)))
+
+    return inverse
 
 
 def _nystrom(gram: Gram, h: np.ndarray, alpha: float) -> Inverse:

@@ -37,6 +37,7 @@ import numpy as np
 
 from ..gram.base import Gram
 from ..losses.base import Loss
+from .auto import choose
 from .base import Solution
 from .dual import LARGE, HeldOut
 from .newton import FLAT, Preconditioner, solve_newton, system_of
@@ -45,6 +46,7 @@ from .watch import Watch
 
 SOLVERS = ("auto", "newton", "dual", "admm", "coordinate")
 _ADMM_STEPS = 5000
+_FEW = 100  # features up to which a Newton step takes less than many of another solver
 _RELAXATION = 1.6
 
 
@@ -60,8 +62,11 @@ class MachineSolution(Solution):
     intercept: np.ndarray = field(default_factory=lambda: np.zeros(1))
 
 
-def choose_solver(loss: Loss, gram: Gram | None = None) -> str:
+def choose_solver(loss: Loss, gram: Gram | None = None, alpha: float | None = None) -> str:
     """The solver for a loss: "newton", "dual", "admm"; "coordinate" on features of many samples.
+
+    Where the loss is smooth and features are so few that Newton steps cost next to nothing, these
+    are taken whatever alpha is: other solvers need the more steps the smaller it is.
 
     Examples
     --------
@@ -72,10 +77,18 @@ def choose_solver(loss: Loss, gram: Gram | None = None) -> str:
     dual = quadratic(loss, np.ones(1))
     if dual is None:
         return "newton" if loss.smooth else "admm"
+    if loss.smooth and gram is not None and _has_few(gram, alpha):
+        return "newton"
     bounded = np.all(np.isfinite(dual.lower)) and np.all(np.isfinite(dual.upper))
     if bounded and gram is not None and len(gram) >= LARGE and gram.features is not None:
         return "coordinate"
     return "dual" if bounded or not loss.smooth else "newton"
+
+
+def _has_few(gram: Gram, alpha: float | None) -> bool:
+    """Are there so few features that a system of their size takes next to no time?"""
+    few = gram.rank is not None and gram.rank <= _FEW
+    return few and alpha is not None and choose(gram, alpha) == "primal"
 
 
 def matrices_of(loss: Loss, solver: str, intercept: bool) -> int:
@@ -130,7 +143,7 @@ def solve_representer(
     tol : float
         Violation of optimality at which to stop. Kinks of a loss count as met by scores within
         tol times the spread of the targets. For ``"coordinate"`` the duality gap, relative to the
-        objective.
+        objective; for ``"newton"`` as well, if rounding keeps the violation above tol.
     max_iter : int, optional
         Most Newton steps (100), ADMM steps (5000) or steps of the dual solvers.
     start : tuple (coef, intercept), optional
@@ -152,7 +165,7 @@ def solve_representer(
     problem = Problem(gram, y, loss, alpha, weights, intercept)
     problem.start = start
     problem.watch, problem.held_out = watch or Watch(), held_out
-    method = choose_solver(loss, gram) if solver == "auto" else solver
+    method = choose_solver(loss, gram, alpha) if solver == "auto" else solver
     C, b, n_iter = _SOLVE[method](problem, tol, max_iter)
     KC = gram @ C
     violation = problem.violation(C, KC + b, 0.0 if method == "newton" else tol * problem.spread)
@@ -161,6 +174,8 @@ def solve_representer(
     if method == "coordinate":
         converged = values.get("gap", np.inf) <= 1.01 * tol * values["objective"]
         converged = converged or bool(problem.watch.stopped)
+    if method == "newton":  # which rounding may keep from what was asked for
+        converged = converged or values.get("gap", np.inf) <= tol * abs(values["objective"])
     stuck = method in ("newton", "coordinate") and not converged and max_iter is None
     if stuck and solver == "auto" and quadratic(loss, np.ones(1)) is not None:
         # the loss is almost not smooth, or the features are few and alpha small

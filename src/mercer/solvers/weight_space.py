@@ -47,6 +47,10 @@ class FeatureFactor:
         lacking = self._inner.solve(w - np.asarray(self.phi.T @ found))
         return found + np.asarray(self.phi @ lacking) / D
 
+    def among_features(self, V: np.ndarray) -> np.ndarray:
+        """B^-1 V."""
+        return self._inner.solve(V)
+
     def logdet(self) -> float:
         """log det A."""
         return self._inner.logdet() + float(np.log(self.noise).sum())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import norm, rankdata
 
 from ..checks import check_count
-from ..data import Data, take
+from ..data import Data, as_vectors, holds_numbers, is_frame, take
 from ..gram.plan import Plan
 from ..randomness import as_generator
 from .permutation_test import SAME
@@ -100,6 +102,7 @@ def classifier_test(
     check_count("n_permutations", n_permutations)
     rng = as_generator(rng)
     samples = Samples(X, Y, least=check_count("n_parts", n_parts, 2))
+    data = _rows(samples.data)
     model = _usual() if model is None else model
     for name in ("fit", "predict"):
         if not hasattr(model, name):
@@ -115,8 +118,8 @@ def classifier_test(
         seen, held = (np.flatnonzero(rows) for rows in (place < part, place == part))
         seen = rng.permutation(seen)
         fitted = _copied(model)
-        fitted.fit(take(samples.data, seen), samples.labels[seen])
-        tested, labels = take(samples.data, held), samples.labels[held]
+        fitted.fit(take(data, seen), samples.labels[seen])
+        tested, labels = take(data, held), samples.labels[held]
         auc, pvalue = _judge(_scores(fitted, tested), labels, n_permutations, rng)
         right = float(np.mean(np.asarray(fitted.predict(tested)) == labels))
         parts.append(_Part(auc, right, pvalue, len(held)))
@@ -143,6 +146,15 @@ def classifier_test(
         computation=f"{len(parts)} fits, of {int(weights[0] ** 2)} to {int(weights[-1] ** 2)} "
         f"samples; {threads(plan)}",
     )
+
+
+def _rows(data: Data) -> Data:
+    """Points on the line as rows of one number, which classifiers want; all else as it is."""
+    if is_frame(data) or sp.issparse(data):
+        return data
+    first = data.iloc[0] if hasattr(data, "iloc") else data[0]
+    alone = isinstance(first, Real | np.bool_) and holds_numbers(data)
+    return as_vectors(data, "classifier_test") if alone else data
 
 
 def _usual() -> Any:

@@ -64,6 +64,23 @@ def test_explain_a_row(folder, capsys):
     assert "--row must be from 0 to 119" in capsys.readouterr().err
 
 
+def test_explain_many_columns(folder, capsys, monkeypatch):
+    """Fewer orders are drawn, which is said; the parts add up as before."""
+    fit = ["fit", "homes.csv", "--target", "price", "--budget", "2 s", "--no-baseline", "--quiet"]
+    assert main(fit) == 0
+    explain = ["explain", "homes.mercer", "homes.csv"]
+    assert main(explain) == 0
+    assert "orders" not in capsys.readouterr().out
+    monkeypatch.setattr("mercer.cli.explain._STEPS", 30)
+    assert main(explain) == 0
+    assert "from 14 random orders" in " ".join(capsys.readouterr().out.split())
+    assert main([*explain, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["orders"] == 14
+    total = told["base"] + sum(c["adds"] for c in told["columns"])
+    assert total == pytest.approx(told["prediction"])
+
+
 def test_bench(capsys):
     assert main(["bench", "--rows", "150", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

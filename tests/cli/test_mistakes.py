@@ -56,6 +56,11 @@ MISTAKES = {
     "budget": ([*FIT, "--budget", "soon"], '"30 s" or "2 min", got .soon. .*mercer fit --help'),
     "memory": ([*FIT, "--memory", "lots"], '"2 GB", got .lots.'),
     "choice": ([*FIT, "--task", "regresion"], "'regresion' .*'regression'"),
+    "command with a slip": (["fti", "homes.csv"], "there is no command 'fti'; did you mean fit?"),
+    "option with a slip": ([*FIT, "--buget=9"], "did you mean --budget.*fit --help"),
+    "a target that is a feature": (
+        ["report", "homes.mercer", "homes.csv", "--target", "size"], "model predicts from 'size'",
+    ),
     "option": ([*FIT, "--fast"], "--fast .*--help"),
     "command": (["train", "homes.csv"], "'train' .*'fit'"),
     "model to a folder": ([*FIT, "--out", "folder"], "give the model the name of a file"),

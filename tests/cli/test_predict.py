@@ -45,7 +45,7 @@ def test_predict_new_rows(model, capsys):
     assert pd.read_csv("p.csv")["prediction"].notna().all()
     new[["city"]].to_csv("new.csv", index=False)
     assert main(["predict", "homes.mercer", "new.csv"]) == 2
-    assert "no column 'address', 'size', 'age'; it has: 'city'" in capsys.readouterr().err
+    assert "no columns 'address', 'size', 'age'; it has: 'city'" in capsys.readouterr().err
 
 
 def test_predict_with_other_files(folder, capsys):

@@ -90,6 +90,22 @@ def test_nothing_sticks_out(page, tmp_path, width):
     assert float(found["font"].removesuffix("px")) >= 14
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_on_a_model_of_a_table(tmp_path, width):
+    """With the map of its search and its influential rows, labels and names being long."""
+    pd = pytest.importorskip("pandas")
+    from mercer.tables import TableClassifier
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"w" * 60: rng.normal(size=60), "city": rng.choice(["Rome", "Ulm"], 60)})
+    y = np.where(X.iloc[:, 0] + (X["city"] == "Rome") > 0.5, "a long label " * 4, "no")
+    path = tmp_path / "table.html"
+    report(TableClassifier(budget=1).fit(X, y), X, y, budget=20, max_rows=60, cv=2).save(path)
+    found = measured(tmp_path, path, width)
+    assert found["out"] == []
+    assert found["scroll"] <= found["wide"]
+
+
 def test_no_script_runs(page, tmp_path):
     dom = browse(tmp_path, "--dump-dom", page.as_uri())
     assert "<title>broken</title>" not in dom

@@ -273,6 +273,22 @@ def test_table_classifiers_have_all_sections(read, tmp_path):
     assert "exactly these rows" in found["Influential rows"]
 
 
+def test_relevance_is_computed_once(monkeypatch):
+    """Which thousands of columns would feel."""
+    pd = pytest.importorskip("pandas")
+    from mercer.reports.model import _blend
+    from mercer.tables import TableRegressor
+    from mercer.tables.model import TableModel
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 5)), columns=list("abcde"))
+    model = TableRegressor(budget=1, alphas=(0.1,)).fit(X, X["a"] * X["b"])
+    shares, calls = model.relevance_, []
+    monkeypatch.setattr(TableModel, "relevance_", property(lambda m: calls.append(m) or shares))
+    assert "a" in str(_blend(model)[-1])
+    assert len(calls) == 1
+
+
 def test_polars_tables():
     pl = pytest.importorskip("polars")
     rng = np.random.default_rng(0)

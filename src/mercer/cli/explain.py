@@ -12,6 +12,8 @@ from .arguments import whole
 from .output import as_json, entry, grid, number
 
 _LISTED = 12
+_ORDERS, _LEAST_ORDERS = 32, 3  # random orders of the columns,
+_STEPS = 6000  # fewer of many columns, each of which is a step
 _WIDE = 40  # characters of a value
 
 
@@ -63,14 +65,15 @@ def _explain_row(args: Namespace) -> None:
     if not 0 <= args.row < len(table):
         raise ValueError(f"--row must be from 0 to {len(table) - 1}, got {args.row}.")
     row = table.iloc[[args.row]]
-    found = model.explain(row)
+    orders = max(_LEAST_ORDERS, min(_ORDERS, _STEPS // max(len(model.roles_), 1)))
+    found = model.explain(row, n_orders=orders)
     prediction: Any = model.predict(row)[0]
     told = {
         "row": args.row, "prediction": prediction, "base": found.attrs["base"],
         "columns": found.to_dict("records"),
     }  # fmt: skip
     if args.json:
-        print(as_json(told))
+        print(as_json(told | {"orders": 2 * orders}))
         return
     shown = prediction if isinstance(prediction, str) else number(float(prediction))
     of = (
@@ -84,11 +87,14 @@ def _explain_row(args: Namespace) -> None:
     if len(found) > _LISTED:
         rest = found["adds"].iloc[_LISTED:].sum()
         print(entry("", f"... {len(found) - _LISTED} other columns together {rest:+.4g}"))
+    if orders < _ORDERS:
+        few = f"roughly, from {2 * orders} random orders of the columns; more of them in Python: "
+        print(entry("", f"{few}model.explain(row, n_orders={_ORDERS})"))
 
 
 def _cell(value: Any) -> str:
-    """A value of a row: numbers with a few digits, long texts cut."""
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    """A value of a row, of which a long text is cut."""
+    text = str(value)
     return text if len(text) <= _WIDE else text[: _WIDE - 3] + "..."
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -56,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in given
     try:
         parser = _parser(given)  # imports what the command needs, which may be interrupted too
-        args = parser.parse_args(given)
+        args, rest = parser.parse_known_args(given)
+        if rest:
+            _not_known(args, rest, parser)
         if args.command is None:
             parser.print_help()
             return 0
@@ -90,14 +93,27 @@ def _parser(given: list[str]) -> ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of errors")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     meant = next((word for word in given if not word.startswith("-")), None)
+    close = get_close_matches(meant or "", COMMANDS, n=1, cutoff=0.6)
+    if close and meant not in COMMANDS:
+        parser.error(f"there is no command {meant!r}; did you mean {close[0]}?")
     for name, words in COMMANDS.items():
         sub = commands.add_parser(name, help=words, description=f"{words.capitalize()}.")
         sub.add_argument("--debug", action="store_true", default=SUPPRESS, help=SUPPRESS)
         if name == meant:
             module = import_module(f"mercer.cli.{name.replace('-', '_')}")
             module.add_arguments(sub)
-            sub.set_defaults(run=module.run)
+            sub.set_defaults(run=module.run, parser=sub)
     return parser
+
+
+def _not_known(args: Namespace, rest: list[str], parser: ArgumentParser) -> None:
+    """Refuse arguments that a command does not have; an option that was meant, perhaps, is told."""
+    parser = getattr(args, "parser", parser)
+    options = [word.partition("=")[0] for word in rest if word.startswith("-")]
+    known = [name for name in parser._option_string_actions if name.startswith("--")]
+    close = get_close_matches(options[0], known, n=1, cutoff=0.75) if options else []
+    hint = f"; did you mean {close[0]}?" if close else ""
+    parser.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
 
 
 def _words(error: Exception) -> str:

@@ -106,12 +106,10 @@ def unread(model: TableModel, table: Table) -> list[str]:
     kinds = {"number": "numbers", "date": "dates"}
     found = []
     for name, role in model.roles_.items():
-        if role not in kinds:
-            continue
         values = table[name]
-        given = values.notna().to_numpy()
-        if given.any() and getattr(values.dtype, "kind", "O") not in "biuf":
-            given = given & ~is_missing(values.astype(str)).to_numpy()
+        if role not in kinds or getattr(values.dtype, "kind", "O") in "biufM":
+            continue
+        given = values.notna().to_numpy() & ~is_missing(values.astype(str)).to_numpy()
         one = tidy(table, {name: role}, model.styles_)[name]
         lost = np.flatnonzero(given & one.isna().to_numpy())
         if len(lost):

@@ -80,6 +80,8 @@ def _read(model: Any, path: str, target: str | None) -> tuple[str, Any, np.ndarr
     table = read_for(model, path)
     target = target or _target_of(model, table, path)
     require(table, [target])
+    if target in getattr(model, "roles_", ()):
+        raise ValueError(f"the model predicts from {target!r}; the target is another column.")
     if is_classifier(model):
         labels = label_target(table, target)
         given = np.array([label is not None for label in labels])

@@ -69,8 +69,8 @@ def _blend(model: Any) -> list[Any]:
         paragraph("A sum of ridge regressions, with these weights and kernels:"),
         listed(model.kernel_words()),
     ]
-    rows = [(name, percent(share)) for name, share in model.relevance_.items()]
-    rows = sorted(rows, key=lambda row: -model.relevance_[row[0]])[:_MOST_PARAMETERS]
+    rows = [(name, percent(share)) for name, share in model.relevance_.items()]  # largest first
+    rows = rows[:_MOST_PARAMETERS]
     if len({share for _, share in rows}) > 1:
         caption = "The weight of each column in the distances, relative to the largest."
         lines.append(table(caption, ["column", "relevance"], rows, words=(0,)))

@@ -216,17 +216,17 @@ class TableModel(BaseEstimator):
     def relevance_(self) -> dict[str, float]:
         """How much each column counts in the distances that were learned; the largest is 1."""
         check_is_fitted(self)
-        names = encode(self.parts_, self.background_.iloc[:1]).sources
-        total = dict.fromkeys(self.roles_, 0.0)
+        sources = encode(self.parts_, self.background_.iloc[:1]).sources
+        places = {name: i for i, name in enumerate(self.roles_)}
+        codes, sums = np.array([places[name] for name in sources], dtype=int), np.zeros(len(places))
         for member in self.members_:
-            if not isinstance(member, Member) or not len(names):
+            if not isinstance(member, Member) or not len(sources):
                 continue
             A = np.asarray(member.map_)
             sizes = np.abs(A) if A.ndim == 1 else np.linalg.norm(A, axis=1)
             sizes = sizes / (sizes.max() or 1.0)
-            for name in total:
-                own = sizes[[source == name for source in names]]
-                total[name] += member.weight * float(np.sqrt(np.sum(own**2))) if len(own) else 0.0
+            sums += member.weight * np.sqrt(np.bincount(codes, sizes**2, minlength=len(places)))
+        total = dict(zip(places, sums.tolist(), strict=True))
         most = max(total.values(), default=0.0)
         ordered = sorted(total.items(), key=lambda item: -item[1])
         return {name: value / most if most else 0.0 for name, value in ordered}

@@ -55,8 +55,9 @@ def numbers(column: Any, style: str = PLAIN) -> Any:
     """The column as floats, missing where there is no finite number."""
     pd = pandas()
     if getattr(column.dtype, "kind", "O") in "biuf":
-        values = pd.to_numeric(column, errors="coerce").astype(float)
-        return values.where(np.isfinite(values))
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        finite = np.where(np.isfinite(values), values, np.nan)
+        return pd.Series(finite, index=column.index, name=column.name)
     given = column.astype(object).dropna().astype(str)
     bare = _bare(given)
     if style == DECIMAL_COMMA:

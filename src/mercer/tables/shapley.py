@@ -74,4 +74,6 @@ def _one_row(row: Any, model: Any) -> Any:
 
 def _shown(given: Table, name: str) -> str:
     value = given[name].iloc[0]
-    return "missing" if value is None or value != value else str(value)
+    if value is None or value != value:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,5 +1,6 @@
 import gc
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -393,3 +394,21 @@ def test_workers_of_joblib_share_the_machine(monkeypatch):
         assert Parallel(2, backend="multiprocessing")(
             delayed(threads.cores)() for _ in range(2)
         ) == [1, 1]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_memory_of_tiles_is_kept_for_the_next_ones():
+    """Fresh pages are zeroed one by one, and all threads wait for them together."""
+    script = """
+import resource
+import numpy as np
+from mercer.engine.threads import run
+job = lambda i: [np.ones(300_000) for _ in range(4)]
+run(job, range(3), 1)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+run(job, range(60), 1)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 60 * 4 * 300_000 * 8 / os.sysconf("SC_PAGE_SIZE") / 10

@@ -24,6 +24,7 @@ from .limits import limits, most_workers, within
 
 _NAME = "mercer-tiles"
 _LARGE = 12_000  # rows; LAPACK with threads of its own crashes not far beyond (OpenBLAS)
+_KEPT = 32 * 2**20 - 2**16  # bytes
 _SMALL = 250  # rows of matrices up to which threads of BLAS wait for each other most of the time
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _here = threading.local()
@@ -41,6 +42,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     exception in any thread, or Ctrl-C in this one, no job begins, and the call returns when those
     that have begun are done: long ones call :func:`go_on` now and then.
     """
+    _keep_what_is_freed()
     items = list(items)
     workers = min(workers or most_workers() or cores(), len(items))
     if workers <= 1 or on_pool():
@@ -201,6 +203,19 @@ def _quota() -> float | None:
                 quota, period = map(int, (group / "cpu.max").read_text().split())
                 found.append(quota / period)
     return min(found, default=None)
+
+
+@cache
+def _keep_what_is_freed() -> None:
+    """Let the C library of Linux keep the memory of tiles that are freed, for the next ones.
+
+    At first it gives arrays of more than 128 kB back to the system at once, and the next tile waits
+    for fresh pages, zeroed one by one, in all threads together. Once an array has been freed, it
+    keeps what is no larger: here one of nearly 32 MB, the most there is to that, never written to.
+    """
+    import numpy as np
+
+    np.empty(_KEPT, np.uint8)
 
 
 @cache

@@ -46,7 +46,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     \eta_t w_t L'(y_t, f_{t-1}(x_t) + b_{t-1})\, k(x_t, \cdot)`. An implicit step never goes beyond
     the minimum of the loss, whatever the scale of k, of y and of outliers. Where the stream is cut
     into calls of :meth:`partial_fit` makes no difference, but for rounding, and for parameters of
-    the kernel that depend on data, such as "median": those are fixed by the first call.
+    the kernel that depend on data, such as "median": those are fixed by the first call; and little
+    with ``update="newton"``, which looks at blocks.
 
     alpha is per sample: on n samples it compares with ``alpha = n alpha`` of
     :class:`KernelMachine`.
@@ -65,12 +66,16 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         3.75 to 240, are tried side by side, each a quarter of the next. They share kernel values
         and the samples that are kept, so this takes little time. Each sample is predicted before
         it is learned, and the size with the least loss so far is that of the model; samples count
-        as iterates do for ``average``. With explicit steps, 15.
+        as iterates do for ``average``. With explicit steps, 15; of Newton steps, 0.25 and 0.0625:
+        eta sqrt(t) times the step of Newton's method on all samples so far, 32 times at most.
     schedule : {"sqrt", "constant", "inverse"}
         eta / sqrt(t), for data that stay alike; eta, for those that drift; 1 / (alpha t), which
         makes alpha the only parameter. t is the sum of the weights so far.
-    update : {"implicit", "explicit"}
-        Where the slope of the loss is taken: after the step, or before it.
+    update : {"implicit", "explicit", "newton"}
+        Where the slope of the loss is taken: after the step, or before it. With ``"newton"`` steps
+        are implicit and of second order, in the span of the first ``budget`` samples, which are
+        kept: functions that vary on many scales are learned in one pass. For data that stay alike;
+        takes six matrices of budget x budget numbers, and as many operations for each sample.
     budget : int or str
         Samples to keep, or memory in words, ``"10 MB"``, for vectors. A step takes as many kernel
         values.

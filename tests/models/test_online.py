@@ -29,6 +29,7 @@ FAILED = {
         OnlineKernelMachine(loss="hinge", budget=50, removal="smallest"),
         OnlineKernelMachine(loss="logistic", update="explicit", average=False),
         OnlineKernelMachine(loss="multinomial", kernel=Gaussian()),
+        OnlineKernelMachine(loss="hinge", budget=50, update="newton"),
     ],
     expected_failed_checks=lambda _: FAILED,
 )

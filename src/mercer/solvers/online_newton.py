@@ -36,7 +36,8 @@ from .online_loops import Rule
 ARRAYS = 6  # matrices of kept samples, in double precision
 _FLOOR = 1.0  # usual k(x, x): lambda_t is no less, as few samples tell little of curvatures
 _LONGEST = 32.0  # steps of Newton's method on all samples so far, at most
-_JITTER = 1e-7  # of it, added to the diagonal of K, as copies of samples may be kept
+_JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
+# the more where values are in single precision
 _GROWN = 1.1  # factor of t after which T is made anew
 
 
@@ -114,12 +115,14 @@ class Curvature:
 
 def _factor(gram: np.ndarray) -> np.ndarray:
     usual = float(np.mean(np.diagonal(gram))) or 1.0
-    try:
-        return np.linalg.cholesky(gram + _JITTER * usual * np.eye(len(gram)))
-    except np.linalg.LinAlgError:
-        raise ValueError(
-            "update='newton' needs a kernel that is positive semi-definite; use update='implicit'."
-        ) from None
+    for jitter in _JITTER:
+        try:
+            return np.linalg.cholesky(gram + jitter * usual * np.eye(len(gram)))
+        except np.linalg.LinAlgError:
+            continue
+    raise ValueError(
+        "update='newton' needs a kernel that is positive semi-definite; use update='implicit'."
+    )
 
 
 def take_in_newton(

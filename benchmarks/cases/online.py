@@ -101,7 +101,7 @@ def labels(n: int, budget: int, peers: bool, options: Mapping[str, Any]) -> Cont
     return Contest({MERCER: ours, **(others if peers else {})}, errors)
 
 
-def batch(data: str, budget: int) -> Contest:
+def batch(data: str, budget: int, options: Mapping[str, Any]) -> Contest:
     """Errors: the rate on new samples above that of an SVC of all of them, after one pass."""
     from mercer import SVC, Gaussian, OnlineKernelMachine
 
@@ -111,7 +111,8 @@ def batch(data: str, budget: int) -> Contest:
     X, y = problem.X[order], problem.y[order]
 
     def ours() -> Any:
-        model, classes = OnlineKernelMachine(kernel, "hinge", budget=budget), np.unique(y)
+        model = OnlineKernelMachine(kernel, "hinge", budget=budget, **options)
+        classes = np.unique(y)
         for start in range(0, len(X), 1000):
             part = slice(start, start + 1000)
             model.partial_fit(X[part], y[part], classes=classes)
@@ -127,14 +128,18 @@ def batch(data: str, budget: int) -> Contest:
 CASES = [
     *(
         Case(
-            f"online.batch.{data.split(':')[0]}",
-            "hinge loss, one pass over {data}, {budget} samples kept, beside an SVC of all",
+            f"online.{name}.{data.split(':')[0]}",
+            "hinge loss, one pass over {data}, {budget} samples kept, beside an SVC of all" + how,
             batch,
-            {"data": data, "budget": 1000},
-            {"data": quick, "budget": 1000},
-            {"data": "mc:300:4", "budget": 50},
+            {"data": data, "budget": 1000, "options": options},
+            {"data": quick, "budget": 1000, "options": options},
+            {"data": "mc:300:4", "budget": 50, "options": options},
             accuracy=Accuracy("error rate above that of the exact machine", 0.03),
             rounds=1,
+        )
+        for name, how, options in (
+            ("batch", "", {}),
+            ("newton", "; steps of second order", {"update": "newton"}),
         )
         for data, quick in (
             ("ijcnn1:49990", "ijcnn1:5000"),

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import Gaussian, KernelMachine, Linear, OnlineKernelMachine, Spectrum
+from mercer import SVC, Gaussian, KernelMachine, Linear, OnlineKernelMachine, Spectrum
 from mercer.losses import EpsilonInsensitive, Loss
 
 STEPS = "a weight makes one step longer; a repetition makes one more"
@@ -29,6 +29,7 @@ FAILED = {
         OnlineKernelMachine(loss="hinge", budget=50, removal="smallest"),
         OnlineKernelMachine(loss="logistic", update="explicit", average=False),
         OnlineKernelMachine(loss="multinomial", kernel=Gaussian()),
+        OnlineKernelMachine(loss="hinge", budget=50, update="newton"),
     ],
     expected_failed_checks=lambda _: FAILED,
 )
@@ -437,3 +438,61 @@ def test_squares_that_overflow_stay_in_files(data, tmp_path, outlier):
     assert np.isfinite(model.predict(X)).all()
     mercer.save(model, tmp_path / "m")
     np.testing.assert_array_equal(mercer.load(tmp_path / "m").predict(X), model.predict(X))
+
+
+# ---- second order --------------------------------------------------------------------------------
+def clusters(rng, n, centres):
+    codes = rng.integers(len(centres), size=n)
+    return 1.3 * rng.standard_normal((n, 6)) + centres[codes], codes % 8
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "multinomial", "logistic"])
+def test_newton_steps_learn_many_classes_in_one_pass(rng, loss):
+    centres = rng.uniform(-3, 3, (24, 6))
+    X, y = clusters(rng, 4000, centres)
+    new, truth = clusters(rng, 2000, centres)
+    kernel = Gaussian(2.5)
+    exact = SVC(kernel).fit(X, y).score(new, truth)
+    model = OnlineKernelMachine(kernel, loss, update="newton", budget=300).fit(X, y)
+    first = OnlineKernelMachine(kernel, loss, budget=300).fit(X, y)
+    assert len(model.X_fit_) == 300
+    assert model.score(new, truth) > exact - 0.03
+    assert model.score(new, truth) > first.score(new, truth)
+
+
+def test_newton_steps_of_numbers_weights_and_pieces(data, rng, tmp_path):
+    X, y, _ = data
+    options = {"update": "newton", "budget": 80}
+    model = OnlineKernelMachine(Gaussian(0.5), "squared", 1e-8, **options)
+    whole = clone(model).fit(X, y)
+    assert np.sqrt(np.mean((whole.predict(X) - y) ** 2)) < 0.08  # of which 0.05 is noise
+    pieces = in_chunks(clone(model), X, y, [100, 7, 300, 293])
+    np.testing.assert_allclose(pieces.predict(X), whole.predict(X), atol=0.1)
+    np.testing.assert_array_equal(whole.X_fit_, X[:80])
+    w = np.where(rng.random(700) < 0.3, 0.0, 1.0)
+    known = clone(model).fit(X[w > 0], y[w > 0])
+    np.testing.assert_allclose(
+        clone(model).fit(X, y, sample_weight=w).predict(X), known.predict(X), atol=0.1
+    )
+    half = clone(model).fit(X[:350], y[:350])
+    mercer.save(half, tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    for each in (half, again):
+        each.partial_fit(X[350:], y[350:])
+    np.testing.assert_allclose(again.predict(X), half.predict(X), atol=1e-3)
+
+
+def test_newton_steps_follow_single_ones(data):
+    X, _, y = data
+    model = OnlineKernelMachine(Gaussian(0.5), "hinge", budget=60).fit(X[:400], y[:400])
+    model.set_params(update="newton").partial_fit(X[400:], y[400:])
+    assert model.score(X, y) > 0.85
+    assert len(model.X_fit_) == 60
+    model.set_params(update="implicit").partial_fit(X[400:], y[400:])
+    assert model.score(X, y) > 0.85
+
+
+def test_what_newton_steps_refuse(data):
+    X, _, y = data
+    with pytest.raises(ValueError, match="'inverse' divides by alpha"):
+        OnlineKernelMachine(update="newton", schedule="inverse").fit(X, y)

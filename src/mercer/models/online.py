@@ -46,7 +46,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     \eta_t w_t L'(y_t, f_{t-1}(x_t) + b_{t-1})\, k(x_t, \cdot)`. An implicit step never overshoots
     the minimum of the loss, whatever the scale of k, of y and of outliers. How the stream is
     divided into calls of :meth:`partial_fit` makes no difference, except for rounding and for
-    data-dependent kernel parameters such as "median", which are fixed by the first call.
+    data-dependent kernel parameters such as "median", which are fixed by the first call; it makes
+    little with ``update="newton"``, which works on blocks.
 
     alpha is per sample: on n samples it compares with ``alpha = n alpha`` of
     :class:`KernelMachine`.
@@ -65,12 +66,17 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         240, are tried side by side, each a quarter of the next. They share kernel values and the
         samples that are kept, so this takes little time. Each sample is predicted before it is
         learned, and the model uses the size with the smallest loss so far; samples are weighted
-        like iterates for ``average``. With explicit steps, 15.
+        like iterates for ``average``. With explicit steps, 15; with Newton steps, 0.25 and 0.0625:
+        eta sqrt(t) times the step of Newton's method on all samples so far, 32 times at most.
     schedule : {"sqrt", "constant", "inverse"}
         eta / sqrt(t), for stationary data; eta, for data that drift; 1 / (alpha t), which makes
         alpha the only parameter. t is the sum of the weights so far.
-    update : {"implicit", "explicit"}
-        Where the derivative of the loss is evaluated: after the step, or before it.
+    update : {"implicit", "explicit", "newton"}
+        Where the derivative of the loss is evaluated: after the step, or before it. With
+        ``"newton"``, steps are implicit and of second order, in the span of the first ``budget``
+        samples, which are kept: functions that vary on many scales are learned in one pass. For
+        stationary data; needs six matrices of budget x budget numbers, and as many operations for
+        each sample.
     budget : int or str
         The number of samples to keep or, for vectors, memory such as ``"10 MB"``. A step takes as
         many kernel values as samples are kept.

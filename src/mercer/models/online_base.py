@@ -18,6 +18,7 @@ from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
 from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule, take_in
 from ..solvers.online_loops import Rule
+from ..solvers.online_newton import ARRAYS, Curvature, take_in_newton
 from .common import SEEN, KernelEstimator
 from .online_samples import KeptSamples
 
@@ -29,6 +30,7 @@ _ETAS = (
     3.75,
     240.0,
 )  # lengths of steps that are tried side by side; the first if all are equal
+_NEWTON = (0.25, 0.0625)  # the same of Newton steps
 _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
 
@@ -37,6 +39,7 @@ class OnlineModel(KernelEstimator):
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN, "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_samples_seen_", "_iterate",
+        "_second",
     )  # fmt: skip
 
     # set by the constructors of subclasses
@@ -90,6 +93,11 @@ class OnlineModel(KernelEstimator):
             )
         if not self._averages_all_or_nothing:
             check_number("average", self.average, "a bool or a number >= 1", lambda v: v >= 1)
+        if self.update == "newton" and self.schedule == "inverse":
+            raise ValueError(
+                "schedule='inverse' divides by alpha, which update='newton' does already; use "
+                "'sqrt' or 'constant'."
+            )
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
                 "an online model needs the kernel itself: the kernel values of later samples "
@@ -100,6 +108,8 @@ class OnlineModel(KernelEstimator):
         """The steps that are tried."""
         if self.eta != "auto":
             return (float(self.eta),)
+        if self.update == "newton":
+            return _NEWTON
         return _ETAS if self.update == "implicit" and self.schedule != "inverse" else (_EXPLICIT,)
 
     @property
@@ -108,7 +118,7 @@ class OnlineModel(KernelEstimator):
 
     def _forget(self) -> None:
         """Nothing of an earlier stream is left."""
-        for name in (*self.saved_state, "_state", "_kept", "_predictor"):
+        for name in (*self.saved_state, "_state", "_kept", "_predictor", "_curvature"):
             self.__dict__.pop(name, None)
 
     def _begin(self, X: Data, outputs: int, tube: float) -> None:
@@ -136,6 +146,11 @@ class OnlineModel(KernelEstimator):
         elif not state.mean.shape[1]:  # the average begins now
             state.mean, state.mean_intercept = state.coef, state.intercept
             state.mean_tube = state.tube.copy()
+        if self.update == "newton":
+            self._learn_newton(X, loss, y, weights, rule, state)
+            return
+        for name in ("_curvature", "_second"):
+            self.__dict__.pop(name, None)
         if self.removal == "merge" and len(state.gram) != rule.budget:
             require_memory(8.0 * rule.budget**2, "removal='merge' with this budget")
             state = state.known(kept.gram(), rule.budget)
@@ -156,6 +171,62 @@ class OnlineModel(KernelEstimator):
         self._kept, self._state = kept, state
         self.n_samples_seen_ += length(X)
         self._publish()
+
+    def _learn_newton(
+        self, X: Data, loss: Loss, y: np.ndarray, weights: np.ndarray, rule: Rule, state: Expansion
+    ) -> None:
+        """The same by Newton steps in the span of the first samples."""
+        require_memory(8.0 * ARRAYS * rule.budget**2, "update='newton' with this budget")
+        kept, alpha = self._kept, float(self.alpha)
+        curvature = getattr(self, "_curvature", None) or self._known(kept, state, alpha)
+        with one_blas_thread():
+            for start in range(0, length(X), _BLOCK):
+                go_on()
+                rows = np.arange(start, min(start + _BLOCK, length(X)))
+                rows = rows[weights[rows] > 0]
+                if not len(rows):
+                    continue
+                block = take(X, rows)
+                P = self.kernel_.prepare(block)
+                more = min(rule.budget - len(kept), len(rows))
+                if more:
+                    m = len(kept)
+                    kept = kept.replaced(np.arange(m + more), block, P)
+                    room = np.zeros((len(state.intercept), more))
+                    state.coef = np.hstack([state.coef, room])
+                    state.mean = np.hstack([state.mean, room]) if rule.window > 0 else state.mean
+                cross = kept.cross(P)
+                if more:
+                    gram, w = np.zeros((len(kept), len(kept))), weights[rows]
+                    gram[:m, :m] = curvature.gram
+                    gram[m:] = cross[:more]
+                    gram[:m, m:] = cross[:more, :m].T
+                    curvature = curvature.grown(
+                        gram, np.concatenate([curvature.weights, w[:more]]), cross[more:],
+                        w[more:], state.time + float(w.sum()), alpha,
+                    )  # fmt: skip
+                state, curvature = take_in_newton(
+                    state, curvature, rule, loss, y[rows], weights[rows], cross
+                )
+        state.diag = np.diagonal(curvature.gram).copy()
+        self.__dict__.pop("_second", None)
+        self._kept, self._state, self._curvature = kept, state, curvature
+        self.n_samples_seen_ += length(X)
+        self._publish()
+
+    def _known(self, kept: KeptSamples, state: Expansion, alpha: float) -> Curvature:
+        """Of what was seen before: of a file; or, for the first time, of samples that are kept."""
+        if not len(kept):
+            return Curvature.empty()
+        m = len(kept)
+        second: Any = getattr(self, "_second", ())
+        if len(second):
+            seen, weights = second
+            return Curvature.restored(seen, weights, kept.gram(), state.time, alpha)
+        each = np.full(m, state.time / m)
+        return Curvature.empty().grown(
+            kept.gram(), each, np.zeros((0, m)), np.zeros(0), state.time, alpha
+        )
 
     def _rule(self, X: Data, rows: int, intercept: bool, lean: float, outside: float) -> Rule:
         every = [schedule(self.schedule, eta, float(self.alpha)) for eta in self._lengths()]
@@ -187,8 +258,9 @@ class OnlineModel(KernelEstimator):
         # twice the sample, coefficients and averages, a column of kernel values of a block; K
         each = 2 * X[:1].nbytes + 8 * (4 * rows + _BLOCK + 4)
         most = memory / each
-        if self.removal == "merge":
-            most = 2 * memory / (each + np.sqrt(each**2 + 32 * memory))
+        if self.removal == "merge" or self.update == "newton":
+            arrays = ARRAYS if self.update == "newton" else 1
+            most = 2 * memory / (each + np.sqrt(each**2 + 32 * arrays * memory))
         if most < 1:
             raise ValueError(
                 f"budget={self.budget!r} does not hold a single sample; at least "
@@ -211,6 +283,11 @@ class OnlineModel(KernelEstimator):
             state.time, state.tube, state.mean_tube, state.losses,
         )  # fmt: skip
 
+    def _before_saving(self) -> None:
+        """What files hold of second derivatives."""
+        curvature = getattr(self, "_curvature", None)
+        self._second = () if curvature is None else (curvature.told(), curvature.weights)
+
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
         if len(self._iterate) == 7:  # a file of version 0.1, of a single length of steps
@@ -229,6 +306,7 @@ class OnlineModel(KernelEstimator):
             and tube.shape == mean_tube.shape == losses.shape == (lengths,)
             and np.size(self.dual_coef_) * lengths == coef.size
             and all(np.all(np.isfinite(part)) for part in self._iterate)
+            and [np.shape(part) for part in getattr(self, "_second", ())] in ([], [(m, m), (m,)])
         ):
             raise ValueError("the state of an online model does not fit together.")
         self._kept = KeptSamples(self.kernel_, self.X_fit_)

@@ -34,7 +34,7 @@ from .online_loops import Iterate, Rule, Values
 from .online_slopes import Targets
 
 SCHEDULES = ("sqrt", "constant", "inverse")
-UPDATES = ("implicit", "explicit")
+UPDATES = ("implicit", "explicit", "newton")
 REMOVALS = {"merge": loops.MERGE, "oldest": loops.OLDEST, "smallest": loops.SMALLEST}
 _CODES: dict[type[Loss], int] = {
     Logistic: online_slopes.LOGISTIC,
@@ -170,15 +170,58 @@ def take_in(
     places : ndarray
         Which samples these are: i < m is one that was kept before, m + j is sample j of the block.
     """
-    m, n = len(state), len(weights)
-    outputs = len(state.intercept)
-    values = Values(
+    m, averaged = len(state), rule.window > 0
+    now = walked(state, rule, loss, y, weights, cross, within, diag)
+    losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow
+    places = np.flatnonzero(now.alive)
+    slots, gram = state.slots, state.gram
+    if rule.removal == loops.MERGE:
+        kept = places[places < m]
+        free = np.setdiff1d(np.arange(len(gram)), slots[kept])[: len(places) - len(kept)]
+        slots = np.concatenate([slots[kept], free])
+        loops.settle(_values(state, cross, within, diag), places, slots, gram)
+    return (
+        Expansion(
+            now.coef[:, places],
+            now.mean[:, places] if averaged else now.mean,
+            now.intercept,
+            now.mean_intercept,
+            float(now.clock[0]),
+            now.tube,
+            now.mean_tube,
+            losses,
+            np.concatenate([state.diag, diag.astype(np.float64)])[places],
+            gram,
+            slots,
+        ),
+        places,
+    )
+
+
+def _values(state: Expansion, cross: np.ndarray, within: np.ndarray, diag: np.ndarray) -> Values:
+    return Values(
         np.ascontiguousarray(cross, dtype=np.float64),
         np.ascontiguousarray(within, dtype=np.float64),
         np.concatenate([state.diag, diag.astype(np.float64)]),
         state.gram,
         state.slots,
     )
+
+
+def walked(
+    state: Expansion,
+    rule: Rule,
+    loss: Loss,
+    y: np.ndarray,
+    weights: np.ndarray,
+    cross: np.ndarray,
+    within: np.ndarray,
+    diag: np.ndarray,
+) -> Iterate:
+    """Where the steps of a block lead: all numbers, in places of kept samples and of the block."""
+    m, n = len(state), len(weights)
+    outputs = len(state.intercept)
+    values = _values(state, cross, within, diag)
     averaged = rule.window > 0
     now = Iterate(
         np.hstack([state.coef, np.zeros((outputs, n))]),
@@ -203,30 +246,7 @@ def take_in(
             "the steps diverge: the coefficients are no longer finite; use update='implicit', a "
             "smaller eta, or scale the data."
         )
-    losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow
-    places = np.flatnonzero(now.alive)
-    slots, gram = state.slots, state.gram
-    if rule.removal == loops.MERGE:
-        kept = places[places < m]
-        free = np.setdiff1d(np.arange(len(gram)), slots[kept])[: len(places) - len(kept)]
-        slots = np.concatenate([slots[kept], free])
-        loops.settle(values, places, slots, gram)
-    return (
-        Expansion(
-            now.coef[:, places],
-            now.mean[:, places] if averaged else now.mean,
-            now.intercept,
-            now.mean_intercept,
-            float(now.clock[0]),
-            now.tube,
-            now.mean_tube,
-            losses,
-            values.diag[places],
-            gram,
-            slots,
-        ),
-        places,
-    )
+    return now
 
 
 def _targets(loss: Loss, y: np.ndarray) -> Targets | None:

@@ -1,11 +1,13 @@
 """mercer compare, tune, plan, explain and bench."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import mercer
 from mercer.cli.main import main
 
 
@@ -79,6 +81,25 @@ def test_explain_many_columns(folder, capsys, monkeypatch):
     assert told["orders"] == 14
     total = told["base"] + sum(c["adds"] for c in told["columns"])
     assert total == pytest.approx(told["prediction"])
+
+
+def test_what_comes_next_can_be_copied(folder, capsys):
+    """On one line, with quotes where they are needed."""
+    table = pd.read_csv("homes.csv").rename(columns={"size": "size in square metres"})
+    table["age of the house when it was sold"] = table.pop("age")
+    table.to_csv("my homes.csv", index=False)
+    arguments = ["my homes.csv", "--target", "price"]
+    assert main(["plan", *arguments]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "next      mercer fit 'my homes.csv' --target price --budget '1 min'"
+    features = "size in square metres,age of the house when it was sold"
+    kernel = ["--kernel", "Gaussian() + Linear()", "--features", features, "--rows", "40"]
+    assert main(["tune", *arguments, *kernel]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    words = shlex.split(last)
+    assert words[:7] == ["next", "mercer", "fit", "my homes.csv", "--target", "price", "--kernel"]
+    assert len(words) == 8
+    assert mercer.parse(words[7])
 
 
 def test_bench(capsys):

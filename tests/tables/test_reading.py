@@ -125,6 +125,17 @@ def test_damaged_compressed_files(suffix, pack, tmp_path):
     assert all(str(path) in words for words in refused)
 
 
+def test_archives_of_a_later_version(tmp_path):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("a.csv", "x,y\n1,2\n")
+    data = bytearray(stream.getvalue())
+    data[data.index(b"PK\x01\x02") + 6] = 116  # the version that is needed to unpack it, times ten
+    (tmp_path / "a.csv.zip").write_bytes(data)
+    with pytest.raises(ValueError, match=r"a\.csv\.zip cannot be unpacked: zip file version 11\.6"):
+        read_table(tmp_path / "a.csv.zip")
+
+
 def test_archives_with_a_password(tmp_path):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:

@@ -9,7 +9,7 @@ from typing import Any
 from ..kernels.notation.parse import parse
 from ..tables.reading import check_file
 from .arguments import whole
-from .output import as_json, entry, grid, number
+from .output import as_json, command, entry, grid, number
 
 _LISTED = 12
 _ORDERS, _LEAST_ORDERS = 32, 3  # random orders of the columns,
@@ -107,4 +107,4 @@ def _describe(model: Any, args: Namespace) -> None:
     if relevance:
         listed = ", ".join(f"{n} {100 * r:.0f}%" for n, r in list(relevance.items())[:_LISTED])
         print(entry("relevance", listed))
-    print(entry("next", f"mercer explain {args.kernel} TABLE.csv --row 0"))
+    print(command("mercer", "explain", args.kernel, "TABLE.csv", "--row", "0"))

@@ -26,7 +26,7 @@ from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numer
 from ..tables.rows import MISSING, MOST_HELD, check_enough, held_share, select
 from .arguments import budget, names, positive_numbers, rank, whole
 from .baselines import Constant, Linear, boosted
-from .output import as_json, check_out, entry
+from .output import as_json, check_out, command, entry
 
 _IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
 _READ = 3e7  # bytes of text in a second, about
@@ -144,7 +144,7 @@ def run(args: Namespace) -> None:
         if args.task == "auto":
             for words in hints(table, args.target, task):
                 print(entry("hint", words))
-        print(entry("next", f"mercer predict {out} NEW_TABLE.csv --out predictions.csv"))
+        print(command("mercer", "predict", str(out), "NEW_TABLE.csv", "--out", "predictions.csv"))
 
 
 def check_target(args: Namespace) -> None:

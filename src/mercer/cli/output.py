@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from math import isfinite
@@ -65,6 +66,11 @@ def entry(heading: str, *paragraphs: str) -> str:
             )
         )
     return "\n".join(lines)
+
+
+def command(*words: str, rest: str = "") -> str:
+    """What to type next, on one line, however long, since it is copied from there."""
+    return "next".ljust(_MARGIN) + printable(shlex.join(words)) + printable(rest)
 
 
 def grid(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -18,7 +18,7 @@ from ..tables.roles import label_target, numeric_target, tidy
 from ..tables.rows import check_enough, select
 from ..tables.search import Effort
 from .fit import add_table, check_target, model_options, selection_options, task_of
-from .output import as_json, entry
+from .output import as_json, command, entry
 from .summary import _roles
 
 _TRIED = 20_000  # rows of a table that a kernel is tried on
@@ -93,4 +93,4 @@ def run(args: Namespace) -> None:
     print(entry("fit", whole))
     free = f"; {memory_words(free_memory())} are free"
     print(entry("memory", f"about {memory_words(memory)}{free}"))
-    print(entry("next", f"mercer fit {args.table} --target {args.target} --budget '{args.budget}'"))
+    print(command("mercer", "fit", args.table, "--target", args.target, "--budget", args.budget))

@@ -24,7 +24,7 @@ from ..tables.rows import check_enough, select
 from ..tuning.models import tune
 from .arguments import whole
 from .fit import add_table, check_target, selection_options, task_of
-from .output import as_json, entry, say
+from .output import as_json, command, entry, say
 
 _ROWS = 1000  # of the table that are used
 
@@ -86,7 +86,7 @@ def run(args: Namespace) -> None:
     for name, notes in (("at bounds", found.at_bounds), ("unneeded", found.unneeded)):
         if notes:
             print(entry(name, *map(str, notes)))
-    fit = shlex.join(["mercer", "fit", args.table, "--target", args.target])
+    fit = ("mercer", "fit", args.table, "--target", args.target, "--kernel")
     plain = not set('"$`\\!') & set(told["kernel"])  # then double quotes are enough
     quoted = f'"{told["kernel"]}"' if plain else shlex.quote(told["kernel"])
-    print(entry("next", f"{fit} --kernel {quoted}"))
+    print(command(*fit, rest=f" {quoted}"))

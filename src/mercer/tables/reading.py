@@ -112,11 +112,11 @@ def _opened(path: Path) -> IO[bytes]:
     """The bytes of a file, without its compression."""
     kind = path.suffix.lower()
     if kind == ".zip":
-        archive = zipfile.ZipFile(path)
-        names = [name for name in archive.namelist() if not name.endswith("/")]
-        if len(names) != 1:
-            raise ValueError(f"{path} holds {len(names)} files; a table is one.")
         try:
+            archive = zipfile.ZipFile(path)
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(names) != 1:
+                raise ValueError(f"{path} holds {len(names)} files; a table is one.")
             return archive.open(names[0])
         except _REFUSED as error:
             raise ValueError(f"{path} cannot be decompressed: {error}") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.routines import call, solve_cholesky, solve_lower, subtract_product, subtract_square
+from ..engine.routines import call, subtract_product, subtract_square
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
 
@@ -60,20 +60,24 @@ class CholeskyFactor:
 
     def _solved(self, B: np.ndarray, *, both: bool) -> np.ndarray:
         kind = np.result_type(self._L, B, np.float32)
-        L, by_lapack = np.asarray(self._L, dtype=kind), solve_cholesky if both else solve_lower
-        X = np.array(B, dtype=kind).reshape(len(B), -1)
+        L, n = np.asarray(self._L, dtype=kind), len(self._L)
+        out = np.array(B, dtype=kind, order="F")
+        X = out.reshape(n, -1, order="F") if out.size else out.reshape(n, 0)  # the same memory
 
         def some(cols: slice) -> None:
-            X[:, cols] = by_lapack(L, X[:, cols])
+            count = cols.stop - cols.start
+            system = ("potrs", "U") if both else ("trtrs", "U", "T", "N")
+            if call(*system, n, count, L, n, X[:, cols], n):
+                raise np.linalg.LinAlgError("the triangular matrix is singular.")
 
         with one_blas_thread():
-            if X.shape[1] > _WIDE or len(L) < _SOLVED:
+            if X.shape[1] > _WIDE or n < _SOLVED:
                 run(some, slices(X.shape[1], _WIDE))
             else:
                 _substitute(L, X)
                 if both:
                     _substitute(L, X, back=True)
-        return X.reshape(B.shape)
+        return out
 
     def explained(self, B: np.ndarray) -> np.ndarray:
         """b' A^-1 b of every column b."""

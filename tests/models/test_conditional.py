@@ -234,7 +234,7 @@ def test_bad_input(data):
     for alpha in (0.0, -1.0, np.nan, [1.0, 0.0]):
         with pytest.raises(ValueError, match="alpha must be > 0 and finite"):
             ConditionalEmbedding(alpha=alpha).fit(X, y)
-    with pytest.raises(ValueError, match='or "auto"'):
+    with pytest.raises(ValueError, match='"auto" or numbers'):
         ConditionalEmbedding(alpha="best").fit(X, y)
     with pytest.raises(ValueError, match="sample_weight must be >= 0"):
         ConditionalEmbedding(alpha=1.0).fit(X, y, -np.ones(80))

@@ -133,7 +133,7 @@ def test_errors(rng):
         causal_graph(X[:5])
     with pytest.raises(ValueError, match="3 names"):
         causal_graph(X, names=["a"])
-    with pytest.raises(ValueError, match="differ"):
+    with pytest.raises(ValueError, match="distinct"):
         causal_graph(X, names=["a", "a", "b"])
     with pytest.raises(ValueError, match="most"):
         causal_graph(X, most=-1)

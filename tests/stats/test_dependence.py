@@ -181,7 +181,7 @@ def test_units_do_not_matter_for_alignment(pair, kernel, size, biased):
 
 def test_variables_that_hardly_vary_have_no_unbiased_alignment(rng):
     """One observation unlike the others: the unbiased estimate of its size is rounding."""
-    with pytest.raises(ValueError, match="too few to tell how much"):
+    with pytest.raises(ValueError, match="too few to estimate how much"):
         cka(np.arange(40) == 7, rng.normal(size=40), biased=False)
 
 

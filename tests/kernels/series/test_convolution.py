@@ -186,7 +186,7 @@ def test_errors(series):
     with pytest.raises(DomainError, match="NaN or infinity at time 1"):
         DilatedConvolution()([[1.0, np.nan, 2.0]])
     kernel = DilatedConvolution(size=168).resolve(series)
-    with pytest.raises(ValueError, match="points of 2 channels"):
+    with pytest.raises(ValueError, match="points with 2 channels"):
         kernel.prepare(np.zeros((3, 8, 2)))
     for options, words in [({"size": 83}, ">= 84"), ({"dilations": [0, 1]}, "integers >= 1")]:
         with pytest.raises(ValueError, match=words):

@@ -45,7 +45,7 @@ def test_regularized_fourier(rng):
         expected *= waves / ((1 + q) / (2 * (1 - q)))
     np.testing.assert_allclose(RegularizedFourier(q)(X), expected, rtol=1e-12)
     check_kernel(RegularizedFourier(q), X)
-    with pytest.raises(DomainError, match="samples 0 and 1 hold 2 and 3"):
+    with pytest.raises(DomainError, match="samples 0 and 1 have 2 and 3"):
         RegularizedFourier()([[1, 2], [1, 2, 3]])
     with pytest.raises(DomainError, match="the two samples hold 8 and 6"):
         RegularizedFourier()(X, X[:, :3])

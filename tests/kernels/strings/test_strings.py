@@ -249,7 +249,7 @@ def test_all_kinds_of_columns(kernel, X):
     gaps += [pd.Series([X[0], None], dtype="string"), np.ma.array(X, mask=[0, 1, 0])]
     for gap in gaps:
         with pytest.raises(
-            DomainError, match=r"sample 1 is (missing|no tree: it is missing|a \w+;)|masked"
+            DomainError, match=r"sample 1 is (missing|not a tree: it is missing|a \w+;)|masked"
         ):
             kernel(gap)
 

@@ -1,15 +1,15 @@
 r"""Support vector machines by decomposition on a device: several problems on one K at once.
 
 The programme is that of :mod:`.smo`, and so are working sets and steps. Each round goes through all
-problems that are not solved yet, as operations on arrays with a row for each: the variables that
-violate optimality most replace the oldest of a working set; its block of K is put together; steps
-are taken on it, by one program per problem (:mod:`.device_steps`); and changes are added to the
-gradient, by rows of K. K is stored on the device where there is room, else its tiles are computed
-when they are needed.
+unsolved problems, as operations on arrays with one row per problem: the variables that violate
+optimality most replace the oldest of the working set; its block of K is assembled; one program per
+problem takes steps on it (:mod:`.device_steps`); and the changes are added to the gradient, by rows
+of K. K is stored on the device if there is room, otherwise its tiles are computed when they are
+needed.
 
-In the end the gradient of all problems is computed anew, in double precision, and with it the
-violation: where that is not what was asked for, rounds go on from there. A problem that gets no
-further is handed to the processor's solver, which ends on any matrix and says why.
+At the end the gradient and the violation of all problems are recomputed in double precision; rounds
+continue for those above the tolerance. A problem that makes no further progress is handed to the
+CPU solver, which terminates on any matrix and says why.
 """
 
 from __future__ import annotations
@@ -272,8 +272,8 @@ class _Boxes:
             message = "optimal"
             if not converged:
                 message = (
-                    f"stopped after {taken[p]} steps with a violation of {gaps[p]:.2e}, but "
-                    f"tol={self.tol:g} was asked for; raise tol or max_iter, or scale the data."
+                    f"stopped after {taken[p]} steps with a violation of {gaps[p]:.2e}, "
+                    f"above tol={self.tol:g}; raise tol or max_iter, or scale the data."
                 )
             stats = {
                 "rounds": self.rounds, "shrunk": 0, "reconstructions": self.audits,

@@ -128,12 +128,12 @@ CASES = [
     *(
         Case(
             f"online.batch.{data.split(':')[0]}",
-            "hinge loss, one pass over {data}, {budget} samples kept, beside an SVC of all",
+            "hinge loss, one pass over {data}, {budget} samples kept, against an SVC on all",
             batch,
             {"data": data, "budget": 1000},
             {"data": quick, "budget": 1000},
             {"data": "mc:300:4", "budget": 50},
-            accuracy=Accuracy("error rate above that of the exact machine", 0.03),
+            accuracy=Accuracy("excess error rate over the exact machine", 0.03),
             rounds=1,
         )
         for data, quick in (

@@ -63,12 +63,12 @@ def solve_boxes(
     K : RowGram
         The kernel matrix, one with a ``card``.
     problems : list of BoxProblem
-        Of one epsilon and one number of groups.
+        All with the same epsilon and number of groups.
     parts : list of arrays, optional
         The samples of each; all of them by default.
     tol, max_iter, watch
-        See :func:`mercer.solvers.smo.solve_box`; steps are those of each problem, and ``watch`` is
-        told the largest violation.
+        See :func:`mercer.solvers.smo.solve_box`; ``max_iter`` limits the steps of each problem,
+        and ``watch`` is called with the largest violation.
 
     Returns
     -------
@@ -95,14 +95,14 @@ def _most(problem: BoxProblem, max_iter: int | None) -> int:
 def _finished(
     K: RowGram, problem: BoxProblem, solution: BoxSolution, tol: float, max_iter: int | None
 ) -> BoxSolution:
-    """The rest of the way, by the processor's solver."""
+    """Finish a problem with the CPU solver."""
     left = None if max_iter is None else max_iter - solution.n_iter
     rest = solve_box(K, replace(problem, start=solution.beta), tol=tol, max_iter=left)
     return replace(rest, n_iter=rest.n_iter + solution.n_iter)
 
 
 class _Boxes:
-    """The points of several problems, a row of each array for each; the last column is nobody."""
+    """The points of several problems, one row per problem; the last column is a placeholder."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Boxes:
         self.g = self._gradient() if started else -self.target
 
     def _put(self, rows: list[np.ndarray], dtype: Any) -> Tensor:
-        """One row after the other, filled up with zeros."""
+        """Rows of different lengths as one array, padded with zeros."""
         out = np.zeros((len(rows), self.most + 1), dtype)
         for line, row in zip(out, rows, strict=True):
             line[: len(row)] = row
@@ -171,7 +171,7 @@ class _Boxes:
         return self._solutions(steps, violation, time.perf_counter() - start)
 
     def _ends(self) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
-        """For each group the slopes upwards and downwards, the lowest and the highest of these."""
+        """For each group, the slopes upwards and downwards, and their lowest and highest values."""
         torch, b, out = self.torch, self.beta, []
         up = self.g + torch.where(b >= 0, self.epsilon, -self.epsilon)
         down = self.g + torch.where(b > 0, self.epsilon, -self.epsilon)
@@ -212,7 +212,7 @@ class _Boxes:
         return out
 
     def _renewed(self, some: Tensor, ends: Any) -> Tensor:
-        """Put the worst violators into the working sets, for the oldest of their variables."""
+        """Replace the oldest variables of the working sets by the worst violators."""
         torch, W = self.torch, self.width
         old, age = self.slots[some], self.age[some]
         share = W if self.rounds == 0 else W // _RENEWED
@@ -241,7 +241,7 @@ class _Boxes:
         return self.torch.stack([self.card.tile(row, row) for row in at])
 
     def _add(self, some: Tensor, rows: Tensor, weights: Tensor, count: Tensor) -> None:
-        """What changes of variables change in the gradient."""
+        """Add to the gradient what changes of variables contribute."""
         K = self.card.whole
         if K is not None:
             g = self.g[some]
@@ -254,7 +254,7 @@ class _Boxes:
             self.g[p, : self.sizes[p]] += change
 
     def _gradient(self) -> Tensor:
-        """K beta - target of all problems in double precision, by the values of one product."""
+        """K beta - target of all problems in double precision, from one product."""
         torch, n = self.torch, len(self.card)
         place = torch.arange(self.count, device=self.card.place)[:, None].expand_as(self.at)
         beta = torch.zeros((n, self.count), dtype=torch.float64, device=self.card.place)

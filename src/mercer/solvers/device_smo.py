@@ -171,7 +171,7 @@ class _Boxes:
         return self._solutions(steps, violation, time.perf_counter() - start)
 
     def _ends(self) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
-        """For each group: slopes upwards, slopes downwards, the least upwards, the greatest downwards."""
+        """For each group: slopes upwards, slopes downwards, the least and greatest of these."""
         torch, b, out = self.torch, self.beta, []
         up = self.g + torch.where(b >= 0, self.epsilon, -self.epsilon)
         down = self.g + torch.where(b > 0, self.epsilon, -self.epsilon)

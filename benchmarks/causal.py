@@ -97,10 +97,10 @@ def markdown(found: dict[str, Any]) -> str:
         lines.append([kind, method, *scores, *rest])
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     about = (
-        "The graph of 11 proteins with 17 edges (Sachs et al. 2005), data drawn from it; means "
-        "over data sets. No direction of this graph can be told from data; distance is the number "
-        "of pairs of variables whose edges are not those of its equivalence class. Seconds were "
-        "taken on a machine with other work.\n"
+        "Data drawn from the graph of 11 proteins with 17 edges (Sachs et al. 2005); means "
+        "over data sets. No edge direction of this graph is identifiable from data; distance is "
+        "the number of pairs of variables whose edges differ from those of its equivalence class. "
+        "Seconds were measured on a machine that was also running other work.\n"
     )
     return f"{about}\n{table}\n"
 

@@ -109,7 +109,7 @@ def count(draw: Draw, test: Test, n: int, repetitions: int) -> int:
 
 
 def band(repetitions: int) -> tuple[float, float]:
-    """Shares of rejections that a test of level 5 % has with a probability of 99 %."""
+    """The range of rejection rates that an exact 5 % test has with a probability of 99 %."""
     low, high = binom.ppf([0.005, 0.995], repetitions, LEVEL) / repetitions
     return float(low), float(high)
 
@@ -130,10 +130,10 @@ def markdown(found: dict[str, Any]) -> str:
         parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
     bands = {n: "{:.3f} to {:.3f}".format(*band(n)) for n in (1000, 400, 200, 100, 50)}
     about = (
-        "Shares of samples rejected at the 5 % level (repetitions in brackets where they are not "
-        "1000). With a probability of 99 % a test of that level rejects "
-        + ", ".join(f"{bounds} of {n}" for n, bounds in bands.items())
-        + " samples.\n"
+        "Rejection rates at the 5 % level (repetitions in brackets unless 1000). "
+        "With a probability of 99 %, the rejection rate of an exact test is "
+        + ", ".join(f"{bounds} in {n}" for n, bounds in bands.items())
+        + " repetitions.\n"
     )
     return "\n".join([about, *parts])
 

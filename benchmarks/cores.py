@@ -129,7 +129,7 @@ def main(argv: list[str]) -> None:
     counts = [int(c) for c in options.cores.split(",")] if options.cores else [1, everything]
     counts = sorted({1, *counts})
     print(
-        "task".ljust(14) + "".join(f"{c:>4} cores" for c in counts) + "   speed-up  wanted  share"
+        "task".ljust(14) + "".join(f"{c:>4} cores" for c in counts) + "   speed-up  target  share"
     )
     for name in options.only or WANTED:
         found = [in_process(name, count) for count in counts]

@@ -1,8 +1,8 @@
-"""What forecasts of time and memory are worth.
+"""The accuracy of forecasts of time and memory.
 
-``python -m benchmarks.forecast`` asks :func:`mercer.models.forecast` what fits will take, fits each
-way in a process of its own, and writes what was said and what was found to
-benchmarks/results/forecast.md. Sizes are beyond those of the trials that forecasts are made from.
+``python -m benchmarks.forecast`` forecasts the cost of fits with :func:`mercer.models.forecast`,
+fits each way in a process of its own, and writes forecasts and measurements to
+benchmarks/results/forecast.md. Sizes are larger than those of the trials behind the forecasts.
 Memory is the peak of traced arrays. The machine should do nothing else meanwhile.
 """
 
@@ -65,12 +65,13 @@ def measured(model: Any, plan: Any, X: np.ndarray, y: np.ndarray) -> tuple[float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", help="cases whose name holds this")
+    parser.add_argument("--only", help="cases whose name contains this")
     parser.add_argument("--seconds", type=float, default=60, help="longer fits are left out")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = [
-        "| model | samples | way | said s | took s | ratio | said MB | took MB | ratio |",
+        "| model | samples | plan | forecast s | measured s | ratio | forecast MB | measured MB "
+        "| ratio |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))
@@ -89,10 +90,10 @@ def main() -> None:
                 f"| {nbytes / way.nbytes:.2f} |"
             )
             print(lines[-1], flush=True)
-        print(f"(asking took {asked:.1f} s)", flush=True)
+        print(f"(the forecast took {asked:.1f} s)", flush=True)
     if not options.only:
         RESULTS.write_text(
-            "# Forecasts\n\nRatios are found over said.\n\n" + "\n".join(lines) + "\n"
+            "# Forecasts\n\nRatios are measured over forecast.\n\n" + "\n".join(lines) + "\n"
         )
 
 

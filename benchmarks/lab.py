@@ -78,7 +78,7 @@ def main() -> None:
         return 1e3 * seconds
 
     known = {preset.name: preset for preset in PRESETS}
-    print(f"{'view':34}{'median':>9}{'95 %':>9}   (ms a move, {POINTS} points)")
+    print(f"{'view':34}{'median':>9}{'95 %':>9}   (ms per move, {POINTS} points)")
     for name, title in CASES.items():
         rng = np.random.default_rng(0)
         payload = enlarged(known[name].payload(), rng)

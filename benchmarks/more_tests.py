@@ -306,8 +306,8 @@ LONGER = 5  # times more draws where the hypothesis is true
 def markdown(found: dict[str, Any]) -> str:
     """One row for each problem and test."""
     streams = any(_is_stream(key) for key in found)
-    header = ["problem", "hypothesis", "test", "rejected", "draws"]
-    lines = [header + ["samples at rejection, median"] * streams]
+    header = ["problem", "null hypothesis", "test", "rejected", "draws"]
+    lines = [header + ["median samples at rejection"] * streams]
     lines.append(["---"] * len(lines[0]))
     for key, row in found.items():
         for name, (rejected, count, median) in row.items():
@@ -317,9 +317,9 @@ def markdown(found: dict[str, Any]) -> str:
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     low, high = stats.binom.ppf([0.005, 0.995], 1000, LEVEL) / 1000
     return (
-        f"Shares of draws rejected at the 5 % level. An exact test that rejects 5 % where the "
-        f"hypothesis is true is between {low:.3f} and {high:.3f} in 99 of 100 rounds of 1,000 "
-        f"draws.\n\n{table}\n"
+        f"Rejection rates at the 5 % level. In 1,000 draws under a true null hypothesis, the rate "
+        f"of an exact test is between {low:.3f} and {high:.3f} with a probability of 99 %.\n\n"
+        f"{table}\n"
     )
 
 

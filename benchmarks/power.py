@@ -176,16 +176,16 @@ def markdown(rows: Sequence[Row], permutations: Iterable[int]) -> str:
     counts = [row.ours[1] for row in rows]
     drawn = " or ".join(map(str, sorted(set(permutations))))
     return (
-        f"Rejections at the 5 % level ± standard error, {drawn} permutations, "
+        f"Rejection rates at the 5 % level ± standard error, {drawn} permutations, "
         f"{min(counts)} to {max(counts)} repetitions. *mercer*: no kernel given. *Best fixed "
-        "kernel*: the one that turned out best of a grid, and how many points the test without a "
-        "kernel is from it. *Distance*: energy distance or distance covariance. *Best peer*: the "
-        "one that turned out best on the same samples, of the rules of MMD-FUSE and MMDAgg with "
-        "the kernels of our grid, packages, and the two columns before, which are what other "
-        "packages do. *Against it*: tests are compared sample by sample, and equal means within "
-        "two standard errors of the paired difference (of independent rates, where only the rate "
-        "of a package was kept). *Published*: the best rate of a peer on other samples of the "
-        "problem.\n\n"
+        "kernel*: the best kernel of a grid, chosen in hindsight. *Points*: the difference of "
+        "mercer from it, in percentage points. *Distance*: energy distance or distance covariance. "
+        "*Best peer*: the best in hindsight on the same samples, among the rules of MMD-FUSE and "
+        "MMDAgg with the kernels of our grid, other packages, and the two columns before, which "
+        "are what other packages do. *Against it*: tests are compared sample by sample, and equal "
+        "means within two standard errors of the paired difference (of independent rates, if only "
+        "the rate of a package was kept). *Published*: the best rate of a peer on other samples of "
+        "the problem.\n\n"
         f"{table}\n"
     )
 

@@ -158,18 +158,20 @@ def markdown(
 ) -> str:
     """Points lost, effective numbers of scores, and what they are."""
     head = ["power of the best score", *(f"K = {count}" for count in COUNTS)]
-    kinds = ["problem", "kernels, by eigenvalues", "largest of their scores", "default test"]
+    kinds = ["problem", "kernels, by eigenvalues", "kernels, by the largest score", "default test"]
     counted = [[name, *(f"{number:.1f}" for number in row)] for name, row in numbers.items()]
     return (
-        "Points of power that any test at the 5 % level loses, at one of K alternatives at least, "
-        "against the test of the one score that sees it. Scores are independent and normal. In "
-        "brackets what the test of the largest score loses, at each of them. From "
-        f"{n_draws:,} draws; standard errors are at most {100 * error:.2f} points.\n\n"
+        "Percentage points of power that any test at the 5 % level loses, under at least one of K "
+        "alternatives, relative to the test of the one score that detects it. Scores are "
+        "independent and normal. In brackets, the loss of the test of the largest score, under "
+        f"each of them. From {n_draws:,} draws; standard errors are at most {100 * error:.2f} "
+        "points.\n\n"
         f"{_table(head, lost)}\n"
-        "How many independent scores the 20 correlated kernels of the default test amount to: by "
-        "the eigenvalues λ of their correlations over permutations, (Σλ)² / Σλ²; by the critical "
-        "value of their largest score, which is that of this many independent ones; and the same "
-        f"for the default test with its second scores. Means over {_SAMPLES} samples.\n\n"
+        "The effective number of independent scores of the 20 correlated kernels in the default "
+        "test: from the eigenvalues λ of their correlations over permutations, (Σλ)² / Σλ²; from "
+        "the critical value of their largest score, which equals that of this many independent "
+        "scores; and by the latter rule for the default test with its second scores. Means over "
+        f"{_SAMPLES} samples.\n\n"
         f"{_table(kinds, counted)}"
     )
 

@@ -58,11 +58,11 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for one fit (240)")
     parser.add_argument(
-        "--budget", type=float, help="seconds for all: what is not done then is left out"
+        "--budget", type=float, help="seconds for all fits: those not finished by then are left out"
     )
     parser.add_argument("--data", type=Path, help="folder of vectors_regression (MERCER_DATA)")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    parser.add_argument("--resume", action="store_true", help="keep the results that are there")
+    parser.add_argument("--resume", action="store_true", help="keep existing results")
     return parser.parse_args(argv)
 
 
@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
     data = find_data(options.data)
     missing = [name for name in options.sets if not (data / f"{name}.npz").exists()]
     if missing:
-        print(f"not at hand: {', '.join(missing)}; --data names the folder.", file=sys.stderr)
+        print(f"not found: {', '.join(missing)}; --data names the folder.", file=sys.stderr)
         return 2
     settings = {"max_train": options.max_train, "max_test": options.max_test}
     before = earlier(options.out / "regression_sets.json", settings) if options.resume else []

@@ -65,17 +65,17 @@ def markdown(rows: Sequence[Row], settings: dict[str, Any], machine: str) -> str
     sets = sorted({row["set"] for row in rows})
     parts = [
         f"At most {settings['max_train']} training and {settings['max_test']} held-out rows of "
-        f"each split; errors are roots of mean squares in units of the standard deviation of the "
-        f"target, mean ± standard error over splits. The verdict is the least favourable of those "
-        f"against the three peers: a tie is a mean difference within one standard error of the "
-        f"paired differences, or within {SAME:.1%}.",
+        f"each split; errors are root mean squared errors in units of the standard deviation of "
+        f"the target, mean ± standard error over splits. The verdict is the least favourable of "
+        f"those against the three peers: a tie is a mean difference within one standard error of "
+        f"the paired differences, or within {SAME:.1%}.",
         _errors(rows, sets),
         "\n".join(f"* {line}" for line in summary(rows)),
         f"Intervals of level 90%: the share of held-out targets inside (promised: "
-        f"{RANGE[0]:.0%} to {RANGE[1]:.0%}), mean ± standard error over splits. Where nothing is "
-        f"wrong, intervals whose width is learned from {settings['max_train']} rows cover 90% ± "
-        f"{np.sqrt(0.09 / (settings['max_train'] + 2)):.1%} in a single split. NLPD: negative log "
-        f"predictive density, smaller is better.",
+        f"{RANGE[0]:.0%} to {RANGE[1]:.0%}), mean ± standard error over splits. Under ideal "
+        f"conditions, intervals whose width is learned from {settings['max_train']} rows cover "
+        f"90% ± {np.sqrt(0.09 / (settings['max_train'] + 2)):.1%} in a single split. "
+        f"NLPD: negative log predictive density, smaller is better.",
         _intervals(rows, sets),
         "\n".join(f"* {line}" for line in interval_summary(rows)),
         f"Measured on {machine}, one core for each fit.",
@@ -91,12 +91,12 @@ def summary(rows: Sequence[Row]) -> list[str]:
         by_peer = {peer: [against(rows, name, ours, peer) for name in sets] for peer in PEERS}
         together = [worst(found) for found in zip(*by_peer.values(), strict=True)]
         lines.append(
-            f"{ours}: {_count(together)} (promised: at most {10 - PROMISED} losses on ten)"
+            f"{ours}: {_count(together)} (promised: at most {10 - PROMISED} losses on ten sets)"
         )
         lines += [f"{ours} against {peer}: {_count(found)}" for peer, found in by_peer.items()]
     seconds = {m: [r["seconds"] for r in rows if r["method"] == m and "rmse" in r] for m in METHODS}
     told = (f"{m} {np.mean(s):.0f} s" for m, s in seconds.items() if s)
-    lines.append(f"mean CPU time of a fit with all its choices: {', '.join(told)}")
+    lines.append(f"mean CPU time of a fit, including model selection: {', '.join(told)}")
     if late := [f"{r['method']} on {r['set']}" for r in rows if "rmse" not in r]:
         counted = (f"{what} ({late.count(what)}x)" for what in sorted(set(late)))
         lines.append(f"without a result: {', '.join(counted)}")
@@ -114,8 +114,8 @@ def interval_summary(rows: Sequence[Row]) -> list[str]:
         if found:
             good = sum(RANGE[0] <= value <= RANGE[1] for value in found)
             lines.append(
-                f"{_interval_name(method)}: {np.mean(found):.1%} over all sets; as promised on "
-                f"{good} of {len(found)}"
+                f"{_interval_name(method)}: {np.mean(found):.1%} over all sets; within the "
+                f"promised range on {good} of {len(found)}"
             )
     return lines
 

@@ -125,7 +125,7 @@ class Mean:
 
     def __str__(self) -> str:
         words = f"{self.group}: {self.mean:.3g}x the speed of {self.peer}, geometric mean of "
-        words += f"{self.count} row{'s' * (self.count > 1)}, the least {self.least:.3g}x"
+        words += f"{self.count} row{'s' * (self.count > 1)}, minimum {self.least:.3g}x"
         return words + ("" if self.promised is None else f" (≥ {self.promised:g}x: {self.verdict})")
 
 

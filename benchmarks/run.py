@@ -63,7 +63,7 @@ def measure(options: argparse.Namespace) -> int:
     chosen = [case for case in cases.load() if _wanted(case.name, options.only)]
     size = "quick" if options.quick else "full"
     if not chosen:
-        print("no case has such a name; --list shows them all.", file=sys.stderr)
+        print("no case matches; --list shows all names.", file=sys.stderr)
         return 2
     if options.list:
         print(report.listing(chosen, size))

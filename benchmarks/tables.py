@@ -252,9 +252,9 @@ def show(done: dict) -> str:
         lines.append("   " + ", ".join(map(str, row)))
     for fresh, (n, won, near) in met.items():
         if n:
-            where = "nothing was chosen on" if fresh else "something was chosen on"
+            where = "not used for any choice" if fresh else "used for choices"
             lines.append(
-                f"\n{n} tables and splits that {where}: better than both on {won}, within a point "
+                f"\n{n} tables and splits {where}: better than both on {won}, within one point "
                 f"of the best on {near}."
             )
     return "\n".join(lines)
@@ -267,7 +267,7 @@ def main() -> None:
     parser.add_argument("--split", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--out", default=str(RESULTS))
-    parser.add_argument("--again", action="store_true", help="also what is known already")
+    parser.add_argument("--again", action="store_true", help="also measure what is already known")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--shared", action="store_true", help="other work runs on this machine")
     args = parser.parse_args()

@@ -76,7 +76,7 @@ CASES = [
     ),
     Case(
         "clusters.kmeans",
-        "kernel k-means, two rings of {n:,} samples through 200 landmarks, ten starts",
+        "kernel k-means, two rings of {n:,} samples with 200 landmarks, ten starts",
         rings,
         {"n": 100_000},
         {"n": 10_000},

@@ -125,15 +125,15 @@ def _words(n: int, d: int, words: int = 90) -> tuple[Any, np.ndarray]:
 
 _EXCESS = Accuracy("relative excess of the objective", 2e-5)
 # of 5,000 new samples; landmarks are drawn at random, by all alike
-_BETTER = Accuracy("error rate above the lowest of the others", 0.001)
-_POINT = Accuracy("error rate above that of the exact kernel", 0.01)
+_BETTER = Accuracy("excess error rate over the best of the others", 0.001)
+_POINT = Accuracy("excess error rate over the exact kernel", 0.01)
 _TINY = {"data": "mc:1200:4", "m": 600, "C": 1.0}
 
 CASES = [
     *(
         Case(
             f"features.text.{loss}",
-            f"linear machine, {loss}, made text, n = {{n:,}}, d = {{d:,}}, C={{C:g}}",
+            f"linear machine, {loss}, synthetic text, n = {{n:,}}, d = {{d:,}}, C={{C:g}}",
             text,
             {"n": 100_000, "d": 50_000, "C": 1.0, "loss": loss},
             {"n": 20_000, "d": 20_000, "C": 1.0, "loss": loss},
@@ -147,7 +147,7 @@ CASES = [
     *(
         Case(
             f"features.landmarks.{data.split(':')[0]}.{name}",
-            "SVC, {ours:,} landmarks beside {m:,} of scikit-learn, {data}, C={C:g}",
+            "SVC, {ours:,} landmarks against {m:,} of scikit-learn, {data}, C={C:g}",
             landmarks,
             {"data": data, "m": 1000, "ours": m, "C": C, "peers": peers},
             {"data": quick, "m": 300, "ours": 3 * m // 10, "C": C, "peers": peers},
@@ -169,7 +169,7 @@ CASES = [
     ),
     Case(
         "features.exact.ijcnn1",
-        "SVC, {m:,} landmarks beside the exact kernel, {data}, C={C:g}",
+        "SVC, {m:,} landmarks against the exact kernel, {data}, C={C:g}",
         exact,
         {"data": "ijcnn1:120000", "m": 300, "C": 10.0},
         {"data": "ijcnn1:20000", "m": 300, "C": 10.0},

@@ -230,7 +230,9 @@ CASES = [
             {"n": 2000, "d": 8, "peers": peers},
             {"n": 1000, "d": 5, "peers": peers},
             versus=dict.fromkeys(peers, Target(speed=5.0)),
-            accuracy=Accuracy("log density of new samples below that of the true function", 0.03),
+            accuracy=Accuracy(
+                "shortfall of the log density on new samples from that of the true function", 0.03
+            ),
             rounds=1,
             slow=True,
         )

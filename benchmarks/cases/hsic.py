@@ -147,7 +147,7 @@ CASES = [
         tiny=_TINY,
         time=Target(limit=0.3),
         memory=Target(limit=200e6),
-        accuracy=Accuracy("of p, against 99 other permutations", 0.15),
+        accuracy=Accuracy("difference in p from 99 other permutations", 0.15),
         rounds=3,
     ),
     Case(

@@ -1,4 +1,4 @@
-"""Ridge and logistic regression through centres, of samples whose features are never stored."""
+"""Ridge and logistic regression with centres, of samples whose features are never stored."""
 
 from __future__ import annotations
 
@@ -211,13 +211,13 @@ def pipeline(n: int, d: int, m: int) -> Contest:
     return Contest({MERCER: ours, SKLEARN: theirs}, errors)
 
 
-_OPTIMUM = Accuracy("objective above the smallest, as a part of what is explained", 2e-6)
+_OPTIMUM = Accuracy("excess objective, relative to the explained part", 2e-6)
 
 CASES = [
     *(
         Case(
             f"large.{name}.{m}",
-            f"{name} regression through {{m:,}} centres, n={{n:,}}, d={{d}}, single precision",
+            f"{name} regression with {{m:,}} centres, n={{n:,}}, d={{d}}, single precision",
             setup,
             {"n": 1_000_000, "d": 18, "m": m},
             {"n": 50_000, "d": 18, "m": 1000},
@@ -239,7 +239,7 @@ CASES = [
     *(
         Case(
             f"large.growth.{n:.0e}".replace("e+0", "e"),
-            "ridge regression through {m:,} centres of n={n:,} from a function, d={d}",
+            "ridge regression with {m:,} centres of n={n:,} from a function, d={d}",
             growth,
             {"n": n, "d": 18, "m": 1000, "rows": 250_000},
             {"n": n // 50, "d": 18, "m": 300, "rows": 5_000},
@@ -252,7 +252,7 @@ CASES = [
     ),
     Case(
         "large.pipeline",
-        "ridge regression through {m:,} landmarks of n={n:,}, d={d}",
+        "ridge regression with {m:,} landmarks of n={n:,}, d={d}",
         pipeline,
         {"n": 500_000, "d": 18, "m": 1000},
         {"n": 50_000, "d": 18, "m": 500},

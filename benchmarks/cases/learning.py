@@ -104,7 +104,7 @@ CASES = [
         {"n": 300},
         {"n": 60},
         time=Target(speed=1.0),
-        accuracy=Accuracy("share of new digits that are wrong", 0.05),
+        accuracy=Accuracy("error rate on new digits", 0.05),
         rounds=3,
     ),
     Case(
@@ -115,7 +115,7 @@ CASES = [
         {"n": 400},
         {"n": 60},
         time=Target(speed=3.0),
-        accuracy=Accuracy("objective above the smallest, relative", 1e-4),
+        accuracy=Accuracy("relative excess of the objective", 1e-4),
         rounds=3,
     ),
 ]

@@ -80,7 +80,7 @@ def numbers(n: int, loss: str) -> Contest:
     )
 
 
-_EXCESS = Accuracy("log loss on new data above the smallest", 0.02)
+_EXCESS = Accuracy("excess log loss on new data over the best", 0.02)
 _VIOLATION = Accuracy("violation of optimality", 1.01e-4)
 
 CASES = [

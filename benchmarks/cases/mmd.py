@@ -123,7 +123,7 @@ CASES = [
         tiny=_TINY,
         time=Target(limit=0.5),
         memory=Target(limit=200e6),
-        accuracy=Accuracy("of p, against other permutations", 0.08),
+        accuracy=Accuracy("difference in p from other permutations", 0.08),
         rounds=3,
     ),
     Case(

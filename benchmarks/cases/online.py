@@ -129,12 +129,12 @@ CASES = [
     *(
         Case(
             f"online.{name}.{data.split(':')[0]}",
-            "hinge loss, one pass over {data}, {budget} samples kept, beside an SVC of all" + how,
+            "hinge loss, one pass over {data}, {budget} samples kept, against an SVC on all" + how,
             batch,
             {"data": data, "budget": 1000, "options": options},
             {"data": quick, "budget": 1000, "options": options},
             {"data": "mc:300:4", "budget": 50, "options": options},
-            accuracy=Accuracy("error rate above that of the exact machine", 0.03),
+            accuracy=Accuracy("excess error rate over the exact machine", 0.03),
             rounds=1,
         )
         for name, how, options in (

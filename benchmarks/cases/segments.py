@@ -99,13 +99,13 @@ CASES += [
     ),
     Case(
         "segments.features",
-        "changes among {n:,} samples, Gaussian kernel through 100 landmarks, d = 10",
+        "changes among {n:,} samples, Gaussian kernel with 100 landmarks, d = 10",
         by_features,
         {"n": 100_000},
         {"n": 30_000},
         {"n": 500},
         time=Target(limit=20.0),
-        accuracy=Accuracy("worst place, as a share of n", 1e-3),
+        accuracy=Accuracy("largest error of a location, as a share of n", 1e-3),
         rounds=3,
     ),
 ]

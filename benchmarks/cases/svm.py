@@ -44,7 +44,7 @@ def fit_large(data: str, C: float, names: tuple[str, ...], **options: Any) -> Co
 
 
 def predict(data: str, model: str = "SVC", names: tuple[str, ...] = ALL, **options: Any) -> Contest:
-    """Errors: the part of the predictions that differ; of regression, their relative distance."""
+    """Errors: the share of predictions that differ; in regression, their relative difference."""
     new = load(data).new
     calls = {name: _prediction(new, name, data, model, **options) for name in names}
     peer = SKLEARN if SKLEARN in names else INTELEX
@@ -192,8 +192,8 @@ FIT_LARGE = Group("SVM fit, n ≥ 30,000", {SKLEARN: 12.0, INTELEX: 2.5}, within
 PREDICT = Group("SVM predict", {SKLEARN: 10.0, INTELEX: 1.0})
 
 _OBJECTIVE = Accuracy("relative shortfall of the dual objective", 1e-6)
-_AGREEMENT = Accuracy("part of the predictions that differ", 1e-3)
-_CLOSENESS = Accuracy("relative distance of the predictions", 1e-3)
+_AGREEMENT = Accuracy("share of predictions that differ", 1e-3)
+_CLOSENESS = Accuracy("relative difference of predictions", 1e-3)
 
 # More than 1,000 rows for each pair of classes: mercer keeps fewer in double precision. At so few
 # rows the usual tolerance leaves objectives apart, so it is smaller.
@@ -344,15 +344,15 @@ CASES += [
         {"data": "mc:400:50"},
         {"data": "mc:120:4"},
         time=Target(speed=3.0),
-        accuracy=Accuracy("distance of the mean scores", 2e-3),
+        accuracy=Accuracy("difference of the mean scores", 2e-3),
         rounds=3,
     ),
     Case(
         "svm.growth",
-        "SVC fit, Gaussian kernel, {data} and a half, a quarter, an eighth of it, C={C:g}",
+        "SVC fit, Gaussian kernel, {data} and half, a quarter, an eighth of it, C={C:g}",
         growth,
         versus=_versus((MERCER, SKLEARN)),
-        accuracy=Accuracy("exponent of n in CPU time above scikit-learn's", 0.0, from_times=True),
+        accuracy=Accuracy("exponent of n in CPU time minus scikit-learn's", 0.0, from_times=True),
         rounds=1,
         **_sizes("mc:20000:50", {"data": "mc:2400:4"}, C=1.0),
     ),

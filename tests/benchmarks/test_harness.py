@@ -201,7 +201,7 @@ def test_geometric_means_by_group_and_peer(tmp_path):
     assert (everything.group, everything.mean, everything.verdict) == ("all", a.mean, "missed")
     assert (a.mean, a.least, a.count, a.verdict) == (pytest.approx(4.0), 2.0, 2, "met")
     assert (b.mean, b.count, b.verdict) == (pytest.approx(0.5), 1, "missed")
-    assert "fits: 0.5x the speed of b, geometric mean of 1 row, the least 0.5x" in str(b)
+    assert "fits: 0.5x the speed of b, geometric mean of 1 row, minimum 0.5x" in str(b)
     rows[0].error = 1.0
     assert means_of(rows)[0].verdict == "inaccurate"
 

@@ -175,7 +175,9 @@ def test_the_page():
         "| a | 90.0% ± 0.0% | 95.0% ± 0.0% | 80.0% ± 0.0% | -0.250 ± 0.000 | 1.000 ± 0.000 |"
         in page
     )
-    assert "mercer ridge, conformal: 95.0% over all sets; as promised on 0 of 1" in page
+    assert (
+        "mercer ridge, conformal: 95.0% over all sets; within the promised range on 0 of 1" in page
+    )
     tables = [line for line in page.splitlines() if line.startswith("|")]
     widths = [line.count("|") for line in tables]
     assert widths == [widths[0]] * 3 + [widths[3]] * 3

@@ -188,7 +188,9 @@ def test_fields_say_what_data_decide():
     assert Capped(2.0).unresolved == "known=None"
     assert Capped(2.0, frozenset({1})).unresolved is None
     assert (Linear() + Capped(2.0)).unresolved == "right__known=None"
-    with pytest.raises(UnresolvedError, match="Capped: known=None depends on the data; call kernel"):
+    with pytest.raises(
+        UnresolvedError, match="Capped: known=None depends on the data; call kernel"
+    ):
         Capped(2.0).prepare(SETS)
 
 

@@ -1,15 +1,15 @@
 r"""Support vector machines by decomposition on a device: several problems on one K at once.
 
 The programme is that of :mod:`.smo`, and so are working sets and steps. Each round goes through all
-problems that are not solved yet, as operations on arrays with a row for each: the variables that
-violate optimality most replace the oldest of a working set; its block of K is put together; steps
-are taken on it, by one program per problem (:mod:`.device_steps`); and changes are added to the
-gradient, by rows of K. K is stored on the device where there is room, else its tiles are computed
-when they are needed.
+unsolved problems, as operations on arrays with one row per problem: the variables that violate
+optimality most replace the oldest of the working set; its block of K is assembled; one program per
+problem takes steps on it (:mod:`.device_steps`); and the changes are added to the gradient, by rows
+of K. K is stored on the device if there is room, otherwise its tiles are computed when they are
+needed.
 
-In the end the gradient of all problems is computed anew, in double precision, and with it the
-violation: where that is not what was asked for, rounds go on from there. A problem that gets no
-further is handed to the processor's solver, which ends on any matrix and says why.
+At the end the gradient and the violation of all problems are recomputed in double precision; rounds
+continue for those above the tolerance. A problem that makes no further progress is handed to the
+CPU solver, which terminates on any matrix and says why.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def solve_boxes(
     K : RowGram
         The kernel matrix, one with a ``card``.
     problems : list of BoxProblem
-        Of one epsilon and one number of groups.
+        All with the same epsilon and number of groups.
     parts : list of arrays, optional
         The samples of each; all of them by default.
     tol, max_iter, watch
-        See :func:`mercer.solvers.smo.solve_box`; steps are those of each problem, and ``watch`` is
-        told the largest violation.
+        See :func:`mercer.solvers.smo.solve_box`; ``max_iter`` limits the steps of each problem,
+        and ``watch`` is called with the largest violation.
 
     Returns
     -------
@@ -95,14 +95,14 @@ def _most(problem: BoxProblem, max_iter: int | None) -> int:
 def _finished(
     K: RowGram, problem: BoxProblem, solution: BoxSolution, tol: float, max_iter: int | None
 ) -> BoxSolution:
-    """The rest of the way, by the processor's solver."""
+    """Finish a problem with the CPU solver."""
     left = None if max_iter is None else max_iter - solution.n_iter
     rest = solve_box(K, replace(problem, start=solution.beta), tol=tol, max_iter=left)
     return replace(rest, n_iter=rest.n_iter + solution.n_iter)
 
 
 class _Boxes:
-    """The points of several problems, a row of each array for each; the last column is nobody."""
+    """The points of several problems, one row per problem; the last column is a placeholder."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Boxes:
         self.g = self._gradient() if started else -self.target
 
     def _put(self, rows: list[np.ndarray], dtype: Any) -> Tensor:
-        """One row after the other, filled up with zeros."""
+        """Rows of different lengths as one array, padded with zeros."""
         out = np.zeros((len(rows), self.most + 1), dtype)
         for line, row in zip(out, rows, strict=True):
             line[: len(row)] = row
@@ -171,7 +171,7 @@ class _Boxes:
         return self._solutions(steps, violation, time.perf_counter() - start)
 
     def _ends(self) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
-        """For each group the slopes upwards and downwards, the lowest and the highest of these."""
+        """For each group: slopes upwards, slopes downwards, the least and greatest of these."""
         torch, b, out = self.torch, self.beta, []
         up = self.g + torch.where(b >= 0, self.epsilon, -self.epsilon)
         down = self.g + torch.where(b > 0, self.epsilon, -self.epsilon)
@@ -212,7 +212,7 @@ class _Boxes:
         return out
 
     def _renewed(self, some: Tensor, ends: Any) -> Tensor:
-        """Put the worst violators into the working sets, for the oldest of their variables."""
+        """Replace the oldest variables of the working sets by the worst violators."""
         torch, W = self.torch, self.width
         old, age = self.slots[some], self.age[some]
         share = W if self.rounds == 0 else W // _RENEWED
@@ -241,7 +241,7 @@ class _Boxes:
         return self.torch.stack([self.card.tile(row, row) for row in at])
 
     def _add(self, some: Tensor, rows: Tensor, weights: Tensor, count: Tensor) -> None:
-        """What changes of variables change in the gradient."""
+        """Add to the gradient what changes of variables contribute."""
         K = self.card.whole
         if K is not None:
             g = self.g[some]
@@ -254,7 +254,7 @@ class _Boxes:
             self.g[p, : self.sizes[p]] += change
 
     def _gradient(self) -> Tensor:
-        """K beta - target of all problems in double precision, by the values of one product."""
+        """K beta - target of all problems in double precision, from one product."""
         torch, n = self.torch, len(self.card)
         place = torch.arange(self.count, device=self.card.place)[:, None].expand_as(self.at)
         beta = torch.zeros((n, self.count), dtype=torch.float64, device=self.card.place)
@@ -272,8 +272,8 @@ class _Boxes:
             message = "optimal"
             if not converged:
                 message = (
-                    f"stopped after {taken[p]} steps with a violation of {gaps[p]:.2e}, but "
-                    f"tol={self.tol:g} was asked for; raise tol or max_iter, or scale the data."
+                    f"stopped after {taken[p]} steps with a violation of {gaps[p]:.2e}, "
+                    f"above tol={self.tol:g}; raise tol or max_iter, or scale the data."
                 )
             stats = {
                 "rounds": self.rounds, "shrunk": 0, "reconstructions": self.audits,

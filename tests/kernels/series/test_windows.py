@@ -47,7 +47,7 @@ def test_regularized_fourier(rng):
     check_kernel(RegularizedFourier(q), X)
     with pytest.raises(DomainError, match="samples 0 and 1 have 2 and 3"):
         RegularizedFourier()([[1, 2], [1, 2, 3]])
-    with pytest.raises(DomainError, match="the two samples hold 8 and 6"):
+    with pytest.raises(DomainError, match="the two samples have 8 and 6"):
         RegularizedFourier()(X, X[:, :3])
     with pytest.raises(ValueError, match="between 0 and 1"):
         RegularizedFourier(1.0)

@@ -48,7 +48,7 @@ def test_a_model_that_does_not_know_its_target(fitted, capsys):
     del model.target_
     mercer.save(model, "other.mercer")
     assert run("report", "other.mercer", "homes.csv") == 2
-    assert "say with --target which column of homes.csv" in capsys.readouterr().err
+    assert "use --target to say which column of homes.csv" in capsys.readouterr().err
 
 
 def test_errors_are_one_line(fitted, capsys):

@@ -41,7 +41,7 @@ MISTAKES = {
     "spreadsheet": (["fit", "homes.xlsx", "--target", "price"], "not '.xlsx'; save it as one"),
     "empty file": (["fit", "empty.csv", "--target", "y"], "empty.csv is not a table: it is empty"),
     "no rows": (["fit", "names.csv", "--target", "price"], "names.csv has no rows"),
-    "no target": (["fit", "homes.csv"], "say with --target .* 'city', 'price'"),
+    "no target": (["fit", "homes.csv"], "use --target to say .* 'city', 'price'"),
     "name of the target": (["fit", "homes.csv", "--target", "Prize"], "did you mean 'price'"),
     "no such target": (["fit", "homes.csv", "--target", "y"], "no column 'y'; it has: 'size', .*"),
     "wide table": (["fit", "wide.csv", "--target", "y"], r"'column11', ... \(2000 in all\)\.$"),

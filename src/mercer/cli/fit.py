@@ -152,11 +152,11 @@ def check_target(args: Namespace) -> None:
     if args.target:
         return
     if is_large(args):
-        raise ValueError("say with --target which column is to be predicted.")
+        raise ValueError("use --target to say which column is to be predicted.")
     columns = list(read_table(args.table).columns)
     listed = ", ".join(map(repr, columns[:_NAMED])) + ", ..." * (len(columns) > _NAMED)
     raise ValueError(
-        f"say with --target which column is to be predicted; {args.table} has: {listed}."
+        f"use --target to say which column is to be predicted; {args.table} has: {listed}."
     )
 
 

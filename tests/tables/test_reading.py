@@ -132,7 +132,9 @@ def test_archives_of_a_later_version(tmp_path):
     data = bytearray(stream.getvalue())
     data[data.index(b"PK\x01\x02") + 6] = 116  # the version that is needed to unpack it, times ten
     (tmp_path / "a.csv.zip").write_bytes(data)
-    with pytest.raises(ValueError, match=r"a\.csv\.zip cannot be decompressed: zip file version 11\.6"):
+    with pytest.raises(
+        ValueError, match=r"a\.csv\.zip cannot be decompressed: zip file version 11\.6"
+    ):
         read_table(tmp_path / "a.csv.zip")
 
 

@@ -94,6 +94,10 @@ class LandmarkFactor(Factor):
         self._places: list[Triangle] = []
         self.owners: WeakValueDictionary[int, Any] = WeakValueDictionary()  # they know this one
 
+    def __reduce__(self) -> Any:
+        """What is sent to workers: each makes L on its own device."""
+        return LandmarkFactor, (self.kernel, self.Z, self.device)
+
     def __len__(self) -> int:
         return length(self.Z)
 

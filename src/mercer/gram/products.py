@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,24 +64,32 @@ class ProductGram(Gram):
     def _diagonal(self) -> np.ndarray:
         return diagonal_in(self.inner, self.dtype)
 
-    def _tile(self, rows: slice, cols: slice) -> np.ndarray:
+    def _tile(self, memory: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
         place = rows.start, cols.start
         tile = self._kept.get(place)
         if tile is None:
             tile = self._compute(rows, cols)
-            if place in self._chosen:
-                tile = self._kept[place] = tile.copy()
+            number = self._chosen.get(place)
+            if number is not None:  # in one piece of memory, of which the system gives large pages
+                kept = memory[number, : tile.size].reshape(tile.shape)
+                kept[...] = tile
+                tile = self._kept[place] = kept
         return tile
 
     @cached_property
-    def _chosen(self) -> set[tuple[int, int]]:
-        """The tiles to keep, by a sequence of low discrepancy in the plane."""
+    def _memory(self) -> np.ndarray:
+        """Room for the tiles that are kept."""
+        return np.empty((len(self._chosen), tile_size(*self.shape) ** 2), self.dtype)
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[int, int], int]:
+        """The tiles to keep, numbered, by a sequence of low discrepancy in the plane."""
         size = tile_size(*self.shape)
         starts = range(0, self.shape[0], size)
         i, j = np.triu_indices(len(starts))
         count = int(min(self.room / (size * size * self.dtype.itemsize), len(i)))
         first = np.argsort((0.7548776662466927 * i + 0.5698402909980532 * j) % 1.0, kind="stable")
-        return {(int(i[k]) * size, int(j[k]) * size) for k in first[:count]}
+        return {(int(i[k]) * size, int(j[k]) * size): a for a, k in enumerate(first[:count])}
 
     @property
     def _whole(self) -> float:
@@ -95,9 +103,8 @@ class ProductGram(Gram):
         unit = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))  # rounds nothing
         scaled = np.ascontiguousarray(V / unit, dtype=self.dtype)
         size = tile_size(*self.shape)
-        product = symmetric_product(
-            self._tile, self._diagonal, scaled, size=size, workers=self.workers
-        )
+        tile = partial(self._tile, self._memory)
+        product = symmetric_product(tile, self._diagonal, scaled, size=size, workers=self.workers)
         return product * unit
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:

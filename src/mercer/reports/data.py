@@ -89,7 +89,7 @@ def data_section(subject: Subject) -> Section:
         holes = [c for c in sorted(found, key=lambda c: -c.missing) if c.missing]
         if holes:
             notes.append(
-                "Most is missing in " + _several([f"{c.name} ({c.missing})" for c in holes]) + "."
+                "Most missing values: " + _several([f"{c.name} ({c.missing})" for c in holes]) + "."
             )
         same = _repeated(X)
         if same is not None:
@@ -164,7 +164,7 @@ def _part(found: list[Column], shown: list[Column]) -> Html:
     caption = "Columns: minimum, median and maximum, or the most frequent labels."
     if len(found) > len(shown):
         caption += f" {len(shown)} of {number(len(found))}."
-    head = ["column", "kind", "values", "different", "missing", "distribution"]
+    head = ["column", "kind", "values", "distinct", "missing", "distribution"]
     return table(caption, head, rows, words=range(3))
 
 
@@ -263,10 +263,10 @@ def _target(subject: Subject) -> Html:
         [
             ("mean", number(float(y.mean()))),
             ("standard deviation", number(float(y.std()))),
-            ("least", number(low)),
+            ("minimum", number(low)),
             ("median", number(float(np.median(y)))),
-            ("greatest", number(high)),
-            ("different values", number(len(np.unique(y)))),
+            ("maximum", number(high)),
+            ("distinct values", number(len(np.unique(y)))),
         ]
     )
     if not high > low:

@@ -7,7 +7,9 @@ in two parts. So its error is about that of single precision,
 .. math:: |\delta| \le 2^{-20} |w| (\|x\|^2 + \|y\|^2),
 
 and tiles with an entry for which that is too much (near duplicates far from the centre, outliers,
-kernels with a kink at 0) are marked, and mended by a second kernel, from differences. Coordinates
+kernels with a kink at 0) are marked, and mended by a second kernel, from differences. Samples are
+sorted so that few tiles have to be looked at: those in doubt behind the others or, for kernels with
+a kink, along a direction in which most are farther apart than that. Coordinates
 whose squares do not fit half precision, and inner products, are split by the hardware instead
 (3 x TF32). In ``"tf32"`` coordinates have 11 bits. Products in double precision are left to
 PyTorch. Sums over columns are in single precision for a few thousand of them, then in double, in a
@@ -27,8 +29,8 @@ from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula, Profile
 from ...kernels.vectors.distances import centre
 from .functions import Powers, unit_of, value
 from .halves import halves, longer, padded, pieces, short, singles, split
-from .shapes import mix_of, shape_of
-from .source import Seen, Tile, near, written
+from .shapes import Shape, mix_of, shape_of
+from .source import Seen, Tile, sortable, written
 from .torch_ import import_torch, put, torch_device
 from .triton_ import interpreted, launch
 
@@ -42,6 +44,7 @@ _PROGRAMS = 4096  # at a time, at least: sums over columns are split where there
 _SPAN = 4096, 64  # columns that are added up in single precision: at most, and tiles at least
 _MOST_ROWS = 2**19  # of a launch
 _SIDES = 64  # right-hand sides of a launch
+_FEW = 6  # of which sums are taken without tensor cores
 _NARROW = 32  # columns of V: with 16, Triton 3.6 compiles kernels that read where they may not
 _PARTIAL = 2**28  # sums of a launch
 _LOWEST = 70.0  # of an exponent, in absolute size, that no power has to be protected from
@@ -82,13 +85,22 @@ class Side(NamedTuple):
     operands : list of Tensor
     order : Tensor or None
         Which of them the operands belong to, one after the other, where they are sorted.
+    along : Tensor or None
+        Where they are in the direction along which they are sorted, if there is one.
     size : int
         How many there are.
     """
 
     operands: list[Any]
     order: Any
+    along: Any
     size: int
+
+    def part(self, start: int, stop: int) -> Side:
+        """Some of them, as they are sorted."""
+        here = slice(start, stop)
+        order, along = (None if x is None else x[here] for x in (self.order, self.along))
+        return Side([x[here] for x in self.operands], order, along, stop - start)
 
 
 class Fused:
@@ -118,6 +130,7 @@ class Fused:
         seen: list[Seen] = []
         self._operands: list[tuple[Any, Any]] = []
         self._limits: list[int] = []  # which of them say where distances are in doubt
+        self._along: tuple[Any, ...] = ()  # where samples are, in one direction
         self._weights: list[float] = []  # of metrics, without their signs
         self._largest = 0.0  # exponent, with both signs
         for a, b in zip(left, right, strict=True):
@@ -159,19 +172,16 @@ class Fused:
         self._unit = 2.0 ** np.floor(np.log2(_FULL / largest)) if 0 < largest < np.inf else 0.0
         self._numbers = self._put(np.array([*numbers, self._unit, *self._weights]), np.float32)
         self._width = sum(sum(metric.pieces) for metric in seen)
-        powers: list[Powers | None] = [None, None]
-        if self.place.type == "cuda" and not interpreted():
-            clamped = not self._largest < _LOWEST
-            powers = [Powers(*mix, clamped) for mix in (mix_of(terms, self._width), (0, 1))]
-        made = tuple(seen), tuple(terms), len(factors), len(numbers)
-        self._sources = [written(*made, each) for each in powers]
+        self._made = tuple(seen), tuple(terms), len(factors), len(numbers)
+        self._sources: dict[int, str] = {}
         self._orders: tuple[Any, Any] = (None, None)
-        if near(tuple(seen)):  # those in doubt side by side: few tiles have any
-            rows_first, cols_first = (
-                self._torch.argsort(limit) for limit in self._operands[self._limits[0]]
-            )
+        if sortable(tuple(seen)):  # those in doubt side by side: few tiles have any
+            by = self._along or self._operands[self._limits[0]]
+            rows_first, cols_first = (self._torch.argsort(part) for part in by)
             self._operands = [(x[rows_first], y[cols_first]) for x, y in self._operands]
             self._orders = rows_first, cols_first
+            if self._along:
+                self._along = self._along[0][rows_first], self._along[1][cols_first]
 
     def _put(self, array: Any, dtype: Any = None) -> Any:
         return put(array, self.device, dtype)
@@ -223,8 +233,10 @@ class Fused:
         if doubt:
             operands += [tuple(part.double() if double else part for part in points)]
             operands += [tuple(limit.float() for limit in limits)]
+            if kinked:
+                self._along = _along(torch, X, Y)
         dot = "tf32x3" if self.precision == "fp32" and not half else "tf32"
-        seen = Seen(SQUARED, widths, dot, d if doubt else 0, double and doubt, sign, not kinked)
+        seen = Seen(SQUARED, widths, dot, d if doubt else 0, double and doubt, sign)
         return seen, operands
 
     def _inner(self, X: Any, Y: Any, weight: float) -> tuple[Seen, list[tuple[Any, Any]]]:
@@ -261,18 +273,21 @@ class Fused:
         return self.transposed(self(V))
 
     def _columns(self) -> Side:
-        return Side([y for _, y in self._operands], self._orders[1], self.shape[1])
+        along = self._along[1] if self._along else None
+        return Side([y for _, y in self._operands], self._orders[1], along, self.shape[1])
 
     def _rows(self, rows: slice | None) -> Side:
         """All rows, or those of a slice."""
         operands, order = [x for x, _ in self._operands], self._orders[0]
+        along = self._along[0] if self._along else None
         if rows is None:
-            return Side(operands, order, self.shape[0])
+            return Side(operands, order, along, self.shape[0])
         size = rows.stop - rows.start
         if order is None:
-            return Side([x[rows] for x in operands], None, size)
+            return Side([x[rows] for x in operands], None, along, size)
         places = ((order >= rows.start) & (order < rows.stop)).nonzero()[:, 0]
-        return Side([x[places] for x in operands], order[places] - rows.start, size)
+        along = None if along is None else along[places]
+        return Side([x[places] for x in operands], order[places] - rows.start, along, size)
 
     def _product(self, V: Any, rows: Side, columns: Side) -> Any:
         """In double precision; columns are scaled by powers of two, which rounds nothing."""
@@ -282,42 +297,44 @@ class Fused:
             return out
         if columns.order is not None:
             V = V[columns.order]
-        read = columns.operands
         missing = -m % _TILE
         if missing:  # columns of zeros, beside which V is zero
-            fill = [0.0] * len(read)
+            fill = [0.0] * len(columns.operands)
             for at in self._limits:
                 fill[at] = float("-inf")
-            read = [longer(torch, y, missing, x) for y, x in zip(read, fill, strict=True)]
-            V, m = longer(torch, V, missing, 0.0), m + missing
-        both = bool(sides > 1 and self.precision == "fp32" and self._unit > 0)
+            read = zip(columns.operands, fill, strict=True)
+            columns = columns._replace(
+                operands=[longer(torch, y, missing, x) for y, x in read],
+                along=longer(torch, columns.along, missing, float("inf")) if self._along else None,
+                size=m + missing,
+            )
+            V = longer(torch, V, missing, 0.0)
         largest = V.abs().amax(0).double()
         unit = torch.exp2(torch.floor(torch.log2(torch.where(largest > 0, largest, 1.0))))
-        unit = unit / _FULL if both else unit
         for first in range(0, sides, _SIDES):
             some = slice(first, min(first + _SIDES, sides))
-            side = (V[:, some].double() / unit[some]).float()
-            width = side.shape[1]
-            if sides > 1:
+            width = some.stop - first
+            both = bool(width > _FEW and self.precision == "fp32" and self._unit > 0)
+            full, scale = (_FULL, unit[some] / _FULL / self._unit) if both else (1.0, unit[some])
+            side = (V[:, some].double() * (full / unit[some])).float()
+            if width > _FEW:
                 least = _NARROW // 2 if both else _NARROW
                 side = padded(torch, side, max(least, 1 << (width - 1).bit_length()))
-            if both:
-                side = torch.cat(split(torch, side, torch.half, 2), 1)
-            room = _PARTIAL // (side.shape[1] * -(-m // _SPAN[0]))
+                side = torch.cat(split(torch, side, torch.half, 2), 1) if both else side
+            room = _PARTIAL // (side.shape[1] * -(-columns.size // _SPAN[0]))
             most = max(min(_MOST_ROWS, room) // _TILE, 1) * _TILE
             for start in range(0, n, most):
                 go_on()
-                stop = min(start + most, n)
-                here = slice(start, stop)
-                part = [(x[here], y) for x, y in zip(rows.operands, read, strict=True)]
-                to = here if rows.order is None else rows.order[here]
-                out[to, some] = self._launch(part, side, stop - start, m, width, both)
-        return out * (unit / self._unit if both else unit)
+                part = rows.part(start, min(start + most, n))
+                to = slice(start, start + part.size) if part.order is None else part.order
+                out[to, some] = self._launch(part, columns, side, width, both) * scale
+        return out
 
-    def _launch(
-        self, operands: list[tuple[Any, Any]], V: Any, n: int, m: int, width: int, both: bool
-    ) -> Any:
-        torch, tile = self._torch, shape_of(self._width, width)
+    def _launch(self, rows: Side, columns: Side, V: Any, width: int, both: bool) -> Any:
+        """K V for the first columns of V, in units if ``both`` halves of V are side by side."""
+        torch, n, m = self._torch, rows.size, columns.size
+        few = width if width <= _FEW else 0
+        tile = shape_of(self._width, bool(few))
         blocks, tiles = -(-n // tile.rows), m // tile.columns
         splits = max(1, min(-(-_PROGRAMS // blocks), tiles // _SPAN[1]), -(-m // _SPAN[0]))
         span = -(-tiles // splits) * tile.columns
@@ -327,25 +344,61 @@ class Fused:
             (tiles, blocks) if self._limits else 1, dtype=torch.int8, device=self.place
         )
         tensors: list[Any] = []
-        for at, (x, y) in enumerate(operands):
+        for at, (x, y) in enumerate(zip(rows.operands, columns.operands, strict=True)):
             tensors += [x, y.view(-1, tile.columns).amax(1) if at in self._limits else y]
-        safes = marks
-        if self._orders[0] is not None:  # so many tiles before the first that may be in doubt
-            x, _ = operands[self._limits[0]]
-            x = longer(torch, x, -n % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
-            y = tensors[2 * self._limits[0] + 1].cummax(0).values  # behind all are zeros
-            safes = torch.searchsorted(y, -x, right=True)
+        doubts = marks
+        if rows.order is not None:
+            at = 2 * self._limits[0]
+            doubts = _doubts(torch, rows, columns, tensors[at], tensors[at + 1], tile)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         for kernel in ("fused", "mended") if self._limits else ("fused",):
             launch(
-                self._sources[width > 1], (blocks, splits),
-                *tensors, self._numbers, V, marks, safes, out, n, m, span,
-                name=kernel, stages=tile.stages if kernel == "fused" else 1,
+                self._source(few), (blocks, splits),
+                *tensors, self._numbers, V.T.contiguous() if few else V, marks, doubts, out, n, m,
+                span, name=kernel, stages=tile.stages if kernel == "fused" else 1,
                 R=V.shape[1], SPLIT=both, DOT=dot, BM=tile.rows, BN=tile.columns,
                 num_warps=tile.warps,
             )  # fmt: skip
         total = out.sum(0, dtype=torch.float64)
         return (total.view(n, 2, -1).sum(1) if both else total)[:, :width]
+
+    def _source(self, few: int) -> str:
+        """That of a product with so many right-hand sides, or 0 for those on tensor cores."""
+        if few not in self._sources:
+            powers = None
+            if self.place.type == "cuda" and not interpreted():
+                mix = mix_of(self._made[1], self._width, few)
+                powers = Powers(*mix, not self._largest < _LOWEST)
+            self._sources[few] = written(*self._made, powers, few)
+        return self._sources[few]
+
+
+def _along(torch: Any, X: Any, Y: Any) -> tuple[Any, Any]:
+    """Where samples are in about the direction of the largest spread of Y."""
+    u = Y.std(0, correction=0)
+    for _ in range(3):
+        u = Y.T @ (Y @ u)
+        u = u / u.norm()
+    return tuple(torch.nan_to_num(part @ u, nan=0.0, posinf=0.0, neginf=0.0) for part in (X, Y))
+
+
+def _doubts(torch: Any, rows: Side, columns: Side, x: Any, y: Any, tile: Shape) -> Any:
+    """The first of the tiles of columns that may be in doubt, and the one after the last.
+
+    For each block of rows, given the limits x of rows and the largest y of each tile of columns.
+    """
+    x = longer(torch, x, -rows.size % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
+    if rows.along is None:  # sorted by limits; behind all are zeros
+        low = torch.searchsorted(y.cummax(0).values, -x, right=True)
+        high = torch.full_like(low, len(y))
+    else:
+        reach = (x + y.max()).clamp(min=0.0).double().sqrt()
+        ends = torch.arange(1, len(x) + 1, device=x.device) * tile.rows
+        least, most = rows.along[:: tile.rows], rows.along[ends.clamp(max=rows.size) - 1]
+        places = columns.along.view(-1, tile.columns)
+        low = torch.searchsorted(places[:, -1].contiguous(), least - reach)
+        high = torch.searchsorted(places[:, 0].contiguous(), most + reach, right=True)
+    return torch.stack((low, high), 1)
 
 
 def _at_most_one(profile: Profile, metric: Seen) -> bool:

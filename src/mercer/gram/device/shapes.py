@@ -16,9 +16,9 @@ class Shape(NamedTuple):
     stages: int
 
 
-def shape_of(width: int, sides: int) -> Shape:
-    """That of a product, for so many columns of operands and right-hand sides."""
-    if sides > 1:
+def shape_of(width: int, few: bool) -> Shape:
+    """That of a product, for so many columns of operands, and few or more right-hand sides."""
+    if not few:
         return Shape(64 if width <= 64 else 128, 64, 4, 3)
     if width <= 32:
         return Shape(64, 128, 4, 3)
@@ -27,11 +27,13 @@ def shape_of(width: int, sides: int) -> Shape:
     return Shape(128, 64, 8, 3) if width <= 256 else Shape(128, 256, 8, 3)
 
 
-def mix_of(terms: list[Tile], width: int) -> tuple[int, int]:
+def mix_of(terms: tuple[Tile, ...], width: int, few: int) -> tuple[int, int]:
     """How many powers are polynomials, of how many.
 
-    More where roots or logarithms come before; none where tensor cores are the limit.
+    More where roots or logarithms come before; none where tensor cores or sums are the limit.
     """
+    if not 0 < few <= 2:
+        return 0, 1
     values = [each for _, atoms, _ in terms for _, each in atoms]
     if any("root(" in each or "logarithm(" in each for each in values):
         return 3, 8

@@ -39,8 +39,6 @@ class Seen(NamedTuple):
         Are these in double precision?
     sign : int
         That of the metric times its weight.
-    near : bool
-        Is it in doubt only where limits are above zero: of near samples far from the centre?
     """
 
     kind: str
@@ -49,7 +47,6 @@ class Seen(NamedTuple):
     coordinates: int
     double: bool
     sign: int
-    near: bool = True
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -81,6 +78,7 @@ def written(
     factors: int,
     numbers: int,
     powers: Powers | None,
+    sides: int,
 ) -> str:
     """The source of the functions ``fused``, ``mended`` if distances may cancel, and ``power``.
 
@@ -92,24 +90,32 @@ def written(
         How many functions f(x) there are, and how many numbers.
     powers : Powers or None
         How powers are computed; None where there is no assembler.
+    sides : int
+        How many right-hand sides are summed without tensor cores; 0 if all of them are on these.
     """
     names = [f"{o}{q}" for q, m in enumerate(metrics) for o in m.operands]
     names += [f"f{q}" for q in range(factors)]
     arguments = "".join(f"{name}x, {name}y, " for name in names)
-    arguments = f"{arguments}N, V, flags, safes, out, n, m, span,"
+    arguments = f"{arguments}N, V, flags, doubts, out, n, m, span,"
     options = "R: tl.constexpr, SPLIT: tl.constexpr, DOT: tl.constexpr, BM: tl.constexpr, "
     options += "BN: tl.constexpr"
-    start = _start(metrics, factors, numbers)
+    start = _start(metrics, factors, numbers, sides)
     tile = _columns(factors) + [line for q, m in enumerate(metrics) for line in _metric(q, m)]
-    total = [f"k = {_values(terms)}", *_summed()]
+    total = [f"k = {_values(terms)}", *_summed(sides)]
     marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q, m)]
     lines = [*functions(powers), "", f"def fused({arguments}", f"          {options}):"]
     lines += _indented([*_place(), *start])
-    if near(metrics):
-        lines += _indented(["for start in range(0, safe, BN):", *_indented(tile + total)])
-    first = "safe" if near(metrics) else "0"
+    doubtful = "0, size"
+    if sortable(metrics):
+        doubtful = "low, high"
+        around = ["start = tl.where(step < low, step, step + high - low)", *tile, *total]
+        lines += _indented(["for step in range(0, size - high + low, BN):", *_indented(around)])
     lines += _indented(
-        [f"for start in range({first}, size, BN):", *_indented(tile + marks + total), *_stored()]
+        [
+            f"for start in range({doubtful}, BN):",
+            *_indented(tile + marks + total),
+            *_stored(sides),
+        ]
     )
     if marks:
         exact = [line for q, m in enumerate(metrics) if m.checked for line in _differences(q, m)]
@@ -126,17 +132,16 @@ def written(
                 *_indented(start),
                 "    for start in range(0, size, BN):",
                 f"        if {here} > 0:",
-                *_indented(_indented(_indented([*tile, *change, *_summed()]))),
-                *_indented(_stored(add=True)),
+                *_indented(_indented(_indented([*tile, *change, *_summed(sides)]))),
+                *_indented(_stored(sides, add=True)),
             ]
         )
     return "\n".join(lines) + "\n"
 
 
-def near(metrics: tuple[Seen, ...]) -> bool:
-    """Are tiles only in doubt behind those that are safe, where limits are above zero?"""
-    checked = [metric for metric in metrics if metric.checked]
-    return len(checked) == 1 and checked[0].near
+def sortable(metrics: tuple[Seen, ...]) -> bool:
+    """Can columns be sorted so that those in doubt are side by side?"""
+    return sum(metric.checked for metric in metrics) == 1
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -151,12 +156,11 @@ def _place() -> list[str]:
     ]
 
 
-def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
+def _start(metrics: tuple[Seen, ...], factors: int, numbers: int, sides: int) -> list[str]:
     """What a program reads of the rows once."""
     lines = [
         "i = tl.program_id(0) * BM + tl.arange(0, BM)",
-        "r = tl.arange(0, R)",
-        "V += first * R",
+        *(["V += first"] if sides else ["r = tl.arange(0, R)", "V += first * R"]),
     ]
     lines += [f"n{q} = tl.load(N + {q})" for q in range(numbers)]
     for q, metric in enumerate(metrics):
@@ -173,17 +177,19 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int) -> list[str]:
                 start += width
         if metric.checked:
             lines += [f"l{q}i = tl.load(l{q}x + i, mask=i < n, other={_NEVER})"]
-    if near(metrics):
-        lines += [
-            "safe = tl.load(safes + tl.program_id(0)) * BN - first",
-            "safe = tl.minimum(tl.maximum(safe, 0), size).to(tl.int32)",
-        ]
+    if sortable(metrics):
+        for at, name in enumerate(("low", "high")):
+            lines += [
+                f"{name} = tl.load(doubts + 2 * tl.program_id(0) + {at}) * BN - first",
+                f"{name} = tl.minimum(tl.maximum({name}, 0), size).to(tl.int32)",
+            ]
     for q in range(factors):
         lines += [f"f{q}i = tl.load(f{q}x + i, mask=i < n, other=0.0)", f"f{q}y += first"]
     return [
         *lines,
         f"unit = tl.load(N + {numbers})",
-        "acc = tl.zeros((BM, R), tl.float32)",
+        *(f"acc{side} = tl.zeros((BM, 1), tl.float32)" for side in range(sides)),
+        *([] if sides else ["acc = tl.zeros((BM, R), tl.float32)"]),
     ]
 
 
@@ -193,36 +199,42 @@ def _columns(factors: int) -> list[str]:
     return lines + [f"f{q}j = tl.load(f{q}y + j)" for q in range(factors)]
 
 
-def _summed() -> list[str]:
+def _summed(sides: int) -> list[str]:
     """acc += k V.
 
     In half precision, k = h + l in units of the number behind the others is multiplied with both
     halves of V, side by side. Sums on tensor cores are rounded toward zero: they are kept short.
     """
+    if sides:
+        return [
+            line
+            for side in range(sides)
+            for line in (
+                f"v = tl.load(V + {side} * m.to(tl.int64) + j)",
+                f"acc{side} += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
+            )
+        ]
     return [
-        "if R == 1:",
-        "    v = tl.load(V + j)",
-        "    acc += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
+        "v = tl.load(V + j[:, None] * R + r[None, :])",
+        "if SPLIT:",
+        "    k = k * unit",
+        "    h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
+        "    part = tl.dot((k - h).to(tl.float16), v)",
+        "    acc += tl.dot(h.to(tl.float16), v, part)",
         "else:",
-        "    v = tl.load(V + j[:, None] * R + r[None, :])",
-        "    if SPLIT:",
-        "        k = k * unit",
-        "        h = (k.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)",
-        "        part = tl.dot((k - h).to(tl.float16), v)",
-        "        acc += tl.dot(h.to(tl.float16), v, part)",
-        "    else:",
-        "        acc += tl.dot(k, v, input_precision=DOT)",
+        "    acc += tl.dot(k, v, input_precision=DOT)",
     ]
 
 
-def _stored(add: bool = False) -> list[str]:
-    lines = [
-        "row = tl.program_id(1).to(tl.int64) * n + i",
-        "to = out + row[:, None] * R + r[None, :]",
-        "inside = i[:, None] < n",
-    ]
-    more = ["acc += tl.load(to, mask=inside, other=0.0)"] if add else []
-    return [*lines, *more, "tl.store(to, acc, mask=inside)"]
+def _stored(sides: int, add: bool = False) -> list[str]:
+    lines = ["row = tl.program_id(1).to(tl.int64) * n + i", "inside = i[:, None] < n"]
+    names = [f"acc{side}" for side in range(sides)] or ["acc"]
+    for side, name in enumerate(names):
+        lines += [f"to = out + row[:, None] * R + {side if sides else 'r[None, :]'}"]
+        if add:
+            lines += [f"{name} += tl.load(to, mask=inside, other=0.0)"]
+        lines += [f"tl.store(to, {name}, mask=inside)"]
+    return lines
 
 
 def _values(terms: tuple[Tile, ...]) -> str:

@@ -18,7 +18,7 @@ from mercer import (
 )
 from mercer.gram import DeviceGram
 from mercer.gram.device import fused as module
-from mercer.gram.device.fused import Fused, why_not
+from mercer.gram.device.fused import Fused, _doubts, why_not
 from mercer.gram.device.triton_ import launch
 
 torch = pytest.importorskip("torch")
@@ -159,6 +159,33 @@ def test_many_sides_fill_a_product_of_tensor_cores(kernel, rng, interpreter, mon
     for sides in (1, 2, 7, 66, 71):
         agrees(fused(kernel, X, X)(torch.tensor(V[:, :sides])), kernel(X), V[:, :sides], 2e-6)
     assert {width for width in widths if width < 32} == {1, 2}
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(1.0), Gaussian(1.0)], ids=repr)
+def test_near_samples_in_any_tile_of_a_program(kernel, rng, interpreter):
+    X, Y = rng.standard_normal((100, 2)), 8 * rng.standard_normal((16_000, 2))
+    Y[1000:1020] = X[:20] + 1e-6 * rng.standard_normal((20, 2))
+    if isinstance(kernel, Gaussian):  # samples in doubt are far from the centre
+        X[:20], Y[1000:1020] = X[:20] + 1e4, Y[1000:1020] + 1e4
+    V = np.where(np.abs(np.arange(16_000) - 1009.5) < 10, 1.0, 1e-6)[:, None]
+    product, K = fused(kernel, X, Y), kernel(X, Y)
+    agrees(product(torch.tensor(V)), K, V, 2e-6)
+    agrees(product.transposed(torch.tensor(V[:100])), K.T, V[:100], 2e-6)
+
+
+def test_few_tiles_of_kernels_with_a_kink_are_in_doubt(rng, interpreter, monkeypatch):
+    found = []
+
+    def watched(*arguments):
+        found.append(_doubts(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(module, "_doubts", watched)
+    X, Y, kernel = rng.standard_normal((3000, 3)), rng.standard_normal((2000, 3)), Laplacian(2.0)
+    V = np.ones((2000, 1))
+    agrees(fused(kernel, X, Y)(torch.tensor(V)), kernel(X, Y), V, 1e-6)
+    low, high = found[0].T
+    assert 0 < (high - low).sum() < 0.5 * 16 * len(low)
 
 
 def test_some_rows_of_samples_that_are_sorted(rng, interpreter):

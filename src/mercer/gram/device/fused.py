@@ -12,7 +12,7 @@ sorted so that few tiles have to be looked at: those in doubt behind the others 
 a kink, along a direction in which most are farther apart than that. Coordinates
 whose squares do not fit half precision, and inner products, are split by the hardware instead
 (3 x TF32). In ``"tf32"`` coordinates have 11 bits. Products in double precision are left to
-PyTorch. Sums over columns are in single precision for a few thousand of them, then in double, in a
+PyTorch. Sums over columns are in single precision for some thousands of them, then in double, in a
 fixed order. With several right-hand sides the values of bounded kernels are split as coordinates
 are.
 """
@@ -30,7 +30,7 @@ from ...kernels.vectors.distances import centre
 from .functions import Powers, unit_of, value
 from .halves import halves, longer, padded, pieces, short, singles, split
 from .shapes import Shape, mix_of, shape_of
-from .source import Seen, Tile, sortable, written
+from .source import TILES, Seen, Tile, sortable, written
 from .torch_ import import_torch, put, torch_device
 from .triton_ import interpreted, launch
 
@@ -41,10 +41,10 @@ _KINKED = {"fp32": 2.0**-13, "tf32": 2.0**-6}  # and of its root
 _RELATIVE = 256
 _HALF = 2.0**-4, 3e4  # the largest coordinates and norms that half precision is used for
 _PROGRAMS = 4096  # at a time, at least: sums over columns are split where there are fewer rows
-_SPAN = 4096, 64  # columns that are added up in single precision: at most, and tiles at least
+_SPAN = 64 * TILES, 64  # columns that are added up in single precision: at most, and tiles at least
 _MOST_ROWS = 2**19  # of a launch
 _SIDES = 64  # right-hand sides of a launch
-_FEW = 6  # of which sums are taken without tensor cores
+_FEW = 4  # of which sums are taken without tensor cores
 _NARROW = 32  # columns of V: with 16, Triton 3.6 compiles kernels that read where they may not
 _PARTIAL = 2**28  # sums of a launch
 _LOWEST = 70.0  # of an exponent, in absolute size, that no power has to be protected from
@@ -221,8 +221,11 @@ class Fused:
         errors = [self._error(norm, d, half) for norm in norms]
         limits = [self._limit(error, kinked, unit) for error in errors]
         doubt = kinked or bool(sum(float(x.max()) if len(x) else -unit for x in limits) > 0)
-        if sign > 0:  # so that by rounding no distance is below zero
-            norms = [norm + error for norm, error in zip(norms, errors, strict=True)]
+        # so that by rounding no distance is below zero, or none by more than an exponent can take
+        norms = [
+            norm + (error if sign > 0 else error * (error > 1))
+            for norm, error in zip(norms, errors, strict=True)
+        ]
         parts: Any = halves if half else singles if self.precision == "fp32" else short
         pairs, width = parts(torch, X, Y, *norms, float(sign))
         widths = pieces(width, 16 if half else 8)
@@ -353,7 +356,7 @@ class Fused:
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         for kernel in ("fused", "mended") if self._limits else ("fused",):
             launch(
-                self._source(few), (blocks, splits),
+                self._source(few, tile), (blocks, splits),
                 *tensors, self._numbers, V.T.contiguous() if few else V, marks, doubts, out, n, m,
                 span, name=kernel, stages=tile.stages if kernel == "fused" else 1,
                 R=V.shape[1], SPLIT=both, DOT=dot, BM=tile.rows, BN=tile.columns,
@@ -362,14 +365,14 @@ class Fused:
         total = out.sum(0, dtype=torch.float64)
         return (total.view(n, 2, -1).sum(1) if both else total)[:, :width]
 
-    def _source(self, few: int) -> str:
+    def _source(self, few: int, tile: Shape) -> str:
         """That of a product with so many right-hand sides, or 0 for those on tensor cores."""
         if few not in self._sources:
             powers = None
             if self.place.type == "cuda" and not interpreted():
                 mix = mix_of(self._made[1], self._width, few)
                 powers = Powers(*mix, not self._largest < _LOWEST)
-            self._sources[few] = written(*self._made, powers, few)
+            self._sources[few] = written(*self._made, powers, few, tile.ahead)
         return self._sources[few]
 
 

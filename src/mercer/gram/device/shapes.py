@@ -15,6 +15,11 @@ class Shape(NamedTuple):
     warps: int
     stages: int
 
+    @property
+    def ahead(self) -> bool:
+        """Are right-hand sides read a tile ahead? They are exchanged where tiles are wide."""
+        return self.columns > self.rows
+
 
 def shape_of(width: int, few: bool) -> Shape:
     """That of a product, for so many columns of operands, and few or more right-hand sides."""
@@ -35,8 +40,7 @@ def mix_of(terms: tuple[Tile, ...], width: int, few: int) -> tuple[int, int]:
     if not 0 < few <= 2:
         return 0, 1
     values = [each for _, atoms, _ in terms for _, each in atoms]
-    if any("root(" in each or "logarithm(" in each for each in values):
-        return 3, 8
-    if width > 64:
-        return 0, 1
-    return (1, 8) if width <= 32 else (1, 4)
+    before = sum(each.count("root(") + each.count("logarithm(") for each in values)
+    if before:
+        return (5, 8) if before == 1 else (1, 2)
+    return (0, 1) if width > 64 else (1, 4)

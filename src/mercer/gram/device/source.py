@@ -19,7 +19,7 @@ from .functions import Powers, functions
 _LARGE = "1e30"  # a distance that every profile still takes, times itself or not
 _NEVER = "-1e30"  # a limit below which no distance is
 _HELD = 256  # columns of the left operand that stay in registers and shared memory
-_TILES = 64  # of a program, at most
+TILES = 256  # of a program, at most
 
 
 class Seen(NamedTuple):
@@ -79,6 +79,7 @@ def written(
     numbers: int,
     powers: Powers | None,
     sides: int,
+    ahead: bool,
 ) -> str:
     """The source of the functions ``fused``, ``mended`` if distances may cancel, and ``power``.
 
@@ -92,6 +93,8 @@ def written(
         How powers are computed; None where there is no assembler.
     sides : int
         How many right-hand sides are summed without tensor cores; 0 if all of them are on these.
+    ahead : bool
+        Are right-hand sides read a tile ahead? This pays where threads have to exchange them.
     """
     names = [f"{o}{q}" for q, m in enumerate(metrics) for o in m.operands]
     names += [f"f{q}" for q in range(factors)]
@@ -102,22 +105,19 @@ def written(
     start = _start(metrics, factors, numbers, sides)
     tile = _columns(factors) + [line for q, m in enumerate(metrics) for line in _metric(q, m)]
     total = [f"k = {_values(terms)}", *_summed(sides)]
+    ahead = ahead and sides > 0
     marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q, m)]
     lines = [*functions(powers), "", f"def fused({arguments}", f"          {options}):"]
     lines += _indented([*_place(), *start])
-    doubtful = "0, size"
+    begin, end = "0", "size"
     if sortable(metrics):
-        doubtful = "low, high"
-        around = ["start = tl.where(step < low, step, step + high - low)", *tile, *total]
-        lines += _indented(["for step in range(0, size - high + low, BN):", *_indented(around)])
-    lines += _indented(
-        [
-            f"for start in range({doubtful}, BN):",
-            *_indented(tile + marks + total),
-            *_stored(sides),
-        ]
-    )
+        begin, end = "low", "high"
+        around = "tl.where({0} < low, {0}, {0} + high - low)"
+        lines += _indented(_tiles("0", "size - high + low", around, tile + total, sides, ahead))
+    lines += _indented(_tiles(begin, end, "{0}", tile + marks + total, sides, ahead))
+    lines += _indented(_stored(sides))
     if marks:
+        again = [*tile, *_read("v", "j", sides)]
         exact = [line for q, m in enumerate(metrics) if m.checked for line in _differences(q, m)]
         change = [f"before = {_values(terms)}", *exact, f"k = {_values(terms)} - before"]
         marked = "tl.load(flags + (first // BN + {}) * tl.num_programs(0) + tl.program_id(0){})"
@@ -127,12 +127,12 @@ def written(
         lines += _indented(
             [
                 *_place(),
-                f"every = tl.arange(0, {_TILES})",
+                f"every = tl.arange(0, {TILES})",
                 f"if tl.max({every}.to(tl.int32), axis=0) > 0:",
                 *_indented(start),
                 "    for start in range(0, size, BN):",
                 f"        if {here} > 0:",
-                *_indented(_indented(_indented([*tile, *change, *_summed(sides)]))),
+                *_indented(_indented(_indented([*again, *change, *_summed(sides)]))),
                 *_indented(_stored(sides, add=True)),
             ]
         )
@@ -193,6 +193,30 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int, sides: int) ->
     ]
 
 
+def _tiles(begin: str, end: str, place: str, body: list[str], sides: int, ahead: bool) -> list[str]:
+    """A loop over steps, each of which is a tile at some place."""
+    if not ahead:
+        inner = [f"start = {place.format('step')}", *body[:1], *_read("v", "j", sides), *body[1:]]
+        return [f"for step in range({begin}, {end}, BN):", *_indented(inner)]
+
+    def read(to: str, step: str) -> list[str]:
+        where = f"tl.minimum({place.format(step)}, size - BN) + tl.arange(0, BN)"
+        return _read(to, where, sides)
+
+    return [
+        *read("v", f"({begin})"),
+        f"for step in range({begin}, {end}, BN):",
+        f"    start = {place.format('step')}",
+        *_indented(read("u", "(step + BN)")),
+        *_indented(body),
+        *(f"    v{side} = u{side}" for side in range(sides)),
+    ]
+
+
+def _read(to: str, where: str, sides: int) -> list[str]:
+    return [f"{to}{side} = tl.load(V + {side} * m.to(tl.int64) + {where})" for side in range(sides)]
+
+
 def _columns(factors: int) -> list[str]:
     """What is read of the columns of a tile, but for metrics."""
     lines = ["j = start + tl.arange(0, BN)"]
@@ -207,12 +231,8 @@ def _summed(sides: int) -> list[str]:
     """
     if sides:
         return [
-            line
+            f"acc{side} += tl.sum(k * v{side}[None, :], axis=1, keep_dims=True)"
             for side in range(sides)
-            for line in (
-                f"v = tl.load(V + {side} * m.to(tl.int64) + j)",
-                f"acc{side} += tl.sum(k * v[None, :], axis=1, keep_dims=True)",
-            )
         ]
     return [
         "v = tl.load(V + j[:, None] * R + r[None, :])",

@@ -124,7 +124,7 @@ class Survey:
         if self.loss is not None:
             self.loss.check_targets(y, w, intercept=False)
         columns = None if y.ndim == 1 else y.shape[1]
-        nothing, totals = np.empty(0), np.array([w.sum(), np.sum(w @ np.abs(y).astype(np.float64))])
+        nothing, totals = np.empty(0), np.array([w.sum(), np.sum(np.abs(y).T * w)])
         return Seen(nothing, totals, columns, weighted, nothing)
 
 

@@ -80,4 +80,4 @@ def test_predictions_are_those_of_the_weights(rng):
     for alpha in (1e-3, 1.0, 1e4):
         model = KernelRanker(alpha, kernel="linear").fit(wild, y, groups)
         f = wild @ model.solution_.weights[:, 0]
-        assert np.std(model.predict(wild) - f) <= 1e-6 * f.std()
+        assert np.std(model.predict(wild) - f) <= 1e-5 * f.std()  # coefficients cancel

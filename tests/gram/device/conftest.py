@@ -5,7 +5,6 @@ from importlib.util import find_spec
 
 import pytest
 
-
 _PROBE = """
 def fused(out, n):
     for at in range(0, tl.minimum(n, 2)):

@@ -28,7 +28,7 @@ from ...engine.threads import go_on
 from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula, Profile
 from ...kernels.vectors.distances import centre
 from .functions import Powers, unit_of, value
-from .halves import halves, longer, padded, pieces, short, singles, split
+from .halves import halves, longer, padded, pieces, shared, short, singles, split
 from .shapes import Shape, mix_of, shape_of
 from .source import TILES, Seen, Tile, sortable, written
 from .torch_ import import_torch, put, torch_device
@@ -171,7 +171,7 @@ class Fused:
         self._operands += factors
         self._unit = 2.0 ** np.floor(np.log2(_FULL / largest)) if 0 < largest < np.inf else 0.0
         self._numbers = self._put(np.array([*numbers, self._unit, *self._weights]), np.float32)
-        self._width = sum(sum(metric.pieces) for metric in seen)
+        self._width = sum(metric.work for metric in seen)
         self._made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources: dict[int, str] = {}
         self._orders: tuple[Any, Any] = (None, None)
@@ -228,10 +228,12 @@ class Fused:
         ]
         parts: Any = halves if half else singles if self.precision == "fp32" else short
         pairs, width = parts(torch, X, Y, *norms, float(sign))
-        widths = pieces(width, 16 if half else 8)
+        both = half and shared(d)
+        widths = pieces(width, 16 if half else 8, 1 + both)
         for part, limit in zip(pairs, limits, strict=True):
             part[limit == torch.inf] = 0  # all of these are mended, and have to be finite before
-        operands = [tuple(padded(torch, part, sum(widths)) for part in pairs)]
+        whole = sum(widths) * (1 + both)
+        operands = [tuple(padded(torch, part, whole) for part in pairs)]
         double = any(part.dtype == torch.float64 for part in points)
         if doubt:
             operands += [tuple(part.double() if double else part for part in points)]
@@ -239,7 +241,7 @@ class Fused:
             if kinked:
                 self._along = _along(torch, X, Y)
         dot = "tf32x3" if self.precision == "fp32" and not half else "tf32"
-        seen = Seen(SQUARED, widths, dot, d if doubt else 0, double and doubt, sign)
+        seen = Seen(SQUARED, widths, dot, d if doubt else 0, double and doubt, sign, both)
         return seen, operands
 
     def _inner(self, X: Any, Y: Any, weight: float) -> tuple[Seen, list[tuple[Any, Any]]]:

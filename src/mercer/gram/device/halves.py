@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+HELD = 256  # numbers of an operand of rows that are held while columns pass by
+_MORE = 1.1  # work of tensor cores that shared halves are worth: less has to be read
 
-def pieces(width: int, unit: int) -> tuple[int, ...]:
-    """Powers of two, at least 16, into which operands of this width are cut."""
+
+def pieces(width: int, unit: int, parts: int = 1) -> tuple[int, ...]:
+    """Powers of two, at least 16, into which operands with so many parts of a width are cut."""
     unit = max(unit, 16)
     width = -(-max(width, 1) // unit) * unit
-    if width > 256:
+    if parts * width > HELD:
         return (32,) * -(-width // 32)
     return tuple(1 << b for b in reversed(range(9)) if width >> b & 1)
 
@@ -28,11 +31,31 @@ def split(torch: Any, x: Any, kind: Any, parts: int) -> list[Any]:
     return out
 
 
+def shared(d: int) -> bool:
+    """Are h and l of so many coordinates read once, for all three products?"""
+    return 3 * sum(pieces(d + 2, 16, 2)) <= _MORE * sum(pieces(3 * d + 4, 16))
+
+
 def halves(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """[h, h, l] and [h', l', h'] in half precision, with norms in two parts beside them."""
+    """[h, h, l] and [h', l', h'] in half precision, with norms in two parts beside them.
+
+    Or, if they are shared, [h, l] and [h', l'], in which norms are two more coordinates.
+    """
     (xh, xl), (yh, yl) = (split(torch, Z, torch.half, 2) for Z in (-2 * sign * X, Y))
-    left, right = torch.cat([xh, xh, xl], 1), torch.cat([yh, yl, yh], 1)
-    return _beside(torch, left, right, *(split(torch, sign * n, torch.half, 2) for n in (nx, ny)))
+    norms = [split(torch, sign * n, torch.half, 2) for n in (nx, ny)]
+    if not shared(X.shape[1]):
+        left, right = torch.cat([xh, xh, xl], 1), torch.cat([yh, yl, yh], 1)
+        return _beside(torch, left, right, *norms)
+    width = sum(pieces(X.shape[1] + 2, 16, 2))
+    both = []
+    for parts, norm, first in (((xh, xl), norms[0], True), ((yh, yl), norms[1], False)):
+        of = []
+        for part, n, one in zip(parts, norm, (1.0, 0.0), strict=True):
+            ones = torch.full_like(n, one)
+            more = torch.stack([n, ones] if first else [ones, n], 1)
+            of.append(padded(torch, torch.cat([part, more], 1), width))
+        both.append(torch.cat(of, 1))
+    return tuple(both), width
 
 
 def singles(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...kernels.formula import INNER, SQUARED
+from . import halves
 from .functions import Powers, functions
 
 _LARGE = "1e30"  # a distance that every profile still takes, times itself or not
 _NEVER = "-1e30"  # a limit below which no distance is
-_HELD = 256  # columns of the left operand that stay in registers and shared memory
 TILES = 256  # of a program, at most
 
 
@@ -39,6 +39,8 @@ class Seen(NamedTuple):
         Are these in double precision?
     sign : int
         That of the metric times its weight.
+    shared : bool
+        Are operands pairs of halves, h and l, of which products h h' + h l' + l h' are summed?
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Seen(NamedTuple):
     coordinates: int
     double: bool
     sign: int
+    shared: bool = False
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -56,6 +59,21 @@ class Seen(NamedTuple):
             + (("c",) if self.coordinates else ())
             + (("l",) if self.checked else ())
         )
+
+    @property
+    def width(self) -> int:
+        """How many numbers the operand of a sample has."""
+        return sum(self.pieces) * (1 + self.shared)
+
+    @property
+    def work(self) -> int:
+        """How many of them tensor cores multiply."""
+        return sum(self.pieces) * (3 if self.shared else 1)
+
+    @property
+    def held(self) -> bool:
+        """Do operands of rows stay in registers or shared memory?"""
+        return self.width <= halves.HELD
 
     @property
     def checked(self) -> bool:
@@ -168,12 +186,12 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int, sides: int) ->
         if metric.coordinates:
             lines += [f"w{q} = tl.load(N + {numbers + 1 + q})"]
         if metric.pieces:
-            lines += [f"p{q}y += first * {sum(metric.pieces)}"]
+            lines += [f"p{q}y += first * {metric.width}"]
         if metric.coordinates:
             lines += [f"c{q}y += first * {metric.coordinates}"]
-        if sum(metric.pieces) <= _HELD:
+        if metric.held:
             for piece, width in enumerate(metric.pieces):
-                lines += [_load(f"a{q}_{piece}", f"p{q}x", "i", start, width, metric)]
+                lines += _parts(f"a{q}_{piece}", f"p{q}x", "i", start, width, metric)
                 start += width
         if metric.checked:
             lines += [f"l{q}i = tl.load(l{q}x + i, mask=i < n, other={_NEVER})"]
@@ -270,11 +288,25 @@ def _values(terms: tuple[Tile, ...]) -> str:
     return " + ".join(found) if some else f"tl.zeros((BM, BN), tl.float32) + {' + '.join(found)}"
 
 
-def _load(to: str, of: str, index: str, start: Any, width: int, metric: Seen) -> str:
+def _parts(to: str, of: str, index: str, start: Any, width: int, metric: Seen) -> list[str]:
     """Operands of rows, which may be no more, or of columns, which are whole tiles."""
-    where = f"{index}[:, None] * {sum(metric.pieces)} + ({start} + tl.arange(0, {width}))[None, :]"
     mask = ", mask=i[:, None] < n, other=0.0" if index == "i" else ""
-    return f"{to} = tl.load({of} + {where}{mask})"
+    at = f"{index}[:, None] * {metric.width} + ({start} + tl.arange(0, {width}))[None, :]"
+    lines = [f"{to} = tl.load({of} + {at}{mask})"]
+    if metric.shared:
+        lines += [f"{to}l = tl.load({of} + {sum(metric.pieces)} + {at}{mask})"]
+    return lines
+
+
+def _dots(t: str, a: str, first: bool, metric: Seen) -> list[str]:
+    """t += a b', the smallest parts first."""
+    pairs = [(a, "bl"), (f"{a}l", "b"), (a, "b")] if metric.shared else [(a, "b")]
+    lines: list[str] = []
+    for left, right in pairs:
+        more = "" if first else f", {t}"
+        dot = f"tl.dot({left}, tl.trans({right}){more}, input_precision='{metric.dot}')"
+        lines, first = [*lines, f"{t} = {dot}"], False
+    return lines
 
 
 def _metric(q: int, metric: Seen) -> list[str]:
@@ -282,21 +314,19 @@ def _metric(q: int, metric: Seen) -> list[str]:
     lines, start, t = [], 0, f"t{q}"
     if not metric.pieces:
         return _differences(q, metric)
-    if sum(metric.pieces) <= _HELD:
+    if metric.held:
         for piece, width in enumerate(metric.pieces):
-            lines += [_load("b", f"p{q}y", "j", start, width, metric)]
-            more = f", {t}" if piece else ""
-            product = f"tl.dot(a{q}_{piece}, tl.trans(b){more}, input_precision='{metric.dot}')"
-            lines += [f"{t} = {product}"]
+            lines += _parts("b", f"p{q}y", "j", start, width, metric)
+            lines += _dots(t, f"a{q}_{piece}", not piece, metric)
             start += width
     else:
         width = metric.pieces[0]
         lines += [
             f"{t} = tl.zeros((BM, BN), tl.float32)",
             f"for at in range(0, {sum(metric.pieces)}, {width}):",
-            "    " + _load("a", f"p{q}x", "i", "at", width, metric),
-            "    " + _load("b", f"p{q}y", "j", "at", width, metric),
-            f"    {t} = tl.dot(a, tl.trans(b), {t}, input_precision='{metric.dot}')",
+            *_indented(_parts("a", f"p{q}x", "i", "at", width, metric)),
+            *_indented(_parts("b", f"p{q}y", "j", "at", width, metric)),
+            *_indented(_dots(t, "a", False, metric)),
         ]
     return lines
 

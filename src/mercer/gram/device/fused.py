@@ -171,7 +171,8 @@ class Fused:
         self._operands += factors
         self._unit = 2.0 ** np.floor(np.log2(_FULL / largest)) if 0 < largest < np.inf else 0.0
         self._numbers = self._put(np.array([*numbers, self._unit, *self._weights]), np.float32)
-        self._width = sum(metric.work for metric in seen)
+        self._work = sum(metric.work for metric in seen)
+        self._held = all(metric.held for metric in seen if metric.pieces)
         self._made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources: dict[int, str] = {}
         self._orders: tuple[Any, Any] = (None, None)
@@ -339,7 +340,7 @@ class Fused:
         """K V for the first columns of V, in units if ``both`` halves of V are side by side."""
         torch, n, m = self._torch, rows.size, columns.size
         few = width if width <= _FEW else 0
-        tile = shape_of(self._width, bool(few))
+        tile = shape_of(self._work, bool(few), self._held)
         blocks, tiles = -(-n // tile.rows), m // tile.columns
         splits = max(1, min(-(-_PROGRAMS // blocks), tiles // _SPAN[1]), -(-m // _SPAN[0]))
         span = -(-tiles // splits) * tile.columns
@@ -372,7 +373,7 @@ class Fused:
         if few not in self._sources:
             powers = None
             if self.place.type == "cuda" and not interpreted():
-                mix = mix_of(self._made[1], self._width, few)
+                mix = mix_of(self._made[1], self._work, few)
                 powers = Powers(*mix, not self._largest < _LOWEST)
             self._sources[few] = written(*self._made, powers, few, tile.ahead)
         return self._sources[few]

@@ -21,18 +21,24 @@ class Shape(NamedTuple):
         return self.columns > self.rows
 
 
-def shape_of(width: int, few: bool) -> Shape:
-    """That of a product, for so many columns of operands, and few or more right-hand sides."""
+def shape_of(work: int, few: bool, held: bool) -> Shape:
+    """That of a product, for so many products of numbers in each entry of a metric.
+
+    ``few``: right-hand sides are few. ``held``: operands of rows stay while columns pass by, and
+    the more rows there are, the less often columns are read.
+    """
     if not few:
-        return Shape(64 if width <= 64 else 128, 64, 4, 3)
-    if width <= 32:
+        return Shape(64 if work <= 64 else 128, 64, 4, 3)
+    if work <= 32:
         return Shape(64, 128, 4, 3)
-    if width <= 96:
-        return Shape(128, 64, 4, 3 if width <= 64 else 2)
-    return Shape(128, 64, 8, 3) if width <= 256 else Shape(128, 256, 8, 3)
+    if work <= 160:
+        return Shape(128, 64, 4, 3 if work <= 64 else 2)
+    if not held:
+        return Shape(128, 256, 8, 3)
+    return Shape(256, 128 if 256 < work <= 288 else 64, 8, 2)
 
 
-def mix_of(terms: tuple[Tile, ...], width: int, few: int) -> tuple[int, int]:
+def mix_of(terms: tuple[Tile, ...], work: int, few: int) -> tuple[int, int]:
     """How many powers are polynomials, of how many.
 
     More where roots or logarithms come before; none where tensor cores or sums are the limit.
@@ -43,4 +49,4 @@ def mix_of(terms: tuple[Tile, ...], width: int, few: int) -> tuple[int, int]:
     before = sum(each.count("root(") + each.count("logarithm(") for each in values)
     if before:
         return (5, 8) if before == 1 else (1, 2)
-    return (0, 1) if width > 64 else (1, 4)
+    return (0, 1) if work > 64 else (1, 4)

@@ -133,6 +133,7 @@ class Fused:
         self._along: tuple[Any, ...] = ()  # where samples are, in one direction
         self._weights: list[float] = []  # of metrics, without their signs
         self._largest = 0.0  # exponent, with both signs
+        held = 0  # bytes of operands of a row
         for a, b in zip(left, right, strict=True):
             for atom, other in zip(a.atoms, b.atoms, strict=True):
                 at = _place(atom, other)
@@ -140,6 +141,8 @@ class Fused:
                     index[at] = len(seen)
                     metric, operands = self._metric(atom, other, users[at], units[at])
                     seen.append(metric)
+                    if metric.pieces and metric.held:
+                        held += operands[0][0][:1].nbytes
                     self._operands += operands
                     if metric.checked:
                         self._limits.append(len(self._operands) - 1)
@@ -171,8 +174,7 @@ class Fused:
         self._operands += factors
         self._unit = 2.0 ** np.floor(np.log2(_FULL / largest)) if 0 < largest < np.inf else 0.0
         self._numbers = self._put(np.array([*numbers, self._unit, *self._weights]), np.float32)
-        self._work = sum(metric.work for metric in seen)
-        self._held = all(metric.held for metric in seen if metric.pieces)
+        self._work, self._held = sum(metric.work for metric in seen), held
         self._made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources: dict[int, str] = {}
         self._orders: tuple[Any, Any] = (None, None)

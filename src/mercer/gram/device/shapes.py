@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from .source import Tile
 
+_ROOM = 200_000  # bytes of shared memory for operands of one tile of rows and two of columns
+
 
 class Shape(NamedTuple):
     """Of a tile, and how a program works on it."""
@@ -21,21 +23,33 @@ class Shape(NamedTuple):
         return self.columns > self.rows
 
 
-def shape_of(work: int, few: bool, held: bool) -> Shape:
+def shape_of(work: int, few: bool, held: int) -> Shape:
     """That of a product, for so many products of numbers in each entry of a metric.
 
-    ``few``: right-hand sides are few. ``held``: operands of rows stay while columns pass by, and
-    the more rows there are, the less often columns are read.
+    The more rows a tile has, the less often columns are read; but operands of rows stay in shared
+    memory while columns pass by.
+
+    Parameters
+    ----------
+    work : int
+    few : bool
+        Are right-hand sides few?
+    held : int
+        Bytes of the operands of a row that stay; 0 if they are read again for each tile.
     """
-    if not few:
-        return Shape(64 if work <= 64 else 128, 64, 4, 3)
-    if work <= 32:
-        return Shape(64, 128, 4, 3)
-    if work <= 160:
-        return Shape(128, 64, 4, 3 if work <= 64 else 2)
-    if not held:
-        return Shape(128, 256, 8, 3)
-    return Shape(256, 128 if 256 < work <= 288 else 64, 8, 2)
+    if few and work <= 32:
+        shapes = [Shape(64, 128, 4, 3)]
+    elif few and work <= 160:
+        shapes = [Shape(128, 64, 4, 3 if work <= 64 else 2)]
+    elif few and not held:
+        shapes = [Shape(128, 256, 8, 3)]
+    elif few:
+        shapes = [Shape(256, 128 if 256 < work <= 288 else 64, 8, 2), Shape(128, 64, 8, 2)]
+    else:
+        shapes = [Shape(64 if work <= 64 else 128, 64, 4, 3)]
+    shapes += [Shape(64, 64, 4, 2), Shape(32, 64, 4, 1)]
+    fits = (shape for shape in shapes if held * (shape.rows + 2 * shape.columns) <= _ROOM)
+    return next(fits, shapes[-1])
 
 
 def mix_of(terms: tuple[Tile, ...], work: int, few: int) -> tuple[int, int]:

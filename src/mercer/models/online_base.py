@@ -145,7 +145,7 @@ class OnlineModel(KernelEstimator):
             state.mean = state.mean[:, :0]
         elif not state.mean.shape[1]:  # the average begins now
             state.mean, state.mean_intercept = state.coef, state.intercept
-            state.mean_tube = state.tube.copy()
+            state.mean_tube, state.span = state.tube.copy(), state.time
         if self.update == "newton":
             self._learn_newton(X, loss, y, weights, rule, state)
             return
@@ -177,8 +177,10 @@ class OnlineModel(KernelEstimator):
     ) -> None:
         """The same by Newton steps in the span of the first samples."""
         require_memory(8.0 * ARRAYS * rule.budget**2, "update='newton' with this budget")
-        kept, alpha = self._kept, float(self.alpha)
-        curvature = getattr(self, "_curvature", None) or self._known(kept, state, alpha)
+        kept, averaged = self._kept, rule.window > 0
+        curvature = getattr(self, "_curvature", None) or self._known(kept, state, rule)
+        state.coef, state.mean = map(curvature.coordinates, (state.coef, state.mean))
+        owed = np.zeros(len(rule.scale))  # steps of the penalty, which are taken together
         with one_blas_thread():
             for start in range(0, length(X), _BLOCK):
                 go_on()
@@ -186,47 +188,45 @@ class OnlineModel(KernelEstimator):
                 rows = rows[weights[rows] > 0]
                 if not len(rows):
                     continue
-                block = take(X, rows)
+                w, block = weights[rows], take(X, rows)
                 P = self.kernel_.prepare(block)
                 more = min(rule.budget - len(kept), len(rows))
-                if more:
-                    m = len(kept)
-                    kept = kept.replaced(np.arange(m + more), block, P)
-                    room = np.zeros((len(state.intercept), more))
-                    state.coef = np.hstack([state.coef, room])
-                    state.mean = np.hstack([state.mean, room]) if rule.window > 0 else state.mean
+                kept = kept.replaced(np.arange(len(kept) + more), block, P) if more else kept
                 cross = kept.cross(P)
                 if more:
-                    gram, w = np.zeros((len(kept), len(kept))), weights[rows]
-                    gram[:m, :m] = curvature.gram
-                    gram[m:] = cross[:more]
-                    gram[:m, m:] = cross[:more, :m].T
-                    curvature = curvature.grown(
-                        gram, np.concatenate([curvature.weights, w[:more]]), cross[more:],
-                        w[more:], state.time + float(w.sum()), alpha,
-                    )  # fmt: skip
-                state, curvature = take_in_newton(
-                    state, curvature, rule, loss, y[rows], weights[rows], cross
-                )
-        state.diag = np.diagonal(curvature.gram).copy()
+                    curvature = curvature.grown(cross[:more], float(w[:more].mean()))
+                    room = np.zeros((len(state.intercept), more))
+                    state.coef = np.hstack([state.coef, room])
+                    state.mean = np.hstack([state.mean, room]) if averaged else state.mean
+                    curvature = curvature.later(cross, w, known=True)
+                if curvature.due():
+                    state.coef = curvature.shrunk(state.coef, owed)
+                    old, curvature, owed = curvature, curvature.remade(rule.alpha), 0 * owed
+                    state.coef = curvature.carried(state.coef, old)
+                    state.mean = curvature.carried(state.mean, old) if averaged else state.mean
+                state, steps = take_in_newton(state, curvature, rule, loss, y[rows], w, cross)
+                owed = owed + steps
+                if not more:
+                    curvature = curvature.later(cross, w)
+        state.coef = curvature.coefficients(curvature.shrunk(state.coef, owed))
+        state.mean = curvature.coefficients(state.mean) if averaged else state.mean
+        state.diag = np.einsum("ij,ij->i", curvature.low, curvature.low)
         self.__dict__.pop("_second", None)
         self._kept, self._state, self._curvature = kept, state, curvature
         self.n_samples_seen_ += length(X)
         self._publish()
 
-    def _known(self, kept: KeptSamples, state: Expansion, alpha: float) -> Curvature:
+    def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Curvature:
         """Of what was seen before: of a file; or, for the first time, of samples that are kept."""
         if not len(kept):
             return Curvature.empty()
-        m = len(kept)
         second: Any = getattr(self, "_second", ())
+        gram = kept.gram()
         if len(second):
-            seen, weights = second
-            return Curvature.restored(seen, weights, kept.gram(), state.time, alpha)
-        each = np.full(m, state.time / m)
-        return Curvature.empty().grown(
-            kept.gram(), each, np.zeros((0, m)), np.zeros(0), state.time, alpha
-        )
+            return Curvature.restored(*second, gram)
+        each = np.full(len(kept), state.time / len(kept))
+        new = Curvature.empty().grown(gram, 1.0).later(gram, each, known=True)
+        return new.remade(rule.alpha)
 
     def _rule(self, X: Data, rows: int, intercept: bool, lean: float, outside: float) -> Rule:
         every = [schedule(self.schedule, eta, float(self.alpha)) for eta in self._lengths()]
@@ -236,7 +236,7 @@ class OnlineModel(KernelEstimator):
             window = np.inf if self.average else 0.0
         return Rule(
             scale, power, float(self.alpha), self.update == "implicit", bool(intercept),
-            float(lean), float(outside), window, self._count(X, rows), REMOVALS[self.removal],
+            float(lean), float(outside), window, self.schedule == "auto" and window > 0, self._count(X, rows), REMOVALS[self.removal],
         )  # fmt: skip
 
     def _count(self, X: Data, rows: int) -> int:
@@ -280,21 +280,23 @@ class OnlineModel(KernelEstimator):
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         self._iterate = (
             state.coef, state.mean, state.intercept, state.mean_intercept,
-            state.time, state.tube, state.mean_tube, state.losses,
+            state.time, state.tube, state.mean_tube, state.losses, state.span, state.doubt,
         )  # fmt: skip
 
     def _before_saving(self) -> None:
         """What files hold of second derivatives."""
         curvature = getattr(self, "_curvature", None)
-        self._second = () if curvature is None else (curvature.told(), curvature.weights)
+        self._second = () if curvature is None else curvature.told()
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
         if len(self._iterate) == 7:  # a file of version 0.1, of a single length of steps
             *others, tube, mean_tube = self._iterate
             self._iterate = (*others, np.array([tube]), np.array([mean_tube]), np.zeros(1))
-        time = float(self._iterate[4])
-        coef, mean, intercept, mean_intercept, _, tube, mean_tube, losses = (
+        if len(self._iterate) == 8:  # one whose clock never was put back
+            self._iterate += (self._iterate[4], np.zeros((np.size(self._iterate[7]), 3)))
+        time, span = float(self._iterate[4]), float(self._iterate[8])
+        coef, mean, intercept, mean_intercept, _, tube, mean_tube, losses, _, doubt = (
             np.array(part, dtype=np.float64) for part in self._iterate
         )
         m, rows, lengths = length(self.X_fit_), len(intercept), len(np.atleast_1d(losses))
@@ -304,15 +306,16 @@ class OnlineModel(KernelEstimator):
             and mean.shape in (whole, none)
             and intercept.shape == mean_intercept.shape == (rows,)
             and tube.shape == mean_tube.shape == losses.shape == (lengths,)
+            and doubt.shape == (lengths, 3)
             and np.size(self.dual_coef_) * lengths == coef.size
             and all(np.all(np.isfinite(part)) for part in self._iterate)
-            and [np.shape(part) for part in getattr(self, "_second", ())] in ([], [(m, m), (m,)])
+            and [np.shape(part) for part in getattr(self, "_second", ())] in ([], [(m, m + 1), (5,)])
         ):
             raise ValueError("the state of an online model does not fit together.")
         self._kept = KeptSamples(self.kernel_, self.X_fit_)
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         diag = self.kernel_.diag(self.kernel_.prepare(self.X_fit_)).astype(np.float64)
         self._state = Expansion(
-            coef, mean, intercept, mean_intercept, time, tube, mean_tube, losses,
+            coef, mean, intercept, mean_intercept, time, tube, mean_tube, losses, span, doubt,
             diag, np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
         )  # fmt: skip

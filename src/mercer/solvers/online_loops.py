@@ -28,6 +28,8 @@ from .online_slopes import (
 
 _FAST = {"nsz", "reassoc", "contract"}
 OLDEST, SMALLEST, MERGE = range(3)
+_DOUBT = 5.0  # standard deviations
+_BACK = 4.0
 
 
 class Rule(NamedTuple):
@@ -41,6 +43,7 @@ class Rule(NamedTuple):
     lean: float  # an extra slope of the intercept: nu, for novelty
     outside: float  # the share of samples outside of a tube that adapts; -1 if it does not
     window: float  # time over which iterates are averaged; 0 if they are not
+    renews: bool  # whether the clock is put back when the last iterate predicts better than the mean
     budget: int
     removal: int
 
@@ -62,10 +65,11 @@ class Iterate(NamedTuple):
     mean: np.ndarray  # the same, or (scales * outputs, 0)
     intercept: np.ndarray
     mean_intercept: np.ndarray
-    clock: np.ndarray  # the sum of weights so far
+    clock: np.ndarray  # the sum of weights so far; that of the iterates in the average
     tube: np.ndarray  # (scales,): half widths, and their average
     mean_tube: np.ndarray
     losses: np.ndarray  # (scales,): average losses of samples before they were seen
+    doubt: np.ndarray  # (scales, 3): see ``doubted``
     alive: np.ndarray  # (m + n,)
     energy: np.ndarray  # room for numbers of all places
     row: np.ndarray
@@ -80,17 +84,23 @@ def walk(rule, targets, values, weights, state):
     alive = int(state.alive.sum())
     for i in range(len(weights)):
         if weights[i] > 0:
-            state.clock[0] += weights[i]
+            state.clock[:] += weights[i]
             score(values, state.coef, i, scores)
-            if count > 1:
+            if count > 1 or rule.renews:
                 foretell(rule, values, state, i, scores, means)
                 part = judged(rule, weights[i], state.clock[0])
                 for c in range(count):
-                    now = loss_value(
-                        targets, told(rule, state, c), i, means[c * each : (c + 1) * each]
-                    )
+                    own = slice(c * each, (c + 1) * each)
+                    now = loss_value(targets, told(rule, state, c), i, means[own])
                     now += max(rule.outside, 0.0) * told(rule, state, c)
                     state.losses[c] += part * (now - state.losses[c])
+                    if rule.renews:
+                        last = scores[own] + state.intercept[own]
+                        other = loss_value(targets, state.tube[c], i, last)
+                        other += max(rule.outside, 0.0) * state.tube[c]
+                        doubted(state, c, weights[i], now - other)
+                if rule.renews:
+                    renew(state)
             for c in range(count):
                 own = slice(c * each, (c + 1) * each)
                 eta, shrink, reach = begin(rule, values, weights[i], state, i, c)
@@ -115,6 +125,35 @@ def foretell(rule, values, state, i, scores, out):
 def told(rule, state, c):
     """The half width of the tube that predictions have."""
     return state.mean_tube[c] if rule.window > 0 else state.tube[c]
+
+
+@njit(cache=True, nogil=True)
+def doubted(state, c, weight, lead):
+    """By how much the last iterate has predicted better than the mean, since it last did not.
+
+    The sum of ``lead``, that of its squares, and of the weights: S > z sqrt(Q) is rare, whatever
+    the tails of the loss, if the lead is zero on average.
+    """
+    doubt = state.doubt[c]
+    doubt[0] += weight * lead
+    doubt[1] += (weight * lead) ** 2
+    doubt[2] += weight
+    if not (doubt[0] > 0 and doubt[1] < np.inf):
+        doubt[:] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def renew(state):
+    """Put the clock back, and begin the average anew, if the last iterate predicts better."""
+    total, squares, since = state.doubt[np.argmin(state.losses)]
+    if total * total <= _DOUBT * _DOUBT * squares:
+        return
+    state.clock[0] = min(max(state.clock[0] / _BACK, since), state.clock[0])
+    state.clock[1] = 0.0
+    state.mean[:] = state.coef
+    state.mean_intercept[:] = state.intercept
+    state.mean_tube[:] = state.tube
+    state.doubt[:] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -214,7 +253,7 @@ def finish(rule, values, weight, state, i, alive):
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def average(rule, weight, state, new):
     """Iterates of all time, or within a window."""
-    share = judged(rule, weight, state.clock[0])
+    share = judged(rule, weight, state.clock[1])
     for j in range(state.coef.shape[0]):
         coef, mean = state.coef[j], state.mean[j]
         for a in range(new + 1):

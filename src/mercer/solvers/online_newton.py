@@ -2,18 +2,21 @@ r"""Online Newton steps in the span of the samples that are kept, for any loss.
 
 Samples are kept until there are m of them. Functions f = sum_j c_j k(z_j, .) of these have slopes
 
-.. math:: c \leftarrow c - \eta_t \, t \, (A_t + \lambda_t K)^{-1} L'(y_t, f(x_t) + b)\, k(Z, x_t),
-   \qquad A_t = \sum_{s \le t} w_s k(Z, x_s) k(x_s, Z),
+.. math:: c \leftarrow c - \eta_t \, (A_t + \lambda_t K)^{-1} L'(y_t, f(x_t) + b)\, k(Z, x_t),
+   \qquad A_t = \frac1t \sum_{s \le t} w_s k(Z, x_s) k(x_s, Z),
 
 with K = k(Z, Z): stochastic steps with the kernel
 
-.. math:: q(x, x') = t \, k(x, Z) (A_t + \lambda_t K)^{-1} k(Z, x')
+.. math:: q(x, x') = k(x, Z) (A_t + \lambda_t K)^{-1} k(Z, x')
 
-in place of k, in which functions that vary on many scales are equally easy to learn. So a block of
-samples is what it is for :mod:`mercer.solvers.online`, with the values of f before it in place of
-kernel values with what is kept. With L the Cholesky factor of K and C C' = L^-1 A L^-T + lambda,
-q(x, x') = t <T^-1 k(Z, x), T^-1 k(Z, x')> for the triangular T = L C: one triangular system for a
-block. T is made anew when t has grown by a tenth.
+in place of k, in which functions that vary on many scales are equally easy to learn. With L the
+Cholesky factor of K and C C' = L^-1 A L^-T + lambda, q(x, x') = <F(x), F(x')> with the features
+F(x) = T^-1 k(Z, x) for the triangular T = L C. So a block of samples is what it is for
+:mod:`mercer.solvers.online`, with the values of f before it in place of kernel values with what is
+kept: one triangular system for a block, after which f is known by its coefficients T' c on F.
+
+A is a mean of what changes little from sample to sample. So C is made anew when t has grown by a
+fifth, and from 4 m samples on a quarter of them enter A.
 
 References: Bordes, Bottou & Gallinari, *SGD-QN: careful quasi-Newton stochastic gradient descent*,
 JMLR 2009; Hazan, Agarwal & Kale, *Logarithmic regret algorithms for online convex optimization*,
@@ -27,102 +30,196 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..engine.routines import solve_lower
+from ..engine.routines import add_gram, call, solve_lower
 from ..losses.base import Loss
 from . import online_loops as loops
 from .online import Expansion, walked
 from .online_loops import Rule
 
-ARRAYS = 6  # matrices of kept samples, in double precision
-_FLOOR = 1.0  # usual k(x, x): lambda_t is no less, as few samples tell little of curvatures
+ARRAYS = 7  # matrices of kept samples, in double precision, that are there at the same time
+_FLOOR = 1.0  # t lambda_t is no less than this usual k(x, x), as few samples tell little
 _LONGEST = 32.0  # steps of Newton's method on all samples so far, at most
 _JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
 # the more where values are in single precision
-_GROWN = 1.1  # factor of t after which T is made anew
+_GROWN = 1.2  # factor of t after which C is made anew
+_ENOUGH, _SHARE = 4.0, 0.25  # times m samples that all enter A, and the share of later ones
+_STRIP = 128
 
 
-@dataclass
+@dataclass(frozen=True)
 class Curvature:
     """What is known of the samples so far, in the coordinates of the factor of K.
 
     Attributes
     ----------
+    low, inner, whole : array of shape (m, m)
+        L, C and T, stored by rows.
     seen : array of shape (m, m)
-        L^-1 A L^-T of the samples up to ``made``, the time of the factors.
-    since : array of shape (m, m)
-        C^-1 L^-1 A L^-T C^-T of those since then.
-    weights : array of shape (m,)
-        Of the samples that are kept.
+        On and below its diagonal: the sum of w F F' with F = L^-1 k(Z, x), but for what waits.
+    waiting : tuple of arrays
+        More of sqrt(w) F', of the samples that were kept by then.
+    time, measured, made : float
+        The weight of all samples so far; of those in A; and of all when C was made.
+    penalty : float
+        lambda of that time.
+    usual : float
+        The mean of k(z, z).
     """
 
+    low: np.ndarray
+    inner: np.ndarray
+    whole: np.ndarray
     seen: np.ndarray
-    since: np.ndarray
-    weights: np.ndarray
-    made: float
-    gram: np.ndarray
-    low: np.ndarray  # L
-    inner: np.ndarray  # C
-    whole: np.ndarray  # T
-    penalty: float  # lambda_t
+    waiting: tuple[np.ndarray, ...] = ()
+    time: float = 0.0
+    measured: float = 0.0
+    made: float = 0.0
+    penalty: float = 1.0
+    usual: float = 1.0
 
     @classmethod
     def empty(cls) -> Curvature:
         """Of no samples."""
         none = np.zeros((0, 0))
-        return cls(none, none, np.zeros(0), 0.0, none, none, none, none, 1.0)
+        return cls(none, none, none, none)
 
     @classmethod
-    def restored(
-        cls, seen: np.ndarray, weights: np.ndarray, gram: np.ndarray, time: float, alpha: float
-    ) -> Curvature:
+    def restored(cls, told: np.ndarray, numbers: np.ndarray, gram: np.ndarray) -> Curvature:
         """From what :meth:`told` says, and kernel values."""
-        new = replace(cls.empty(), seen=seen, since=np.zeros_like(seen), weights=weights)
-        new.gram, new.low = gram, _factor(gram)
-        new._make(time, alpha)
-        return new
+        new = cls.empty().grown(gram, 0.0)
+        inner = np.ascontiguousarray(np.triu(told[:, 1:]).T)
+        time, measured, made, penalty, usual = map(float, numbers)
+        return replace(
+            new, inner=inner, whole=_lower_product(new.low, inner), seen=np.tril(told[:, :-1]),
+            time=time, measured=measured, made=made, penalty=penalty, usual=usual,
+        )  # fmt: skip
 
-    def told(self) -> np.ndarray:
-        """L^-1 A L^-T of all samples so far."""
-        return self.seen + self.inner @ self.since @ self.inner.T
+    def told(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of all samples so far, with C' above the diagonal, and the numbers."""
+        table = np.zeros((len(self), len(self) + 1))
+        table[:, :-1] = self._summed()
+        table[:, 1:] += self.inner.T
+        numbers = np.array([self.time, self.measured, self.made, self.penalty, self.usual])
+        return table, numbers
 
-    def grown(
-        self, gram: np.ndarray, weights: np.ndarray, rest: np.ndarray, rest_weights: np.ndarray,
-        time: float, alpha: float,
-    ) -> Curvature:  # fmt: skip
-        """With more samples kept: all so far are, but for the ``rest`` of the last block."""
-        low = _factor(gram)
-        F = solve_lower(low, rest.T) * np.sqrt(rest_weights)
-        seen = (low.T * weights) @ low + F @ F.T
-        new = replace(self, seen=seen, since=np.zeros_like(seen), weights=weights)
-        new.gram, new.low = gram, low
-        new._make(time, alpha)
-        return new
+    def __len__(self) -> int:
+        return len(self.low)
 
-    def later(self, time: float, alpha: float) -> Curvature:
-        """With factors that are made anew, if there are many more samples by now."""
-        if time < _GROWN * self.made:
-            return self
-        new = replace(self, seen=self.told(), since=np.zeros_like(self.since))
-        new._make(time, alpha)
-        return new
+    def grown(self, cross: np.ndarray, weight: float) -> Curvature:
+        """With more samples kept.
 
-    def _make(self, time: float, alpha: float) -> None:
-        usual = float(np.mean(np.diagonal(self.gram))) or 1.0
-        self.made, self.penalty = time, alpha * time + _FLOOR * usual
-        self.inner = np.linalg.cholesky(self.seen + self.penalty * np.eye(len(self.seen)))
-        self.whole = self.low @ self.inner
+        Parameters
+        ----------
+        cross : array of shape (more, m + more)
+            Their kernel values with those that are kept, and with each other.
+        weight : float
+            What they weigh, on average.
+        """
+        m, more = len(self), len(cross)
+        diag = cross[:, m:].diagonal().astype(np.float64)
+        usual = (self.usual * m + float(diag.sum())) / (m + more) or 1.0
+        side = solve_lower(self.low, cross[:, :m].T).T
+        low = _factor(cross[:, m:] - side @ side.T, usual)
+        # their own directions, as if uncorrelated with others until C is made anew
+        lengths = weight * np.einsum("ij,ij->i", low, low) / max(self.time, weight, 1e-300)
+        inner = np.sqrt(lengths + self.penalty)
+        return replace(
+            self,
+            low=_bordered(self.low, side, low),
+            inner=_bordered(self.inner, np.zeros((more, m)), np.diag(inner)),
+            whole=_bordered(self.whole, side @ self.inner, low * inner),
+            usual=usual,
+        )
+
+    def later(self, cross: np.ndarray, weights: np.ndarray, known: bool = False) -> Curvature:
+        """After a block of samples, by their kernel values; ``known`` ones are measured anyway."""
+        total = float(weights.sum())
+        new = replace(self, time=self.time + total)
+        if not known and self.measured >= max(_ENOUGH * len(self), _SHARE * self.time):
+            return new
+        rows = solve_lower(self.low, cross.T).T * np.sqrt(weights)[:, None]
+        new = replace(new, measured=self.measured + total, waiting=(*self.waiting, rows))
+        if sum(map(len, new.waiting)) < len(self):
+            return new
+        return replace(new, seen=new._summed(), waiting=())
+
+    def due(self) -> bool:
+        """Whether C is of a time long ago."""
+        return self.time >= _GROWN * self.made
+
+    def remade(self, alpha: float) -> Curvature:
+        """With a C of all samples so far."""
+        seen = self._summed()
+        penalty = alpha + _FLOOR * self.usual / self.time
+        inner = seen / self.measured
+        inner.flat[:: len(self) + 1] += penalty
+        if len(self) and call("potrf", "U", len(self), inner, len(self)):
+            raise ValueError(_INDEFINITE)
+        return replace(
+            self, inner=inner, whole=_lower_product(self.low, inner), seen=seen, waiting=(),
+            made=self.time, penalty=penalty,
+        )  # fmt: skip
+
+    def _summed(self) -> np.ndarray:
+        m, k = len(self), len(self.seen)
+        if not self.waiting and m == k:
+            return self.seen
+        seen = np.zeros((m, m))
+        seen[:k, :k] = self.seen
+        for rows in self.waiting:
+            k = rows.shape[1]
+            add_gram(seen[:k, :k], rows)
+        return seen
+
+    def features(self, cross: np.ndarray) -> np.ndarray:
+        """F of samples, one row each, from their kernel values."""
+        return solve_lower(self.whole, cross.T).T
+
+    def coordinates(self, coef: np.ndarray) -> np.ndarray:
+        """Coefficients on F of functions whose coefficients c are given, one row each."""
+        return coef @ self.whole[: coef.shape[1]]
+
+    def coefficients(self, on_features: np.ndarray) -> np.ndarray:
+        """c of functions by their coefficients on F."""
+        return solve_lower(self.whole, on_features.T, transposed=True).T
+
+    def carried(self, on_features: np.ndarray, before: Curvature) -> np.ndarray:
+        """The same functions by coefficients on these F, in place of those before."""
+        return solve_lower(before.inner, on_features.T, transposed=True).T @ self.inner
+
+    def shrunk(self, on_features: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """After steps of the penalty: along its slope, never beyond its minimum."""
+        steps = np.repeat(steps / (1 + steps / self.penalty), len(on_features) // len(steps))
+        slope = solve_lower(self.inner, on_features.T, transposed=True)
+        return np.asarray(on_features - steps[:, None] * solve_lower(self.inner, slope).T)
 
 
-def _factor(gram: np.ndarray) -> np.ndarray:
-    usual = float(np.mean(np.diagonal(gram))) or 1.0
+_INDEFINITE = "update='newton' needs a kernel that is positive semi-definite; use 'implicit'."
+
+
+def _factor(gram: np.ndarray, usual: float) -> np.ndarray:
     for jitter in _JITTER:
         try:
             return np.linalg.cholesky(gram + jitter * usual * np.eye(len(gram)))
         except np.linalg.LinAlgError:
             continue
-    raise ValueError(
-        "update='newton' needs a kernel that is positive semi-definite; use update='implicit'."
-    )
+    raise ValueError(_INDEFINITE)
+
+
+def _bordered(corner: np.ndarray, side: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """A lower triangular matrix with more rows."""
+    m = len(corner)
+    whole = np.zeros((m + len(end), m + len(end)))
+    whole[:m, :m], whole[m:, :m], whole[m:, m:] = corner, side, end
+    return whole
+
+
+def _lower_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A B of lower triangular matrices, strip by strip."""
+    out = np.zeros_like(A)
+    for j in range(0, len(A), _STRIP):
+        out[j:, j : j + _STRIP] = A[j:, j:] @ B[j:, j : j + _STRIP]
+    return out
 
 
 def take_in_newton(
@@ -133,13 +230,13 @@ def take_in_newton(
     y: np.ndarray,
     weights: np.ndarray,
     cross: np.ndarray,
-) -> tuple[Expansion, Curvature]:
-    """Take in a block of samples that ``curvature`` may know already.
+) -> tuple[Expansion, np.ndarray]:
+    """Take in a block of samples.
 
     Parameters
     ----------
     state : Expansion
-        Coefficients of all samples that are kept.
+        Its coefficients are those on the features F.
     curvature : Curvature
         Of all samples before, or of these, too.
     rule : Rule
@@ -148,61 +245,45 @@ def take_in_newton(
         As in :func:`~mercer.solvers.online.take_in`.
     cross : array of shape (n, m)
         Kernel values of the block with the samples that are kept.
+
+    Returns
+    -------
+    Expansion
+        After steps of the loss.
+    steps : array of shape (lengths,)
+        How far to go along the slope of the penalty.
     """
     time = state.time + float(weights.sum())
-    known = curvature.made >= time
-    if not known:
-        curvature = curvature.later(state.time, rule.alpha)
-    F = solve_lower(curvature.whole, cross.T).T
-    within = curvature.made * (F @ F.T)
+    F = curvature.features(cross)
     # f of each row, and its average, stand for samples that are kept
     rows, averaged = len(state.intercept), rule.window > 0
-    before = [cross @ state.coef.T, *([cross @ state.mean.T] if averaged else [])]
+    before = [F @ state.coef.T, *([F @ state.mean.T] if averaged else [])]
+    new = rows * len(before)
     pretend = replace(
         state,
-        coef=np.eye(rows, rows * len(before)),
+        coef=np.eye(rows, new),
         mean=np.eye(rows, 2 * rows, rows) if averaged else state.mean[:, :0],
-        diag=np.ones(rows * len(before)),
+        diag=np.ones(new),
     )
     # steps of one length for all of the block: those of its first samples would be too long for
     # what is known of them
     scale = np.minimum(rule.scale * time**-rule.power, _LONGEST / time)
-    rule = rule._replace(scale=scale, power=0.0)
-    free = rule._replace(alpha=0.0, removal=loops.OLDEST, budget=rows * len(before) + len(y) + 1)
+    free = rule._replace(
+        scale=scale, power=0.0, alpha=0.0, removal=loops.OLDEST, budget=new + len(y) + 1
+    )
+    within = F @ F.T
     now = walked(pretend, free, loss, y, weights, np.hstack(before), within, within.diagonal())
-    new = rows * len(before)
-
-    def moved(table: np.ndarray) -> np.ndarray:
-        """Coefficients of what a row of the table adds up."""
-        inner = F.T @ table[:, new:].T
-        return curvature.made * solve_lower(curvature.whole, inner, transposed=True).T
-
-    coef = np.diagonal(now.coef)[:, None] * state.coef + moved(now.coef)
+    coef = now.coef[:, :rows] @ state.coef + now.coef[:, new:] @ F
     mean = state.mean
     if averaged:
-        own = np.diagonal(now.mean)[:, None] * state.coef
-        mean = own + np.diagonal(now.mean, rows)[:, None] * state.mean + moved(now.mean)
-    coef = _shrunk(coef, curvature, rule, float(weights.sum()))
-    if not known:
-        G = F.T * np.sqrt(weights)
-        curvature = replace(curvature, since=curvature.since + G @ G.T)
-    return (
-        replace(
-            state,
-            coef=coef, mean=mean, intercept=now.intercept, mean_intercept=now.mean_intercept,
-            time=float(now.clock[0]), tube=now.tube, mean_tube=now.mean_tube,
-            losses=np.nan_to_num(now.losses, nan=np.inf, posinf=np.finfo(float).max),
-        ),
-        curvature,
+        coef += now.coef[:, rows:new] @ state.mean
+        mean = now.mean[:, :rows] @ state.coef + now.mean[:, rows:new] @ state.mean
+        mean += now.mean[:, new:] @ F
+    after = replace(
+        state,
+        coef=coef, mean=mean, intercept=now.intercept, mean_intercept=now.mean_intercept,
+        time=float(now.clock[0]), tube=now.tube, mean_tube=now.mean_tube,
+        losses=np.nan_to_num(now.losses, nan=np.inf, posinf=np.finfo(float).max),
+        span=float(now.clock[1]), doubt=now.doubt,
     )  # fmt: skip
-
-
-def _shrunk(coef: np.ndarray, curvature: Curvature, rule: Rule, weight: float) -> np.ndarray:
-    """After the steps of the penalty for a block: along its slope, never beyond its minimum."""
-    share = curvature.made / curvature.penalty  # the largest eigenvalue of q by k, at most
-    steps = rule.alpha * rule.scale * weight
-    steps = steps / (1 + steps * share)
-    slope = solve_lower(curvature.whole, curvature.gram @ coef.T)
-    slope = solve_lower(curvature.whole, slope, transposed=True).T
-    each = np.repeat(steps, len(coef) // len(steps))
-    return np.asarray(coef - each[:, None] * curvature.made * slope)
+    return after, rule.alpha * scale * float(weights.sum())

@@ -136,8 +136,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     alpha: float = 1e-5
     _: KW_ONLY
     eta: Any = "auto"
-    schedule: str = "sqrt"
-    update: str = "implicit"
+    schedule: str = "auto"
+    update: str = "auto"
     budget: int | str = 1000
     removal: str = "merge"
     average: bool | float = True
@@ -179,7 +179,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     def eta_(self) -> float:
         """The size of steps that predicts best so far."""
         check_is_fitted(self)
-        return self._lengths()[self._state.best]
+        return self._lengths(self.update_)[self._state.best]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data) -> np.ndarray:

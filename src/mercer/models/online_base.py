@@ -9,21 +9,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_number, check_positive, is_count
-from ..data import Data, length, take
+from ..data import Data, length
 from ..engine.memory import memory_words, parse_memory, require_memory
-from ..engine.threads import go_on, one_blas_thread
-from ..gram.tiles import diagonal
+from ..exceptions import IndefiniteKernelWarning, MemoryPlanError, warn
 from ..kernels.base import Kernel
 from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
-from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule, take_in
+from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule
 from ..solvers.online_loops import Rule
-from ..solvers.online_newton import ARRAYS, Curvature, take_in_newton
+from ..solvers.online_newton import ARRAYS, Curvature, IndefiniteError
 from .common import SEEN, KernelEstimator
+from .online_blocks import BLOCK, first_order, second_order
 from .online_samples import KeptSamples
 
-_BLOCK = 256  # samples whose kernel values are computed at once, at most
-_LEAST = 32  # and at least, where the budget is smaller
 _ETAS = (
     15.0,
     60.0,
@@ -31,6 +29,7 @@ _ETAS = (
     240.0,
 )  # lengths of steps that are tried side by side; the first if all are equal
 _NEWTON = (0.25, 0.0625)  # the same of Newton steps
+_LARGEST = 4000  # budget for which update="auto" means Newton steps
 _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
 
@@ -39,7 +38,7 @@ class OnlineModel(KernelEstimator):
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN, "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_samples_seen_", "_iterate",
-        "_second",
+        "_second", "update_", "_plain",
     )  # fmt: skip
 
     # set by the constructors of subclasses
@@ -57,8 +56,10 @@ class OnlineModel(KernelEstimator):
     intercept_: Any
     kernel_: Kernel
     n_samples_seen_: int
+    update_: str
     _kept: KeptSamples
     _state: Expansion
+    _plain = False  # whether steps of second order turned out to be impossible
 
     @property
     def rkhs_function_(self) -> RKHSFunction:
@@ -85,7 +86,7 @@ class OnlineModel(KernelEstimator):
         ):  # fmt: skip
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
-        most = max(self._lengths()) * self.alpha
+        most = max(self._lengths("explicit")) * self.alpha
         if self.update == "explicit" and self.schedule != "inverse" and most >= 1:
             raise ValueError(
                 f"eta * alpha must be < 1 for update='explicit', got {most:.3g}: "
@@ -104,13 +105,13 @@ class OnlineModel(KernelEstimator):
                 "with the kept ones cannot be computed from a precomputed matrix."
             )
 
-    def _lengths(self) -> tuple[float, ...]:
+    def _lengths(self, update: str) -> tuple[float, ...]:
         """The steps that are tried."""
         if self.eta != "auto":
             return (float(self.eta),)
-        if self.update == "newton":
+        if update == "newton":
             return _NEWTON
-        return _ETAS if self.update == "implicit" and self.schedule != "inverse" else (_EXPLICIT,)
+        return _ETAS if update == "implicit" and self.schedule != "inverse" else (_EXPLICIT,)
 
     @property
     def _averages_all_or_nothing(self) -> bool:
@@ -125,7 +126,7 @@ class OnlineModel(KernelEstimator):
         """f = 0, with a kernel whose parameters are numbers."""
         self.kernel_ = self._as_kernel(X).resolve(X)
         self._kept = KeptSamples(self.kernel_)
-        self._state = Expansion.empty(outputs, tube, len(self._lengths()))
+        self._state = Expansion.empty(outputs, tube)
         self.n_samples_seen_ = 0
 
     def _learn(
@@ -133,9 +134,30 @@ class OnlineModel(KernelEstimator):
         intercept: bool = True, lean: float = 0.0, outside: float = -1.0,
     ) -> None:  # fmt: skip
         """Take in a part of the stream, block by block."""
-        lengths = self._lengths()
-        kept, state = self._kept, replace(self._state.of_lengths(len(lengths)))
-        rule = self._rule(X, len(state.intercept), intercept, lean, outside)
+        outputs = len(self._state.intercept) // len(self._state.losses)
+        self.update_ = self._steps(X, outputs)
+        stream = loss, X, y, weights
+        try:
+            self._go_through(self._rule(X, outputs, intercept, lean, outside), *stream)
+        except (IndefiniteError, FloatingPointError) as reason:
+            if self.update != "auto" or self.update_ != "newton":
+                raise
+            if isinstance(reason, IndefiniteError):
+                warn(
+                    f"{self.kernel_!r} is not positive semi-definite on these samples, which steps "
+                    "of second order need: update='implicit' from here on.",
+                    IndefiniteKernelWarning,
+                )
+            self.update_, self._plain = "implicit", True
+            self._go_through(self._rule(X, outputs, intercept, lean, outside), *stream)
+        self.n_samples_seen_ += length(X)
+        self._publish()
+
+    def _go_through(
+        self, rule: Rule, loss: Loss, X: Data, y: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Samples of a stream, and what is kept and known after them."""
+        kept, state = self._kept, replace(self._state.of_lengths(len(rule.scale)))
         if len(kept) > rule.budget:
             raise ValueError(
                 f"budget must be at least {len(kept)}, the number of samples already kept, got "
@@ -146,8 +168,13 @@ class OnlineModel(KernelEstimator):
         elif not state.mean.shape[1]:  # the average begins now
             state.mean, state.mean_intercept = state.coef, state.intercept
             state.mean_tube, state.span = state.tube.copy(), state.time
-        if self.update == "newton":
-            self._learn_newton(X, loss, y, weights, rule, state)
+        stream = rule, loss, X, y, weights
+        if self.update_ == "newton":
+            require_memory(8.0 * ARRAYS * rule.budget**2, "update='newton' with this budget")
+            known = getattr(self, "_curvature", None) or self._known(kept, state, rule)
+            kept, state, known = second_order(self.kernel_, kept, state, known, *stream)
+            self.__dict__.pop("_second", None)
+            self._kept, self._state, self._curvature = kept, state, known
             return
         for name in ("_curvature", "_second"):
             self.__dict__.pop(name, None)
@@ -156,65 +183,22 @@ class OnlineModel(KernelEstimator):
             state = state.known(kept.gram(), rule.budget)
         # the loops write into this matrix: if anything fails, the state as it was has none
         self._state.gram = np.zeros((0, 0))
-        step = max(min(_BLOCK, rule.budget), _LEAST)
-        with one_blas_thread():
-            for start in range(0, length(X), step):
-                go_on()
-                rows = slice(start, min(start + step, length(X)))
-                block = take(X, rows)
-                P = self.kernel_.prepare(block)
-                state, places = take_in(
-                    state, rule, loss, y[rows], weights[rows],
-                    kept.cross(P), kept.within(P), diagonal(self.kernel_, P),
-                )  # fmt: skip
-                kept = kept.replaced(places, block, P)
-        self._kept, self._state = kept, state
-        self.n_samples_seen_ += length(X)
-        self._publish()
+        self._kept, self._state = first_order(self.kernel_, kept, state, *stream)
 
-    def _learn_newton(
-        self, X: Data, loss: Loss, y: np.ndarray, weights: np.ndarray, rule: Rule, state: Expansion
-    ) -> None:
-        """The same by Newton steps in the span of the first samples."""
-        require_memory(8.0 * ARRAYS * rule.budget**2, "update='newton' with this budget")
-        kept, averaged = self._kept, rule.window > 0
-        curvature = getattr(self, "_curvature", None) or self._known(kept, state, rule)
-        state.coef, state.mean = map(curvature.coordinates, (state.coef, state.mean))
-        owed = np.zeros(len(rule.scale))  # steps of the penalty, which are taken together
-        with one_blas_thread():
-            for start in range(0, length(X), _BLOCK):
-                go_on()
-                rows = np.arange(start, min(start + _BLOCK, length(X)))
-                rows = rows[weights[rows] > 0]
-                if not len(rows):
-                    continue
-                w, block = weights[rows], take(X, rows)
-                P = self.kernel_.prepare(block)
-                more = min(rule.budget - len(kept), len(rows))
-                kept = kept.replaced(np.arange(len(kept) + more), block, P) if more else kept
-                cross = kept.cross(P)
-                if more:
-                    curvature = curvature.grown(cross[:more], float(w[:more].mean()))
-                    room = np.zeros((len(state.intercept), more))
-                    state.coef = np.hstack([state.coef, room])
-                    state.mean = np.hstack([state.mean, room]) if averaged else state.mean
-                    curvature = curvature.later(cross, w, known=True)
-                if curvature.due():
-                    state.coef = curvature.shrunk(state.coef, owed)
-                    old, curvature, owed = curvature, curvature.remade(rule.alpha), 0 * owed
-                    state.coef = curvature.carried(state.coef, old)
-                    state.mean = curvature.carried(state.mean, old) if averaged else state.mean
-                state, steps = take_in_newton(state, curvature, rule, loss, y[rows], w, cross)
-                owed = owed + steps
-                if not more:
-                    curvature = curvature.later(cross, w)
-        state.coef = curvature.coefficients(curvature.shrunk(state.coef, owed))
-        state.mean = curvature.coefficients(state.mean) if averaged else state.mean
-        state.diag = np.einsum("ij,ij->i", curvature.low, curvature.low)
-        self.__dict__.pop("_second", None)
-        self._kept, self._state, self._curvature = kept, state, curvature
-        self.n_samples_seen_ += length(X)
-        self._publish()
+    def _steps(self, X: Data, outputs: int) -> str:
+        """The kind of steps, where ``update="auto"`` leaves it to this model."""
+        if self.update != "auto":
+            return self.update
+        told = self.schedule not in ("auto", "sqrt") or self.removal != "merge"
+        told = told or self.average is not True or self.eta != "auto"
+        if told or self._plain:
+            return "implicit"
+        budget = self._count(X, outputs * len(_NEWTON), "newton")
+        try:
+            require_memory(8.0 * ARRAYS * budget**2, "update='newton' with this budget")
+        except MemoryPlanError:
+            return "implicit"
+        return "newton" if budget <= _LARGEST else "implicit"
 
     def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Curvature:
         """Of what was seen before: of a file; or, for the first time, of samples that are kept."""
@@ -225,21 +209,23 @@ class OnlineModel(KernelEstimator):
         if len(second):
             return Curvature.restored(*second, gram)
         each = np.full(len(kept), state.time / len(kept))
-        new = Curvature.empty().grown(gram, 1.0).later(gram, each, known=True)
+        new = Curvature.empty().grown(gram, 1.0).later(gram, each, gram.diagonal(), known=True)
         return new.remade(rule.alpha)
 
-    def _rule(self, X: Data, rows: int, intercept: bool, lean: float, outside: float) -> Rule:
-        every = [schedule(self.schedule, eta, float(self.alpha)) for eta in self._lengths()]
+    def _rule(self, X: Data, outputs: int, intercept: bool, lean: float, outside: float) -> Rule:
+        lengths = self._lengths(self.update_)
+        every = [schedule(self.schedule, eta, float(self.alpha)) for eta in lengths]
         scale, power = np.array([scale for scale, _ in every]), every[0][1]
         window = float(self.average)
         if self._averages_all_or_nothing:
             window = np.inf if self.average else 0.0
         return Rule(
-            scale, power, float(self.alpha), self.update == "implicit", bool(intercept),
-            float(lean), float(outside), window, self.schedule == "auto" and window > 0, self._count(X, rows), REMOVALS[self.removal],
+            scale, power, float(self.alpha), self.update_ != "explicit", bool(intercept),
+            float(lean), float(outside), window, self.schedule == "auto" and window > 0,
+            self._count(X, outputs * len(lengths), self.update_), REMOVALS[self.removal],
         )  # fmt: skip
 
-    def _count(self, X: Data, rows: int) -> int:
+    def _count(self, X: Data, rows: int, update: str) -> int:
         """The budget as a number of samples."""
         if is_count(self.budget):
             return int(self.budget)
@@ -256,10 +242,10 @@ class OnlineModel(KernelEstimator):
                 "advance; give a number of samples."
             )
         # twice the sample, coefficients and averages, a column of kernel values of a block; K
-        each = 2 * X[:1].nbytes + 8 * (4 * rows + _BLOCK + 4)
+        each = 2 * X[:1].nbytes + 8 * (4 * rows + BLOCK + 4)
         most = memory / each
-        if self.removal == "merge" or self.update == "newton":
-            arrays = ARRAYS if self.update == "newton" else 1
+        if self.removal == "merge" or update == "newton":
+            arrays = ARRAYS if update == "newton" else 1
             most = 2 * memory / (each + np.sqrt(each**2 + 32 * arrays * memory))
         if most < 1:
             raise ValueError(
@@ -300,7 +286,7 @@ class OnlineModel(KernelEstimator):
             np.array(part, dtype=np.float64) for part in self._iterate
         )
         m, rows, lengths = length(self.X_fit_), len(intercept), len(np.atleast_1d(losses))
-        whole, none = (rows, m), (rows, 0)
+        whole, none, second = (rows, m), (rows, 0), getattr(self, "_second", ())
         if not (
             coef.shape == whole
             and mean.shape in (whole, none)
@@ -309,7 +295,8 @@ class OnlineModel(KernelEstimator):
             and doubt.shape == (lengths, 3)
             and np.size(self.dual_coef_) * lengths == coef.size
             and all(np.all(np.isfinite(part)) for part in self._iterate)
-            and [np.shape(part) for part in getattr(self, "_second", ())] in ([], [(m, m + 1), (5,)])
+            and [np.shape(part) for part in getattr(self, "_second", ())]
+            in ([], [(m, m + 1), (10,)])
         ):
             raise ValueError("the state of an online model does not fit together.")
         self._kept = KeptSamples(self.kernel_, self.X_fit_)

@@ -34,7 +34,7 @@ from .online_loops import Iterate, Rule, Values
 from .online_slopes import Targets
 
 SCHEDULES = ("auto", "sqrt", "constant", "inverse")
-UPDATES = ("implicit", "explicit", "newton")
+UPDATES = ("auto", "implicit", "explicit", "newton")
 REMOVALS = {"merge": loops.MERGE, "oldest": loops.OLDEST, "smallest": loops.SMALLEST}
 _CODES: dict[type[Loss], int] = {
     Logistic: online_slopes.LOGISTIC,

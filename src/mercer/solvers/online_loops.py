@@ -43,7 +43,9 @@ class Rule(NamedTuple):
     lean: float  # an extra slope of the intercept: nu, for novelty
     outside: float  # the share of samples outside of a tube that adapts; -1 if it does not
     window: float  # time over which iterates are averaged; 0 if they are not
-    renews: bool  # whether the clock is put back when the last iterate predicts better than the mean
+    renews: (
+        bool  # whether the clock is put back when the last iterate predicts better than the mean
+    )
     budget: int
     removal: int
 

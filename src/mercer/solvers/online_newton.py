@@ -27,6 +27,7 @@ JMLR 2009; Hazan, Agarwal & Kale, *Logarithmic regret algorithms for online conv
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,8 +43,55 @@ _LONGEST = 32.0  # steps of Newton's method on all samples so far, at most
 _JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
 # the more where values are in single precision
 _GROWN = 1.2  # factor of t after which C is made anew
-_ENOUGH, _SHARE = 4.0, 0.25  # times m samples that all enter A, and the share of later ones
+_ENOUGH, _EVERY = 4.0, 4  # times m samples that all enter A; one of so many later ones does
+_LOOKS = 200.0  # samples over which the share of features that is missed is averaged, at least
+_MISSED = 0.15  # by how much it may grow
 _STRIP = 128
+_MOST = float(np.finfo(np.float64).max)
+
+
+class Span(NamedTuple):
+    """How much of the features of samples is outside the span of those that are kept.
+
+    Attributes
+    ----------
+    looks : float
+        How many samples have been looked at since the last change of what is kept.
+    missed : float
+        The share of |k(x, .)|^2 that is outside, averaged over the last of them.
+    expected : float
+        The same when what is kept was new; -1 if it is not known yet.
+    turned : bool
+        Whether half of what was kept has been given up on the way back to ``expected``.
+    """
+
+    looks: float = 0.0
+    missed: float = 0.0
+    expected: float = -1.0
+    turned: bool = False
+
+    def after(self, missed: np.ndarray, window: float) -> Span:
+        """After a look at more samples."""
+        looks = self.looks + len(missed)
+        share = 1 - (1 - 1 / window) ** len(missed)
+        share = max(share, len(missed) / looks)
+        new = self._replace(looks=looks, missed=self.missed + share * (missed.mean() - self.missed))
+        if looks < window:
+            return new
+        if self.expected < 0:
+            return new._replace(expected=new.missed)
+        return new if new.missed > self.expected + _MISSED else new._replace(turned=False)
+
+    def outgrown(self, window: float) -> bool:
+        """Whether samples are elsewhere now."""
+        known = self.expected >= 0 and self.looks >= window
+        return known and self.missed > self.expected + _MISSED
+
+    def begun(self) -> Span:
+        """After half of what is kept has been given up, for the second time if the first was not
+        enough: then there is no way back.
+        """
+        return Span(expected=-1.0 if self.turned else self.expected, turned=not self.turned)
 
 
 @dataclass(frozen=True)
@@ -64,6 +112,10 @@ class Curvature:
         lambda of that time.
     usual : float
         The mean of k(z, z).
+    count : int
+        How many samples there were.
+    span : Span
+        How much of them is outside of the span of those that are kept.
     """
 
     low: np.ndarray
@@ -76,6 +128,8 @@ class Curvature:
     made: float = 0.0
     penalty: float = 1.0
     usual: float = 1.0
+    count: int = 0
+    span: Span = Span()
 
     @classmethod
     def empty(cls) -> Curvature:
@@ -88,10 +142,11 @@ class Curvature:
         """From what :meth:`told` says, and kernel values."""
         new = cls.empty().grown(gram, 0.0)
         inner = np.ascontiguousarray(np.triu(told[:, 1:]).T)
-        time, measured, made, penalty, usual = map(float, numbers)
+        time, measured, made, penalty, usual, count, *span = map(float, numbers)
         return replace(
             new, inner=inner, whole=_lower_product(new.low, inner), seen=np.tril(told[:, :-1]),
             time=time, measured=measured, made=made, penalty=penalty, usual=usual,
+            count=int(count), span=Span(*span[:3], bool(span[3])),
         )  # fmt: skip
 
     def told(self) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +154,9 @@ class Curvature:
         table = np.zeros((len(self), len(self) + 1))
         table[:, :-1] = self._summed()
         table[:, 1:] += self.inner.T
-        numbers = np.array([self.time, self.measured, self.made, self.penalty, self.usual])
+        numbers = np.array(
+            [self.time, self.measured, self.made, self.penalty, self.usual, self.count, *self.span]
+        )
         return table, numbers
 
     def __len__(self) -> int:
@@ -131,17 +188,54 @@ class Curvature:
             usual=usual,
         )
 
-    def later(self, cross: np.ndarray, weights: np.ndarray, known: bool = False) -> Curvature:
-        """After a block of samples, by their kernel values; ``known`` ones are measured anyway."""
+    def later(
+        self, cross: np.ndarray, weights: np.ndarray, diag: np.ndarray, known: bool = False
+    ) -> Curvature:
+        """After a block of samples, by their kernel values; ``known`` ones are among the kept."""
         total = float(weights.sum())
-        new = replace(self, time=self.time + total)
-        if not known and self.measured >= max(_ENOUGH * len(self), _SHARE * self.time):
+        new = replace(self, time=self.time + total, count=self.count + len(weights))
+        if not known and self.measured >= _ENOUGH * len(self):
+            rows = slice(-self.count % _EVERY, None, _EVERY)
+            cross, weights, diag = cross[rows], weights[rows], diag[rows]
+        if not len(weights):
             return new
-        rows = solve_lower(self.low, cross.T).T * np.sqrt(weights)[:, None]
-        new = replace(new, measured=self.measured + total, waiting=(*self.waiting, rows))
-        if sum(map(len, new.waiting)) < len(self):
+        F = solve_lower(self.low, cross.T).T
+        waiting = (*self.waiting, F * np.sqrt(weights)[:, None])
+        new = replace(new, measured=self.measured + float(weights.sum()), waiting=waiting)
+        if not known:
+            inside = np.einsum("ij,ij->i", F, F) / np.where(diag > 0, diag, np.inf)
+            missed = np.where(diag > 0, 1 - np.minimum(inside, 1), 0.0)
+            new = replace(new, span=self.span.after(missed, self._window()))
+        if sum(map(len, waiting)) < len(self):
             return new
         return replace(new, seen=new._summed(), waiting=())
+
+    def _window(self) -> float:
+        return max(len(self) / _EVERY, _LOOKS)
+
+    def outgrown(self) -> bool:
+        """Whether samples are elsewhere now, so that others should be kept."""
+        return len(self) > 1 and self.span.outgrown(self._window())
+
+    def halved(
+        self, functions: list[np.ndarray], alpha: float
+    ) -> tuple[Curvature, list[np.ndarray]]:
+        """Without the older half of the samples, and functions projected on the span of the rest.
+
+        They are given, and returned, by their coefficients on F.
+        """
+        rest = self.low[len(self) // 2 :]
+        low = _factor(rest @ rest.T, self.usual)
+        M = solve_lower(low, rest)  # from one orthonormal basis to the other
+        seen = self._summed()
+        seen = np.tril(M @ (seen + np.tril(seen, -1).T) @ M.T)
+        few = min(1.0, len(self) / max(self.time, 1.0))  # what is new should soon count
+        new = replace(
+            self, low=low, seen=few * seen, waiting=(), time=few * self.time,
+            measured=few * self.measured, span=self.span.begun(),
+        ).remade(alpha)  # fmt: skip
+        inner = [solve_lower(self.inner, f.T, transposed=True).T for f in functions]
+        return new, [f @ M.T @ new.inner for f in inner]
 
     def due(self) -> bool:
         """Whether C is of a time long ago."""
@@ -154,7 +248,7 @@ class Curvature:
         inner = seen / self.measured
         inner.flat[:: len(self) + 1] += penalty
         if len(self) and call("potrf", "U", len(self), inner, len(self)):
-            raise ValueError(_INDEFINITE)
+            raise IndefiniteError()
         return replace(
             self, inner=inner, whole=_lower_product(self.low, inner), seen=seen, waiting=(),
             made=self.time, penalty=penalty,
@@ -194,7 +288,13 @@ class Curvature:
         return np.asarray(on_features - steps[:, None] * solve_lower(self.inner, slope).T)
 
 
-_INDEFINITE = "update='newton' needs a kernel that is positive semi-definite; use 'implicit'."
+class IndefiniteError(ValueError):
+    """Kernel values that no features have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "update='newton' needs a kernel that is positive semi-definite; use 'implicit'."
+        )
 
 
 def _factor(gram: np.ndarray, usual: float) -> np.ndarray:
@@ -203,7 +303,7 @@ def _factor(gram: np.ndarray, usual: float) -> np.ndarray:
             return np.linalg.cholesky(gram + jitter * usual * np.eye(len(gram)))
         except np.linalg.LinAlgError:
             continue
-    raise ValueError(_INDEFINITE)
+    raise IndefiniteError()
 
 
 def _bordered(corner: np.ndarray, side: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -224,19 +324,22 @@ def _lower_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def take_in_newton(
     state: Expansion,
+    functions: list[np.ndarray],
     curvature: Curvature,
     rule: Rule,
     loss: Loss,
     y: np.ndarray,
     weights: np.ndarray,
     cross: np.ndarray,
-) -> tuple[Expansion, np.ndarray]:
+) -> tuple[Expansion, list[np.ndarray], np.ndarray]:
     """Take in a block of samples.
 
     Parameters
     ----------
     state : Expansion
-        Its coefficients are those on the features F.
+        Where it stands, but for the coefficients.
+    functions : list of arrays
+        Coefficients on the features F of the last iterates and, if there is one, of the average.
     curvature : Curvature
         Of all samples before, or of these, too.
     rule : Rule
@@ -248,21 +351,20 @@ def take_in_newton(
 
     Returns
     -------
-    Expansion
-        After steps of the loss.
+    Expansion, list
+        The same after steps of the loss.
     steps : array of shape (lengths,)
         How far to go along the slope of the penalty.
     """
     time = state.time + float(weights.sum())
     F = curvature.features(cross)
     # f of each row, and its average, stand for samples that are kept
-    rows, averaged = len(state.intercept), rule.window > 0
-    before = [F @ state.coef.T, *([F @ state.mean.T] if averaged else [])]
-    new = rows * len(before)
+    rows, averaged = len(state.intercept), len(functions) > 1
+    new = rows * len(functions)
     pretend = replace(
         state,
         coef=np.eye(rows, new),
-        mean=np.eye(rows, 2 * rows, rows) if averaged else state.mean[:, :0],
+        mean=np.eye(rows, new, rows) if averaged else np.zeros((rows, 0)),
         diag=np.ones(new),
     )
     # steps of one length for all of the block: those of its first samples would be too long for
@@ -271,19 +373,14 @@ def take_in_newton(
     free = rule._replace(
         scale=scale, power=0.0, alpha=0.0, removal=loops.OLDEST, budget=new + len(y) + 1
     )
-    within = F @ F.T
-    now = walked(pretend, free, loss, y, weights, np.hstack(before), within, within.diagonal())
-    coef = now.coef[:, :rows] @ state.coef + now.coef[:, new:] @ F
-    mean = state.mean
-    if averaged:
-        coef += now.coef[:, rows:new] @ state.mean
-        mean = now.mean[:, :rows] @ state.coef + now.mean[:, rows:new] @ state.mean
-        mean += now.mean[:, new:] @ F
+    within, every = F @ F.T, np.concatenate(functions)
+    now = walked(pretend, free, loss, y, weights, F @ every.T, within, within.diagonal())
+    moved = [table[:, :new] @ every + table[:, new:] @ F for table in (now.coef, now.mean)]
     after = replace(
         state,
-        coef=coef, mean=mean, intercept=now.intercept, mean_intercept=now.mean_intercept,
+        intercept=now.intercept, mean_intercept=now.mean_intercept,
         time=float(now.clock[0]), tube=now.tube, mean_tube=now.mean_tube,
-        losses=np.nan_to_num(now.losses, nan=np.inf, posinf=np.finfo(float).max),
+        losses=np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST),
         span=float(now.clock[1]), doubt=now.doubt,
     )  # fmt: skip
-    return after, rule.alpha * scale * float(weights.sum())
+    return after, moved[: len(functions)], rule.alpha * scale * float(weights.sum())

@@ -295,8 +295,8 @@ class OnlineModel(KernelEstimator):
             and doubt.shape == (lengths, 3)
             and np.size(self.dual_coef_) * lengths == coef.size
             and all(np.all(np.isfinite(part)) for part in self._iterate)
-            and [np.shape(part) for part in getattr(self, "_second", ())]
-            in ([], [(m, m + 1), (10,)])
+            and [np.shape(part) for part in second] in ([], [(m, m + 1), (10,)])
+            and all(np.all(np.isfinite(part)) for part in second)
         ):
             raise ValueError("the state of an online model does not fit together.")
         self._kept = KeptSamples(self.kernel_, self.X_fit_)

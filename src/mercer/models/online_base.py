@@ -28,7 +28,7 @@ _ETAS = (
     3.75,
     240.0,
 )  # lengths of steps that are tried side by side; the first if all are equal
-_NEWTON = (0.25, 0.0625)  # the same of Newton steps
+_NEWTON = (0.25, 1.0, 0.0625)
 _LARGEST = 4000  # budget for which update="auto" means Newton steps
 _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 

@@ -14,7 +14,7 @@ from ..kernels.base import Kernel
 from ..losses.base import Loss
 from ..solvers.online import Expansion, take_in
 from ..solvers.online_loops import Rule
-from ..solvers.online_newton import Curvature, take_in_newton
+from ..solvers.online_newton import Curvature, constants, take_in_newton
 from .online_samples import KeptSamples
 
 BLOCK = 256  # samples whose kernel values are computed at once, at most
@@ -46,6 +46,9 @@ def second_order(
     owed = np.zeros(len(rule.scale))  # steps of the penalty, which are taken together
     for rows, block, P in _blocks(kernel, X, np.flatnonzero(weights), BLOCK):
         w = weights[rows]
+        if rule.intercept and not state.time:
+            state.intercept = constants(state, rule, loss, y[rows], w)
+            state.mean_intercept = state.intercept.copy()
         if curves.outgrown():
             m = len(kept)
             kept = kept.replaced(np.arange(m // 2, m), block, P)

@@ -384,3 +384,22 @@ def take_in_newton(
         span=float(now.clock[1]), doubt=now.doubt,
     )  # fmt: skip
     return after, moved[: len(functions)], rule.alpha * scale * float(weights.sum())
+
+
+def constants(
+    state: Expansion, rule: Rule, loss: Loss, y: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Intercepts to begin with: about the best constants for the first samples.
+
+    Where each sample has a direction of its own, f explains whatever it is told, so that b would be
+    slow to move.
+    """
+    n, rows = len(y), len(state.intercept)
+    zeros = np.zeros((n, n))
+    alone = rule._replace(
+        scale=np.full(len(rule.scale), _LONGEST), power=1.0, alpha=0.0, window=np.inf,
+        renews=False, outside=-1.0, removal=loops.OLDEST, budget=n,
+    )  # fmt: skip
+    empty = Expansion.empty(rows // len(rule.scale), float(state.tube[0]), len(rule.scale))
+    now = walked(empty, alone, loss, y, weights, np.zeros((n, 0)), zeros, np.zeros(n))
+    return now.mean_intercept

@@ -19,7 +19,7 @@ from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule
 from ..solvers.online_loops import Rule
 from ..solvers.online_newton import ARRAYS, Curvature, IndefiniteError
 from .common import SEEN, KernelEstimator
-from .online_blocks import BLOCK, first_order, second_order
+from .online_blocks import BLOCK, Second, first_order, second_order
 from .online_samples import KeptSamples
 
 _ETAS = (
@@ -172,6 +172,8 @@ class OnlineModel(KernelEstimator):
         if self.update_ == "newton":
             require_memory(8.0 * ARRAYS * rule.budget**2, "update='newton' with this budget")
             known = getattr(self, "_curvature", None) or self._known(kept, state, rule)
+            if not known.fits(rule):
+                known = Second.of(known.curves, state, rule, np.zeros(len(rule.scale)))
             kept, state, known = second_order(self.kernel_, kept, state, known, *stream)
             self.__dict__.pop("_second", None)
             self._kept, self._state, self._curvature = kept, state, known
@@ -200,17 +202,17 @@ class OnlineModel(KernelEstimator):
             return "implicit"
         return "newton" if budget <= _LARGEST else "implicit"
 
-    def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Curvature:
+    def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Second:
         """Of what was seen before: of a file; or, for the first time, of samples that are kept."""
-        if not len(kept):
-            return Curvature.empty()
         second: Any = getattr(self, "_second", ())
-        gram = kept.gram()
+        gram, owed, curves = kept.gram(), np.zeros(len(rule.scale)), Curvature.empty()
         if len(second):
-            return Curvature.restored(*second, gram)
-        each = np.full(len(kept), state.time / len(kept))
-        new = Curvature.empty().grown(gram, 1.0).later(gram, each, gram.diagonal(), known=True)
-        return new.remade(rule.alpha)
+            curves, owed = Curvature.restored(*second[:2], gram), second[2]
+        elif len(kept):
+            each = np.full(len(kept), state.time / len(kept))
+            curves = curves.grown(gram, 1.0).later(gram, each, gram.diagonal(), known=True)
+            curves = curves.remade(rule.alpha)
+        return Second.of(curves, state, rule, owed)
 
     def _rule(self, X: Data, outputs: int, intercept: bool, lean: float, outside: float) -> Rule:
         lengths = self._lengths(self.update_)
@@ -271,8 +273,8 @@ class OnlineModel(KernelEstimator):
 
     def _before_saving(self) -> None:
         """What files hold of second derivatives."""
-        curvature = getattr(self, "_curvature", None)
-        self._second = () if curvature is None else curvature.told()
+        known = getattr(self, "_curvature", None)
+        self._second = () if known is None else (*known.curves.told(), known.owed)
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
@@ -295,7 +297,7 @@ class OnlineModel(KernelEstimator):
             and doubt.shape == (lengths, 3)
             and np.size(self.dual_coef_) * lengths == coef.size
             and all(np.all(np.isfinite(part)) for part in self._iterate)
-            and [np.shape(part) for part in second] in ([], [(m, m + 1), (10,)])
+            and [np.shape(part) for part in second] in ([], [(m, m + 1), (10,), (lengths,)])
             and all(np.all(np.isfinite(part)) for part in second)
         ):
             raise ValueError("the state of an online model does not fit together.")

@@ -112,10 +112,10 @@ def linear(x, z):
 
 
 def rule_of(budget=10**6, removal="oldest", update="implicit", name="sqrt", eta=0.7, alpha=0.05,
-            window=0.0, intercept=True, lean=0.0, outside=-1.0):  # fmt: skip
+            window=0.0, intercept=True, lean=0.0, outside=-1.0, renews=False):  # fmt: skip
     scale, power = schedule(name, eta, alpha)
     return Rule(np.array([scale]), power, alpha, update == "implicit", intercept, lean, outside,
-                window, budget, REMOVALS[removal])  # fmt: skip
+                window, renews, budget, REMOVALS[removal])  # fmt: skip
 
 
 def fast(kernel, loss, rule, X, y, weights, step=7, outputs=1, tube=None, lengths=1):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks import check_number, check_positive, is_count
 from ..data import Data, length
 from ..engine.memory import memory_words, parse_memory, require_memory
-from ..exceptions import IndefiniteKernelWarning, MemoryPlanError, warn
+from ..exceptions import IndefiniteKernelWarning, MemoryPlanError, NumericalWarning, warn
 from ..kernels.base import Kernel
 from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
@@ -29,6 +29,7 @@ _ETAS = (
     240.0,
 )  # lengths of steps that are tried side by side; the first if all are equal
 _NEWTON = (0.25, 1.0, 0.0625)
+_SECOND = "update='newton' with this budget"
 _LARGEST = 4000  # budget for which update="auto" means Newton steps
 _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
@@ -142,13 +143,8 @@ class OnlineModel(KernelEstimator):
         except (IndefiniteError, FloatingPointError) as reason:
             if self.update != "auto" or self.update_ != "newton":
                 raise
-            if isinstance(reason, IndefiniteError):
-                warn(
-                    f"{self.kernel_!r} is not positive semi-definite on these samples, which steps "
-                    "of second order need: update='implicit' from here on.",
-                    IndefiniteKernelWarning,
-                )
-            self.update_, self._plain = "implicit", True
+            self._settle_for_less(reason)
+            self.update_ = "implicit"
             self._go_through(self._rule(X, outputs, intercept, lean, outside), *stream)
         self.n_samples_seen_ += length(X)
         self._publish()
@@ -170,8 +166,10 @@ class OnlineModel(KernelEstimator):
             state.mean_tube, state.span = state.tube.copy(), state.time
         stream = rule, loss, X, y, weights
         if self.update_ == "newton":
-            require_memory(8.0 * ARRAYS * rule.budget**2, "update='newton' with this budget")
-            known = getattr(self, "_curvature", None) or self._known(kept, state, rule)
+            known = getattr(self, "_curvature", None)
+            if known is None:
+                require_memory(8.0 * ARRAYS * rule.budget**2, _SECOND)
+                known = self._known(kept, state, rule)
             if not known.fits(rule):
                 known = Second.of(known.curves, state, rule, np.zeros(len(rule.scale)))
             kept, state, known = second_order(self.kernel_, kept, state, known, *stream)
@@ -196,11 +194,21 @@ class OnlineModel(KernelEstimator):
         if told or self._plain:
             return "implicit"
         budget = self._count(X, outputs * len(_NEWTON), "newton")
-        try:
-            require_memory(8.0 * ARRAYS * budget**2, "update='newton' with this budget")
-        except MemoryPlanError:
+        if budget > _LARGEST:
             return "implicit"
-        return "newton" if budget <= _LARGEST else "implicit"
+        if not hasattr(self, "_curvature"):
+            try:
+                require_memory(8.0 * ARRAYS * budget**2, _SECOND)
+            except MemoryPlanError as reason:
+                self._settle_for_less(reason)
+                return "implicit"
+        return "newton"
+
+    def _settle_for_less(self, reason: Exception) -> None:
+        """No steps of second order from here on."""
+        kind = IndefiniteKernelWarning if isinstance(reason, IndefiniteError) else NumericalWarning
+        warn(f"single steps from here on, as by update='implicit': {reason}", kind)
+        self._plain = True
 
     def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Second:
         """Of what was seen before: of a file; or, for the first time, of samples that are kept."""

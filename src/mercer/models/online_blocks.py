@@ -13,7 +13,7 @@ from ..engine.threads import go_on, one_blas_thread
 from ..gram.tiles import diagonal
 from ..kernels.base import Kernel
 from ..losses.base import Loss
-from ..solvers.online import Expansion, take_in
+from ..solvers.online import Expansion, check_finite, take_in
 from ..solvers.online_loops import Rule
 from ..solvers.online_newton import Curvature, constants, take_in_newton
 from .online_samples import KeptSamples
@@ -103,6 +103,7 @@ def second_order(
         if not more:
             curves = curves.later(cross, w, diag)
     tables = curves.coefficients(np.concatenate(functions))
+    check_finite(tables)
     state.coef, *mean = np.split(tables, len(functions))
     state.mean = mean[0] if mean else state.mean
     return kept, state, Second(curves, functions, owed)

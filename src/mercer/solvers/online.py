@@ -252,12 +252,17 @@ def walked(
         _walk_slowly(rule, loss, y, values, weights, now)
     else:
         loops.walk(rule, targets, values, weights, now)
-    if not (np.all(np.isfinite(now.coef)) and np.all(np.isfinite(now.intercept))):
+    check_finite(now.coef, now.intercept)
+    return now
+
+
+def check_finite(*parts: np.ndarray) -> None:
+    """Coefficients of steps that did not diverge."""
+    if not all(np.all(np.isfinite(part)) for part in parts):
         raise FloatingPointError(
             "the steps diverge: the coefficients are no longer finite; use update='implicit', a "
             "smaller eta, or scale the data."
         )
-    return now
 
 
 def _targets(loss: Loss, y: np.ndarray) -> Targets | None:

@@ -375,7 +375,8 @@ def take_in_newton(
     )
     within, every = F @ F.T, np.concatenate(functions)
     now = walked(pretend, free, loss, y, weights, F @ every.T, within, within.diagonal())
-    moved = [table[:, :new] @ every + table[:, new:] @ F for table in (now.coef, now.mean)]
+    tables = (now.coef, now.mean)[: len(functions)]
+    moved = [table[:, :new] @ every + table[:, new:] @ F for table in tables]
     after = replace(
         state,
         intercept=now.intercept, mean_intercept=now.mean_intercept,
@@ -383,7 +384,7 @@ def take_in_newton(
         losses=np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST),
         span=float(now.clock[1]), doubt=now.doubt,
     )  # fmt: skip
-    return after, moved[: len(functions)], rule.alpha * scale * float(weights.sum())
+    return after, moved, rule.alpha * scale * float(weights.sum())
 
 
 def constants(

@@ -8,8 +8,10 @@ import pytest
 from mercer import Gaussian
 from mercer.losses import Squared, as_loss
 from mercer.solvers.online import Expansion
-from mercer.solvers.online_loops import OLDEST, Rule
-from mercer.solvers.online_newton import Curvature, Span, constants, take_in_newton
+from mercer.solvers.online_budget import OLDEST
+from mercer.solvers.online_curvature import Curvature, Span
+from mercer.solvers.online_loops import Rule
+from mercer.solvers.online_newton import constants, take_in_newton
 
 KERNEL = Gaussian(1.0)
 ONES = np.ones
@@ -133,7 +135,7 @@ def test_a_share_of_the_samples_is_measured(begun, rng):
 
 
 def test_half_of_what_is_kept_holds_the_projection(begun, rng):
-    Z, K, A, curvature, _, c = begun
+    _, K, A, curvature, _, c = begun
     new, (moved,) = curvature.halved([curvature.coordinates(c)], 1e-3)
     found = new.coefficients(moved)
     near = np.linalg.solve(dense(K[15:, 15:]), K[15:] @ c[0])  # of all functions of these samples

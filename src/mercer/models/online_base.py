@@ -16,8 +16,8 @@ from ..kernels.base import Kernel
 from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
 from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule
+from ..solvers.online_curvature import ARRAYS, Curvature, IndefiniteError
 from ..solvers.online_loops import Rule
-from ..solvers.online_newton import ARRAYS, Curvature, IndefiniteError
 from .common import SEEN, KernelEstimator
 from .online_blocks import BLOCK, Second, first_order, second_order
 from .online_samples import KeptSamples
@@ -215,7 +215,8 @@ class OnlineModel(KernelEstimator):
         second: Any = getattr(self, "_second", ())
         gram, owed, curves = kept.gram(), np.zeros(len(rule.scale)), Curvature.empty()
         if len(second):
-            curves, owed = Curvature.restored(*second[:2], gram), second[2]
+            table, numbers, owed = second
+            curves = Curvature.restored(table, numbers, gram)
         elif len(kept):
             each = np.full(len(kept), state.time / len(kept))
             curves = curves.grown(gram, 1.0).later(gram, each, gram.diagonal(), known=True)

@@ -14,8 +14,9 @@ from ..gram.tiles import diagonal
 from ..kernels.base import Kernel
 from ..losses.base import Loss
 from ..solvers.online import Expansion, check_finite, take_in
+from ..solvers.online_curvature import Curvature
 from ..solvers.online_loops import Rule
-from ..solvers.online_newton import Curvature, constants, take_in_newton
+from ..solvers.online_newton import constants, take_in_newton
 from .online_samples import KeptSamples
 
 BLOCK = 256  # samples whose kernel values are computed at once, at most

@@ -30,12 +30,13 @@ from ..losses.classification import Logistic, Multinomial
 from ..losses.regression import Poisson
 from . import online_loops as loops
 from . import online_slopes
+from .online_budget import MERGE, OLDEST, SMALLEST, settle
 from .online_loops import Iterate, Rule, Values
 from .online_slopes import Targets
 
 SCHEDULES = ("auto", "sqrt", "constant", "inverse")
 UPDATES = ("auto", "implicit", "explicit", "newton")
-REMOVALS = {"merge": loops.MERGE, "oldest": loops.OLDEST, "smallest": loops.SMALLEST}
+REMOVALS = {"merge": MERGE, "oldest": OLDEST, "smallest": SMALLEST}
 _CODES: dict[type[Loss], int] = {
     Logistic: online_slopes.LOGISTIC,
     Poisson: online_slopes.POISSON,
@@ -183,11 +184,11 @@ def take_in(
     losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow
     places = np.flatnonzero(now.alive)
     slots, gram = state.slots, state.gram
-    if rule.removal == loops.MERGE:
+    if rule.removal == MERGE:
         kept = places[places < m]
         free = np.setdiff1d(np.arange(len(gram)), slots[kept])[: len(places) - len(kept)]
         slots = np.concatenate([slots[kept], free])
-        loops.settle(_values(state, cross, within, diag), places, slots, gram)
+        settle(_values(state, cross, within, diag), places, slots, gram)
     return (
         Expansion(
             now.coef[:, places],

@@ -41,7 +41,7 @@ def test_features_are_those_of_the_preconditioned_kernel(begun, rng):
     Z, K, A, curvature, _, _ = begun
     cross = KERNEL(rng.standard_normal((5, 2)), Z)
     F = curvature.features(cross)
-    penalty = 1e-3 + 1 / curvature.time
+    penalty = 1e-3 + 1 / 40
     assert curvature.penalty == pytest.approx(penalty)
     q = cross @ np.linalg.solve(A + penalty * dense(K), cross.T)
     np.testing.assert_allclose(F @ F.T, q, rtol=1e-5)
@@ -68,7 +68,7 @@ def test_one_step_is_the_formula(begun, rng):
         state, functions, curvature, rule(), Squared(), y, w, k
     )
     whole = A + curvature.penalty * dense(K)
-    eta = w[0] * 0.01 * (t + w[0]) ** -0.5
+    eta = w[0] * 0.01 * ((t + w[0]) * t / 40) ** -0.5  # t / 40 is the mean weight
     q = (k @ np.linalg.solve(whole, k.T)).item()
     u = (k @ c[0] - y[0, 0]).item() / (1 + eta * q)  # at the end of the step
     expected = c[0] - eta * u * np.linalg.solve(whole, k[0])
@@ -146,7 +146,8 @@ def test_half_of_what_is_kept_holds_the_projection(begun, rng):
     inside = inside @ np.linalg.solve(dense(K), project @ K[15:, 15:])
     seen = np.tril(new.seen) + np.tril(new.seen, -1).T
     np.testing.assert_allclose(new.low @ seen @ new.low.T / new.measured, inside, atol=1e-4)
-    assert new.time <= 30
+    assert new.count == 30
+    assert new.time == pytest.approx(curvature.time * 30 / 40)
 
 
 def test_samples_that_move_away_are_noticed():

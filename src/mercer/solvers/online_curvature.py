@@ -33,7 +33,7 @@ import numpy as np
 from ..engine.routines import add_gram, call, solve_lower
 
 ARRAYS = 7  # matrices of kept samples, in double precision, that are there at the same time
-_FLOOR = 1.0  # t lambda_t is no less than this usual k(x, x), as few samples tell little
+_FLOOR = 1.0  # usual k(x, x): lambda times the number of samples is no less, as few tell little
 _JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
 # the more where values are in single precision
 _GROWN = 1.2  # factor of t after which C is made anew
@@ -106,7 +106,7 @@ class Curvature:
     usual : float
         The mean of k(z, z).
     count : int
-        How many samples there were.
+        How many samples there were, or less, if they count less.
     span : Span
         How much of them is outside of the span of those that are kept.
     """
@@ -224,10 +224,10 @@ class Curvature:
         M = solve_lower(low, rest)  # from one orthonormal basis to the other
         seen = self._summed()
         seen = np.tril(M @ (seen + np.tril(seen, -1).T) @ M.T)
-        few = min(1.0, len(self) / max(self.time, 1.0))  # what is new should soon count
+        few = min(1.0, len(self) / self.count)  # what is new should soon count
         new = replace(
-            self, low=low, seen=few * seen, waiting=(), time=few * self.time,
-            measured=few * self.measured, span=self.span.begun(),
+            self, low=low, seen=few * seen, waiting=(), count=int(few * self.count),
+            time=few * self.time, measured=few * self.measured, span=self.span.begun(),
         ).remade(alpha)  # fmt: skip
         inner = [solve_lower(self.inner, f.T, transposed=True).T for f in functions]
         return new, [f @ M.T @ new.inner for f in inner]
@@ -239,7 +239,7 @@ class Curvature:
     def remade(self, alpha: float) -> Curvature:
         """With a C of all samples so far."""
         seen = self._summed()
-        penalty = alpha + _FLOOR * self.usual / self.time
+        penalty = alpha + _FLOOR * self.usual / max(self.count, 1)
         inner = seen / self.measured
         inner.flat[:: len(self) + 1] += penalty
         if len(self) and call("potrf", "U", len(self), inner, len(self)):

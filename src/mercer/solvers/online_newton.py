@@ -68,8 +68,9 @@ def take_in_newton(
         diag=np.ones(new),
     )
     # steps of one length for all of the block: those of its first samples would be too long for
-    # what is known of them
-    scale = np.minimum(rule.scale * time**-rule.power, _LONGEST / time)
+    # what is known of them; in units of the mean weight, so that only ratios of weights count
+    unit = curvature.time / max(curvature.count, 1) or 1.0
+    scale = np.minimum(rule.scale * (time / unit) ** -rule.power, _LONGEST * unit / time) / unit
     free = rule._replace(scale=scale, power=0.0, alpha=0.0, removal=OLDEST, budget=new + len(y) + 1)
     within, every = F @ F.T, np.concatenate(functions)
     now = walked(pretend, free, loss, y, weights, F @ every.T, within, within.diagonal())

@@ -30,7 +30,7 @@ _ETAS = (
 )  # lengths of steps that are tried side by side; the first if all are equal
 _NEWTON = (0.25, 1.0, 0.0625)
 _SECOND = "update='newton' with this budget"
-_LARGEST = 4000  # budget for which update="auto" means Newton steps
+_LARGEST = 2000  # budget for which update="auto" means Newton steps
 _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
 
@@ -220,7 +220,7 @@ class OnlineModel(KernelEstimator):
         elif len(kept):
             each = np.full(len(kept), state.time / len(kept))
             curves = curves.grown(gram, 1.0).later(gram, each, gram.diagonal(), known=True)
-            curves = curves.remade(rule.alpha)
+            curves = replace(curves, count=self.n_samples_seen_).remade(rule.alpha)
         return Second.of(curves, state, rule, owed)
 
     def _rule(self, X: Data, outputs: int, intercept: bool, lean: float, outside: float) -> Rule:

@@ -32,7 +32,7 @@ import numpy as np
 
 from ..engine.routines import add_gram, call, solve_lower
 
-ARRAYS = 7  # matrices of kept samples, in double precision, that are there at the same time
+ARRAYS = 9  # matrices of kept samples, in double precision, that are there at once, at most
 _FLOOR = 1.0  # usual k(x, x): lambda times the number of samples is no less, as few tell little
 _JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
 # the more where values are in single precision
@@ -189,7 +189,7 @@ class Curvature:
         """After a block of samples, by their kernel values; ``known`` ones are among the kept."""
         total = float(weights.sum())
         new = replace(self, time=self.time + total, count=self.count + len(weights))
-        if not known and self.measured >= _ENOUGH * len(self):
+        if not known and self.count >= _ENOUGH * len(self):
             rows = slice(-self.count % _EVERY, None, _EVERY)
             cross, weights, diag = cross[rows], weights[rows], diag[rows]
         if not len(weights):
@@ -201,7 +201,7 @@ class Curvature:
             inside = np.einsum("ij,ij->i", F, F) / np.where(diag > 0, diag, np.inf)
             missed = np.where(diag > 0, 1 - np.minimum(inside, 1), 0.0)
             new = replace(new, span=self.span.after(missed, self._window()))
-        if sum(map(len, waiting)) < len(self):
+        if 2 * sum(map(len, waiting)) < len(self):
             return new
         return replace(new, seen=new._summed(), waiting=())
 
@@ -223,7 +223,8 @@ class Curvature:
         low = _factor(rest @ rest.T, self.usual)
         M = solve_lower(low, rest)  # from one orthonormal basis to the other
         seen = self._summed()
-        seen = np.tril(M @ (seen + np.tril(seen, -1).T) @ M.T)
+        half = M @ seen @ M.T  # of what is on and below the diagonal
+        seen = np.tril(half + half.T - (M * seen.diagonal()) @ M.T)
         few = min(1.0, len(self) / self.count)  # what is new should soon count
         new = replace(
             self, low=low, seen=few * seen, waiting=(), count=int(few * self.count),

@@ -86,7 +86,8 @@ def walk(rule, targets, values, weights, state):
     alive = int(state.alive.sum())
     for i in range(len(weights)):
         if weights[i] > 0:
-            state.clock[:] += weights[i]
+            state.clock[0] += weights[i]
+            state.clock[1] += weights[i]
             score(values, state.coef, i, scores)
             if count > 1 or rule.renews:
                 foretell(rule, values, state, i, scores, means)

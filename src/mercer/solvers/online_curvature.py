@@ -13,8 +13,8 @@ in place of k, in which functions that vary on many scales are equally easy to l
 Cholesky factor of K and C C' = L^-1 A L^-T + lambda, q(x, x') = <F(x), F(x')> with the features
 F(x) = T^-1 k(Z, x) for the triangular T = L C.
 
-A is a mean of what changes little from sample to sample. So C is made anew when t has grown by a
-fifth, and from 4 m samples on a quarter of them enter A. They also tell how much of k(x, .) is
+A is a mean of what changes little from sample to sample. So C is made anew when t has grown by
+half, and from 4 m samples on a quarter of them enter A. They also tell how much of k(x, .) is
 outside of the span of what is kept. If that grows by much, the older half of it is given up.
 
 References: Bordes, Bottou & Gallinari, *SGD-QN: careful quasi-Newton stochastic gradient descent*,
@@ -36,7 +36,7 @@ ARRAYS = 9  # matrices of kept samples, in double precision, that are there at o
 _FLOOR = 1.0  # usual k(x, x): lambda times the number of samples is no less, as few tell little
 _JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
 # the more where values are in single precision
-_GROWN = 1.2  # factor of t after which C is made anew
+_GROWN = 1.5  # factor of t after which C is made anew
 _ENOUGH, _EVERY = 4.0, 4  # times m samples that all enter A; one of so many later ones does
 _LOOKS = 200.0  # samples over which the share of features that is missed is averaged, at least
 _MISSED = 0.15  # by how much it may grow

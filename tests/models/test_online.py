@@ -1,5 +1,6 @@
 import threading
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -528,6 +529,7 @@ def test_newton_steps_without_averages(data):
         ({"eta": 10.0}, "implicit"),
         ({"average": False}, "implicit"),
         ({"average": 100}, "implicit"),
+        ({"average": np.True_}, "newton"),
         ({"removal": "oldest"}, "implicit"),
         ({"budget": 2001}, "implicit"),
         ({"update": "implicit"}, "implicit"),
@@ -687,3 +689,9 @@ def test_second_order_takes_the_memory_it_asks_for(rng):
     tracemalloc.stop()
     assert model.X_fit_[:, 0].max() > 4
     assert peak < 8 * ARRAYS * 400**2 + 7e6  # of blocks of 256 samples
+
+
+def test_files_of_before_there_was_a_choice():
+    old = mercer.load(Path(__file__).parents[1] / "io" / "files" / "OnlineKernelMachine-0.1.zip")
+    assert (old.update_, old.eta_) == ("implicit", 15.0)
+    assert old.partial_fit(np.eye(2), [0.0, 1.0]).update_ == "implicit"

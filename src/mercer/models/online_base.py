@@ -189,9 +189,11 @@ class OnlineModel(KernelEstimator):
         """The kind of steps, where ``update="auto"`` leaves it to this model."""
         if self.update != "auto":
             return self.update
-        told = self.schedule not in ("auto", "sqrt") or self.removal != "merge"
-        told = told or self.average is not True or self.eta != "auto"
-        if told or self._plain:
+        told = (
+            self.schedule not in ("auto", "sqrt") or self.removal != "merge" or self.eta != "auto"
+        )
+        whole = self._averages_all_or_nothing and self.average
+        if told or not whole or self._plain:
             return "implicit"
         budget = self._count(X, outputs * len(_NEWTON), "newton")
         if budget > _LARGEST:
@@ -310,6 +312,7 @@ class OnlineModel(KernelEstimator):
             and all(np.all(np.isfinite(part)) for part in second)
         ):
             raise ValueError("the state of an online model does not fit together.")
+        self.__dict__.setdefault("update_", self.update)  # of version 0.1
         self._kept = KeptSamples(self.kernel_, self.X_fit_)
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         diag = self.kernel_.diag(self.kernel_.prepare(self.X_fit_)).astype(np.float64)

@@ -189,11 +189,13 @@ class OnlineModel(KernelEstimator):
         """The kind of steps, where ``update="auto"`` leaves it to this model."""
         if self.update != "auto":
             return self.update
-        told = (
-            self.schedule not in ("auto", "sqrt") or self.removal != "merge" or self.eta != "auto"
-        )
-        whole = self._averages_all_or_nothing and self.average
-        if told or not whole or self._plain:
+        if (
+            self._plain
+            or self.eta != "auto"
+            or self.removal != "merge"
+            or self.schedule not in ("auto", "sqrt")
+            or not (self._averages_all_or_nothing and self.average)
+        ):
             return "implicit"
         budget = self._count(X, outputs * len(_NEWTON), "newton")
         if budget > _LARGEST:

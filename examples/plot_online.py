@@ -4,8 +4,9 @@ Learning from a stream that drifts
 
 :class:`mercer.OnlineKernelMachine` sees each sample once, takes one step, and keeps no more
 samples than its budget allows. With steps :math:`\eta / \sqrt t` it converges, which is right
-for a stationary distribution. With constant steps and a penalty it forgets what it saw some
-1 / (alpha eta) samples ago, and follows a distribution that changes.
+for a stationary distribution. By default, the clock t goes back when the last iterate predicts
+better than the average of all, which means that the distribution has changed. With constant steps
+and a penalty it forgets what it saw some 1 / (alpha eta) samples ago, changes or not.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +28,10 @@ y = (side > 0) ^ (rng.random(n) < 0.02)
 
 kernel = Gaussian(0.5)
 models = {
-    r"steps $\propto 1/\sqrt{t}$, averaged": OnlineKernelMachine(kernel, "hinge", budget=100),
+    r"steps $\propto 1/\sqrt{t}$, averaged": OnlineKernelMachine(
+        kernel, "hinge", budget=100, update="implicit", schedule="sqrt"
+    ),
+    "the default": OnlineKernelMachine(kernel, "hinge", budget=100),
     "constant steps, forgetting": OnlineKernelMachine(
         kernel, "hinge", 1e-3, eta=1.0, schedule="constant", average=500, budget=100
     ),
@@ -41,7 +45,7 @@ for start in range(0, n, chunk):
         model.partial_fit(X[part], y[part], classes=[False, True])
 
 fig, ax = plt.subplots(figsize=(8.4, 3.6), layout="constrained")
-for (name, scores), hue in zip(right.items(), ("#4477aa", "#cc6677"), strict=True):
+for (name, scores), hue in zip(right.items(), ("#4477aa", "#228833", "#cc6677"), strict=True):
     smooth = np.convolve(np.pad(scores, 2, mode="edge"), np.ones(5) / 5, mode="valid")
     ax.plot(np.arange(1, n // chunk) * chunk, smooth, color=hue, linewidth=2, label=name)
 for place, word in ((n // 3, "jump"), (2 * n // 3, "slow turn begins")):
@@ -57,11 +61,12 @@ plt.show()
 # -------------------------------------------------
 
 grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 81)] * 2), axis=-1)
-fig, panels = plt.subplots(1, 2, figsize=(8.4, 4.0), layout="constrained")
+fig, panels = plt.subplots(1, 3, figsize=(8.4, 3.2), layout="constrained")
 for ax, (name, model) in zip(panels, models.items(), strict=True):
     f = model.decision_function(grid.reshape(-1, 2)).reshape(81, 81)
     ax.contourf(grid[..., 0], grid[..., 1], f > 0, levels=1, colors=["#f3dfe2", "#dfe7f1"])
     ax.contour(grid[..., 0], grid[..., 1], f, levels=[0], colors="0.2", linewidths=1.5)
     ax.scatter(*model.X_fit_.T, s=12, c=np.sign(model.dual_coef_), cmap="RdBu", edgecolors="0.4")
-    ax.set(title=name, aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    ax.set_title(name, fontsize=9)
+    ax.set(aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
 plt.show()

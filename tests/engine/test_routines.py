@@ -7,6 +7,7 @@ import pytest
 import scipy.linalg as sla
 
 from mercer.engine.routines import (
+    add_gram,
     call,
     cholesky_with_pivots,
     eigh,
@@ -155,3 +156,17 @@ def test_others_work_meanwhile(routine):
         turns += 1
         thread.join(0.001)
     assert turns > 20
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_products_with_transposes_are_added_below_the_diagonal(rng, kind):
+    """Also where rows are parts of longer ones, and where there are none."""
+    room, wide = np.zeros((9, 9), kind), rng.standard_normal((20, 8)).astype(kind)
+    room[:] = before = rng.standard_normal((9, 9)).astype(kind)
+    C, P = room[:5, :5], wide[:, :5]
+    add_gram(C, P)
+    expected = before.copy()
+    expected[:5, :5] += np.tril(P.T @ P)
+    np.testing.assert_allclose(room, expected, rtol=1e-4, atol=1e-4)
+    add_gram(C, wide[:0, :5])
+    np.testing.assert_allclose(room, expected, rtol=1e-4, atol=1e-4)

@@ -6,8 +6,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, softmax
 
 from mercer.losses import Loss, as_loss
-from mercer.solvers import online_loops as loops
-from mercer.solvers import online_slopes
+from mercer.solvers import online_budget, online_slopes
 from mercer.solvers.online import REMOVALS, Expansion, schedule, take_in
 from mercer.solvers.online import _targets as take_targets
 from mercer.solvers.online_loops import Rule
@@ -38,7 +37,8 @@ class Slow:
     def __init__(self, kernel, loss, rule, nu=None):
         self.kernel, self.loss, self.rule, self.nu = kernel, loss, rule, nu
         self.terms = []  # [point, coefficient, averaged coefficient], oldest first
-        self.b = self.b_mean = self.time = 0.0
+        self.b = self.b_mean = self.time = self.span = 0.0
+        self.leads, self.loss = [], loss
 
     def inner(self, x, z):
         return float(self.kernel(x, z))
@@ -51,6 +51,9 @@ class Slow:
     def step(self, x, y, w=1.0):
         rule, y = self.rule, np.array([y])
         self.time += w
+        self.span += w
+        if rule.renews:
+            self.doubt(x, y, w)
         eta = w * rule.scale[0] / self.time**rule.power
         self.b -= eta * rule.lean
         if rule.implicit:
@@ -69,22 +72,38 @@ class Slow:
         if u != 0 or not self.terms:
             self.terms.append([x, new, 0.0])
         if rule.window:
-            share = min(1, max(2 * w / (self.time + w), w / rule.window))
+            share = min(1, max(2 * w / (self.span + w), w / rule.window))
             self.b_mean += share * (self.b - self.b_mean)
             for term in self.terms:
                 term[2] += share * (term[1] - term[2])
         if len(self.terms) > rule.budget:
             self.remove()
 
+    def doubt(self, x, y, w):
+        """Whether the last iterate has predicted better than the average, for long and surely."""
+        at = [np.array([self(x, averaged)]) for averaged in (True, False)]
+        lead = w * float(self.loss.value(y, at[0])[0] - self.loss.value(y, at[1])[0])
+        self.leads.append((lead, w))
+        sums = np.cumsum([lead for lead, _ in self.leads][::-1])[::-1]
+        if sums[0] <= 0:
+            self.leads = []
+            return
+        if sums[0] ** 2 > 25 * sum(lead**2 for lead, _ in self.leads):
+            since = sum(w for _, w in self.leads)
+            self.time = min(self.time, max(self.time / 4, since))
+            self.span, self.leads, self.b_mean = 0.0, [], self.b
+            for term in self.terms:
+                term[2] = term[1]
+
     def size(self, term):
         return (term[1] ** 2 + term[2] ** 2) * self.inner(term[0], term[0])
 
     def remove(self):
-        if self.rule.removal == loops.OLDEST:
+        if self.rule.removal == online_budget.OLDEST:
             del self.terms[0]
             return
         other = min(self.terms[:-1], key=self.size)
-        if self.rule.removal == loops.SMALLEST:
+        if self.rule.removal == online_budget.SMALLEST:
             self.terms = [t for t in self.terms if t is not other]
             return
         found = []
@@ -112,10 +131,10 @@ def linear(x, z):
 
 
 def rule_of(budget=10**6, removal="oldest", update="implicit", name="sqrt", eta=0.7, alpha=0.05,
-            window=0.0, intercept=True, lean=0.0, outside=-1.0):  # fmt: skip
+            window=0.0, intercept=True, lean=0.0, outside=-1.0, renews=False):  # fmt: skip
     scale, power = schedule(name, eta, alpha)
     return Rule(np.array([scale]), power, alpha, update == "implicit", intercept, lean, outside,
-                window, budget, REMOVALS[removal])  # fmt: skip
+                window, renews, budget, REMOVALS[removal])  # fmt: skip
 
 
 def fast(kernel, loss, rule, X, y, weights, step=7, outputs=1, tube=None, lengths=1):
@@ -124,7 +143,7 @@ def fast(kernel, loss, rule, X, y, weights, step=7, outputs=1, tube=None, length
         dual = loss.dual(np.zeros((1, 1)))
         tube = 0.0 if dual is None else dual.epsilon
     state, kept = Expansion.empty(outputs, tube, lengths), X[:0]
-    if rule.removal == loops.MERGE:
+    if rule.removal == online_budget.MERGE:
         state = state.known(np.zeros((0, 0)), rule.budget)
     K = np.array([[kernel(a, b) for b in X] for a in X])
     index = np.zeros(0, dtype=int)
@@ -335,3 +354,31 @@ def test_values_of_joint_losses(rng):
     targets = take_targets(loss, y[:, None].astype(float))
     values = [online_slopes.loss_value(targets, 0.0, i, F[i]) for i in range(20)]
     np.testing.assert_allclose(values, loss.value(y, F), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared", "own"])
+def test_the_clock_goes_back_where_averages_fall_behind(rng, name):
+    X = rng.standard_normal((400, 2))
+    f = 3 * X[:, 0] * np.where(np.arange(400) < 200, 1, -1)
+    loss, y = LogCosh() if name == "own" else as_loss(name), targets_for(name, f)
+    rule, weights = rule_of(window=np.inf, renews=True, eta=5.0), rng.choice([0.5, 1.0], 400)
+    slow = Slow(gaussian, loss, rule)
+    for x, target, w in zip(X, y, weights, strict=True):
+        slow.step(x, target, w)
+    assert slow.span < weights.sum() - 50
+    assert slow.time < weights.sum()
+    state, kept = fast(gaussian, loss, rule, X, y[:, None], weights, step=90)
+    np.testing.assert_allclose(kept, [term[0] for term in slow.terms])
+    np.testing.assert_allclose(state.coef[0], [term[1] for term in slow.terms], atol=1e-4)
+    np.testing.assert_allclose(state.mean[0], [term[2] for term in slow.terms], atol=1e-4)
+    assert state.time == pytest.approx(slow.time)
+    assert state.span == pytest.approx(slow.span)
+
+
+def test_outliers_do_not_turn_the_clock_back(rng):
+    """One sample speaks against the average with any strength: that is one sample."""
+    X, y = rng.standard_normal((300, 2)), rng.standard_normal(300)
+    y[150] = 1e160
+    rule = rule_of(window=np.inf, renews=True, eta=0.1)
+    state, _ = fast(gaussian, as_loss("squared"), rule, X, y[:, None], np.ones(300))
+    assert state.time == 300

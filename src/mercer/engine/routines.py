@@ -130,6 +130,26 @@ def subtract_square(C: np.ndarray, P: np.ndarray) -> None:
         _routine(_LETTERS[C.dtype.name] + "syrk", "blas")(*map(_place, order))
 
 
+def add_gram(C: np.ndarray, P: np.ndarray) -> None:
+    """C += P' P in the memory of C, on and below its diagonal only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.engine.routines import add_gram
+    >>> C = np.zeros((2, 2))
+    >>> add_gram(C, np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> C
+    array([[10.,  0.],
+           [14., 20.]])
+    """
+    k, n = P.shape
+    one = _ONE[C.dtype.name]
+    order = ("U", "N", n, k, one, P, _stride(P), one, C, _stride(C))
+    if n and k:
+        _routine(_LETTERS[C.dtype.name] + "syrk", "blas")(*map(_place, order))
+
+
 def _stride(A: np.ndarray) -> int:
     """From one row to the next, in numbers, which BLAS wants to be so many at least."""
     return max(A.strides[0] // A.itemsize, A.shape[1])

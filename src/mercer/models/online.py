@@ -1,4 +1,4 @@
-"""Online learning with any loss: NORMA and its implicit form, within a budget."""
+"""Online learning with any loss: Newton steps, NORMA and its implicit form, within a budget."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
 
     or, with ``update="explicit"``, by that of NORMA, :math:`f_t = (1 - \eta_t w_t \alpha) f_{t-1} -
     \eta_t w_t L'(y_t, f_{t-1}(x_t) + b_{t-1})\, k(x_t, \cdot)`. An implicit step never overshoots
-    the minimum of the loss, whatever the scale of k, of y and of outliers. How the stream is
-    divided into calls of :meth:`partial_fit` makes no difference, except for rounding and for
-    data-dependent kernel parameters such as "median", which are fixed by the first call; it makes
-    little with ``update="newton"``, which works on blocks.
+    the minimum of the loss, whatever the scale of k, of y and of outliers. By default steps are of
+    second order: f moves along k preconditioned with the second moments of all samples so far, in
+    the span of those that are kept. How the stream is divided into calls of :meth:`partial_fit`
+    makes little difference, and none but for rounding where steps are single ones; kernel
+    parameters that depend on data, such as "median", are fixed by the first call.
 
     alpha is per sample: on n samples it compares with ``alpha = n alpha`` of
     :class:`KernelMachine`.
@@ -62,29 +63,38 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         Strength of the penalty, > 0. With constant steps, a sample is forgotten after about
         1 / (alpha eta) others.
     eta : "auto" or float
-        Size of the steps, > 0; not used with ``schedule="inverse"``. By default four sizes, 3.75 to
-        240, are tried side by side, each a quarter of the next. They share kernel values and the
-        samples that are kept, so this takes little time. Each sample is predicted before it is
-        learned, and the model uses the size with the smallest loss so far; samples are weighted
-        like iterates for ``average``. With explicit steps, 15; with Newton steps, 0.25 and 0.0625:
-        eta sqrt(t) times the step of Newton's method on all samples so far, 32 times at most.
-    schedule : {"sqrt", "constant", "inverse"}
-        eta / sqrt(t), for stationary data; eta, for data that drift; 1 / (alpha t), which makes
-        alpha the only parameter. t is the sum of the weights so far.
-    update : {"implicit", "explicit", "newton"}
-        Where the derivative of the loss is evaluated: after the step, or before it. With
-        ``"newton"``, steps are implicit and of second order, in the span of the first ``budget``
-        samples, which are kept: functions that vary on many scales are learned in one pass. For
-        stationary data; needs six matrices of budget x budget numbers, and as many operations for
-        each sample.
+        Size of the steps, > 0; not used with ``schedule="inverse"``. By default several sizes are
+        tried side by side, each a quarter of the next: 3.75 to 240 for implicit steps; 0.0625 to 1
+        for Newton steps, as factors of sqrt(t) in the step of Newton's method on all samples so
+        far (32 times that step at most). They share kernel values and the samples that are kept, so
+        this takes little time. Each sample is predicted before it is learned, and the model uses
+        the size with the smallest loss so far; samples are weighted like iterates for ``average``.
+        For explicit steps, 15.
+    schedule : {"auto", "sqrt", "constant", "inverse"}
+        eta / sqrt(t), where t is the sum of the weights so far. By default the clock t goes back,
+        and the average begins anew, when the last iterate has predicted better than the average
+        for so long that it is no coincidence: the data have changed. ``"sqrt"``: it never goes
+        back. ``"constant"``: eta, for data that always drift. ``"inverse"``: 1 / (alpha t), which
+        makes alpha the only parameter.
+    update : {"auto", "newton", "implicit", "explicit"}
+        ``"implicit"``, ``"explicit"``: where the derivative of the loss is evaluated, after the
+        step or before it. ``"newton"``: steps are implicit and of second order, in the span of
+        ``budget`` samples, the first ones; if later samples are outside of it, the older half is
+        given up for them. Functions that vary on many scales are learned in one pass. This needs
+        nine matrices of budget x budget numbers, and a few budget x budget operations for each
+        sample. By default Newton steps, or else implicit ones: with other values of ``eta``,
+        ``average``, ``removal`` or ``schedule`` (but ``"sqrt"``), which are about single steps;
+        with budgets of more than 2000, or for which there is no memory; and for kernels that turn
+        out not to be positive semi-definite. The last two give a warning; see ``update_``.
     budget : int or str
         The number of samples to keep or, for vectors, memory such as ``"10 MB"``. A step takes as
         many kernel values as samples are kept.
     removal : {"merge", "oldest", "smallest"}
-        What to do when the budget is exceeded. ``"merge"``: the term of the new sample, or the
-        smallest other one, is projected onto the kept sample with the closest feature, whichever
-        loses less; this needs a matrix of budget x budget numbers. ``"oldest"``: drop the oldest,
-        as NORMA does. ``"smallest"``: drop the other term with the smallest norm.
+        What to do when the budget is exceeded by single steps. ``"merge"``: the term of the new
+        sample, or the smallest other one, is projected onto the kept sample with the closest
+        feature, whichever loses less; this needs a matrix of budget x budget numbers.
+        ``"oldest"``: drop the oldest, as NORMA does. ``"smallest"``: drop the other term with the
+        smallest norm.
     average : bool or float
         Predict with the average of all iterates, weighted by t; a number is the length of the
         longest window, in samples.
@@ -106,6 +116,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         The half width of the tube, with ``nu``.
     eta_ : float
         The size of steps that predicts best so far.
+    update_ : str
+        The kind of steps that were taken last.
     kernel_, loss_ : Kernel, Loss
         The kernel and the loss with all parameters resolved to numbers.
     rkhs_function_ : RKHSFunction
@@ -128,7 +140,9 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     Kivinen, Smola & Williamson, *Online learning with kernels*, 2004. Kulis & Bartlett, *Implicit
     online learning*, ICML 2010. Wang, Crammer & Vucetic, *Breaking the curse of kernelization:
     budgeted stochastic gradient descent*, 2012. Cesa-Bianchi & Lugosi, *Prediction, learning, and
-    games*, 2006 (the best of several predictors).
+    games*, 2006 (the best of several predictors). Bordes, Bottou & Gallinari, *SGD-QN*, JMLR 2009
+    (second moments). Bach & Maloof, *Paired learners for concept drift*, ICDM 2008 (a predictor
+    that reacts beside one that is stable).
     """
 
     kernel: Any = "rbf"
@@ -136,8 +150,8 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     alpha: float = 1e-5
     _: KW_ONLY
     eta: Any = "auto"
-    schedule: str = "sqrt"
-    update: str = "implicit"
+    schedule: str = "auto"
+    update: str = "auto"
     budget: int | str = 1000
     removal: str = "merge"
     average: bool | float = True
@@ -179,7 +193,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     def eta_(self) -> float:
         """The size of steps that predicts best so far."""
         check_is_fitted(self)
-        return self._lengths()[self._state.best]
+        return self._lengths(self.update_)[self._state.best]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data) -> np.ndarray:

@@ -9,28 +9,28 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_number, check_positive, is_count
-from ..data import Data, length, take
+from ..data import Data, length
 from ..engine.memory import memory_words, parse_memory, require_memory
-from ..engine.threads import go_on, one_blas_thread
-from ..gram.tiles import diagonal
+from ..exceptions import IndefiniteKernelWarning, MemoryPlanError, NumericalWarning, warn
 from ..kernels.base import Kernel
 from ..losses.base import Loss
 from ..rkhs.function import RKHSFunction
-from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule, take_in
+from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule
+from ..solvers.online_curvature import ARRAYS, Curvature, IndefiniteError
 from ..solvers.online_loops import Rule
-from ..solvers.online_newton import ARRAYS, Curvature, take_in_newton
 from .common import SEEN, KernelEstimator
+from .online_blocks import BLOCK, Second, first_order, second_order
 from .online_samples import KeptSamples
 
-_BLOCK = 256  # samples whose kernel values are computed at once, at most
-_LEAST = 32  # and at least, where the budget is smaller
 _ETAS = (
     15.0,
     60.0,
     3.75,
     240.0,
 )  # lengths of steps that are tried side by side; the first if all are equal
-_NEWTON = (0.25, 0.0625)  # the same of Newton steps
+_NEWTON = (0.25, 1.0, 0.0625)
+_SECOND = "update='newton' with this budget"
+_LARGEST = 2000  # budget for which update="auto" means Newton steps
 _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
 
@@ -39,7 +39,7 @@ class OnlineModel(KernelEstimator):
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN, "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_samples_seen_", "_iterate",
-        "_second",
+        "_second", "update_", "_plain",
     )  # fmt: skip
 
     # set by the constructors of subclasses
@@ -57,8 +57,10 @@ class OnlineModel(KernelEstimator):
     intercept_: Any
     kernel_: Kernel
     n_samples_seen_: int
+    update_: str
     _kept: KeptSamples
     _state: Expansion
+    _plain = False  # whether steps of second order turned out to be impossible
 
     @property
     def rkhs_function_(self) -> RKHSFunction:
@@ -85,7 +87,7 @@ class OnlineModel(KernelEstimator):
         ):  # fmt: skip
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
-        most = max(self._lengths()) * self.alpha
+        most = max(self._lengths("explicit")) * self.alpha
         if self.update == "explicit" and self.schedule != "inverse" and most >= 1:
             raise ValueError(
                 f"eta * alpha must be < 1 for update='explicit', got {most:.3g}: "
@@ -104,13 +106,13 @@ class OnlineModel(KernelEstimator):
                 "with the kept ones cannot be computed from a precomputed matrix."
             )
 
-    def _lengths(self) -> tuple[float, ...]:
+    def _lengths(self, update: str) -> tuple[float, ...]:
         """The steps that are tried."""
         if self.eta != "auto":
             return (float(self.eta),)
-        if self.update == "newton":
+        if update == "newton":
             return _NEWTON
-        return _ETAS if self.update == "implicit" and self.schedule != "inverse" else (_EXPLICIT,)
+        return _ETAS if update == "implicit" and self.schedule != "inverse" else (_EXPLICIT,)
 
     @property
     def _averages_all_or_nothing(self) -> bool:
@@ -125,7 +127,7 @@ class OnlineModel(KernelEstimator):
         """f = 0, with a kernel whose parameters are numbers."""
         self.kernel_ = self._as_kernel(X).resolve(X)
         self._kept = KeptSamples(self.kernel_)
-        self._state = Expansion.empty(outputs, tube, len(self._lengths()))
+        self._state = Expansion.empty(outputs, tube)
         self.n_samples_seen_ = 0
 
     def _learn(
@@ -133,9 +135,25 @@ class OnlineModel(KernelEstimator):
         intercept: bool = True, lean: float = 0.0, outside: float = -1.0,
     ) -> None:  # fmt: skip
         """Take in a part of the stream, block by block."""
-        lengths = self._lengths()
-        kept, state = self._kept, replace(self._state.of_lengths(len(lengths)))
-        rule = self._rule(X, len(state.intercept), intercept, lean, outside)
+        outputs = len(self._state.intercept) // len(self._state.losses)
+        self.update_ = self._steps(X, outputs)
+        stream = loss, X, y, weights
+        try:
+            self._go_through(self._rule(X, outputs, intercept, lean, outside), *stream)
+        except (IndefiniteError, FloatingPointError) as reason:
+            if self.update != "auto" or self.update_ != "newton":
+                raise
+            self._settle_for_less(reason)
+            self.update_ = "implicit"
+            self._go_through(self._rule(X, outputs, intercept, lean, outside), *stream)
+        self.n_samples_seen_ += length(X)
+        self._publish()
+
+    def _go_through(
+        self, rule: Rule, loss: Loss, X: Data, y: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Samples of a stream, and what is kept and known after them."""
+        kept, state = self._kept, replace(self._state.of_lengths(len(rule.scale)))
         if len(kept) > rule.budget:
             raise ValueError(
                 f"budget must be at least {len(kept)}, the number of samples already kept, got "
@@ -145,9 +163,18 @@ class OnlineModel(KernelEstimator):
             state.mean = state.mean[:, :0]
         elif not state.mean.shape[1]:  # the average begins now
             state.mean, state.mean_intercept = state.coef, state.intercept
-            state.mean_tube = state.tube.copy()
-        if self.update == "newton":
-            self._learn_newton(X, loss, y, weights, rule, state)
+            state.mean_tube, state.span = state.tube.copy(), state.time
+        stream = rule, loss, X, y, weights
+        if self.update_ == "newton":
+            known = getattr(self, "_curvature", None)
+            if known is None:
+                require_memory(8.0 * ARRAYS * rule.budget**2, _SECOND)
+                known = self._known(kept, state, rule)
+            if not known.fits(rule):
+                known = Second.of(known.curves, state, rule, np.zeros(len(rule.scale)))
+            kept, state, known = second_order(self.kernel_, kept, state, known, *stream)
+            self.__dict__.pop("_second", None)
+            self._kept, self._state, self._curvature = kept, state, known
             return
         for name in ("_curvature", "_second"):
             self.__dict__.pop(name, None)
@@ -156,90 +183,64 @@ class OnlineModel(KernelEstimator):
             state = state.known(kept.gram(), rule.budget)
         # the loops write into this matrix: if anything fails, the state as it was has none
         self._state.gram = np.zeros((0, 0))
-        step = max(min(_BLOCK, rule.budget), _LEAST)
-        with one_blas_thread():
-            for start in range(0, length(X), step):
-                go_on()
-                rows = slice(start, min(start + step, length(X)))
-                block = take(X, rows)
-                P = self.kernel_.prepare(block)
-                state, places = take_in(
-                    state, rule, loss, y[rows], weights[rows],
-                    kept.cross(P), kept.within(P), diagonal(self.kernel_, P),
-                )  # fmt: skip
-                kept = kept.replaced(places, block, P)
-        self._kept, self._state = kept, state
-        self.n_samples_seen_ += length(X)
-        self._publish()
+        self._kept, self._state = first_order(self.kernel_, kept, state, *stream)
 
-    def _learn_newton(
-        self, X: Data, loss: Loss, y: np.ndarray, weights: np.ndarray, rule: Rule, state: Expansion
-    ) -> None:
-        """The same by Newton steps in the span of the first samples."""
-        require_memory(8.0 * ARRAYS * rule.budget**2, "update='newton' with this budget")
-        kept, alpha = self._kept, float(self.alpha)
-        curvature = getattr(self, "_curvature", None) or self._known(kept, state, alpha)
-        with one_blas_thread():
-            for start in range(0, length(X), _BLOCK):
-                go_on()
-                rows = np.arange(start, min(start + _BLOCK, length(X)))
-                rows = rows[weights[rows] > 0]
-                if not len(rows):
-                    continue
-                block = take(X, rows)
-                P = self.kernel_.prepare(block)
-                more = min(rule.budget - len(kept), len(rows))
-                if more:
-                    m = len(kept)
-                    kept = kept.replaced(np.arange(m + more), block, P)
-                    room = np.zeros((len(state.intercept), more))
-                    state.coef = np.hstack([state.coef, room])
-                    state.mean = np.hstack([state.mean, room]) if rule.window > 0 else state.mean
-                cross = kept.cross(P)
-                if more:
-                    gram, w = np.zeros((len(kept), len(kept))), weights[rows]
-                    gram[:m, :m] = curvature.gram
-                    gram[m:] = cross[:more]
-                    gram[:m, m:] = cross[:more, :m].T
-                    curvature = curvature.grown(
-                        gram, np.concatenate([curvature.weights, w[:more]]), cross[more:],
-                        w[more:], state.time + float(w.sum()), alpha,
-                    )  # fmt: skip
-                state, curvature = take_in_newton(
-                    state, curvature, rule, loss, y[rows], weights[rows], cross
-                )
-        state.diag = np.diagonal(curvature.gram).copy()
-        self.__dict__.pop("_second", None)
-        self._kept, self._state, self._curvature = kept, state, curvature
-        self.n_samples_seen_ += length(X)
-        self._publish()
+    def _steps(self, X: Data, outputs: int) -> str:
+        """The kind of steps, where ``update="auto"`` leaves it to this model."""
+        if self.update != "auto":
+            return self.update
+        if (
+            self._plain
+            or self.eta != "auto"
+            or self.removal != "merge"
+            or self.schedule not in ("auto", "sqrt")
+            or not (self._averages_all_or_nothing and self.average)
+        ):
+            return "implicit"
+        budget = self._count(X, outputs * len(_NEWTON), "newton")
+        if budget > _LARGEST:
+            return "implicit"
+        if not hasattr(self, "_curvature"):
+            try:
+                require_memory(8.0 * ARRAYS * budget**2, _SECOND)
+            except MemoryPlanError as reason:
+                self._settle_for_less(reason)
+                return "implicit"
+        return "newton"
 
-    def _known(self, kept: KeptSamples, state: Expansion, alpha: float) -> Curvature:
+    def _settle_for_less(self, reason: Exception) -> None:
+        """No steps of second order from here on."""
+        kind = IndefiniteKernelWarning if isinstance(reason, IndefiniteError) else NumericalWarning
+        warn(f"single steps from here on, as by update='implicit': {reason}", kind)
+        self._plain = True
+
+    def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Second:
         """Of what was seen before: of a file; or, for the first time, of samples that are kept."""
-        if not len(kept):
-            return Curvature.empty()
-        m = len(kept)
         second: Any = getattr(self, "_second", ())
+        gram, owed, curves = kept.gram(), np.zeros(len(rule.scale)), Curvature.empty()
         if len(second):
-            seen, weights = second
-            return Curvature.restored(seen, weights, kept.gram(), state.time, alpha)
-        each = np.full(m, state.time / m)
-        return Curvature.empty().grown(
-            kept.gram(), each, np.zeros((0, m)), np.zeros(0), state.time, alpha
-        )
+            table, numbers, owed = second
+            curves = Curvature.restored(table, numbers, gram)
+        elif len(kept):
+            each = np.full(len(kept), state.time / len(kept))
+            curves = curves.grown(gram, 1.0).later(gram, each, gram.diagonal(), known=True)
+            curves = replace(curves, count=self.n_samples_seen_).remade(rule.alpha)
+        return Second.of(curves, state, rule, owed)
 
-    def _rule(self, X: Data, rows: int, intercept: bool, lean: float, outside: float) -> Rule:
-        every = [schedule(self.schedule, eta, float(self.alpha)) for eta in self._lengths()]
+    def _rule(self, X: Data, outputs: int, intercept: bool, lean: float, outside: float) -> Rule:
+        lengths = self._lengths(self.update_)
+        every = [schedule(self.schedule, eta, float(self.alpha)) for eta in lengths]
         scale, power = np.array([scale for scale, _ in every]), every[0][1]
         window = float(self.average)
         if self._averages_all_or_nothing:
             window = np.inf if self.average else 0.0
         return Rule(
-            scale, power, float(self.alpha), self.update == "implicit", bool(intercept),
-            float(lean), float(outside), window, self._count(X, rows), REMOVALS[self.removal],
+            scale, power, float(self.alpha), self.update_ != "explicit", bool(intercept),
+            float(lean), float(outside), window, self.schedule == "auto" and window > 0,
+            self._count(X, outputs * len(lengths), self.update_), REMOVALS[self.removal],
         )  # fmt: skip
 
-    def _count(self, X: Data, rows: int) -> int:
+    def _count(self, X: Data, rows: int, update: str) -> int:
         """The budget as a number of samples."""
         if is_count(self.budget):
             return int(self.budget)
@@ -256,10 +257,10 @@ class OnlineModel(KernelEstimator):
                 "advance; give a number of samples."
             )
         # twice the sample, coefficients and averages, a column of kernel values of a block; K
-        each = 2 * X[:1].nbytes + 8 * (4 * rows + _BLOCK + 4)
+        each = 2 * X[:1].nbytes + 8 * (4 * rows + BLOCK + 4)
         most = memory / each
-        if self.removal == "merge" or self.update == "newton":
-            arrays = ARRAYS if self.update == "newton" else 1
+        if self.removal == "merge" or update == "newton":
+            arrays = ARRAYS if update == "newton" else 1
             most = 2 * memory / (each + np.sqrt(each**2 + 32 * arrays * memory))
         if most < 1:
             raise ValueError(
@@ -280,39 +281,44 @@ class OnlineModel(KernelEstimator):
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         self._iterate = (
             state.coef, state.mean, state.intercept, state.mean_intercept,
-            state.time, state.tube, state.mean_tube, state.losses,
+            state.time, state.tube, state.mean_tube, state.losses, state.span, state.doubt,
         )  # fmt: skip
 
     def _before_saving(self) -> None:
         """What files hold of second derivatives."""
-        curvature = getattr(self, "_curvature", None)
-        self._second = () if curvature is None else (curvature.told(), curvature.weights)
+        known = getattr(self, "_curvature", None)
+        self._second = () if known is None else (*known.curves.told(), known.owed)
 
     def _restore(self) -> None:
         """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
         if len(self._iterate) == 7:  # a file of version 0.1, of a single length of steps
             *others, tube, mean_tube = self._iterate
             self._iterate = (*others, np.array([tube]), np.array([mean_tube]), np.zeros(1))
-        time = float(self._iterate[4])
-        coef, mean, intercept, mean_intercept, _, tube, mean_tube, losses = (
+        if len(self._iterate) == 8:  # one whose clock never was put back
+            self._iterate += (self._iterate[4], np.zeros((np.size(self._iterate[7]), 3)))
+        time, span = float(self._iterate[4]), float(self._iterate[8])
+        coef, mean, intercept, mean_intercept, _, tube, mean_tube, losses, _, doubt = (
             np.array(part, dtype=np.float64) for part in self._iterate
         )
         m, rows, lengths = length(self.X_fit_), len(intercept), len(np.atleast_1d(losses))
-        whole, none = (rows, m), (rows, 0)
+        whole, none, second = (rows, m), (rows, 0), getattr(self, "_second", ())
         if not (
             coef.shape == whole
             and mean.shape in (whole, none)
             and intercept.shape == mean_intercept.shape == (rows,)
             and tube.shape == mean_tube.shape == losses.shape == (lengths,)
+            and doubt.shape == (lengths, 3)
             and np.size(self.dual_coef_) * lengths == coef.size
             and all(np.all(np.isfinite(part)) for part in self._iterate)
-            and [np.shape(part) for part in getattr(self, "_second", ())] in ([], [(m, m), (m,)])
+            and [np.shape(part) for part in second] in ([], [(m, m + 1), (10,), (lengths,)])
+            and all(np.all(np.isfinite(part)) for part in second)
         ):
             raise ValueError("the state of an online model does not fit together.")
+        self.__dict__.setdefault("update_", self.update)  # of version 0.1
         self._kept = KeptSamples(self.kernel_, self.X_fit_)
         self._predictor = self.X_fit_, self.dual_coef_, self.intercept_
         diag = self.kernel_.diag(self.kernel_.prepare(self.X_fit_)).astype(np.float64)
         self._state = Expansion(
-            coef, mean, intercept, mean_intercept, time, tube, mean_tube, losses,
+            coef, mean, intercept, mean_intercept, time, tube, mean_tube, losses, span, doubt,
             diag, np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
         )  # fmt: skip

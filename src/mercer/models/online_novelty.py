@@ -48,7 +48,8 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
     alpha : float
         Strength of the penalty, > 0: f is of the size nu / alpha.
     eta, schedule, update, budget, removal, average
-        As in :class:`OnlineKernelMachine`, but eta is a number. By default steps are
+        As in :class:`OnlineKernelMachine`, but eta is a number, which makes steps single ones
+        unless ``update="newton"``. By default steps are
         1 / (alpha t), with which f is the mean of what all samples have added to it;
         ``"constant"`` is for data that drift.
 

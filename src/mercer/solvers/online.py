@@ -30,12 +30,13 @@ from ..losses.classification import Logistic, Multinomial
 from ..losses.regression import Poisson
 from . import online_loops as loops
 from . import online_slopes
+from .online_budget import MERGE, OLDEST, SMALLEST, settle
 from .online_loops import Iterate, Rule, Values
 from .online_slopes import Targets
 
-SCHEDULES = ("sqrt", "constant", "inverse")
-UPDATES = ("implicit", "explicit", "newton")
-REMOVALS = {"merge": loops.MERGE, "oldest": loops.OLDEST, "smallest": loops.SMALLEST}
+SCHEDULES = ("auto", "sqrt", "constant", "inverse")
+UPDATES = ("auto", "implicit", "explicit", "newton")
+REMOVALS = {"merge": MERGE, "oldest": OLDEST, "smallest": SMALLEST}
 _CODES: dict[type[Loss], int] = {
     Logistic: online_slopes.LOGISTIC,
     Poisson: online_slopes.POISSON,
@@ -50,7 +51,8 @@ def schedule(name: str, eta: float, alpha: float) -> tuple[float, float]:
     >>> schedule("inverse", 1.0, alpha=0.1)  # 1 / (alpha t)
     (10.0, 1.0)
     """
-    return {"constant": (eta, 0.0), "sqrt": (eta, 0.5), "inverse": (1 / alpha, 1.0)}[name]
+    inverse = (1 / alpha, 1.0)
+    return {"constant": (eta, 0.0), "inverse": inverse}.get(name, (eta, 0.5))
 
 
 @dataclass
@@ -70,6 +72,11 @@ class Expansion:
         The half width of the tube of the loss, and its average.
     losses : ndarray of shape (lengths,)
         The average loss of samples before they were learned; later ones count more.
+    span : float
+        The weight of the samples whose iterates are averaged; less than ``time`` or more, if the
+        average began anew and the clock was put back.
+    doubt : ndarray of shape (lengths, 3)
+        What speaks against the averages: see :func:`~mercer.solvers.online_loops.doubted`.
     diag : ndarray of shape (m,)
         k(x_i, x_i).
     gram, slots : ndarray
@@ -85,6 +92,8 @@ class Expansion:
     tube: np.ndarray
     mean_tube: np.ndarray
     losses: np.ndarray
+    span: float
+    doubt: np.ndarray
     diag: np.ndarray
     gram: np.ndarray
     slots: np.ndarray
@@ -95,8 +104,8 @@ class Expansion:
         none, zero = np.zeros((lengths * outputs, 0)), np.zeros(lengths * outputs)
         tubes = np.full(lengths, tube)
         return cls(
-            none, none, zero, zero.copy(), 0.0, tubes, tubes.copy(), np.zeros(lengths),
-            np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
+            none, none, zero, zero.copy(), 0.0, tubes, tubes.copy(), np.zeros(lengths), 0.0,
+            np.zeros((lengths, 3)), np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -126,7 +135,7 @@ class Expansion:
             name: np.repeat(getattr(self, name)[best], count)
             for name in ("tube", "mean_tube", "losses")
         }
-        return replace(self, **rows, **each)
+        return replace(self, **rows, **each, doubt=np.zeros((count, 3)))
 
     def known(self, gram: np.ndarray, budget: int) -> Expansion:
         """With kernel values of the samples that are kept, and room for as many as may be."""
@@ -175,11 +184,11 @@ def take_in(
     losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow
     places = np.flatnonzero(now.alive)
     slots, gram = state.slots, state.gram
-    if rule.removal == loops.MERGE:
+    if rule.removal == MERGE:
         kept = places[places < m]
         free = np.setdiff1d(np.arange(len(gram)), slots[kept])[: len(places) - len(kept)]
         slots = np.concatenate([slots[kept], free])
-        loops.settle(_values(state, cross, within, diag), places, slots, gram)
+        settle(_values(state, cross, within, diag), places, slots, gram)
     return (
         Expansion(
             now.coef[:, places],
@@ -190,6 +199,8 @@ def take_in(
             now.tube,
             now.mean_tube,
             losses,
+            float(now.clock[1]),
+            now.doubt,
             np.concatenate([state.diag, diag.astype(np.float64)])[places],
             gram,
             slots,
@@ -228,10 +239,11 @@ def walked(
         np.hstack([state.mean, np.zeros((outputs, n))]) if averaged else state.mean,
         state.intercept.copy(),
         state.mean_intercept.copy(),
-        np.array([state.time]),
+        np.array([state.time, state.span]),
         state.tube.copy(),
         state.mean_tube.copy(),
         state.losses.copy(),
+        state.doubt.copy(),
         np.concatenate([np.ones(m, dtype=bool), np.zeros(n, dtype=bool)]),
         np.empty(m + n),
         np.empty(m + n),
@@ -241,12 +253,17 @@ def walked(
         _walk_slowly(rule, loss, y, values, weights, now)
     else:
         loops.walk(rule, targets, values, weights, now)
-    if not (np.all(np.isfinite(now.coef)) and np.all(np.isfinite(now.intercept))):
+    check_finite(now.coef, now.intercept)
+    return now
+
+
+def check_finite(*parts: np.ndarray) -> None:
+    """Coefficients of steps that did not diverge."""
+    if not all(np.all(np.isfinite(part)) for part in parts):
         raise FloatingPointError(
             "the steps diverge: the coefficients are no longer finite; use update='implicit', a "
             "smaller eta, or scale the data."
         )
-    return now
 
 
 def _targets(loss: Loss, y: np.ndarray) -> Targets | None:
@@ -278,12 +295,17 @@ def _walk_slowly(
     alive = int(state.alive.sum())
     for i in np.flatnonzero(weights):
         w = weights[i]
-        state.clock[0] += w
+        state.clock[:] += w
         loops.score(values, state.coef, i, scores)
-        if count > 1:
+        if count > 1 or rule.renews:
             loops.foretell(rule, values, state, i, scores, means)
-            told = np.array([_loss_of(loss, y[i], f) for f in means.reshape(count, each)])
+            told = [_loss_of(loss, y[i], f) for f in means.reshape(count, each)]
             state.losses[:] += loops.judged(rule, w, state.clock[0]) * (told - state.losses)
+        if rule.renews:
+            last = (scores + state.intercept).reshape(count, each)
+            for c in range(count):
+                loops.doubted(state, c, w, told[c] - _loss_of(loss, y[i], last[c]))
+            loops.renew(state)
         for c in range(count):
             own = slice(c * each, (c + 1) * each)
             eta, shrink, reach = loops.begin(rule, values, w, state, i, c)

@@ -1,4 +1,4 @@
-"""Compiled steps of online learning: scores, one step, and keeping to a budget.
+"""Compiled steps of online learning: scores, one step, averages, and the clock.
 
 Places 0..m-1 are the samples that are kept, places m.. those of a block that follows them. What
 has been removed has coefficients of zero, so scores are plain sums over all places before a sample.
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._compiled import njit
+from .online_budget import MERGE, OLDEST, first, forget, lowest, measure, merge
 from .online_slopes import (
     LOGISTIC,
     MULTINOMIAL,
@@ -27,7 +28,8 @@ from .online_slopes import (
 )
 
 _FAST = {"nsz", "reassoc", "contract"}
-OLDEST, SMALLEST, MERGE = range(3)
+_DOUBT = 5.0  # standard deviations
+_BACK = 4.0
 
 
 class Rule(NamedTuple):
@@ -41,6 +43,9 @@ class Rule(NamedTuple):
     lean: float  # an extra slope of the intercept: nu, for novelty
     outside: float  # the share of samples outside of a tube that adapts; -1 if it does not
     window: float  # time over which iterates are averaged; 0 if they are not
+    renews: (
+        bool  # whether the clock is put back when the last iterate predicts better than the mean
+    )
     budget: int
     removal: int
 
@@ -62,10 +67,11 @@ class Iterate(NamedTuple):
     mean: np.ndarray  # the same, or (scales * outputs, 0)
     intercept: np.ndarray
     mean_intercept: np.ndarray
-    clock: np.ndarray  # the sum of weights so far
+    clock: np.ndarray  # the sum of weights so far; that of the iterates in the average
     tube: np.ndarray  # (scales,): half widths, and their average
     mean_tube: np.ndarray
     losses: np.ndarray  # (scales,): average losses of samples before they were seen
+    doubt: np.ndarray  # (scales, 3): see ``doubted``
     alive: np.ndarray  # (m + n,)
     energy: np.ndarray  # room for numbers of all places
     row: np.ndarray
@@ -81,16 +87,23 @@ def walk(rule, targets, values, weights, state):
     for i in range(len(weights)):
         if weights[i] > 0:
             state.clock[0] += weights[i]
+            state.clock[1] += weights[i]
             score(values, state.coef, i, scores)
-            if count > 1:
+            if count > 1 or rule.renews:
                 foretell(rule, values, state, i, scores, means)
                 part = judged(rule, weights[i], state.clock[0])
                 for c in range(count):
-                    now = loss_value(
-                        targets, told(rule, state, c), i, means[c * each : (c + 1) * each]
-                    )
+                    own = slice(c * each, (c + 1) * each)
+                    now = loss_value(targets, told(rule, state, c), i, means[own])
                     now += max(rule.outside, 0.0) * told(rule, state, c)
                     state.losses[c] += part * (now - state.losses[c])
+                    if rule.renews:
+                        last = scores[own] + state.intercept[own]
+                        other = loss_value(targets, state.tube[c], i, last)
+                        other += max(rule.outside, 0.0) * state.tube[c]
+                        doubted(state, c, weights[i], now - other)
+                if rule.renews:
+                    renew(state)
             for c in range(count):
                 own = slice(c * each, (c + 1) * each)
                 eta, shrink, reach = begin(rule, values, weights[i], state, i, c)
@@ -115,6 +128,35 @@ def foretell(rule, values, state, i, scores, out):
 def told(rule, state, c):
     """The half width of the tube that predictions have."""
     return state.mean_tube[c] if rule.window > 0 else state.tube[c]
+
+
+@njit(cache=True, nogil=True)
+def doubted(state, c, weight, lead):
+    """By how much the last iterate has predicted better than the mean, since it last did not.
+
+    The sum of ``lead``, that of its squares, and of the weights: S > z sqrt(Q) is rare, whatever
+    the tails of the loss, if the lead is zero on average.
+    """
+    doubt = state.doubt[c]
+    doubt[0] += weight * lead
+    doubt[1] += (weight * lead) ** 2
+    doubt[2] += weight
+    if not (doubt[0] > 0 and doubt[1] < np.inf):
+        doubt[:] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def renew(state):
+    """Put the clock back, and begin the average anew, if the last iterate predicts better."""
+    total, squares, since = state.doubt[np.argmin(state.losses)]
+    if total * total <= _DOUBT * _DOUBT * squares:
+        return
+    state.clock[0] = min(max(state.clock[0] / _BACK, since), state.clock[0])
+    state.clock[1] = 0.0
+    state.mean[:] = state.coef
+    state.mean_intercept[:] = state.intercept
+    state.mean_tube[:] = state.tube
+    state.doubt[:] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -214,7 +256,7 @@ def finish(rule, values, weight, state, i, alive):
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def average(rule, weight, state, new):
     """Iterates of all time, or within a window."""
-    share = judged(rule, weight, state.clock[0])
+    share = judged(rule, weight, state.clock[1])
     for j in range(state.coef.shape[0]):
         coef, mean = state.coef[j], state.mean[j]
         for a in range(new + 1):
@@ -222,139 +264,3 @@ def average(rule, weight, state, new):
         state.mean_intercept[j] += share * (state.intercept[j] - state.mean_intercept[j])
     for c in range(state.tube.size):
         state.mean_tube[c] += share * (state.tube[c] - state.mean_tube[c])
-
-
-@njit(cache=True, nogil=True)
-def first(state):
-    """The oldest sample."""
-    a = 0
-    while not state.alive[a]:
-        a += 1
-    return a
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def measure(rule, values, state, new):
-    """||a k(x, .)||^2 of each term, over outputs, of the iterate and its average.
-
-    Those of several lengths of steps are parts of the sum of each.
-    """
-    energy, count = state.energy, rule.scale.size
-    each = state.coef.shape[0] // count
-    energy[: new + 1] = 0.0
-    for c in range(count):
-        total = 0.0
-        if count > 1:
-            for j in range(c * each, (c + 1) * each):
-                total += squares(state.coef[j], new)
-        unit = 1 / total if total > 0 else 1.0
-        for j in range(c * each, (c + 1) * each):
-            add_squares(state.coef[j], unit, energy, new)
-            if state.mean.shape[1]:
-                add_squares(state.mean[j], unit, energy, new)
-    for a in range(new + 1):
-        energy[a] = energy[a] * values.diag[a] if state.alive[a] else np.inf
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def squares(coef, new):
-    """Their sum."""
-    total = 0.0
-    for a in range(new + 1):
-        total += coef[a] * coef[a]
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def add_squares(coef, unit, out, new):
-    """Add them to what is there."""
-    for a in range(new + 1):
-        out[a] += unit * coef[a] * coef[a]
-
-
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
-def lowest(numbers, end):
-    """The first place before ``end`` with the smallest number: two passes, which are fast."""
-    least = np.inf
-    for a in range(end):
-        least = numbers[a] if numbers[a] < least else least
-    a = 0
-    while numbers[a] != least and a < end - 1:
-        a += 1
-    return a
-
-
-@njit(cache=True, nogil=True)
-def merge(values, state, m, new, other):
-    """Project the term of the new sample, or the smallest other one, on that of its nearest."""
-    near_new, far_new = nearest(values, state, m, new, new)
-    near_other, far_other = nearest(values, state, m, other, new)
-    gone, near = other, near_other
-    if state.energy[new] * far_new <= state.energy[other] * far_other:
-        gone, near = new, near_new
-    if values.diag[near] > 0:
-        ratio = kernel_value(values, m, gone, near) / values.diag[near]
-        for j in range(state.coef.shape[0]):
-            state.coef[j, near] += ratio * state.coef[j, gone]
-            if state.mean.shape[1]:
-                state.mean[j, near] += ratio * state.mean[j, gone]
-    forget(state, gone)
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def nearest(values, state, m, a, new):
-    """The other sample whose feature has the smallest angle with that of a; its squared sine."""
-    row, diag, alive = state.row, values.diag, state.alive
-    if a >= m:
-        near, inside = values.cross[a - m], values.within[a - m]
-        for c in range(m):
-            row[c] = near[c]
-        for c in range(m, new + 1):
-            row[c] = inside[c - m]
-    else:
-        near = values.gram[values.slots[a]]
-        for c in range(m):
-            row[c] = near[values.slots[c]]
-        for c in range(m, new + 1):
-            if alive[c]:
-                row[c] = values.cross[c - m, a]
-    for c in range(new + 1):  # minus the squared cosine, but for a factor
-        row[c] = -row[c] * row[c] / diag[c] if alive[c] and diag[c] > 0 else 1.0
-    row[a] = 1.0
-    c = lowest(row, new + 1)
-    cosine = -row[c] / diag[a] if diag[a] > 0 else 1.0
-    return c, 1 - min(max(cosine, 0.0), 1.0)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def kernel_value(values, m, a, c):
-    """k of two places."""
-    low, high = min(a, c), max(a, c)
-    if high < m:
-        return values.gram[values.slots[low], values.slots[high]]
-    if low < m:
-        return values.cross[high - m, low]
-    return values.within[high - m, low - m]
-
-
-@njit(cache=True, nogil=True)
-def forget(state, a):
-    """Remove a sample."""
-    state.alive[a] = False
-    for j in range(state.coef.shape[0]):
-        state.coef[j, a] = 0.0
-        if state.mean.shape[1]:
-            state.mean[j, a] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def settle(values, places, slots, gram):
-    """Write the kernel values of newly kept samples, and their slots, into the Gram matrix."""
-    m = values.cross.shape[1]
-    for i in range(len(places)):
-        if places[i] >= m:
-            for j in range(len(places)):
-                a, c = places[i], places[j]
-                k = values.diag[a] if a == c else kernel_value(values, m, a, c)
-                gram[slots[i], slots[j]] = k
-                gram[slots[j], slots[i]] = k

@@ -292,6 +292,8 @@ def _with_gaps(kind: Any) -> Any:
     pa, plain = _arrow(), _plain(kind)
     if pa.types.is_boolean(plain):
         return pa.string()
+    if pa.types.is_date(plain):
+        return pa.timestamp("s")  # else they are Python objects, one for each row
     return pa.float64() if pa.types.is_integer(plain) else plain
 
 

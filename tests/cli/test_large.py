@@ -14,7 +14,7 @@ def test_files_larger_than_memory(tmp_path, monkeypatch, capsys, rng):
     monkeypatch.setattr("mercer.cli.fit._TINY", 100)
     monkeypatch.setattr("mercer.cli.fit._IN_MEMORY", 1000)
     monkeypatch.setattr("mercer.tables.streaming.SAMPLE", 300)
-    monkeypatch.setattr("mercer.tables.streaming._LANDMARKS", 100)
+    monkeypatch.setattr("mercer.tables.landmarks.MOST", 100)
     n = 1200
     table = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["u", "v"], n)})
     table["y"] = np.where(table["b"] == "u", np.sin(2 * table["a"]), table["a"])

@@ -22,7 +22,7 @@ def table(rng):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_all_rows_count(kind, table, tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.tables.streaming.SAMPLE", 400)
-    monkeypatch.setattr("mercer.tables.streaming._LANDMARKS", 200)
+    monkeypatch.setattr("mercer.tables.landmarks.MOST", 200)
     path = tmp_path / f"t.{kind}"
     table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
     X = table[["a", "b", "c"]]

@@ -15,9 +15,13 @@ from ..checks import check_count
 from ..exceptions import FileFormatError
 from .base import Chunk, regrouped
 from .roles import Roles, listed
-from .source import Source, existing, rows_of_chunk
+from .source import COMPRESSED, Source, existing, rows_of_chunk
 
 _MISSING = ("error", "drop", "keep")
+_NOTHING = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+]  # fmt: skip  # as pandas reads them
 _WIDE = 40  # bytes that a value takes that is no number
 _SEPARATORS = ",;\t|"
 _BLOCK = 1 << 20  # bytes of text that are read at a time: some dozens are there at once
@@ -177,6 +181,9 @@ class ParquetChunks(TableChunks):
             self._counted = self.dataset.count_rows()
         return self._counted
 
+    def about(self) -> float:
+        return self.n_samples if self.missing != "drop" else self.dataset.count_rows()
+
     def _batches(self) -> Iterator[Any]:
         for fragment in self.dataset.get_fragments():
             if self._is_plain(fragment):
@@ -253,15 +260,27 @@ class CsvChunks(TableChunks):
             self.path,
             read_options=csv.ReadOptions(block_size=_BLOCK),
             parse_options=csv.ParseOptions(delimiter=self._separator),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True, **convert),
+            convert_options=csv.ConvertOptions(
+                strings_can_be_null=True, null_values=_NOTHING, **convert
+            ),
             memory_pool=_arrow().system_memory_pool(),  # others keep what they have been given
         )
 
     @cached_property
     def _separator(self) -> str:
-        with _arrow().input_stream(str(self.path)) as file:
-            head = file.read(1 << 16).decode("utf-8", "replace").partition("\n")[0]
+        head = self._head().decode("utf-8", "replace").partition("\n")[0]
         return max(_SEPARATORS, key=head.count)
+
+    def _head(self) -> bytes:
+        with _arrow().input_stream(str(self.path)) as file:
+            return file.read(1 << 16)
+
+    def about(self) -> float | None:
+        """From the lengths of the first lines; None for files that are compressed."""
+        known, head = super().about(), self._head()
+        if known is not None or not head.count(b"\n") or self.path.suffix in COMPRESSED:
+            return known
+        return self.path.stat().st_size * head.count(b"\n") / len(head)
 
     def _batches(self) -> Iterator[Any]:
         types = {name: self.schema.field(name).type for name in self.wanted}

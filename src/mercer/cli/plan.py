@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 import numpy as np
 
-from ..engine.durations import duration_words, parse_duration
+from ..engine.durations import duration_words
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..gram.plan import Plan
 from ..models.ridge import KernelRidge
@@ -17,7 +17,15 @@ from ..tables.reading import read_table
 from ..tables.roles import label_target, numeric_target, tidy
 from ..tables.rows import check_enough, select
 from ..tables.search import Effort
-from .fit import add_table, check_target, model_options, selection_options, task_of
+from .fit import (
+    BUDGET,
+    add_table,
+    budget_of,
+    check_target,
+    model_options,
+    selection_options,
+    task_of,
+)
 from .output import as_json, command, entry
 from .summary import _roles
 
@@ -53,7 +61,7 @@ def run(args: Namespace) -> None:
     parts = learn_parts(tidied, chosen.roles)
     d = encode(parts, tidied.iloc[:5]).Z.shape[1]
     room = None if args.memory is None else float(parse_memory(args.memory))
-    effort = Effort.of(n, d, outputs, parse_duration(args.budget), room)
+    effort = Effort.of(n, d, outputs, budget_of(args), room)
     leaf = min(n, effort.leaf)
     pieces = 2 ** int(np.ceil(np.log2(max(n / effort.leaf, 1))))
     memory = 8.0 * (n * d * 2 + 3 * max(leaf, 2 * effort.rows) ** 2)
@@ -93,4 +101,8 @@ def run(args: Namespace) -> None:
     print(entry("fit", whole))
     free = f"; {memory_words(free_memory())} are free"
     print(entry("memory", f"about {memory_words(memory)}{free}"))
-    print(command("mercer", "fit", args.table, "--target", args.target, "--budget", args.budget))
+    print(
+        command(
+            "mercer", "fit", args.table, "--target", args.target, "--budget", args.budget or BUDGET
+        )
+    )

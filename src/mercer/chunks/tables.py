@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -227,6 +227,8 @@ class CsvChunks(TableChunks):
         Also compressed: ``.csv.gz``.
     target, weight, columns, rows, missing
         As for :class:`TableChunks`.
+    strings : list of str
+        Columns that are strings, whatever the first megabytes hold.
     """
 
     def __init__(
@@ -234,9 +236,10 @@ class CsvChunks(TableChunks):
         path: str | PathLike[str],
         target: Any = None,
         weight: Any = None,
+        strings: Iterable[str] = (),
         **options: Any,
     ) -> None:
-        self.path = existing(path)
+        self.path, self.strings = existing(path), frozenset(strings)
         super().__init__(str(path), [self.path], target, weight, **options)
 
     @cached_property
@@ -251,6 +254,10 @@ class CsvChunks(TableChunks):
         loose = [
             pa.float64() if pa.types.is_integer(f.type) or pa.types.is_null(f.type) else f.type
             for f in found
+        ]
+        loose = [
+            pa.string() if name in self.strings else kind
+            for name, kind in zip(found.names, loose, strict=True)
         ]
         return pa.schema(list(zip(found.names, loose, strict=True)))
 

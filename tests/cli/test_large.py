@@ -114,3 +114,16 @@ def test_nothing_is_left_after_an_interruption(table, little_memory, monkeypatch
     monkeypatch.setattr("mercer.tables.landmarks.RidgeSums", interrupted)
     assert main(["fit", "t.csv", "--target", "y", "--memory", "2 MB", "--budget", "1 s"]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_what_a_fit_would_do(table, little_memory, passes, capsys):
+    plan = ["plan", "t.csv", "--target", "y", "--features", "a,b", "--memory", "2 MB"]
+    assert main([*plan, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert abs(told["rows"] - N) < 0.1 * N
+    assert (told["sample"], told["passes"], told["landmarks"]) == (300, 2, 100)
+    assert main(plan) == 0
+    out = capsys.readouterr().out
+    assert "passes    2 of about" in out
+    assert "100 landmarks, on" in out
+    assert out.endswith("mercer fit t.csv --target y\n")

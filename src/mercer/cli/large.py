@@ -11,6 +11,7 @@ import numpy as np
 
 from ..chunks.base import Chunk, Chunks
 from ..chunks.front import stream
+from ..chunks.source import BYTES
 from ..engine.durations import duration_words
 from ..engine.memory import memory_words, parse_memory
 from ..tables.classifier import TableClassifier
@@ -25,6 +26,7 @@ from .output import say
 
 MOST_HELD = 20_000  # rows held out
 _TEXT, _PACKED = 1.5e8, 6e7  # bytes of a file that are read in a second in a pass, about
+_UNPACKED = 3  # times as much as a compressed text
 _FEWEST = 4  # times of a pass that a budget must have for two of them
 _CHUNKS = 50  # chunks would fill the memory asked for: readers hold some, and copies of them
 _LEAST, _MOST = 1000, 20_000  # rows of a chunk where memory is asked for
@@ -61,6 +63,16 @@ def chunks_of(path: str, target: str, columns: list[str] | None, memory: Any) ->
         most = parse_memory(memory) / (_CHUNKS * 8 * len(opened.wanted))
         rows = int(np.clip(most, _LEAST, _MOST))
     return stream(path, target=target, columns=columns, missing="keep", rows=rows)
+
+
+def first_rows(args: Namespace) -> tuple[Table, int]:
+    """The first rows of a file, and about how many there are in all."""
+    columns = args.features and [n for n in args.features if n != args.target]
+    chunks = chunks_of(args.table, args.target, columns, args.memory)
+    first = next(iter(chunks))
+    size = Path(args.table).stat().st_size
+    rows = chunks.about() or len(first) * size * _UNPACKED / BYTES
+    return first.X.assign(**{args.target: first.y}), int(rows)
 
 
 def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any]:

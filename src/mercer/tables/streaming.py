@@ -23,7 +23,7 @@ from ..engine.durations import duration_words
 from ..progress import ticker
 from .landmarks import Size, affordable, in_one_pass
 from .members import Member
-from .metric import moved
+from .metric import Profile, moved
 from .numbers import part_of
 from .roles import tidy
 from .search import GAIN
@@ -87,17 +87,28 @@ def survey(
         raise ValueError("chunks need a target: stream(path, target='...').")
     if not hasattr(first.X, "columns"):
         raise ValueError("table models need chunks with named columns.")
-    width = max(first.X.shape[1], 1)
-    rows = int(min(SAMPLE, 1000 + _VALUES / width))
-    if memory is not None:
-        rows = int(np.clip(memory / (_BYTES * width), 1000, rows))
-        most_held = min(most_held, rows)
+    rows = sample_rows(first.X.shape[1], memory)
+    most_held = most_held if memory is None else min(most_held, rows)
     with ticker(bars, "reading", chunks.about()) as tick:
         drawn = draw(_watched(chunks, bars, tick), rows + _MOST_CHECKED + most_held, seed)
     a = min(held(drawn.count), most_held)
     b = a + min(_MOST_CHECKED, round(_CHECK * (drawn.count - a)))
     parts = drawn.part(a, b), drawn.part(b, b + rows)
     return Survey(drawn, drawn.part(0, a) if a else None, *parts)
+
+
+def sample_rows(width: int, memory: float | None) -> int:
+    """How many rows of so many columns are held in memory, at most."""
+    width = max(width, 1)
+    rows = int(min(SAMPLE, 1000 + _VALUES / width))
+    return rows if memory is None else int(np.clip(memory / (_BYTES * width), 1000, rows))
+
+
+def second_pass(
+    profile: Profile, n: int, d: int, budget: float, memory: float | None
+) -> Size | None:
+    """What is fitted in the second pass to n rows of d coordinates; None if nothing is."""
+    return affordable(profile, n, d, _SHARE * budget, memory)
 
 
 def fit_chunks(model: Any, chunks: Chunks) -> Any:
@@ -121,8 +132,8 @@ def fit_surveyed(model: Any, chunks: Chunks, found: Survey, again: bool = True) 
     if not numeric:
         return model
     best = max(numeric, key=lambda m: m.weight)
-    seconds, memory = _SHARE * model._seconds(), model._memory()
-    size = affordable(best.profile, found.rows, len(best.map_), seconds, memory)
+    room = model._seconds(), model._memory()
+    size = second_pass(best.profile, found.rows, len(best.map_), *room)
     if size is None:
         return model
     member = _through_landmarks(model, best, chunks, found, size)

@@ -127,3 +127,19 @@ def test_what_a_fit_would_do(table, little_memory, passes, capsys):
     assert "passes    2 of about" in out
     assert "100 landmarks, on" in out
     assert out.endswith("mercer fit t.csv --target y\n")
+
+
+def test_rows_with_missing_values(table, little_memory, capsys):
+    fit = ["fit", "t.csv", "--target", "y", "--features", "a,b", "--memory", "2 MB"]
+    assert main([*fit, "--missing", "error"]) == 2
+    assert "t.csv, row 0: column 'a' has no value" in capsys.readouterr().err
+    assert main([*fit, "--missing", "drop", "--budget", "1 s", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert sum(told["rows"].values()) == table["a"].notna().sum()
+
+
+def test_a_kernel_that_is_given_takes_one_pass(table, little_memory, passes, capsys):
+    fit = ["fit", "t.csv", "--target", "y", "--memory", "2 MB", "--budget", "1 s"]
+    assert main([*fit, "--kernel", "Gaussian().on('a')", "--features", "a"]) == 0
+    assert "is read in 1 pass of about" in capsys.readouterr().err
+    assert passes == [N]

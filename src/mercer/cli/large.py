@@ -44,9 +44,10 @@ class Reading(NamedTuple):
         """Two passes, beside the budget if that was not asked for; one if it is short."""
         path, whole = Path(args.table), budget_of(args)
         each = path.stat().st_size / (_PACKED if is_packed(path) else _TEXT)
+        passes = 2 if args.kernel is None else 1  # one that is given is fitted to a sample
         if args.budget is None:
-            return cls(each, 2, whole)
-        passes = 2 if whole >= _FEWEST * each else 1
+            return cls(each, passes, whole)
+        passes = passes if whole >= _FEWEST * each else 1
         return cls(each, passes, max(whole - passes * each, whole / _FEWEST))
 
     @property
@@ -55,20 +56,21 @@ class Reading(NamedTuple):
         return self.passes * self.each + self.left
 
 
-def chunks_of(path: str, target: str, columns: list[str] | None, memory: Any) -> Chunks:
+def chunks_of(args: Namespace) -> Chunks:
     """The file in chunks, which are smaller where little memory is asked for."""
-    rows = None
-    if memory is not None:
-        opened: Any = stream(path, target=target, columns=columns, missing="keep")
-        most = parse_memory(memory) / (_CHUNKS * 8 * len(opened.wanted))
-        rows = int(np.clip(most, _LEAST, _MOST))
-    return stream(path, target=target, columns=columns, missing="keep", rows=rows)
+    columns = args.features and [name for name in args.features if name != args.target]
+    missing = "keep" if args.missing == "use" else args.missing
+    options: dict[str, Any] = {"target": args.target, "columns": columns, "missing": missing}
+    opened: Any = stream(args.table, **options)
+    if args.memory is None:
+        return opened
+    most = parse_memory(args.memory) / (_CHUNKS * 8 * len(opened.wanted))
+    return stream(args.table, rows=int(np.clip(most, _LEAST, _MOST)), **options)
 
 
 def first_rows(args: Namespace) -> tuple[Table, int]:
     """The first rows of a file, and about how many there are in all."""
-    columns = args.features and [n for n in args.features if n != args.target]
-    chunks = chunks_of(args.table, args.target, columns, args.memory)
+    chunks = chunks_of(args)
     first = next(iter(chunks))
     size = Path(args.table).stat().st_size
     rows = chunks.about() or len(first) * size * _UNPACKED / BYTES
@@ -80,7 +82,6 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
     start = perf_counter()
     share = held_share(args.test_size, 2)
     chosen, quiet = selection_options(args), not options["verbose"]
-    columns = chosen["features"] and [n for n in chosen["features"] if n != args.target]
     reading, size = Reading.of(args), Path(args.table).stat().st_size
     say(
         f"{args.table} has {memory_words(size)}, and is read in {reading.passes} "
@@ -88,7 +89,7 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
         f"{duration_words(reading.whole)} on an idle machine",
         quiet,
     )
-    chunks = chunks_of(args.table, args.target, columns, args.memory)
+    chunks = chunks_of(args)
     bars = TableRegressor(verbose=not quiet)._bars
     memory = None if args.memory is None else float(parse_memory(args.memory))
     found = survey(

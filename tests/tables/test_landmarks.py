@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mercer import Plan, load, save, stream
+from mercer.chunks import Chunk
 from mercer.exceptions import MemoryPlanError
 from mercer.tables.landmarks import affordable, in_one_pass
 from mercer.tables.metric import Profile
@@ -21,7 +22,7 @@ def test_the_minimum_of_the_objective(kind, landmarks, outputs, rng, tmp_path):
     profile = Profile(kind)
     source = stream(X[:700].astype(np.float32), target=y[:700], rows=150)
     some = X[:300].astype(np.float32)
-    model = in_one_pass(source, profile, landmarks, 0.05, some, (X[700:], y[700:]))
+    model = in_one_pass(source, profile, landmarks, 0.05, some, Chunk(X[700:], y[700:]))
     Z = np.asarray(model.X_fit_, dtype=float)
     k = profile.kernel
     A, B = k(X[:700].astype(np.float32).astype(float), Z), k(Z)
@@ -41,7 +42,7 @@ def test_the_penalty_is_that_which_predicts_others_best(rng):
     X = rng.normal(size=(2000, 2))
     y = np.sin(X[:, :1]) + rng.normal(size=(2000, 1))
     source = stream(X[:300].astype(np.float32), target=y[:300])
-    parts = Profile("m52"), 80, 1e-3, X[:300].astype(np.float32), (X[1000:], y[1000:])
+    parts = Profile("m52"), 80, 1e-3, X[:300].astype(np.float32), Chunk(X[1000:], y[1000:])
     model = in_one_pass(source, *parts)
     assert model.alpha == pytest.approx(0.1)  # the largest, of much noise
 
@@ -65,10 +66,12 @@ def test_a_plan_bounds_memory(rng):
     X = rng.normal(size=(500, 2)).astype(np.float32)
     y = X[:, :1].astype(float)
     plan = Plan(memory="1 MB", workers=1)
-    model = in_one_pass(stream(X, target=y), Profile("l2"), 50, 1e-3, X, (X[:99], y[:99]), plan)
+    model = in_one_pass(
+        stream(X, target=y), Profile("l2"), 50, 1e-3, X, Chunk(X[:99], y[:99]), plan
+    )
     assert model.score(X, y) > 0.9
     with pytest.raises(MemoryPlanError, match="the plan allows"):
-        in_one_pass(stream(X, target=y), Profile("l2"), 400, 1e-3, X, (X, y), plan)
+        in_one_pass(stream(X, target=y), Profile("l2"), 400, 1e-3, X, Chunk(X, y), plan)
 
 
 def _root(B):

@@ -21,6 +21,7 @@ from ..kernels.algebra.nystrom import Nystrom
 from ..models.common import check_data
 from ..models.ridge import KernelRidge
 from ..solvers.base import Solution
+from ..solvers.falkon import targets
 from ..solvers.ridge_sums import RidgeSums
 from .metric import Profile
 
@@ -74,7 +75,7 @@ def in_one_pass(
     landmarks: int,
     alpha: float,
     some: np.ndarray,
-    check: tuple[np.ndarray, np.ndarray],
+    check: Chunk,
     plan: Plan | None = None,
 ) -> KernelRidge:
     """A model of all samples of the chunks.
@@ -90,8 +91,8 @@ def in_one_pass(
         A penalty; some that are smaller and larger are tried as well.
     some : ndarray
         Coordinates of samples from which landmarks are chosen.
-    check : tuple of ndarray
-        Coordinates and targets of samples that choose the penalty.
+    check : Chunk
+        Samples that choose the penalty.
     plan : Plan, optional
         Memory and threads.
     """
@@ -108,7 +109,7 @@ def in_one_pass(
     gram = ImplicitGram(kernel, chunks, some, workers=plan.workers, **device)
     gram.limit = plan.limit
     sums = RidgeSums(gram)
-    best, weights = _best(sums, alpha, gram.features_of(Chunk(check[0])), check[1])
+    best, weights = _best(sums, alpha, gram.features_of(check), check)
     own = plan.replace(rank=landmarks, features=None, storage="streamed", budget=None)
     model = KernelRidge(best, kernel=profile.kernel, plan=own, random_state=0)
     check_data(model, some, model.kernel, reset=True, keep=False)
@@ -117,13 +118,14 @@ def in_one_pass(
     return model._take_weights(gram, solution, np.full(t, best), t)
 
 
-def _best(sums: RidgeSums, alpha: float, phi: np.ndarray, Y: np.ndarray) -> tuple[float, Any]:
+def _best(sums: RidgeSums, alpha: float, phi: np.ndarray, check: Chunk) -> tuple[float, Any]:
     """The penalty, and the weights of features, with the smallest error on other samples."""
-    found = []
+    found, Y = [], targets(check)
+    w = np.ones(len(Y)) if check.weight is None else check.weight
     for factor in _FACTORS:
         with suppress(np.linalg.LinAlgError):  # of a penalty below the rounding of the sums
             V = sums.solve([alpha * factor])[0]
-            found.append((float(np.mean((phi @ V - Y) ** 2)), alpha * factor, V))
+            found.append((float(np.sum(w @ (phi @ V - Y) ** 2)), alpha * factor, V))
     if not found:
         raise ValueError("the features are too nearly dependent; use larger alphas.")
     _, best, V = min(found, key=lambda each: each[0])

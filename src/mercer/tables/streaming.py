@@ -153,13 +153,12 @@ def _through_landmarks(
     )
     coordinates = Coordinates(model, like.map_)
     some = coordinates(found.sample).X
-    check = coordinates(found.check)
-    target, known = model._scaled(found.check.y)
+    check = coordinates(found.check).rows(np.flatnonzero(model._scaled(found.check.y)[1]))
     with ticker(model._bars, "fitting", found.drawn.count) as tick:
         watched = _watched(chunks, model._bars, tick)
         machine = in_one_pass(
             found.others(watched, size.rows).changed(coordinates), like.profile, size.landmarks,
-            like.alpha, some, (check.X[known], target[known]), model.plan,
+            like.alpha, some, check, model.plan,
         )  # fmt: skip
     member = clone(like)
     width = len(like.map_)
@@ -177,7 +176,10 @@ def _blend(model: Any, member: Member, check: Chunk) -> None:
     target, known = model._scaled(check.y)
     encoded = model._encoded(tidy(check.X, model.roles_, model.styles_))
     both = [model._values(encoded), member.predict(encoded)]
-    F, y = np.column_stack([values[known].ravel() for values in both]), target[known].ravel()
+    w = np.ones(len(check)) if check.weight is None else check.weight
+    roots = np.sqrt(w[known])[:, None]
+    F = np.column_stack([(roots * values[known]).ravel() for values in both])
+    y = (roots * target[known]).ravel()
     (old, new), error = nnls(F, y)
     if nnls(F[:, 1:], y)[1] ** 2 * GAIN <= error**2:  # which predicts in a fraction of the time
         old, new = 0.0, nnls(F[:, 1:], y)[0][0]

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).resolve().parent / "results" / "large_files.json"
+_HERE = {"PYTHONPATH": str(Path(__file__).resolve().parents[1] / "src")}  # not what is installed
 ROWS = 100_000  # of a piece that is written at a time
 _CITIES = np.array([f"city {i}" for i in range(60)])
 _WAYS = np.array(["card", "cash", "transfer", "voucher"])
@@ -103,7 +104,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, float, int, str]:
     out = folder / "printed"
     start = time.perf_counter()
     with open(out, "wb") as file:
-        child = subprocess.Popen(command, stdout=file, cwd=folder)
+        child = subprocess.Popen(command, stdout=file, cwd=folder, env=os.environ | _HERE)
         _, code, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - start
     if code:

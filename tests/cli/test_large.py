@@ -77,7 +77,7 @@ def test_files_that_take_long_to_read(options, expected, table, passes, monkeypa
     """Short budgets leave no time for a second pass; without one, reading is beside it."""
     size = Path("t.csv").stat().st_size
     monkeypatch.setattr("mercer.cli.fit._READ", size / 31.0)
-    monkeypatch.setattr("mercer.cli.large._TEXT", size / 5.0)
+    monkeypatch.setattr("mercer.cli.large._READ", size / 5.0)
     budgets = []
     original = "mercer.cli.large.fit_surveyed"
     from mercer.cli.large import fit_surveyed

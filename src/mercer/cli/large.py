@@ -15,17 +15,18 @@ from ..chunks.source import BYTES
 from ..engine.durations import duration_words
 from ..engine.memory import memory_words, parse_memory
 from ..tables.classifier import TableClassifier
+from ..tables.reading import kind_of
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table
 from ..tables.rows import held_share
 from ..tables.streaming import fit_surveyed, survey
 from .baselines import Constant, Linear, boosted
 from .classify import Classification, class_scores
-from .fit import Fit, budget_of, is_packed, number_scores, selection_options, task_of
+from .fit import Fit, budget_of, number_scores, selection_options, task_of
 from .output import say
 
 MOST_HELD = 20_000  # rows held out
-_TEXT, _PACKED = 1.5e8, 6e7  # bytes of a file that are read in a second in a pass, about
+_READ, _PACKED = 1.5e8, 6e7  # bytes of a file that a pass reads in a second, plain or compressed
 _UNPACKED = 3  # times as much as a compressed text
 _FEWEST = 4  # times of a pass that a budget must have for two of them
 _CHUNKS = 50  # chunks would fill the memory asked for: readers hold some, and copies of them
@@ -43,7 +44,8 @@ class Reading(NamedTuple):
     def of(cls, args: Namespace) -> Reading:
         """Two passes, beside the budget if that was not asked for; one if it is short."""
         path, whole = Path(args.table), budget_of(args)
-        each = path.stat().st_size / (_PACKED if is_packed(path) else _TEXT)
+        compressed = path.suffix.lower() != kind_of(path)
+        each = path.stat().st_size / (_PACKED if compressed else _READ)
         passes = 2 if args.kernel is None else 1  # one that is given is fitted to a sample
         if args.budget is None:
             return cls(each, passes, whole)

@@ -166,12 +166,15 @@ def is_large(args: Namespace) -> bool:
     path = Path(args.table)
     if not path.is_file() or path.suffix.lower() == ".zip":
         return False
-    size = path.stat().st_size * (5 if is_packed(path) else 1)
+    size = path.stat().st_size
+    unpacked = size * (5 if _is_packed(path) else 1)
     room = free_memory() / 2 if args.memory is None else parse_memory(args.memory)
-    return size > _TINY and (_IN_MEMORY * size > room or size / _READ > budget_of(args) / 2)
+    if unpacked <= _TINY:
+        return False
+    return _IN_MEMORY * unpacked > room or size / _READ > budget_of(args) / 2
 
 
-def is_packed(path: Path) -> bool:
+def _is_packed(path: Path) -> bool:
     """Does a file hold more than its size tells, in columns or compressed?"""
     return kind_of(path) not in (".csv", ".tsv", ".txt") or path.suffix.lower() != kind_of(path)
 

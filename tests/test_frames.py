@@ -28,7 +28,7 @@ from mercer import (
 )
 from mercer.data import as_samples, as_vectors, columns, join, length, take
 from mercer.exceptions import DomainError
-from mercer.frames import align
+from mercer.frames import align, distinct
 from mercer.tables import TableClassifier, TableRegressor
 
 STRINGS = ["abc", "abd", "xyz", "abz", "cde", "xab"]
@@ -302,3 +302,28 @@ def test_columns_of_polars_are_opened():
     assert as_samples(pl.Series([], dtype=pl.Float64)).shape == (0,)
     table = pl.DataFrame({"i": pl.Series([2**70, None], dtype=pl.Int128)})
     np.testing.assert_array_equal(columns(table, "i"), [[2.0**70], [np.nan]])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series(["b", None, "a", "b"]),
+        pd.Series(["b", None, "a", "b"], dtype=object),
+        pd.Series(["b", np.nan, "a", "b"], dtype="category"),
+        pd.Series([2.0, np.nan, -1.5, 2.0]),
+        pd.Series([2, None, 1, 2], dtype="Int64"),
+        pd.Series(pd.to_datetime(["2020-01-02", None, "2020-01-01", "2020-01-02"])),
+    ],
+)
+def test_different_values_of_a_column(values):
+    codes, levels = distinct(values)
+    assert [None if code < 0 else levels[code] for code in codes] == [
+        None if pd.isna(x) else x for x in values
+    ]
+    assert len(levels) == 2
+
+
+def test_what_is_equal_and_not_the_same_stays_apart():
+    codes, levels = distinct(pd.Series([1, True, "1", None, 1.0], dtype=object))
+    assert codes.tolist() == [0, 1, 2, -1, 4]
+    assert [str(levels[code]) for code in codes if code >= 0] == ["1", "True", "1", "1.0"]

@@ -160,6 +160,24 @@ def is_gap(x: Any) -> bool:
     return x is None or type(x).__name__ == "NAType" or bool(x != x)
 
 
+def distinct(series: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where each value of a column of pandas is among the different ones, and these; -1: nowhere.
+
+    Missing values are nowhere. Objects of several types stay as many as they are: True and 1 are
+    equal, and yet not the same.
+    """
+    pd = pandas()
+    if series.dtype.name == "category":
+        codes, found = series.cat.codes.to_numpy(), series.cat.categories
+    elif is_object(series.dtype) and pd.api.types.infer_dtype(series, skipna=True) != "string":
+        codes, found = np.where(series.isna(), -1, np.arange(len(series))), series
+    else:
+        codes, found = pd.factorize(series)
+    levels = np.empty(len(found), dtype=object)
+    levels[:] = list(found)
+    return codes.astype(np.intp), levels
+
+
 def holds_dates(values: Any) -> bool:
     """Are these dates or durations?"""
     if getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M"):

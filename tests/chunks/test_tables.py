@@ -172,3 +172,12 @@ def test_a_csv_file_whose_types_change_later(tmp_path, monkeypatch):
     path.write_text("a,b\n1,2\n1,2,3\n")
     with pytest.raises(FileFormatError, match="Expected 2 columns, got 3"):
         list(stream(path))
+
+
+def test_days_with_gaps_are_stamps(tmp_path):
+    path = tmp_path / "days.csv"
+    path.write_text("day,y\n2021-03-19,1\n,2\n2020-02-29,3\n")
+    [chunk] = stream(path, target="y", missing="keep")
+    assert chunk.X["day"].dtype.kind == "M"
+    assert chunk.X["day"].isna().tolist() == [False, True, False]
+    assert str(chunk.X["day"][2].date()) == "2020-02-29"

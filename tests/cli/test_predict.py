@@ -8,6 +8,7 @@ import pytest
 
 from mercer import Gaussian, load, save
 from mercer.cli.main import main
+from mercer.tables import TableRegressor
 
 
 @pytest.fixture
@@ -68,3 +69,40 @@ def test_without_pandas(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(builtins, "__import__", without)
     assert main(["predict", str(tmp_path / "m.mercer"), "new.csv"]) == 2
     assert 'pip install "mercer[table]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("option", [[], ["--std"]])
+def test_large_files_are_predicted_chunk_by_chunk(
+    ending, option, tmp_path, monkeypatch, capsys, rng
+):
+    monkeypatch.chdir(tmp_path)
+    n = 300
+    table = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "code": rng.choice(["001", "002", "A7"], n),
+            "day": pd.date_range("2021-03-01", periods=n).strftime("%Y-%m-%d"),
+            "share": [f"{x} %" for x in rng.integers(0, 99, n)],
+        }
+    )
+    table["y"] = table["x"] + (table["code"] == "001")
+    table.to_csv("t.csv", index=False)
+    assert main(["fit", "t.csv", "--target", "y", "--budget", "1 s", "--quiet"]) == 0
+    new = table.drop(columns="y")[table["code"] != "A7"].reset_index(drop=True)
+    new.loc[::7, "x"] = np.nan
+    new.to_csv("new.csv", index=False) if ending == "csv" else new.to_parquet("new.parquet")
+    predict = ["predict", "t.mercer", f"new.{ending}", *option, "--out"]
+    assert main([*predict, "whole.csv"]) == 0
+    monkeypatch.setattr("mercer.cli.predict._LARGE", 100)
+    seen = []
+    original = TableRegressor.tabulate
+    monkeypatch.setattr(
+        TableRegressor, "tabulate", lambda self, X, d: seen.append(len(X)) or original(self, X, d)
+    )
+    monkeypatch.setattr("mercer.chunks.tables.rows_of_chunk", lambda width: 64)
+    assert main([*predict, "parts.csv"]) == 0
+    assert len(seen) == -(-len(new) // 64)
+    assert f"saved     parts.csv: {len(new)} rows" in capsys.readouterr().out
+    parts, whole = pd.read_csv("parts.csv"), pd.read_csv("whole.csv")
+    pd.testing.assert_frame_equal(parts, whole, rtol=1e-9)

@@ -94,6 +94,10 @@ class Chunks(ABC):
     def __len__(self) -> int:
         return self.n_samples
 
+    def about(self) -> float | None:
+        """About how many samples there are, if that can be said without a pass."""
+        return vars(self).get("_counted")
+
     # ---- passes --------------------------------------------------------------------------------
     def reduce(self, job: Callable[[Chunk], Sums]) -> Sums:
         """The sums over all chunks of the arrays that ``job`` returns, added in order.
@@ -244,6 +248,10 @@ class Changed(Chunks):
     @property
     def n_samples(self) -> int:
         return self.change.count(0, self.source.n_samples)
+
+    def about(self) -> float | None:
+        whole = self.source.about()
+        return None if whole is None else self.change.count(0, int(whole))
 
     def __iter__(self) -> Iterator[Chunk]:
         start = 0

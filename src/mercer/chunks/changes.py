@@ -49,12 +49,12 @@ class Slices(Change):
 
 
 @dataclass
-class Part(Change):
-    """The samples whose hash is on one side of a threshold."""
+class Band(Change):
+    """The samples whose hash is at least ``low``, and less than ``high``."""
 
-    threshold: float
+    low: float
+    high: float
     seed: int
-    below: bool
     alone = False
 
     def __call__(self, chunk: Chunk) -> Chunk:
@@ -65,14 +65,15 @@ class Part(Change):
         return sum(int(self._stay(a, min(a + _BLOCK, stop)).sum()) for a in edges)
 
     def _stay(self, start: int, stop: int) -> np.ndarray:
-        return (uniform(start, stop, self.seed) < self.threshold) == self.below
+        u = uniform(start, stop, self.seed)
+        return (u >= self.low) & (u < self.high)
 
 
-def halves(fraction: float, rng: Any) -> tuple[Part, Part]:
+def halves(fraction: float, rng: Any) -> tuple[Band, Band]:
     """Most samples, and a fraction of them."""
     check_fraction("fraction", fraction)
     seed = int(as_generator(rng).integers(2**63))
-    return Part(fraction, seed, below=False), Part(fraction, seed, below=True)
+    return Band(fraction, 1.0, seed), Band(0.0, fraction, seed)
 
 
 def uniform(start: int, stop: int, seed: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .base import Chunks
-from .source import existing
+from .source import COMPRESSED, existing
 
 _MAKERS = {
     "array": "arrays.ArrayChunks",
@@ -20,7 +20,6 @@ _MAKERS = {
     "function": "functions.FunctionChunks",
     "dask": "dask.from_dask",
 }
-_COMPRESSED = (".gz", ".bz2", ".xz")
 _FORMATS = {
     "npy": (".npy",),
     "parquet": (".parquet", ".pq", ".arrow", ".feather", ".ipc"),
@@ -130,7 +129,7 @@ def _format(source: Any) -> str | None:
     if not all(isinstance(name, str | PathLike) for name in names):
         return None
     path = Path(fspath(names[0]))
-    kinds = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
+    kinds = [s.lower() for s in path.suffixes if s.lower() not in COMPRESSED]
     for format, suffixes in _FORMATS.items():
         if kinds and kinds[-1] in suffixes:
             return format

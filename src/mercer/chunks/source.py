@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from ..data import Data, is_frame, length
 from .base import Chunk, Chunks, no_samples
 
+COMPRESSED = (".gz", ".bz2", ".xz")
 BYTES = 16e6  # of a chunk, if nobody says how many rows it has
 
 

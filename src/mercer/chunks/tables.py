@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -15,9 +15,13 @@ from ..checks import check_count
 from ..exceptions import FileFormatError
 from .base import Chunk, regrouped
 from .roles import Roles, listed
-from .source import Source, existing, rows_of_chunk
+from .source import COMPRESSED, Source, existing, rows_of_chunk
 
 _MISSING = ("error", "drop", "keep")
+_NOTHING = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+]  # fmt: skip  # as pandas reads them
 _WIDE = 40  # bytes that a value takes that is no number
 _SEPARATORS = ",;\t|"
 _BLOCK = 1 << 20  # bytes of text that are read at a time: some dozens are there at once
@@ -177,6 +181,9 @@ class ParquetChunks(TableChunks):
             self._counted = self.dataset.count_rows()
         return self._counted
 
+    def about(self) -> float:
+        return self.n_samples if self.missing != "drop" else self.dataset.count_rows()
+
     def _batches(self) -> Iterator[Any]:
         for fragment in self.dataset.get_fragments():
             if self._is_plain(fragment):
@@ -220,6 +227,8 @@ class CsvChunks(TableChunks):
         Also compressed: ``.csv.gz``.
     target, weight, columns, rows, missing
         As for :class:`TableChunks`.
+    strings : list of str
+        Columns that are strings, whatever the first megabytes hold.
     """
 
     def __init__(
@@ -227,9 +236,10 @@ class CsvChunks(TableChunks):
         path: str | PathLike[str],
         target: Any = None,
         weight: Any = None,
+        strings: Iterable[str] = (),
         **options: Any,
     ) -> None:
-        self.path = existing(path)
+        self.path, self.strings = existing(path), frozenset(strings)
         super().__init__(str(path), [self.path], target, weight, **options)
 
     @cached_property
@@ -245,6 +255,10 @@ class CsvChunks(TableChunks):
             pa.float64() if pa.types.is_integer(f.type) or pa.types.is_null(f.type) else f.type
             for f in found
         ]
+        loose = [
+            pa.string() if name in self.strings else kind
+            for name, kind in zip(found.names, loose, strict=True)
+        ]
         return pa.schema(list(zip(found.names, loose, strict=True)))
 
     def _open(self, **convert: Any) -> Any:
@@ -253,15 +267,27 @@ class CsvChunks(TableChunks):
             self.path,
             read_options=csv.ReadOptions(block_size=_BLOCK),
             parse_options=csv.ParseOptions(delimiter=self._separator),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True, **convert),
+            convert_options=csv.ConvertOptions(
+                strings_can_be_null=True, null_values=_NOTHING, **convert
+            ),
             memory_pool=_arrow().system_memory_pool(),  # others keep what they have been given
         )
 
     @cached_property
     def _separator(self) -> str:
-        with _arrow().input_stream(str(self.path)) as file:
-            head = file.read(1 << 16).decode("utf-8", "replace").partition("\n")[0]
+        head = self._head().decode("utf-8", "replace").partition("\n")[0]
         return max(_SEPARATORS, key=head.count)
+
+    def _head(self) -> bytes:
+        with _arrow().input_stream(str(self.path)) as file:
+            return file.read(1 << 16)
+
+    def about(self) -> float | None:
+        """From the lengths of the first lines; None for files that are compressed."""
+        known, head = super().about(), self._head()
+        if known is not None or not head.count(b"\n") or self.path.suffix in COMPRESSED:
+            return known
+        return self.path.stat().st_size * head.count(b"\n") / len(head)
 
     def _batches(self) -> Iterator[Any]:
         types = {name: self.schema.field(name).type for name in self.wanted}
@@ -292,6 +318,8 @@ def _with_gaps(kind: Any) -> Any:
     pa, plain = _arrow(), _plain(kind)
     if pa.types.is_boolean(plain):
         return pa.string()
+    if pa.types.is_date(plain):
+        return pa.timestamp("s")  # else they are Python objects, one for each row
     return pa.float64() if pa.types.is_integer(plain) else plain
 
 

@@ -20,7 +20,7 @@ from ..tables.rows import check_enough, check_share, select
 from .arguments import names
 from .baselines import Constant, Linear, boosted
 from .classify import class_scores, kept_inside, learnable
-from .fit import add_table, check_target, number_scores, selection_options, task_of
+from .fit import BUDGET, add_table, check_target, number_scores, selection_options, task_of
 from .output import as_json, entry, grid, number, say
 
 
@@ -89,8 +89,8 @@ def compare(
     plan = None if args.memory is None else Plan(memory=args.memory)
     kind = TableClassifier if classes else TableRegressor
     settings = {
-        "roles": chosen.roles, "styles": chosen.styles, "plan": plan, "budget": args.budget,
-        "random_state": seed, "verbose": not args.json,
+        "roles": chosen.roles, "styles": chosen.styles, "plan": plan,
+        "budget": args.budget or BUDGET, "random_state": seed, "verbose": not args.json,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
 

@@ -29,7 +29,8 @@ from .baselines import Constant, Linear, boosted
 from .output import as_json, check_out, command, entry
 
 _IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
-_READ = 3e7  # bytes of text in a second, about
+_READ = 3e7  # bytes of text that are read into memory in a second, about
+BUDGET = "1 min"  # unless another one is asked for
 _NAMED = 12  # columns that an error lists
 _TINY = 1e6  # bytes that every machine can read
 
@@ -93,9 +94,9 @@ def add_table(
         add(
             "--budget",
             type=budget,
-            default="1 min",
             metavar="TIME",
-            help="the approximate total time on an idle machine (default: 1 min)",
+            help=f"the approximate total time on an idle machine (default: {BUDGET}, beside the "
+            "time of reading a large table twice)",
         )
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
     add("--seed", type=whole(0), default=0, metavar="N", help="random seed (default: 0)")
@@ -161,14 +162,26 @@ def check_target(args: Namespace) -> None:
 
 
 def is_large(args: Namespace) -> bool:
-    """Would the table, read as a whole, take more memory than there is?"""
+    """Would the table, read as a whole, take more memory than there is, or most of the time?"""
     path = Path(args.table)
-    if not path.is_file():
+    if not path.is_file() or path.suffix.lower() == ".zip":
         return False
-    packed = kind_of(path) not in (".csv", ".tsv", ".txt") or path.suffix.lower() != kind_of(path)
-    size = path.stat().st_size * (5 if packed else 1)
+    size = path.stat().st_size
+    unpacked = size * (5 if _is_packed(path) else 1)
     room = free_memory() / 2 if args.memory is None else parse_memory(args.memory)
-    return _IN_MEMORY * size > room and size > _TINY
+    if unpacked <= _TINY:
+        return False
+    return _IN_MEMORY * unpacked > room or size / _READ > budget_of(args) / 2
+
+
+def _is_packed(path: Path) -> bool:
+    """Does a file hold more than its size tells, in columns or compressed?"""
+    return kind_of(path) not in (".csv", ".tsv", ".txt") or path.suffix.lower() != kind_of(path)
+
+
+def budget_of(args: Namespace) -> float:
+    """Seconds for everything."""
+    return parse_duration(args.budget or BUDGET)
 
 
 def model_options(args: Namespace) -> dict[str, Any]:
@@ -176,15 +189,19 @@ def model_options(args: Namespace) -> dict[str, Any]:
     return {
         "kernel": None if args.kernel is None else parse(args.kernel),
         "plan": None if args.memory is None else Plan(memory=args.memory),
-        "budget": _less_reading(args.budget, Path(args.table)),
+        "budget": _less_reading(args),
     }
 
 
-def _less_reading(budget: str, table: Path) -> str | float:
+def _less_reading(args: Namespace) -> str | float:
     """What is left of a budget when the table has been read, which depends on its size alone."""
+    if is_large(args):
+        from .large import Reading
+
+        return Reading.of(args).left
+    table, whole = Path(args.table), budget_of(args)
     reading = table.stat().st_size / _READ if table.is_file() else 0.0
-    whole = parse_duration(budget)
-    return budget if reading < 1 else max(whole - reading, whole / 2)
+    return args.budget or BUDGET if reading < 1 else max(whole - reading, whole / 2)
 
 
 def selection_options(args: Namespace) -> dict[str, Any]:

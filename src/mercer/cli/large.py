@@ -1,79 +1,154 @@
-"""``mercer fit`` on files that are larger than memory."""
+"""``mercer fit`` on files that are read in passes: for lack of memory, or of time."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..chunks.base import Chunk, Chunks
 from ..chunks.front import stream
-from ..engine.memory import parse_memory
+from ..chunks.source import BYTES
+from ..engine.durations import duration_words
+from ..engine.memory import memory_words, parse_memory
 from ..tables.classifier import TableClassifier
+from ..tables.reading import kind_of
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table
 from ..tables.rows import held_share
-from .baselines import Constant
+from ..tables.streaming import fit_surveyed, survey
+from .baselines import Constant, Linear, boosted
 from .classify import Classification, class_scores
-from .fit import Fit, number_scores, selection_options, task_of
+from .fit import Fit, budget_of, number_scores, selection_options, task_of
+from .output import say
 
-_CHECKED = 20_000  # rows held out that are predicted
-_FIRST = 20_000  # rows from which roles and the task are read
+MOST_HELD = 20_000  # rows held out
+_READ, _PACKED = 1.5e8, 6e7  # bytes of a file that a pass reads in a second, plain or compressed
+_UNPACKED = 3  # times as much as a compressed text
+_FEWEST = 4  # times of a pass that a budget must have for two of them
 _CHUNKS = 50  # chunks would fill the memory asked for: readers hold some, and copies of them
-_LEAST = 1000  # rows of a chunk
+_LEAST, _MOST = 1000, 20_000  # rows of a chunk where memory is asked for
+
+
+class Reading(NamedTuple):
+    """The time of passes over a file, and what is left of the budget: all in seconds."""
+
+    each: float
+    passes: int
+    left: float
+
+    @classmethod
+    def of(cls, args: Namespace) -> Reading:
+        """Two passes, beside the budget if that was not asked for; one if it is short."""
+        path, whole = Path(args.table), budget_of(args)
+        compressed = path.suffix.lower() != kind_of(path)
+        each = path.stat().st_size / (_PACKED if compressed else _READ)
+        passes = 2 if args.kernel is None else 1  # one that is given is fitted to a sample
+        if args.budget is None:
+            return cls(each, passes, whole)
+        passes = passes if whole >= _FEWEST * each else 1
+        return cls(each, passes, max(whole - passes * each, whole / _FEWEST))
+
+    @property
+    def whole(self) -> float:
+        """With all that is done between."""
+        return self.passes * self.each + self.left
+
+
+def chunks_of(args: Namespace) -> Chunks:
+    """The file in chunks, which are smaller where little memory is asked for."""
+    columns = args.features and [name for name in args.features if name != args.target]
+    missing = "keep" if args.missing == "use" else args.missing
+    options: dict[str, Any] = {"target": args.target, "columns": columns, "missing": missing}
+    opened: Any = stream(args.table, **options)
+    if args.memory is None:
+        return opened
+    most = parse_memory(args.memory) / (_CHUNKS * 8 * len(opened.wanted))
+    return stream(args.table, rows=int(np.clip(most, _LEAST, _MOST)), **options)
+
+
+def first_rows(args: Namespace) -> tuple[Table, int]:
+    """The first rows of a file, and about how many there are in all."""
+    chunks = chunks_of(args)
+    first = next(iter(chunks))
+    size = Path(args.table).stat().st_size
+    rows = chunks.about() or len(first) * size * _UNPACKED / BYTES
+    return first.X.assign(**{args.target: first.y}), int(rows)
 
 
 def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any]:
-    """The first rows of the file, the task, and what was found out."""
+    """Some rows of the file, the task, and what was found out."""
+    start = perf_counter()
     share = held_share(args.test_size, 2)
-    chosen = selection_options(args)
-    columns = chosen["features"] and [n for n in chosen["features"] if n != args.target]
-    head = next(iter(stream(args.table, missing="keep", rows=_FIRST))).X
-    task = task_of(args, head)
-    rows = None
-    if args.memory is not None:
-        most = parse_memory(args.memory) / (_CHUNKS * 8 * head.shape[1])
-        rows = int(np.clip(most, _LEAST, _FIRST))
-    chunks = stream(args.table, target=args.target, columns=columns, missing="keep", rows=rows)
-    count, held = chunks.n_samples, None
-    most = chunks
-    if share:
-        most, held = chunks.split(share, rng=args.seed)
+    chosen, quiet = selection_options(args), not options["verbose"]
+    reading, size = Reading.of(args), Path(args.table).stat().st_size
+    say(
+        f"{args.table} has {memory_words(size)}, and is read in {reading.passes} "
+        f"pass{'es' * (reading.passes > 1)} of about {duration_words(reading.each)}; in all about "
+        f"{duration_words(reading.whole)} on an idle machine",
+        quiet,
+    )
+    chunks = chunks_of(args)
+    bars = TableRegressor(verbose=not quiet)._bars
+    memory = None if args.memory is None else float(parse_memory(args.memory))
+    found = survey(
+        chunks, memory, args.seed, lambda n: round(share * n), MOST_HELD if share else 0, bars
+    )
+    table = found.sample.X.assign(**{args.target: found.sample.y})
+    task = task_of(args, table)
     kind = TableRegressor if task == "regression" else TableClassifier
-    roles = chosen["roles"] or None
-    model: Any = kind(roles=roles, random_state=args.seed, **options).fit(most)
+    model: Any = kind(roles=chosen["roles"] or None, random_state=args.seed, **options)
+    model = fit_surveyed(model, chunks, found, again=reading.passes > 1)
+    count, held, told = found.drawn.count, found.held, list[str]()
     scores: dict[str, tuple[float, ...]] = {}
     shown = confusion = None
     if held is not None:
-        check = held.sample(_CHECKED, args.seed)
-        scores, shown, confusion = _judged(model, check.X, np.asarray(check.y), task)
-    checked = min(_CHECKED, count - most.n_samples)
-    if model.rows_ >= 0.9 * most.n_samples:  # of a sample, or by passes over all of them
-        model.rows_ = count
+        spent = None if args.no_baseline else perf_counter() - start
+        scores, shown, confusion, told = _judged(model, found.sample, held, task, spent)
     if task == "regression":
-        found: Any = Fit(model, model, model.columns_, 0, count, scores, shown)
+        fit: Any = Fit(model, model, model.columns_, 0, count, scores, shown, told=told)
     else:
-        found = Classification(
-            model, model, model.columns_, 0, count, checked, scores, confusion
-        )  # fmt: skip
-    return head, task, found
+        known = 0 if confusion is None else int(confusion.sum())
+        fit = Classification(
+            model, model, model.columns_, 0, count, known, scores, confusion, told=told
+        )
+    return table, task, fit
 
 
-def _judged(model: Any, X: Table, y: np.ndarray, task: str) -> tuple[dict, Any, Any]:
+def _judged(
+    model: Any, sample: Chunk, held: Chunk, task: str, spent: float | None
+) -> tuple[dict, Any, Any, list[str]]:
+    """Scores on the rows held out; what the model is compared with has seen the sample."""
     from sklearn.metrics import confusion_matrix
 
-    if task == "regression":
-        known = np.isfinite(y.astype(float))
-        X, y = X[known].reset_index(drop=True), y[known].astype(float)
-        shown = model.tabulate(X, detail=True)
-        shown.insert(0, "target", y)
-        rivals = {"the mean": Constant(model).predict(y), "kernels": shown["prediction"]}
-        scores = {name: number_scores(y, np.asarray(f)) for name, f in rivals.items()}
-        return scores, shown, None
-    y = y.astype(model.classes_.dtype)
-    known = np.isin(y, model.classes_)
-    P, y = model.predict_proba(X[known].reset_index(drop=True)), y[known]
-    rivals = {"majority": Constant(model).predict_proba(y), "kernels": P}
+    numeric = task == "regression"
+    (X, y), (new, truth) = (_known(model, chunk, numeric) for chunk in (sample, held))
+    ask = "predict" if numeric else "predict_proba"
+    rivals = {"the mean" if numeric else "majority": getattr(Constant(model), ask)(new)}
+    if hasattr(model.linear_, "machines_"):
+        rivals["linear"] = getattr(Linear(model, X, y), ask)(new)
+    told: list[str] = []
+    if spent is not None:
+        trees = boosted(model, X, y, classes=not numeric, spent=spent)
+        rivals["boosted trees"], told = getattr(trees, ask)(new), trees.told
+    if numeric:
+        shown = model.tabulate(new, detail=True)
+        shown.insert(0, "target", truth)
+        rivals["kernels"] = shown["prediction"].to_numpy()
+        scores = {name: number_scores(truth, np.asarray(f)) for name, f in rivals.items()}
+        return scores, shown, None, told
+    rivals["kernels"] = P = model.predict_proba(new)
     found = model.classes_[np.argmax(P, axis=1)]
-    told = {name: class_scores(y, Q, model.classes_) for name, Q in rivals.items()}
-    return told, None, confusion_matrix(y, found, labels=model.classes_)
+    of_each = {name: class_scores(truth, Q, model.classes_) for name, Q in rivals.items()}
+    return of_each, None, confusion_matrix(truth, found, labels=model.classes_), told
+
+
+def _known(model: Any, chunk: Chunk, numeric: bool) -> tuple[Table, np.ndarray]:
+    """Rows with a target that the model has learned to predict."""
+    y: Any = np.asarray(chunk.y)
+    y = y.astype(float) if numeric else y.astype(model.classes_.dtype)
+    known = np.isfinite(y) if numeric else np.isin(y, model.classes_)
+    return chunk.X[known].reset_index(drop=True), y[known]

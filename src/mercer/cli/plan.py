@@ -6,18 +6,30 @@ from argparse import ArgumentParser, Namespace
 
 import numpy as np
 
-from ..engine.durations import duration_words, parse_duration
+from ..engine.durations import duration_words
 from ..engine.memory import free_memory, memory_words, parse_memory
 from ..gram.plan import Plan
 from ..models.ridge import KernelRidge
 from ..tables.candidates import on_table
 from ..tables.encoding import completed, encode, learn_parts
-from ..tables.numbers import count
+from ..tables.metric import Profile
+from ..tables.numbers import count, part_of
 from ..tables.reading import read_table
 from ..tables.roles import label_target, numeric_target, tidy
 from ..tables.rows import check_enough, select
 from ..tables.search import Effort
-from .fit import add_table, check_target, model_options, selection_options, task_of
+from ..tables.streaming import sample_rows, second_pass
+from .fit import (
+    BUDGET,
+    add_table,
+    budget_of,
+    check_target,
+    is_large,
+    model_options,
+    selection_options,
+    task_of,
+)
+from .large import Reading, first_rows
 from .output import as_json, command, entry
 from .summary import _roles
 
@@ -34,7 +46,8 @@ def run(args: Namespace) -> None:
     """Do what the arguments say."""
     options = model_options(args)
     check_target(args)
-    table = read_table(args.table)
+    large = is_large(args)
+    table, whole = first_rows(args) if large else (read_table(args.table), 0)
     task = task_of(args, table)
     if task == "classification":
         y = label_target(table, args.target)
@@ -53,16 +66,25 @@ def run(args: Namespace) -> None:
     parts = learn_parts(tidied, chosen.roles)
     d = encode(parts, tidied.iloc[:5]).Z.shape[1]
     room = None if args.memory is None else float(parse_memory(args.memory))
-    effort = Effort.of(n, d, outputs, parse_duration(args.budget), room)
+    seconds, size = budget_of(args), None
+    if large:
+        reading = Reading.of(args)
+        seconds, n = reading.left, min(sample_rows(len(chosen.roles), room), whole)
+        if reading.passes > 1 and n < whole:
+            size = second_pass(Profile("m52"), whole, d, seconds, room)
+    effort = Effort.of(n, d, outputs, seconds, room)
     leaf = min(n, effort.leaf)
     pieces = 2 ** int(np.ceil(np.log2(max(n / effort.leaf, 1))))
     memory = 8.0 * (n * d * 2 + 3 * max(leaf, 2 * effort.rows) ** 2)
     told = {
-        "task": task, "rows": n, "columns": len(chosen.roles), "coordinates": d,
+        "task": task, "rows": whole or n, "columns": len(chosen.roles), "coordinates": d,
         "outputs": outputs, "kernels": len(effort.profiles), "rows_compared": effort.rows,
         "folds": effort.folds, "search_seconds": round(effort.seconds, 1),
         "largest_piece": leaf, "pieces": pieces, "memory_bytes": memory,
     }  # fmt: skip
+    if large:
+        told |= {"sample": n, "passes": reading.passes, "pass_seconds": round(reading.each, 1)}
+        told |= {} if size is None else {"landmarks": size.landmarks, "landmark_rows": size.rows}
     said = ""
     if options["kernel"] is not None:
         kernel = on_table(options["kernel"], chosen.roles)
@@ -73,9 +95,13 @@ def run(args: Namespace) -> None:
     if args.json:
         print(as_json(told))
         return
-    print(entry("data", f"{count(n, 'row')}, {count(d, 'coordinate')} of "
-                f"{count(len(chosen.roles), 'column')}, {task}"))  # fmt: skip
+    print(entry("data", f"{f'about {whole} rows' if large else count(n, 'row')}, "
+                f"{count(d, 'coordinate')} of {count(len(chosen.roles), 'column')}, "
+                f"{task}"))  # fmt: skip
     print(entry("columns", *_roles(chosen.columns)))
+    if large:
+        print(entry("passes", f"{reading.passes} of about {duration_words(reading.each)}; in all "
+                    f"about {duration_words(reading.whole)}"))  # fmt: skip
     if said:
         print(entry("kernel", *said.splitlines()))
         return
@@ -87,10 +113,16 @@ def run(args: Namespace) -> None:
             f"a time and {how}: about {duration_words(effort.seconds)}",
         )
     )
-    whole = "one model of all rows" if n <= effort.leaf else (
+    pieces_of = "one model of all rows" if n <= effort.leaf else (
         f"pieces of {effort.leaf} rows at most, about {pieces}, for each of up to 3 kernels"
     )  # fmt: skip
-    print(entry("fit", whole))
+    if large:
+        pieces_of += f", on {part_of(n, whole)}"
+    print(entry("fit", pieces_of))
+    if size is not None:
+        print(entry("", f"{size.landmarks} landmarks, on {part_of(size.rows, whole)}: about "
+                    f"{duration_words(size.seconds)}"))  # fmt: skip
     free = f"; {memory_words(free_memory())} are free"
     print(entry("memory", f"about {memory_words(memory)}{free}"))
-    print(command("mercer", "fit", args.table, "--target", args.target, "--budget", args.budget))
+    told_budget = [] if large and not args.budget else ["--budget", args.budget or BUDGET]
+    print(command("mercer", "fit", args.table, "--target", args.target, *told_budget))

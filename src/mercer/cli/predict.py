@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..chunks.base import Chunk
+from ..chunks.front import stream
 from ..engine.atomic import write_atomically
 from ..frames import pandas
 from ..io.files import load
+from ..progress import ticker
 from ..tables.model import TableModel
 from ..tables.numbers import count, is_missing
 from ..tables.reading import TABLES, check_file, kind_of, read_table
@@ -19,6 +22,7 @@ from ..tables.roles import Table, require, tidy
 from .output import as_json, check_out, entry, grid, number, warn
 
 _SHOWN = 10
+_LARGE = 1e8  # bytes of a file that is not read as a whole
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -42,7 +46,6 @@ def run(args: Namespace) -> None:
         check_out(args.out, "the predictions")
     pandas()  # which the model needs too
     model = load_model(args.model)
-    table = read_for(model, args.table)
     asked = [option for option, on in (("--std", args.std), ("--proba", args.proba)) if on]
     if any(option != model.detail for option in asked):
         what = "labels" if model.detail == "--proba" else "numbers"
@@ -50,6 +53,10 @@ def run(args: Namespace) -> None:
             f"{args.model} predicts {what}: use {model.detail} in place of {asked[0]} to see its "
             "uncertainty."
         )
+    if args.out and not args.json and _in_passes(args.table):
+        _say_missing(_written(model, args, bool(asked)))
+        return
+    table = read_for(model, args.table)
     for words in unread(model, table):
         warn(words)
     predictions = model.tabulate(table, bool(asked))
@@ -66,6 +73,10 @@ def run(args: Namespace) -> None:
         print("\n".join(grid(["row", *predictions.columns], rows)))
         if len(predictions) > _SHOWN:
             print(f"... {len(predictions)} rows in all; write them with --out predictions.csv")
+    _say_missing(missing)
+
+
+def _say_missing(missing: int) -> None:
     if missing:
         print(
             f"mercer: {count(missing, 'row')} with missing values have no prediction.",
@@ -73,12 +84,64 @@ def run(args: Namespace) -> None:
         )
 
 
+def _in_passes(path: str) -> bool:
+    """Is this a large file that can be read in chunks?"""
+    file = Path(path)
+    check_file(file)
+    kind = kind_of(file)
+    return kind in TABLES and file.suffix.lower() != ".zip" and file.stat().st_size > _LARGE
+
+
+def _written(model: TableModel, args: Namespace, detail: bool) -> int:
+    """Predict chunk by chunk, and write each before the next; the rows without a prediction."""
+    missing, rows, warned = 0, 0, set[str]()
+    chunks = stream(args.table, columns=list(model.roles_), missing="keep", **_strings(model, args))
+    bars = sys.stderr.isatty()
+
+    def write(file: Any) -> None:
+        nonlocal missing, rows
+        with ticker(bars, "predicting", chunks.about()) as tick:
+            for table in chunks.map(_samples):
+                for words in unread(model, table):
+                    name = words.partition(" holds ")[0]
+                    if name not in warned:
+                        warn(words)
+                    warned.add(name)
+                found = model.tabulate(table, detail)
+                found.to_csv(file, index=False, header=not rows)
+                missing += int(found["prediction"].isna().sum())
+                rows += len(found)
+                tick("predicting", len(found))
+
+    if args.out == "-":
+        write(_stdout())
+    else:
+        write_atomically(args.out, write)
+        print(entry("saved", f"{args.out}: {count(rows, 'row')}"))
+    return missing
+
+
+def _samples(chunk: Chunk) -> Table:
+    return chunk.X
+
+
+def _strings(model: TableModel, args: Namespace) -> dict[str, Any]:
+    """Columns that are read as they are written, where a file does not say what they hold."""
+    if kind_of(Path(args.table)) in (".parquet", ".pq"):
+        return {}
+    return {"strings": strings_of(model)}
+
+
+def strings_of(model: TableModel) -> list[str]:
+    """Columns in which a model has not seen plain numbers."""
+    return [*(name for name, role in model.roles_.items() if role != "number"), *model.styles_]
+
+
 def read_for(model: Any, path: str) -> Table:
     """A table for a model; one of tables reads numbers only where it has seen plain ones."""
     if not isinstance(model, TableModel):
         return read_table(path)
-    strings = [name for name, role in model.roles_.items() if role != "number"]
-    return read_table(path, [*strings, *model.styles_])
+    return read_table(path, strings_of(model))
 
 
 def saved(path: str) -> Any:

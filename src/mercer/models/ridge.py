@@ -259,6 +259,12 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         alphas = self._check_alpha(targets or 1)
         rng = as_generator(self.random_state, "random_state")
         solution = ridge_by_passes(self, gram, Y, alphas, weights, rng)
+        return self._take_weights(gram, solution, alphas, targets)
+
+    def _take_weights(
+        self, gram: Any, solution: Any, alphas: np.ndarray, targets: int | None
+    ) -> Self:
+        """Keep a function of features that are never stored, by a few samples."""
         span, self._noise = gram.span(), alphas
         self._keep_span(span, gram, None)
         coef, moments = span.combine(solution.weights), solution.moments

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frames import pandas
+from ..frames import distinct, pandas
 from .numbers import is_missing
 
 _DATE = r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4})(?!\d)"
@@ -52,14 +52,14 @@ def days(column: Any, order: str = "year") -> np.ndarray:
     dtype = column.dtype
     if getattr(dtype, "kind", "O") == "M" or str(dtype).startswith("datetime"):
         return _of_stamps(pd.to_datetime(column, utc=True))
-    text = column.astype(object).where(column.notna(), None)
-    text = text.map(lambda x: None if x is None else str(x).strip().replace(",", "."))
+    codes, levels = distinct(column)
+    text = pd.Series([str(x).strip().replace(",", ".") for x in levels], dtype=object)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = pd.to_datetime(
             text, errors="coerce", utc=True, format="mixed", dayfirst=order == "day"
         )
-    return _of_stamps(found)
+    return np.append(_of_stamps(found), np.nan)[codes]
 
 
 def _of_stamps(stamps: Any) -> np.ndarray:

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from ..frames import distinct, pandas
 from .dates import cycles_of, on_circle
 from .roles import Table
 
@@ -254,6 +255,14 @@ def _learn_label(values: np.ndarray) -> dict[str, Any]:
 
 
 def _encode_label(part: dict[str, Any], values: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Each label once: there are few of them, and their letters take long."""
+    codes, levels = distinct(pandas().Series(values, dtype=object))
+    missing = np.array([None], dtype=object)
+    block, labels = _encode_levels(part, np.concatenate([levels, missing]))
+    return block[codes], labels
+
+
+def _encode_levels(part: dict[str, Any], values: np.ndarray) -> tuple[np.ndarray, list[str]]:
     levels = part["levels"]
     place = {level: i for i, level in enumerate(levels)}
     codes = np.array([place.get(x, -1) for x in values.tolist()], dtype=int)

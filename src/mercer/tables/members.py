@@ -121,7 +121,7 @@ class Member(BaseEstimator):
 
     def predict(self, X: Encoded) -> np.ndarray:
         """The values of each output."""
-        return self._by_piece(X, lambda machine, rows: machine.predict(rows))
+        return self._by_piece(X, lambda machine, rows: machine.predict(_alike(machine, rows)))
 
     def variance(self, X: Encoded) -> np.ndarray:
         """The posterior variance, for a prior variance of 1, with the noise alpha."""
@@ -274,6 +274,12 @@ class Given(BaseEstimator):
 
     def _restore(self) -> None:
         """The machine has restored itself."""
+
+
+def _alike(machine: KernelRidge, rows: Any) -> Any:
+    """Coordinates in the precision of those that a machine keeps."""
+    single = getattr(machine.X_fit_, "dtype", None) == np.float32
+    return rows.astype(np.float32) if single else rows
 
 
 def _longest(Z: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frames import is_gap, lacking, pandas
+from ..frames import distinct, is_gap, lacking, pandas
 from .dates import are_dates, days, order_of
 from .numbers import PLAIN, how_read, is_missing, numbers, style_of
 
@@ -233,12 +233,8 @@ def _values(column: Any, role: str, style: str) -> Any:
         return numbers(column, style)
     if role == "date":
         return days(column, style)
-    strings = np.empty(len(column), dtype=object)
-    if column.dtype.name == "category":  # each level once
-        levels = np.array([_string(x) for x in column.cat.categories] + [None], dtype=object)
-        strings[:] = levels[column.cat.codes.to_numpy()]
-    else:
-        strings[:] = [_string(x) for x in column.tolist()]
+    codes, levels = distinct(column)
+    strings = np.array([*map(_string, levels), None], dtype=object)[codes]
     return pandas().Series(strings, dtype=object, index=column.index)
 
 

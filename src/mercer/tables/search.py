@@ -41,7 +41,7 @@ PROFILES = (
 _ROWS = (300, 500, 800, 1200, 1600, 2000, 2500, 3000)  # to learn from in a fold
 _WIDE = 300  # coordinates up to which a whole matrix is learned
 _MEMBERS = 3
-_GAIN = 0.995  # a blend has an error below this part of that of the best alone
+GAIN = 0.995  # a blend has an error below this part of that of the best alone
 _SEARCH, _FINAL = 0.35, 0.25  # parts of the budget: comparing, and one fit to all rows
 _MOST_LEAF, _LEAST_LEAF = 8000, 500
 _MOST_VALIDATED = 4000
@@ -306,7 +306,7 @@ def _blend(
     first = ranked[0][0]
     blended = sum(weights[i] * values(ranked[i][0]) for i in chosen) if chosen else 0 * Y
     error = float(np.sum(w[:, None] * (blended - Y) ** 2) / (w.sum() * Y.shape[1]))
-    if not chosen or error > _GAIN * first.error:
+    if not chosen or error > GAIN * first.error:
         weights[:], weights[0], chosen = 0, 1.0, [0]
         blended, error = values(first), first.error
     members, spread = [], np.zeros(len(Y))

@@ -1,70 +1,193 @@
-"""Tables that are larger than memory: rules and kernels from a sample, the final fit from passes.
+"""Tables that are larger than memory: two passes over the rows.
 
-What columns are, how they are scaled, which kernels suit and how their distances are stretched is
-learned from a sample that fits the memory. Then the kernel that counts most is fitted to all rows,
-through landmarks and by passes over the chunks (:mod:`mercer.solvers.falkon`), and both models are
-blended by how well they predict rows that neither has seen.
+The first pass counts the rows, and draws some that fit the memory: what columns are, how they are
+scaled, which kernels suit and how their distances are stretched is learned from these. The second
+pass fits the kernel that counts most to all rows, or to as many as there is time for, through
+landmarks (:mod:`mercer.tables.landmarks`). Both models are blended by how well they predict rows
+that neither has seen.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import clone
 
-from ..chunks.base import Change, Chunk, Chunks
-from ..gram.plan import Plan
-from ..models.ridge import KernelRidge
+from ..chunks.base import Change, Changed, Chunk, Chunks
+from ..chunks.drawn import Drawn, draw
+from ..engine.durations import duration_words
+from ..progress import ticker
+from .landmarks import Size, affordable, in_one_pass
 from .members import Member
-from .metric import moved
-from .numbers import count
+from .metric import Profile, moved
+from .numbers import part_of
 from .roles import tidy
+from .search import GAIN
 
 SAMPLE = 100_000  # rows that are held in memory, at most
 _VALUES = 2e7  # values in them, at most
 _BYTES = 300  # that a value takes, with what is computed of it
-_LANDMARKS = 2000
-_PER_PAIR = 100  # bytes that the fit takes for each pair of them
-_HELD, _MOST_HELD = 0.05, 5000  # rows that decide how both models are blended
+_CHECK, _MOST_CHECKED = 0.05, 5000  # rows that decide how both models are blended
+_SHARE = 0.3  # of the budget, for the second pass
 
 
-def fit_chunks(model: Any, chunks: Chunks) -> Any:
-    """Fit a model of tables to chunks with targets."""
+@dataclass
+class Survey:
+    """What the first pass has found: three disjoint random parts of all rows.
+
+    Attributes
+    ----------
+    drawn : Drawn
+        All rows of the parts, and how many there are in the table.
+    held : Chunk or None
+        Rows that no model is fitted to, to judge it.
+    check : Chunk
+        Rows that decide how models are blended.
+    sample : Chunk
+        Rows to learn from.
+    """
+
+    drawn: Drawn
+    held: Chunk | None
+    check: Chunk
+    sample: Chunk
+
+    @property
+    def rows(self) -> int:
+        """Those that models may be fitted to."""
+        return self.drawn.count - self._apart
+
+    @property
+    def _apart(self) -> int:
+        return len(self.check) + (0 if self.held is None else len(self.held))
+
+    def others(self, chunks: Chunks, count: int) -> Chunks:
+        """Rows of the table to be fitted to, about so many."""
+        return chunks.changed(self.drawn.band(self._apart, count))
+
+
+def survey(
+    chunks: Chunks,
+    memory: float | None = None,
+    seed: int = 0,
+    held: Callable[[int], int] = lambda n: 0,
+    most_held: int = 0,
+    bars: bool = False,
+) -> Survey:
+    """Count and draw rows, in one pass.
+
+    ``held(n)`` says how many of n rows are to judge a model, ``most_held`` at most.
+    """
     first = next(iter(chunks))
     if first.y is None:
         raise ValueError("chunks need a target: stream(path, target='...').")
     if not hasattr(first.X, "columns"):
         raise ValueError("table models need chunks with named columns.")
-    width, memory = max(first.X.shape[1], 1), model._memory()
+    rows = sample_rows(first.X.shape[1], memory)
+    most_held = most_held if memory is None else min(most_held, rows)
+    with ticker(bars, "reading", chunks.about()) as tick:
+        drawn = draw(_watched(chunks, bars, tick), rows + _MOST_CHECKED + most_held, seed)
+    a = min(held(drawn.count), most_held)
+    b = a + min(_MOST_CHECKED, round(_CHECK * (drawn.count - a)))
+    parts = drawn.part(a, b), drawn.part(b, b + rows)
+    return Survey(drawn, drawn.part(0, a) if a else None, *parts)
+
+
+def sample_rows(width: int, memory: float | None) -> int:
+    """How many rows of so many columns are held in memory, at most."""
+    width = max(width, 1)
     rows = int(min(SAMPLE, 1000 + _VALUES / width))
-    if memory is not None:
-        rows = int(np.clip(memory / (_BYTES * width), 1000, rows))
-    most, held = chunks.split(_HELD, rng=model.random_state)
-    sample, check = most.sample(rows, model.random_state), held.sample(_MOST_HELD)
-    y: Any = sample.y
+    return rows if memory is None else int(np.clip(memory / (_BYTES * width), 1000, rows))
+
+
+def second_pass(
+    profile: Profile, n: int, d: int, budget: float, memory: float | None
+) -> Size | None:
+    """What is fitted in the second pass to n rows of d coordinates; None if nothing is."""
+    return affordable(profile, n, d, _SHARE * budget, memory)
+
+
+def fit_chunks(model: Any, chunks: Chunks) -> Any:
+    """Fit a model of tables to chunks with targets."""
+    found = survey(chunks, model._memory(), model.random_state, bars=model._bars)
+    return fit_surveyed(model, chunks, found)
+
+
+def fit_surveyed(model: Any, chunks: Chunks, found: Survey, again: bool = True) -> Any:
+    """Fit a model of tables to chunks that were surveyed; ``again`` says if there is a pass."""
+    sample, y = found.sample, found.sample.y
     given = _given(y)
-    model.fit(sample.X[given].reset_index(drop=True), y[given])
-    if len(sample) >= most.n_samples or model.kernel is not None:
+    weight = None if sample.weight is None else sample.weight[given]
+    model.fit(sample.X[given].reset_index(drop=True), np.asarray(y)[given], weight)
+    if len(sample) >= found.rows:
+        model.rows_ += len(found.check) * (model.rows_ == len(sample))
+        return model
+    if model.kernel is not None or not again:
         return model
     numeric = [m for m in model.members_ if isinstance(m, Member) and m.similarity is None]
     if not numeric:
         return model
     best = max(numeric, key=lambda m: m.weight)
-    model._say(f"passes over {count(most.n_samples, 'row')}")
-    member = _streamed(model, best, most)
+    room = model._seconds(), model._memory()
+    size = second_pass(best.profile, found.rows, len(best.map_), *room)
+    if size is None:
+        return model
+    member = _through_landmarks(model, best, chunks, found, size)
+    _blend(model, member, found.check)
+    every = found.rows + len(found.check)
+    model.rows_ = every if size.rows == found.rows else max(size.rows, model.rows_)
+    return model
+
+
+def _through_landmarks(
+    model: Any, like: Member, chunks: Chunks, found: Survey, size: Size
+) -> Member:
+    """A member whose one machine is fitted in a pass."""
+    model._say(
+        f"fitting {size.landmarks} landmarks to {part_of(size.rows, found.rows)}, "
+        f"about {duration_words(size.seconds)} beside reading"
+    )
+    coordinates = Coordinates(model, like.map_)
+    some = coordinates(found.sample).X
+    check = coordinates(found.check).rows(np.flatnonzero(model._scaled(found.check.y)[1]))
+    with ticker(model._bars, "fitting", found.drawn.count) as tick:
+        watched = _watched(chunks, model._bars, tick)
+        machine = in_one_pass(
+            found.others(watched, size.rows).changed(coordinates), like.profile, size.landmarks,
+            like.alpha, some, check, model.plan,
+        )  # fmt: skip
+    member = clone(like)
+    width = len(like.map_)
+    member.alpha, member.map_, member.machines_ = machine.alpha, like.map_, [machine]
+    member.cuts_, member.thresholds_ = np.empty((0, width)), np.empty(0)
+    member.children_ = np.empty((0, 2), dtype=int)
+    return member
+
+
+def _blend(model: Any, member: Member, check: Chunk) -> None:
+    """Weigh the model and one more member by their predictions of rows that none has seen.
+
+    The new one stands alone if the blend is not better by half a per cent.
+    """
     target, known = model._scaled(check.y)
     encoded = model._encoded(tidy(check.X, model.roles_, model.styles_))
     both = [model._values(encoded), member.predict(encoded)]
-    F = np.column_stack([values[known].ravel() for values in both])
-    old, new = nnls(F, target[known].ravel())[0]
+    w = np.ones(len(check)) if check.weight is None else check.weight
+    roots = np.sqrt(w[known])[:, None]
+    F = np.column_stack([(roots * values[known]).ravel() for values in both])
+    y = (roots * target[known]).ravel()
+    (old, new), error = nnls(F, y)
+    if nnls(F[:, 1:], y)[1] ** 2 * GAIN <= error**2:  # which predicts in a fraction of the time
+        old, new = 0.0, nnls(F[:, 1:], y)[0][0]
     for m in model.members_:
         m.weight = float(m.weight * old)
     member.weight = float(new)
     model.members_ = [m for m in [*model.members_, member] if m.weight > 0] or [member]
-    model.adaptive_, model.rows_ = False, most.n_samples
+    model.adaptive_ = False
     values = old * both[0] + new * both[1]
     if hasattr(model, "calibration_"):
         codes = np.searchsorted(
@@ -76,29 +199,11 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
     else:
         model.scores_ = np.sort(np.abs(values - target)[known, 0])
     model.validation_error_ = float(np.mean((values - target)[known] ** 2))
-    return model
-
-
-def _streamed(model: Any, like: Member, chunks: Chunks) -> Member:
-    """A member whose one machine saw all rows, through landmarks."""
-    memory = model._memory()
-    rank = _LANDMARKS if memory is None else int(min(_LANDMARKS, np.sqrt(memory / _PER_PAIR)))
-    plan = replace(model.plan or Plan(), rank=rank, storage="streamed", budget=None)
-    machine = KernelRidge(
-        like.alpha, kernel=like.profile.kernel, plan=plan, tol=1e-4, random_state=0
-    )
-    machine.fit(chunks.changed(Coordinates(model, like.map_)))
-    member = clone(like)
-    width = len(like.map_)
-    member.map_, member.machines_ = like.map_, [machine]
-    member.cuts_, member.thresholds_ = np.empty((0, width)), np.empty(0)
-    member.children_ = np.empty((0, 2), dtype=int)
-    return member
 
 
 @dataclass
 class Coordinates(Change):
-    """The coordinates that a member sees, and targets as it learns them."""
+    """The coordinates that a member sees, in single precision, and targets as it learns them."""
 
     model: Any
     map: np.ndarray
@@ -109,7 +214,32 @@ class Coordinates(Change):
         encoded = model._encoded(tidy(chunk.X, model.roles_, model.styles_))
         # rows without a target, which chunks cannot lose, count as the mean
         target = np.where(known[:, None], target, 0.0)
-        return Chunk(moved(encoded.Z, self.map), target, chunk.weight, chunk.start)
+        Z = moved(encoded.Z, self.map).astype(np.float32)
+        return Chunk(Z, target, chunk.weight, chunk.start)
+
+
+class _Watched(Changed):
+    """The same chunks; somebody is told of each that is read."""
+
+    def __init__(self, source: Chunks, tick: Callable[..., None], what: str) -> None:
+        super().__init__(source, _Same())
+        self.tick, self.what = tick, what
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self.source:
+            yield chunk
+            self.tick(self.what, len(chunk))
+
+
+class _Same(Change):
+    def __call__(self, chunk: Chunk) -> Chunk:
+        return chunk
+
+
+def _watched(chunks: Chunks, bars: bool, tick: Callable[..., None]) -> Chunks:
+    """With a bar, if somebody is watching and chunks are read here, not on a cluster."""
+    here = type(chunks).map is Chunks.map
+    return _Watched(chunks, tick, "reading") if bars and here else chunks
 
 
 def _given(y: Any) -> np.ndarray:

@@ -49,7 +49,7 @@ def test_block_follows_its_members(rng, monkeypatch, computed, shared):
         kept = np.setdiff1d(np.arange(len(before)), places)
         assert np.array_equal(working.members[kept], before[kept])
         assert len(np.unique(working.members)) == len(working.members) <= working.size
-        working.refill(places, rows, None if computed else working.members)
+        working.refill(places, rows, working.members)
         V, m = active[working.members], len(working.members)
         np.testing.assert_allclose(working.block[:m, :m], K[np.ix_(V, V)], rtol=1e-5 * computed)
         sizes.append(working.size)

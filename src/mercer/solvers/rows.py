@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..gram.row_loops import add_rows
@@ -15,6 +17,23 @@ _NARROWEST = 250  # columns of a tile
 _WIDTH = 10_000  # columns added up at a time
 _SHARE = 10_000_000  # entries that are worth a second thread when they are only added up
 _YOUNGER = 10  # rounds by which rows of support vectors count as younger than they are
+
+
+class Kept(NamedTuple):
+    """Rows in the cache, the first of which are yet to be computed, and what they are weighed by.
+
+    Attributes
+    ----------
+    variables, slots, weights : arrays
+        Whose they are, where, and their weights.
+    missing : int
+        How many are yet to be computed.
+    """
+
+    variables: np.ndarray
+    slots: np.ndarray
+    weights: np.ndarray
+    missing: int
 
 
 class RowCache:
@@ -59,16 +78,34 @@ class RowCache:
 
     def fetch(self, variables: np.ndarray, beta: np.ndarray, now: int) -> np.ndarray:
         """The slots of the rows of these variables, computed where they are missing."""
+        missing = variables[self.slot[variables] < 0]
+        slots = self.reserve(variables, beta, now)
+        if len(missing):
+            self._compute(missing, self.slot[missing])
+        return slots
+
+    def reserve(self, variables: np.ndarray, beta: np.ndarray, now: int) -> np.ndarray:
+        """The slots of these rows; where there were none, somebody has to compute them now."""
         slots = self.slot[variables]
         missing = variables[slots < 0]
         if len(missing):
             self.stamp[slots[slots >= 0]] = np.inf
             free = self._free_slots(len(missing), beta)
             self.owner[free], self.slot[missing] = missing, free
-            self._compute(missing, free)
+            self.computed += len(missing) * len(self.active) / len(self.slot)
             slots = self.slot[variables]
         self.stamp[slots] = now
         return slots
+
+    def weighed(
+        self, variables: np.ndarray, weights: np.ndarray, beta: np.ndarray, now: int
+    ) -> Kept:
+        """These rows, those that are missing first."""
+        there = self.slot[variables] >= 0
+        order = np.argsort(there, kind="stable")
+        variables = variables[order]
+        slots = self.reserve(variables, beta, now)
+        return Kept(variables, slots, weights[order], len(there) - int(there.sum()))
 
     def add(self, g: np.ndarray, slots: np.ndarray, weights: np.ndarray) -> None:
         """g += weights @ rows."""
@@ -108,4 +145,3 @@ class RowCache:
         entries = len(variables) * len(self.active)
         columns = max(_NARROWEST, min(_TILE, max(_LEAST, entries // _PIECES)) // len(variables))
         run(part, slices(len(self.active), columns), self.workers)
-        self.computed += len(variables) * len(self.active) / len(self.slot)

@@ -103,7 +103,12 @@ def solve_box(
                 raise DomainError(NOT_FINITE)
             found = smo_dense.solve(K.matrix, problem, tol, max_iter)
         if found is None:
-            found = _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)
+            work = _Decomposition(K, problem, tol, cache, shrinking, workers)
+            try:
+                found = work.run(max_iter, watch)
+            finally:
+                if work.shared is not None:
+                    work.shared.crew.dismiss()
         found.gradient += K.level(found.beta)
         return found
 
@@ -273,8 +278,10 @@ class _Decomposition(State):
         new = working.renew(self._select(extremes, working.wanted, outside))
         W = working.members
         V = self.active[W]
-        slots = None if self.lean else self._fetch(V)
-        working.refill(new, self.rows.rows, slots)
+        if self.shared is None:
+            working.refill(new, self.rows.rows, self._fetch(V))
+        else:
+            self.shared.fill(working, new)
         b = self.b[W]
         steps = take_steps(
             working.block, np.arange(len(W)), self.diagonal[W], self.g[W], b, self.lower[W],
@@ -292,16 +299,17 @@ class _Decomposition(State):
 
     def _apply(self, variables: np.ndarray, change: np.ndarray) -> None:
         """Add the change of these variables to the gradient, by rows worth keeping and others."""
+        if self.shared is None:
+            self.rows.add(self.g, self._fetch(variables), change)
+            return
         kept = np.ones(len(variables), bool)
         if self.lean:
             kept = self.rows.slot[variables] >= 0
             self.repeats[variables[~kept]] += 1
             kept |= self.repeats[variables] >= _REPEATS
-            if not kept.all():
-                once = variables[~kept]
-                self.g += self.K.rough_product(self.active, once, change[~kept])
-        if kept.any():
-            self.rows.add(self.g, self._fetch(variables[kept]), change[kept])
+        now = self.stats["rounds"] + 1
+        rows = self.rows.weighed(variables[kept], change[kept], self.beta, now)
+        self.shared.add(self.g, variables[~kept], change[~kept], rows)
 
     # ---- shrinking -----------------------------------------------------------------------
     def _shrink(self, extremes: Extremes) -> bool:

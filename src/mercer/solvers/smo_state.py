@@ -17,6 +17,7 @@ from ..gram.rows import Product, RowGram
 from .box import BoxProblem
 from .rows import RowCache
 from .smo_loops import BIG, slopes
+from .smo_shared import SharedWork
 from .working_set import WorkingSet
 
 _DIRECT = 2500  # active variables up to which no block is put together
@@ -85,6 +86,8 @@ class State:
         self.working = WorkingSet(K, rows, workers)
         capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
         self.rows = RowCache(K, capacity, workers)
+        self.workers = workers
+        self.shared: SharedWork | None = None  # where the block is computed, not gathered
         self.steps = 0
         everything = np.arange(n)
         self._activate(everything, self._gradient(everything, K.rough_product))
@@ -99,6 +102,11 @@ class State:
         self.active, self.g = active, g
         self.direct = len(active) <= _DIRECT
         self.working.restart(active)
+        if self.working.computed and not self.direct:
+            if self.shared is None:
+                most, memory = self.working.most, self.rows.memory
+                self.shared = SharedWork(self.K, most, memory, self.workers)
+            self.shared.activate(active)
         self.b, self.lower, self.upper = self.beta[active], p.lower[active], p.upper[active]
         self.group = self.groups[active]
         self.diagonal = self.K.diagonal[active].astype(self.K.dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..gram.exponential import exp_scatter
 from ..gram.rows import RowGram
 from ..gram.tiles import run, slices
 from .smo_loops import mirror, refill
@@ -83,28 +82,20 @@ class WorkingSet:
         self.members[places], self.entered[places] = new, self.renewals
         return places
 
-    def refill(self, places: np.ndarray, rows: np.ndarray, slots: np.ndarray | None) -> None:
+    def refill(self, places: np.ndarray, rows: np.ndarray, slots: np.ndarray) -> None:
         """Bring the block up to date at these places.
 
-        Entries are scattered over the kernel rows (those of the members are ``rows[slots]``):
-        with few features they are computed sooner than found.
+        Its entries are scattered over the kernel rows: those of the members are ``rows[slots]``.
         """
-        m, V = len(self.members), self.active[self.members]
+        m = len(self.members)
         order = np.argsort(self.members)
         rank = np.full(m, -1)
         rank[places] = np.arange(len(places))
         self._make_room(m)
 
-        if self.computed:
-            left, right, unit = self.K.factors_of(V[places], V)
-
         def fill(at: slice) -> None:
             new = places[at]
-            if self.computed:
-                exp_scatter(left[at], right, unit, self.block, new, 0)
-            else:
-                assert slots is not None
-                refill(self.block, new, rows, slots[new], self.members, order)
+            refill(self.block, new, rows, slots[new], self.members, order)
 
         def reflect(at: slice) -> None:
             mirror(self.block, places, rank, at.start, at.stop)

@@ -1,0 +1,267 @@
+"""What all threads share in a round of a decomposition: its block, and the change of the gradient.
+
+For K = exp(exponents), both are compiled tasks of a :class:`~mercer.engine.crew.Crew`. A piece of
+the one is a few new rows of the block and their mirror images. A piece of the other is some
+entries of the gradient, and what is missing there of the rows that are kept. The pieces depend
+on the problem alone, so that results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._compiled import by_type, njit
+from ..engine.crew import FREE, Crew, await_call, await_pieces, call, finish_piece, take_piece
+from ..engine.threads import go_on, hands
+from ..gram.exponential import exp
+from ..gram.rows import RowGram
+from ..kernels.vectors.bits import differing
+from .rows import Kept
+from .working_set import WorkingSet
+
+_FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
+_TILE, _NARROWEST = 256, 64  # columns of K at a time: they stay in the processor's cache
+_PIECES = 96  # of the gradient, where they are no narrower
+_DEEP = 500  # rows of such a tile
+_STRIP = 24  # new rows of the block that are a piece
+_AT_ONCE = 200_000_000  # entries of K after which an interrupt is noticed
+_EACH = 50_000  # entries that are worth another thread
+_LINE = 64  # bytes
+_BLOCK, _CHANGE = 0, 1  # tasks, and what they need to know
+_TASK, _PARTS, _HANDS, _COLUMNS, _WIDTH, _ROWS, _MISSING, _KEPT = range(FREE, FREE + 8)
+
+
+@by_type
+def _exponents(left, right, unit, space, count, out):
+    """What K is the exponential of, without taking memory for it."""
+    from numba import types
+
+    def of_bits(left, right, unit, space, count, out):
+        width, words = right.shape
+        columns = space[: width * words].reshape(words, width)
+        for t in range(width):
+            for k in range(words):
+                columns[k, t] = right[t, k]
+        for r in range(left.shape[0]):
+            differing(left[r], columns, count)
+            for t in range(width):
+                out[r, t] = np.float32(count[t]) * unit
+
+    def of_coordinates(left, right, unit, space, count, out):
+        np.dot(left, right.T, out)
+
+    return of_coordinates if isinstance(left.dtype, types.Float) else of_bits
+
+
+@njit(cache=True, nogil=True)
+def _work(
+    control, member, left, right, inside, unit, weights, slots, memory, out, places, rank, block,
+    space, values, total, words, count,
+):  # fmt: skip
+    """The task that ``control`` describes, which member 0 begins, or one after the other."""
+    known = np.int64(0)
+    while True:
+        if member == 0:
+            call(control, control[_PARTS], control[_HANDS])
+        else:
+            known = await_call(control, member, known)
+            if known < 0:
+                return
+        while True:
+            piece = take_piece(control)
+            if piece < 0:
+                break
+            if control[_TASK] == _BLOCK:
+                _fill(
+                    control, piece, left, inside, unit, places, rank, block, space, values, words,
+                    count,
+                )  # fmt: skip
+            else:
+                _change(
+                    control, piece, left, right, unit, weights, slots, memory, out, space, values,
+                    total, words, count,
+                )  # fmt: skip
+            finish_piece(control)
+        if member == 0:
+            await_pieces(control)
+            return
+
+
+@njit(cache=True, nogil=True)
+def _fill(control, piece, left, right, unit, places, rank, block, space, values, words, count):
+    """Some new rows of the block, and their columns.
+
+    ``rank`` has, for each variable, its place among the new ones, or -1. Of two new variables the
+    row of the later one counts, so that the block is symmetric and each entry written once.
+    """
+    m, first = control[_COLUMNS], piece * _STRIP
+    rows = min(_STRIP, control[_ROWS] - first)
+    for start in range(0, m, _TILE):
+        stop = min(m, start + _TILE)
+        width = stop - start
+        exponents = space[: rows * width].reshape(rows, width)
+        _exponents(
+            left[first : first + rows], right[start:stop], unit, words, count[:width], exponents
+        )
+        for r in range(rows):
+            exp(exponents[r], values[:width])
+            for t in range(width):
+                exponents[r, t] = values[t]
+        for t in range(width):
+            own = rank[start + t] - first
+            for r in range(max(0, own), rows):
+                block[places[first + r], start + t] = exponents[r, t]
+            for r in range(max(0, own + 1), rows):
+                block[start + t, places[first + r]] = exponents[r, t]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _change(
+    control, piece, left, right, unit, weights, slots, memory, out, space, values, total, words,
+    count,
+):  # fmt: skip
+    """Some entries of weights @ K, of rows that are not kept first and of those that are."""
+    n, rows, missing = control[_COLUMNS], control[_ROWS], control[_MISSING]
+    start = piece * control[_WIDTH]
+    stop = min(n, start + control[_WIDTH])
+    width = stop - start
+    sums = total[:width]
+    for t in range(width):
+        sums[t] = 0.0
+    for first in range(0, rows + missing, _DEEP):
+        deep = min(_DEEP, rows + missing - first)
+        exponents = space[: deep * width].reshape(deep, width)
+        _exponents(
+            left[first : first + deep], right[start:stop], unit, words, count[:width], exponents
+        )
+        once = max(0, min(deep, rows - first))
+        _add_exp(weights[first : first + once], exponents, values[:width], sums)
+        for r in range(once, deep):
+            place = slots[first + r] * n + start
+            exp(exponents[r], memory[place : place + width])
+    for r in range(rows, rows + control[_KEPT]):
+        place = slots[r] * n + start
+        _add(weights[r], memory[place : place + width], sums)
+    for t in range(width):
+        out[start + t] = sums[t]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_exp(weights, exponents, values, sums):
+    """sums += weights @ exp(exponents), of as many rows as there are weights."""
+    for r in range(weights.size):
+        exp(exponents[r], values)
+        _add(weights[r], values, sums)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _add(weight, row, sums):
+    for t in range(sums.size):
+        sums[t] += weight * row[t]
+
+
+class SharedWork:
+    """The tasks of a decomposition for K = exp(exponents), on all threads.
+
+    Parameters
+    ----------
+    K : RowGram
+        The kernel matrix, with factors.
+    most : int
+        Variables in the largest working set.
+    memory : array
+        Where rows are kept, one after the other.
+    workers : int, optional
+        Threads.
+    """
+
+    def __init__(self, K: RowGram, most: int, memory: np.ndarray, workers: int | None) -> None:
+        assert K.factors is not None
+        n = len(K)
+        self.factors, d = K.factors, K.factors.right.shape[1]
+        self.sample = K.samples(np.arange(n))  # of each variable
+        kind = K.factors.left.dtype
+        # factors of the rows of a task, of the active variables, and of those in the block
+        self.left, self.right, self.inside = (np.empty((k, d), kind) for k in (most, n, most))
+        self.weights, self.slots = np.empty(most), np.empty(most, np.int64)
+        self.memory, self.out = memory, np.empty(n)
+        self.places, self.rank = np.empty((2, most), np.int64)
+        # rows a power of two apart would be slow to transpose
+        self.block = np.empty((most, most + 16), np.float32)
+        self.crew, self.own = Crew(self._work, hands(workers)), self._space()
+
+    def _space(self) -> tuple[np.ndarray, ...]:
+        """What a thread needs for itself."""
+        return (
+            _aligned(_DEEP * _TILE, np.float32), _aligned(_TILE, np.float32),
+            _aligned(_TILE, np.float64), _aligned(_TILE * self.left.shape[1], np.uint32),
+            _aligned(_TILE, np.int32),
+        )  # fmt: skip
+
+    def _work(self, control: np.ndarray, member: int) -> None:
+        _work(
+            control, member, self.left, self.right, self.inside, self.factors.unit, self.weights,
+            self.slots, self.memory, self.out, self.places, self.rank, self.block,
+            *(self._space() if member else self.own),
+        )  # fmt: skip
+
+    def _do(self, entries: int, pieces: int, *about: int) -> None:
+        go_on()
+        helpers = min(entries // _EACH, pieces - 1)
+        control = self.crew.control
+        helpers = min(helpers, self.crew.begin()) if helpers > 0 else 0
+        control[_TASK : _TASK + 2 + len(about)] = (about[0], pieces, helpers, *about[1:])
+        self._work(control, 0)
+
+    def activate(self, active: np.ndarray) -> None:
+        """Work on these variables from now on."""
+        _copy(self.factors.right, self.sample[active], self.right)
+
+    def fill(self, working: WorkingSet, new: np.ndarray) -> None:
+        """Bring the block up to date at the places ``new``."""
+        m, count = len(working.members), len(new)
+        samples = self.sample[working.active[working.members[new]]]
+        self.inside[new] = self.factors.right[samples]
+        _copy(self.factors.left, samples, self.left)
+        self.places[:count] = new
+        self.rank[:m] = -1
+        self.rank[new] = np.arange(count)
+        working.block = self.block
+        self._do(m * count, -(-count // _STRIP), _BLOCK, m, 0, count, 0, 0)
+
+    def add(
+        self, g: np.ndarray, once: np.ndarray, weights: np.ndarray, kept: Kept | None = None
+    ) -> None:
+        """g += weights @ K[once], of rows that are not kept, and the same of those that are."""
+        n = len(g)
+        width = max(_NARROWEST, min(_TILE, -(-n // _PIECES)))
+        step = _DEEP * max(1, _AT_ONCE // (_DEEP * n))
+        for start in range(0, max(1, len(once)), step):
+            some = once[start : start + step]
+            count, variables = len(some), some
+            self.weights[:count] = weights[start : start + step]
+            missing = also = 0
+            if kept is not None:
+                missing, also = kept.missing, len(kept.slots)
+                variables = np.concatenate([some, kept.variables[:missing]])
+                self.slots[count : count + also] = kept.slots
+                self.weights[count : count + also] = kept.weights
+                kept = None
+            _copy(self.factors.left, self.sample[variables], self.left)
+            entries, pieces = n * (len(variables) + also // 8), -(-n // width)
+            self._do(entries, pieces, _CHANGE, n, width, count, missing, also)
+            g += self.out[:n]
+
+
+def _copy(values: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
+    """out[: len(index)] = values[index]."""
+    values.take(index, axis=0, out=out[: len(index)], mode="clip")  # nothing is to be clipped
+
+
+def _aligned(size: int, dtype: Any) -> np.ndarray:
+    """An array that begins with a line of the processor's cache, so that no vector spans two."""
+    memory = np.empty(size * np.dtype(dtype).itemsize + _LINE, np.uint8)
+    start = -memory.ctypes.data % _LINE
+    return memory[start : start + size * np.dtype(dtype).itemsize].view(dtype)

@@ -108,7 +108,7 @@ def _call(typing, routine, lock):
 
 @intrinsic
 def _pause(typing):
-    """Leave the core to the other thread on it for a moment, where processors have a word for it."""
+    """Leave the core to the other thread on it for a moment, where processors can."""
     from llvmlite import binding, ir
     from numba import types
 

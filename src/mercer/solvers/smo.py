@@ -46,7 +46,15 @@ from ..gram.rows import RowGram
 from ..gram.tiles import one_blas_thread
 from . import smo_dense
 from .box import BoxProblem, BoxSolution
-from .smo_loops import take_steps
+from .smo_loops import (
+    BIG,
+    fall_of,
+    guide_of,
+    lowest_of_chunks,
+    steps_guided_by,
+    take_steps,
+    violators,
+)
 from .smo_small import solve_small
 from .smo_state import IDLE, INACCURATE, NOT_FINITE, Extremes, State
 
@@ -184,21 +192,24 @@ class _Decomposition(State):
     def _limit(self, left: int) -> int:
         return min(left, 10**5 if self.direct else _INNER * self.working.size)
 
-    def _select(self, extremes: Extremes, count: int, among: np.ndarray) -> np.ndarray:
+    def _select(self, extremes: Extremes, wanted: int, among: np.ndarray) -> np.ndarray:
         """The worst violators from both sides and all groups, among those given, a new array."""
-        share = max(1, count // (2 * self.n_groups))
+        share = max(1, wanted // (2 * self.n_groups))
         chosen = []
         for t, (low, high) in enumerate(extremes):
-            for side, sign, bound in ((self.rise, 1, high), (self.fall, -1, low)):
-                worse = among & (side < bound if sign > 0 else side > bound)
-                if self.n_groups > 1:
-                    worse &= self.group == t
-                violators = np.flatnonzero(worse)
-                if len(violators) > share:
-                    worst = np.argpartition(sign * side[violators], share - 1)[:share]
-                    violators = violators[worst]
-                among[violators] = False
-                chosen.append(violators)
+            for side, sign, bound in ((self.rise, 1.0, high), (self.fall, -1.0, -low)):
+                about = (self.group, t, among, self.lowest)
+                lowest_of_chunks(side, sign, *about)
+                # so many chunks have one up to there: what lies beyond is not looked at
+                limit = BIG
+                if share <= len(self.lowest):
+                    limit = np.partition(self.lowest, share - 1)[share - 1]
+                count = violators(side, sign, bound, limit, *about, *self.found)
+                which, values = (array[:count] for array in self.found)
+                if count > share:
+                    which = which[np.argpartition(values, share - 1)[:share]]
+                among[which] = False
+                chosen.append(which.copy())
         return np.sort(np.concatenate(chosen))
 
     def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
@@ -208,17 +219,17 @@ class _Decomposition(State):
         This is measured, not added up over the steps, whose gains are those of a matrix that its
         rows and its diagonal need not agree on.
         """
-        solve = self._solve_all if self.direct else self._solve_block
-        b, g = self.b.copy(), self.g.copy()
-        steps = solve(violation, extremes, limit)
+        if self.direct:
+            before, g = self.b.copy(), self.g.copy()
+            steps = self._solve_all(violation, extremes, limit)
+            moved = np.flatnonzero(before != self.b)
+            before, g = before[moved], g[moved]
+        else:
+            steps, moved, before, g = self._solve_block(violation, extremes, limit)
         self.working.grow()
-        moved = np.flatnonzero(b != self.b)
-        before, after = b[moved], self.b[moved]
-        with np.errstate(all="ignore"):  # what is not finite is found in the next round
-            fall = (before - after) @ (g[moved] + self.g[moved]) / 2  # of a quadratic function
-        fall += self.epsilon * (np.abs(before).sum() - np.abs(after).sum())
+        fall = fall_of(before, self.b[moved], g, self.g[moved], self.epsilon)
         self.fallen += fall
-        return steps, float(fall) if fall > _ROUNDING * abs(self.fallen) else 0.0
+        return steps, fall if fall > _ROUNDING * abs(self.fallen) else 0.0
 
     def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> int:
         """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
@@ -270,29 +281,37 @@ class _Decomposition(State):
         self.beta[:] = self.b
         return steps
 
-    def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> int:
-        """Steps within a working set, for which its block of K is put together."""
+    def _solve_block(
+        self, violation: float, extremes: Extremes, limit: int
+    ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """Steps within a working set, for which its block of K is put together.
+
+        Returns how many, the variables that have moved, and where they and the gradient were.
+        """
         working = self.working
-        outside = np.ones(len(self.active), bool)
-        outside[working.members] = False
-        new = working.renew(self._select(extremes, working.wanted, outside))
+        self.outside[working.members] = False
+        new = working.renew(self._select(extremes, working.wanted, self.outside))
         W = working.members
+        self.outside[:] = True
         V = self.active[W]
         if self.shared is None:
             working.refill(new, self.rows.rows, self._fetch(V))
         else:
             self.shared.fill(working, new)
-        b = self.b[W]
-        steps = take_steps(
-            working.block, np.arange(len(W)), self.diagonal[W], self.g[W], b, self.lower[W],
-            self.upper[W], self.epsilon, self.group[W], self.n_groups,
-            max(self.tol, _GOAL * violation), limit,
+        before, g = self.b[W], self.g[W]
+        b = before.copy()
+        goal = max(self.tol, _GOAL * violation)
+        steps = steps_guided_by(
+            guide_of(g, working.block, goal), working.block, np.arange(len(W)), self.diagonal[W],
+            b, self.lower[W], self.upper[W], self.epsilon, self.group[W], self.n_groups, goal,
+            limit, None,
         )  # fmt: skip
-        change = b - self.b[W]
-        moved = np.flatnonzero(change)
-        self.b[W] = self.beta[V] = b
-        self._apply(V[moved], change[moved])
-        return int(steps)
+        moved = np.flatnonzero(b != before)
+        which, change = W[moved], b[moved] - before[moved]
+        g = self.g[which]
+        self.b[which] = self.beta[V[moved]] = b[moved]
+        self._apply(V[moved], change)
+        return int(steps), which, before[moved], g
 
     def _fetch(self, variables: np.ndarray) -> np.ndarray:
         return self.rows.fetch(variables, self.beta, self.stats["rounds"] + 1)

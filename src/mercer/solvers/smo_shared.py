@@ -25,7 +25,7 @@ _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _TILE, _NARROWEST = 256, 64  # columns of K at a time: they stay in the processor's cache
 _PIECES = 96  # of the gradient, where they are no narrower
 _DEEP = 500  # rows of such a tile
-_STRIP = 24  # new rows of the block that are a piece
+_STRIP = 32  # new rows of the block that are a piece
 _AT_ONCE = 200_000_000  # entries of K after which an interrupt is noticed
 _EACH = 50_000  # entries that are worth another thread
 _LINE = 64  # bytes
@@ -90,14 +90,27 @@ def _work(
 
 
 @njit(cache=True, nogil=True)
+def _enter(new, members, active, sample, left, right, rows, inside, places, rank):
+    """What :func:`_fill` needs to know of new members, at these places among all."""
+    for k in range(members.size):
+        rank[k] = -1
+    for r in range(new.size):
+        place = new[r]
+        k = sample[active[members[place]]]
+        rank[place], places[r] = r, place
+        rows[r], inside[place] = left[k], right[k]
+
+
+@njit(cache=True, nogil=True)
 def _fill(control, piece, left, right, unit, places, rank, block, space, values, words, count):
     """Some new rows of the block, and their columns.
 
     ``rank`` has, for each variable, its place among the new ones, or -1. Of two new variables the
     row of the later one counts, so that the block is symmetric and each entry written once.
     """
-    m, first = control[_COLUMNS], piece * _STRIP
-    rows = min(_STRIP, control[_ROWS] - first)
+    m, strip = control[_COLUMNS], control[_WIDTH]
+    first = piece * strip
+    rows = min(strip, control[_ROWS] - first)
     for start in range(0, m, _TILE):
         stop = min(m, start + _TILE)
         width = stop - start
@@ -107,13 +120,13 @@ def _fill(control, piece, left, right, unit, places, rank, block, space, values,
         )
         for r in range(rows):
             exp(exponents[r], values[:width])
+            row = block[places[first + r], start:stop]
             for t in range(width):
                 exponents[r, t] = values[t]
+                if rank[start + t] <= first + r:
+                    row[t] = values[t]
         for t in range(width):
-            own = rank[start + t] - first
-            for r in range(max(0, own), rows):
-                block[places[first + r], start + t] = exponents[r, t]
-            for r in range(max(0, own + 1), rows):
+            for r in range(max(0, rank[start + t] + 1 - first), rows):
                 block[start + t, places[first + r]] = exponents[r, t]
 
 
@@ -222,14 +235,12 @@ class SharedWork:
     def fill(self, working: WorkingSet, new: np.ndarray) -> None:
         """Bring the block up to date at the places ``new``."""
         m, count = len(working.members), len(new)
-        samples = self.sample[working.active[working.members[new]]]
-        self.inside[new] = self.factors.right[samples]
-        _copy(self.factors.left, samples, self.left)
-        self.places[:count] = new
-        self.rank[:m] = -1
-        self.rank[new] = np.arange(count)
+        _enter(
+            new, working.members, working.active, self.sample, *self.factors[:2], self.left,
+            self.inside, self.places, self.rank,
+        )  # fmt: skip
         working.block = self.block
-        self._do(m * count, -(-count // _STRIP), _BLOCK, m, 0, count, 0, 0)
+        self._do(m * count, -(-count // _STRIP), _BLOCK, m, _STRIP, count, 0, 0)
 
     def add(
         self, g: np.ndarray, once: np.ndarray, weights: np.ndarray, kept: Kept | None = None

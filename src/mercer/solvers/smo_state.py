@@ -16,7 +16,7 @@ from ..exceptions import DomainError
 from ..gram.rows import Product, RowGram
 from .box import BoxProblem
 from .rows import RowCache
-from .smo_loops import BIG, slopes
+from .smo_loops import BIG, FEW, slopes
 from .smo_shared import SharedWork
 from .working_set import WorkingSet
 
@@ -111,6 +111,9 @@ class State:
         self.group = self.groups[active]
         self.diagonal = self.K.diagonal[active].astype(self.K.dtype)
         self.rise, self.fall = np.empty(len(active)), np.empty(len(active))
+        self.found = np.empty(len(active) + 1, np.int64), np.empty(len(active) + 1)  # violators
+        self.lowest = np.empty(-(-len(active) // FEW))
+        self.outside = np.ones(len(active), bool)  # of the working set
 
     def _violation(self) -> tuple[float, Extremes]:
         """The largest violation, and for each group the lowest rise and the highest fall."""

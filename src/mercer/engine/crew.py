@@ -169,12 +169,11 @@ def finish_piece(control):
 
 
 @njit(cache=True, nogil=True)
-def call(control, pieces, wanted):
-    """Begin a task of so many pieces; so many other threads are woken for it."""
+def call(control):
+    """Begin the task that ``control`` describes, and wake as many other threads as it says."""
     number = _load(control, _CALL) + 1
-    control[_PIECES], control[_WANTED] = pieces, wanted
     _exchange(control, _DONE, 0)
-    _exchange(control, _LEFT, number << _HALF | pieces)
+    _exchange(control, _LEFT, number << _HALF | control[_PIECES])
     _exchange(control, _CALL, number)
     _wake(control, 0)
 
@@ -225,9 +224,21 @@ class Crew:
         self.control = np.zeros(_MEMBERS + _LINE * workers, np.int64)
         self._lock, self._gone = _thread.allocate_lock(), 0
 
-    def begin(self) -> int:
+    def share(self, pieces: int, wanted: int, *about: int) -> None:
+        """Share a task of so many pieces with so many other threads, and see it end.
+
+        ``about`` is what the pieces need to know, in words of ``control`` from ``FREE`` on.
+        """
+        others = min(pieces - 1, wanted, self.others)
+        control = self.control
+        control[_PIECES] = pieces
+        control[_WANTED] = min(others, self._begin()) if others > 0 else 0
+        control[FREE : FREE + len(about)] = about
+        self.loop(control, 0)
+
+    def _begin(self) -> int:
         """Start the other threads, unless they are there already; how many there are."""
-        if self.others and not self._begun:
+        if not self._begun:
             self._make_locks()
             with suppress(RuntimeError):  # there are too many threads: fewer do
                 for member in range(1, self.others + 1):
@@ -266,7 +277,7 @@ class Crew:
         make, take = routines.PyThread_allocate_lock, routines.PyThread_acquire_lock
         make.restype, take.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int)
         for place, routine in ((_TAKE, take), (_GIVE, routines.PyThread_release_lock)):
-            self.control[place] = ctypes.cast(routine, ctypes.c_void_p).value
+            self.control[place] = ctypes.cast(routine, ctypes.c_void_p).value or 0
         for own in self._locks():
             lock = make()
             take(lock, 1)  # to sleep on it is to take it again

@@ -30,7 +30,7 @@ _AT_ONCE = 200_000_000  # entries of K after which an interrupt is noticed
 _EACH = 50_000  # entries that are worth another thread
 _LINE = 64  # bytes
 _BLOCK, _CHANGE = 0, 1  # tasks, and what they need to know
-_TASK, _PARTS, _HANDS, _COLUMNS, _WIDTH, _ROWS, _MISSING, _KEPT = range(FREE, FREE + 8)
+_TASK, _COLUMNS, _WIDTH, _ROWS, _MISSING, _KEPT = range(FREE, FREE + 6)
 
 
 @by_type
@@ -64,7 +64,7 @@ def _work(
     known = np.int64(0)
     while True:
         if member == 0:
-            call(control, control[_PARTS], control[_HANDS])
+            call(control)
         else:
             known = await_call(control, member, known)
             if known < 0:
@@ -220,13 +220,9 @@ class SharedWork:
             *(self._space() if member else self.own),
         )  # fmt: skip
 
-    def _do(self, entries: int, pieces: int, *about: int) -> None:
+    def _share(self, entries: int, pieces: int, *about: int) -> None:
         go_on()
-        helpers = min(entries // _EACH, pieces - 1)
-        control = self.crew.control
-        helpers = min(helpers, self.crew.begin()) if helpers > 0 else 0
-        control[_TASK : _TASK + 2 + len(about)] = (about[0], pieces, helpers, *about[1:])
-        self._work(control, 0)
+        self.crew.share(pieces, entries // _EACH, *about)
 
     def activate(self, active: np.ndarray) -> None:
         """Work on these variables from now on."""
@@ -240,7 +236,7 @@ class SharedWork:
             self.inside, self.places, self.rank,
         )  # fmt: skip
         working.block = self.block
-        self._do(m * count, -(-count // _STRIP), _BLOCK, m, _STRIP, count, 0, 0)
+        self._share(m * count, -(-count // _STRIP), _BLOCK, m, _STRIP, count, 0, 0)
 
     def add(
         self, g: np.ndarray, once: np.ndarray, weights: np.ndarray, kept: Kept | None = None
@@ -262,7 +258,7 @@ class SharedWork:
                 kept = None
             _copy(self.factors.left, self.sample[variables], self.left)
             entries, pieces = n * (len(variables) + also // 8), -(-n // width)
-            self._do(entries, pieces, _CHANGE, n, width, count, missing, also)
+            self._share(entries, pieces, _CHANGE, n, width, count, missing, also)
             g += self.out[:n]
 
 

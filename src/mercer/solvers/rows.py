@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..gram.row_loops import add_rows
@@ -17,23 +15,6 @@ _NARROWEST = 250  # columns of a tile
 _WIDTH = 10_000  # columns added up at a time
 _SHARE = 10_000_000  # entries that are worth a second thread when they are only added up
 _YOUNGER = 10  # rounds by which rows of support vectors count as younger than they are
-
-
-class Kept(NamedTuple):
-    """Rows in the cache, the first of which are yet to be computed, and what they are weighed by.
-
-    Attributes
-    ----------
-    variables, slots, weights : arrays
-        Whose they are, where, and their weights.
-    missing : int
-        How many are yet to be computed.
-    """
-
-    variables: np.ndarray
-    slots: np.ndarray
-    weights: np.ndarray
-    missing: int
 
 
 class RowCache:
@@ -96,16 +77,6 @@ class RowCache:
             slots = self.slot[variables]
         self.stamp[slots] = now
         return slots
-
-    def weighed(
-        self, variables: np.ndarray, weights: np.ndarray, beta: np.ndarray, now: int
-    ) -> Kept:
-        """These rows, those that are missing first."""
-        there = self.slot[variables] >= 0
-        order = np.argsort(there, kind="stable")
-        variables = variables[order]
-        slots = self.reserve(variables, beta, now)
-        return Kept(variables, slots, weights[order], len(there) - int(there.sum()))
 
     def add(self, g: np.ndarray, slots: np.ndarray, weights: np.ndarray) -> None:
         """g += weights @ rows."""

@@ -46,15 +46,8 @@ from ..gram.rows import RowGram
 from ..gram.tiles import one_blas_thread
 from . import smo_dense
 from .box import BoxProblem, BoxSolution
-from .smo_loops import (
-    BIG,
-    fall_of,
-    guide_of,
-    lowest_of_chunks,
-    steps_guided_by,
-    take_steps,
-    violators,
-)
+from .smo_loops import guide_of, steps_guided_by, take_steps
+from .smo_rounds import fall_of, gathered, moved, worst
 from .smo_small import solve_small
 from .smo_state import IDLE, INACCURATE, NOT_FINITE, Extremes, State
 
@@ -195,22 +188,11 @@ class _Decomposition(State):
     def _select(self, extremes: Extremes, wanted: int, among: np.ndarray) -> np.ndarray:
         """The worst violators from both sides and all groups, among those given, a new array."""
         share = max(1, wanted // (2 * self.n_groups))
-        chosen = []
-        for t, (low, high) in enumerate(extremes):
-            for side, sign, bound in ((self.rise, 1.0, high), (self.fall, -1.0, -low)):
-                about = (self.group, t, among, self.lowest)
-                lowest_of_chunks(side, sign, *about)
-                # so many chunks have one up to there: what lies beyond is not looked at
-                limit = BIG
-                if share <= len(self.lowest):
-                    limit = np.partition(self.lowest, share - 1)[share - 1]
-                count = violators(side, sign, bound, limit, *about, *self.found)
-                which, values = (array[:count] for array in self.found)
-                if count > share:
-                    which = which[np.argpartition(values, share - 1)[:share]]
-                among[which] = False
-                chosen.append(which.copy())
-        return np.sort(np.concatenate(chosen))
+        ends = np.array(extremes)
+        found: np.ndarray = worst(
+            self.rise, self.fall, ends, self.group, among, share, self.lowest, *self.found
+        )
+        return found
 
     def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """A round: new variables, their rows, and steps among those whose rows are at hand.
@@ -222,12 +204,12 @@ class _Decomposition(State):
         if self.direct:
             before, g = self.b.copy(), self.g.copy()
             steps = self._solve_all(violation, extremes, limit)
-            moved = np.flatnonzero(before != self.b)
-            before, g = before[moved], g[moved]
+            which = np.flatnonzero(before != self.b)
+            before, g = before[which], g[which]
         else:
-            steps, moved, before, g = self._solve_block(violation, extremes, limit)
+            steps, which, before, g = self._solve_block(violation, extremes, limit)
         self.working.grow()
-        fall = fall_of(before, self.b[moved], g, self.g[moved], self.epsilon)
+        fall = fall_of(which, before, g, self.b, self.g, self.epsilon)
         self.fallen += fall
         return steps, fall if fall > _ROUNDING * abs(self.fallen) else 0.0
 
@@ -293,42 +275,35 @@ class _Decomposition(State):
         new = working.renew(self._select(extremes, working.wanted, self.outside))
         W = working.members
         self.outside[:] = True
-        V = self.active[W]
         if self.shared is None:
-            working.refill(new, self.rows.rows, self._fetch(V))
+            working.refill(new, self.rows.rows, self._fetch(self.active[W]))
         else:
             self.shared.fill(working, new)
-        before, g = self.b[W], self.g[W]
-        b = before.copy()
         goal = max(self.tol, _GOAL * violation)
+        g, b, lower, upper, diagonal, group, largest = gathered(
+            W, self.g, self.b, self.lower, self.upper, self.diagonal, self.group
+        )
         steps = steps_guided_by(
-            guide_of(g, working.block, goal), working.block, np.arange(len(W)), self.diagonal[W],
-            b, self.lower[W], self.upper[W], self.epsilon, self.group[W], self.n_groups, goal,
-            limit, None,
+            guide_of(g, working.block, goal, largest), working.block, np.arange(len(W)), diagonal,
+            b, lower, upper, self.epsilon, group, self.n_groups, goal, limit, None,
         )  # fmt: skip
-        moved = np.flatnonzero(b != before)
-        which, change = W[moved], b[moved] - before[moved]
-        g = self.g[which]
-        self.b[which] = self.beta[V[moved]] = b[moved]
-        self._apply(V[moved], change)
-        return int(steps), which, before[moved], g
+        which, before, g, *changes = moved(
+            W, self.active, b, self.b, self.beta, self.g, self.rows.slot, self.repeats,
+            _REPEATS if self.lean else 0,
+        )  # fmt: skip
+        self._apply(*changes)
+        return int(steps), which, before, g
 
     def _fetch(self, variables: np.ndarray) -> np.ndarray:
         return self.rows.fetch(variables, self.beta, self.stats["rounds"] + 1)
 
-    def _apply(self, variables: np.ndarray, change: np.ndarray) -> None:
-        """Add the change of these variables to the gradient, by rows worth keeping and others."""
+    def _apply(self, variables: np.ndarray, change: np.ndarray, once: int, missing: int) -> None:
+        """Add the change of these variables to the gradient, by rows not worth keeping first."""
         if self.shared is None:
             self.rows.add(self.g, self._fetch(variables), change)
             return
-        kept = np.ones(len(variables), bool)
-        if self.lean:
-            kept = self.rows.slot[variables] >= 0
-            self.repeats[variables[~kept]] += 1
-            kept |= self.repeats[variables] >= _REPEATS
-        now = self.stats["rounds"] + 1
-        rows = self.rows.weighed(variables[kept], change[kept], self.beta, now)
-        self.shared.add(self.g, variables[~kept], change[~kept], rows)
+        slots = self.rows.reserve(variables[once:], self.beta, self.stats["rounds"] + 1)
+        self.shared.add(self.g, variables, change, once, missing, slots)
 
     # ---- shrinking -----------------------------------------------------------------------
     def _shrink(self, extremes: Extremes) -> bool:

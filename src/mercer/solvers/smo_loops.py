@@ -18,7 +18,6 @@ _STRIP = 16  # rows of a block that are mirrored together: a line of the process
 FAR = 1e30  # a slope that no variable has
 _SAFE = 2e-5  # goals from here on, as parts of the gradient, are safe from rounding to single
 _WIDE = 10_000  # entries of the gradient added up at a time
-FEW = 16  # variables that are looked at together for violators
 _CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
 
 
@@ -67,34 +66,6 @@ def slopes(g, beta, lower, upper, epsilon, rise, fall):
     return lowest, highest
 
 
-@njit(cache=True, nogil=True, fastmath=_EXACT)
-def lowest_of_chunks(side, sign, groups, group, among, lowest):
-    """The lowest of ``sign * side`` in each chunk, of variables of a group among those given."""
-    n, chunk = np.uint64(side.size), np.uint64(FEW)
-    start = np.uint64(0)
-    for c in range(lowest.size):
-        least = BIG
-        for k in range(start, min(n, start + chunk)):
-            there = among[k] & (groups[k] == group)
-            least = _smaller(least, sign * side[k] if there else BIG)
-        lowest[c] = least
-        start += chunk
-
-
-@njit(cache=True, nogil=True)
-def violators(side, sign, bound, limit, groups, group, among, lowest, places, values):
-    """Where ``sign * side`` is below the bound and up to the limit, and its values; how many."""
-    count = 0
-    for c in range(lowest.size):
-        if lowest[c] < bound and lowest[c] <= limit:
-            for k in range(c * FEW, min(side.size, (c + 1) * FEW)):
-                value = sign * side[k]
-                places[count], values[count] = k, value
-                below = (value < bound) & (value <= limit)
-                count += below & among[k] & (groups[k] == group)
-    return count
-
-
 def take_steps(
     rows: np.ndarray,
     slot: np.ndarray,
@@ -123,9 +94,9 @@ def take_steps(
     return int(steps)
 
 
-def guide_of(g: np.ndarray, rows: np.ndarray, goal: float) -> np.ndarray:
-    """g in the precision of the rows where the goal allows it, or g itself."""
-    single = rows.itemsize < g.itemsize and goal >= _SAFE * max(1.0, np.abs(g).max(initial=0.0))
+def guide_of(g: np.ndarray, rows: np.ndarray, goal: float, largest: float) -> np.ndarray:
+    """g, of this largest size, in the precision of the rows where the goal allows it."""
+    single = rows.itemsize < g.itemsize and goal >= _SAFE * max(1.0, largest)
     return g.astype(rows.dtype) if single else g
 
 
@@ -137,7 +108,7 @@ def guiding(
 
     That takes half the memory and half the time; then g is computed from the changes of beta.
     """
-    before, guide = beta.copy(), guide_of(g, rows, goal)
+    before, guide = beta.copy(), guide_of(g, rows, goal, float(np.abs(g).max(initial=0.0)))
     yield guide
     if guide is not g:
         change = beta - before
@@ -218,16 +189,6 @@ def steps_guided_by(
         for k in (i, j):
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
         steps += 1
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def fall_of(before, after, g, now, epsilon):
-    """By how much the quadratic objective has fallen, from where variables and slopes were."""
-    fall = 0.0
-    for k in range(before.size):
-        fall += (before[k] - after[k]) * (g[k] + now[k]) / 2
-        fall += epsilon * (abs(before[k]) - abs(after[k]))
-    return fall
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,6 @@ from ..engine.threads import go_on, hands
 from ..gram.exponential import exp
 from ..gram.rows import RowGram
 from ..kernels.vectors.bits import differing
-from .rows import Kept
 from .working_set import WorkingSet
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
@@ -239,27 +238,41 @@ class SharedWork:
         self._share(m * count, -(-count // _STRIP), _BLOCK, m, _STRIP, count, 0, 0)
 
     def add(
-        self, g: np.ndarray, once: np.ndarray, weights: np.ndarray, kept: Kept | None = None
+        self,
+        g: np.ndarray,
+        variables: np.ndarray,
+        weights: np.ndarray,
+        once: int,
+        missing: int,
+        slots: np.ndarray,
     ) -> None:
-        """g += weights @ K[once], of rows that are not kept, and the same of those that are."""
-        n = len(g)
+        """g += weights @ K[variables].
+
+        Rows of the first ``once`` variables are not kept; those of the others are, in these slots,
+        where the first ``missing`` are yet to be computed.
+        """
+        step = _DEEP * max(1, _AT_ONCE // (_DEEP * len(g)))
+        while once > step:
+            self._change(g, variables[:step], weights[:step], step, 0, slots[:0])
+            variables, weights, once = variables[step:], weights[step:], once - step
+        self._change(g, variables, weights, once, missing, slots)
+
+    def _change(
+        self,
+        g: np.ndarray,
+        variables: np.ndarray,
+        weights: np.ndarray,
+        once: int,
+        missing: int,
+        slots: np.ndarray,
+    ) -> None:
+        n, count = len(g), len(variables)
+        self.weights[:count], self.slots[once:count] = weights, slots
+        _copy(self.factors.left, self.sample[variables[: once + missing]], self.left)
         width = max(_NARROWEST, min(_TILE, -(-n // _PIECES)))
-        step = _DEEP * max(1, _AT_ONCE // (_DEEP * n))
-        for start in range(0, max(1, len(once)), step):
-            some = once[start : start + step]
-            count, variables = len(some), some
-            self.weights[:count] = weights[start : start + step]
-            missing = also = 0
-            if kept is not None:
-                missing, also = kept.missing, len(kept.slots)
-                variables = np.concatenate([some, kept.variables[:missing]])
-                self.slots[count : count + also] = kept.slots
-                self.weights[count : count + also] = kept.weights
-                kept = None
-            _copy(self.factors.left, self.sample[variables], self.left)
-            entries, pieces = n * (len(variables) + also // 8), -(-n // width)
-            self._share(entries, pieces, _CHANGE, n, width, count, missing, also)
-            g += self.out[:n]
+        entries = n * (once + missing + len(slots) // 8)
+        self._share(entries, -(-n // width), _CHANGE, n, width, once, missing, len(slots))
+        g += self.out[:n]
 
 
 def _copy(values: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:

@@ -16,7 +16,8 @@ from ..exceptions import DomainError
 from ..gram.rows import Product, RowGram
 from .box import BoxProblem
 from .rows import RowCache
-from .smo_loops import BIG, FEW, slopes
+from .smo_loops import BIG, slopes
+from .smo_rounds import FEW
 from .smo_shared import SharedWork
 from .working_set import WorkingSet
 

@@ -201,6 +201,10 @@ def _dismiss(control, members):
     _wake(control, 0)
 
 
+def _nothing(control: np.ndarray, member: int) -> None:
+    raise RuntimeError("the crew has been dismissed")
+
+
 class Crew:
     """The caller and other threads, which all run one compiled loop over the tasks.
 
@@ -220,7 +224,7 @@ class Crew:
     """
 
     def __init__(self, loop: Callable[[np.ndarray, int], None], workers: int) -> None:
-        self.loop, self.others, self._begun = loop, workers - 1, 0
+        self.loop, self.workers, self.others, self._begun = loop, workers, workers - 1, 0
         self.control = np.zeros(_MEMBERS + _LINE * workers, np.int64)
         self._lock, self._gone = _thread.allocate_lock(), 0
 
@@ -242,22 +246,25 @@ class Crew:
             self._make_locks()
             with suppress(RuntimeError):  # there are too many threads: fewer do
                 for member in range(1, self.others + 1):
-                    _thread.start_new_thread(self._work, (member,))
+                    _thread.start_new_thread(self._work, (self.loop, member))
                     self._begun = member
             self.others = self._begun
         return self._begun
 
     def dismiss(self) -> None:
-        """The other threads leave, each as soon as it is awake; nobody waits for them."""
+        """The other threads leave, each as soon as it is awake; nobody waits for them.
+
+        There are no more tasks, and the loop is forgotten: it may well know the crew.
+        """
         if self._begun:
             _dismiss(self.control, self._begun)
             self._leave()
-            self.others = 0
+        self.others, self.loop = 0, _nothing
 
-    def _work(self, member: int) -> None:
+    def _work(self, loop: Callable[[np.ndarray, int], None], member: int) -> None:
         try:
             with suppress(MemoryError):  # before the first piece: the others take them all
-                self.loop(self.control, member)
+                loop(self.control, member)
         finally:
             self._leave()
 

@@ -21,8 +21,8 @@ from ..kernels.vectors.bits import differing
 from .working_set import WorkingSet
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
-_TILE, _NARROWEST = 256, 64  # columns of K at a time: they stay in the processor's cache
-_PIECES = 96  # of the gradient, where they are no narrower
+_TILE, _NARROWEST = 256, 128  # columns of K at a time: they stay in the processor's cache
+_PIECES, _VECTOR = 64, 32  # of the gradient, where they are no narrower; widths are multiples
 _DEEP = 500  # rows of such a tile
 _STRIP = 32  # new rows of the block that are a piece
 _AT_ONCE = 200_000_000  # entries of K after which an interrupt is noticed
@@ -200,8 +200,7 @@ class SharedWork:
         self.weights, self.slots = np.empty(most), np.empty(most, np.int64)
         self.memory, self.out = memory, np.empty(n)
         self.places, self.rank = np.empty((2, most), np.int64)
-        # rows a power of two apart would be slow to transpose
-        self.block = np.empty((most, most + 16), np.float32)
+        self.block = np.empty((0, 0), np.float32)
         self.crew, self.own = Crew(self._work, hands(workers)), self._space()
 
     def _space(self) -> tuple[np.ndarray, ...]:
@@ -230,12 +229,16 @@ class SharedWork:
     def fill(self, working: WorkingSet, new: np.ndarray) -> None:
         """Bring the block up to date at the places ``new``."""
         m, count = len(working.members), len(new)
+        working.make_room(m)
         _enter(
             new, working.members, working.active, self.sample, *self.factors[:2], self.left,
             self.inside, self.places, self.rank,
         )  # fmt: skip
-        working.block = self.block
-        self._share(m * count, -(-count // _STRIP), _BLOCK, m, _STRIP, count, 0, 0)
+        if working.block is not self.block:  # it has grown
+            self.block = working.block
+            self.crew.dismiss()
+            self.crew = Crew(self._work, self.crew.workers)
+        self._share(m * count, -(-count // _STRIP), _BLOCK, m, _STRIP, count)
 
     def add(
         self,
@@ -269,7 +272,7 @@ class SharedWork:
         n, count = len(g), len(variables)
         self.weights[:count], self.slots[once:count] = weights, slots
         _copy(self.factors.left, self.sample[variables[: once + missing]], self.left)
-        width = max(_NARROWEST, min(_TILE, -(-n // _PIECES)))
+        width = max(_NARROWEST, min(_TILE, n // _PIECES & -_VECTOR))
         entries = n * (once + missing + len(slots) // 8)
         self._share(entries, -(-n // width), _CHANGE, n, width, once, missing, len(slots))
         g += self.out[:n]

@@ -91,7 +91,7 @@ class WorkingSet:
         order = np.argsort(self.members)
         rank = np.full(m, -1)
         rank[places] = np.arange(len(places))
-        self._make_room(m)
+        self.make_room(m)
 
         def fill(at: slice) -> None:
             new = places[at]
@@ -104,7 +104,8 @@ class WorkingSet:
         for part in (fill, reflect):  # one after the other: columns are read from complete rows
             run(part, pieces, self.workers if len(places) * m > _SHARED else 1)
 
-    def _make_room(self, size: int) -> None:
+    def make_room(self, size: int) -> None:
+        """Room in the block for so many members."""
         if size <= len(self.block):
             return
         room = min(self.most, max(size * 5 // 4, _QUICKLY))

@@ -97,7 +97,8 @@ def _enter(new, members, active, sample, left, right, rows, inside, places, rank
         place = new[r]
         k = sample[active[members[place]]]
         rank[place], places[r] = r, place
-        rows[r], inside[place] = left[k], right[k]
+        for c in range(left.shape[1]):  # sooner than by slices
+            rows[r, c], inside[place, c] = left[k, c], right[k, c]
 
 
 @njit(cache=True, nogil=True)

@@ -19,7 +19,7 @@ from .rows import RowCache
 from .smo_loops import BIG, slopes
 from .smo_rounds import FEW
 from .smo_shared import SharedWork
-from .working_set import WorkingSet
+from .working_set import SMALLEST, WorkingSet
 
 _DIRECT = 2500  # active variables up to which no block is put together
 IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
@@ -85,7 +85,8 @@ class State:
         self.stats: dict[str, Any] = {"rounds": 0, "shrunk": 0, "reconstructions": 0}
         rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
         self.working = WorkingSet(K, rows, workers)
-        capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
+        least = max(2 * SMALLEST, self.working.most)
+        capacity = n if K.matrix is not None else int(min(n, max(least, rows)))
         self.rows = RowCache(K, capacity, workers)
         self.workers = workers
         self.shared: SharedWork | None = None  # where the block is computed, not gathered
@@ -157,18 +158,18 @@ class State:
             self.stats["reconstructions"] += 1
         elif idle >= IDLE:
             self._audit(_ROUNDED)
-        elif not (self._surely_accurate() or self._accurate(self.tol / 10)):
+        elif not self._accurate(self.tol / 10):
             self.inaccurate += 1
             self._audit(INACCURATE)
         else:
             return True
         return False
 
-    def _surely_accurate(self) -> bool:
+    def _surely_accurate(self, allowed: float) -> bool:
         """Are rows and steps rounded by so little that the gradient need not be probed?"""
         # rounding errors are as good as random: that of the sum is about error * ||beta||
         rows = 0.0 if self.K.dtype == np.float64 else self.K.error * np.linalg.norm(self.beta)
-        return 4 * (rows + np.sqrt(self.steps) * self._rounding()) <= self.tol / 10
+        return bool(4 * (rows + np.sqrt(self.steps) * self._rounding()) <= allowed)
 
     def _rounding(self) -> float:
         """Of an entry of the gradient when it is computed, or changed by a step."""
@@ -176,7 +177,9 @@ class State:
         return float(np.finfo(np.float64).eps * largest * np.abs(self.beta).sum())
 
     def _accurate(self, allowed: float) -> bool:
-        """Is the gradient, as it was kept up, what it should be? Tried on some entries."""
+        """Is the gradient, as it was kept up, what it should be? If need be, some are tried."""
+        if self._surely_accurate(allowed):
+            return True
         n = len(self.g)
         probes = np.linspace(0, n - 1, min(n, _PROBES)).astype(int)
         probes = np.append(probes, [self.rise.argmin(), self.fall.argmax()])

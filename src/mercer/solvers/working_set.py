@@ -49,9 +49,11 @@ class WorkingSet:
 
     def __init__(self, K: RowGram, rows: float, workers: int | None) -> None:
         self.K, self.workers = K, workers
-        self.most = int(min(_LARGEST, len(K.diagonal), max(SMALLEST, rows // 2)))
-        self.size = min(_FIRST, self.most)
         self.computed = K.factors is not None and K.factors.work <= _FEW_FEATURES
+        # a block that is computed takes none of the room, and rows of those that move at most
+        most = max(rows // 2, min(rows, _QUICKLY)) if self.computed else rows // 2
+        self.most = int(min(_LARGEST, len(K.diagonal), max(SMALLEST, most)))
+        self.size = min(_FIRST, self.most)
 
     def restart(self, active: np.ndarray) -> None:
         """Begin again, without members, among these variables."""

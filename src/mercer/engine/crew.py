@@ -256,7 +256,7 @@ class Crew:
 
         There are no more tasks, and the loop is forgotten: it may well know the crew.
         """
-        if self._begun:
+        if self._begun and self.others:  # the first time
             _dismiss(self.control, self._begun)
             self._leave()
         self.others, self.loop = 0, _nothing

@@ -51,8 +51,8 @@ from .smo_rounds import fall_of, gathered, moved, worst
 from .smo_small import solve_small
 from .smo_state import IDLE, INACCURATE, NOT_FINITE, Extremes, State
 
-_GOAL = 0.1  # the part of the violation to which a round goes
-_SHRINK_EVERY = 10  # rounds
+_GOAL = 0.2  # the part of the violation to which a round goes
+_SHRINK_EVERY = 8  # rounds
 _ROUNDING = 1e-15  # progress below this part of all progress is none
 _FEWEST_FEATURES = 32  # up to which rows are sooner computed again than kept
 _MANY = 16_000  # samples from which on that holds for all of the few

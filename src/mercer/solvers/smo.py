@@ -15,7 +15,7 @@ nu-classifier    0                   between 0, y     0          ± nu n / 2 per
 
 Small problems of a K that is stored are solved by steps alone (:mod:`.smo_dense`); of others, and
 where that fails, each round picks the variables that violate optimality most, fetches their kernel
-rows (one matrix product, kept in a cache), solves the small problem on them to a tenth of its
+rows (one matrix product, kept in a cache), solves the small problem on them to a fifth of its
 violation by two-variable steps of second order, and applies the changes that are not zero to the
 gradient.
 The working set grows from round to round: few rows are computed before it is known which ones

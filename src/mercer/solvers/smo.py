@@ -189,10 +189,9 @@ class _Decomposition(State):
         """The worst violators from both sides and all groups, among those given, a new array."""
         share = max(1, wanted // (2 * self.n_groups))
         ends = np.array(extremes)
-        found: np.ndarray = worst(
-            self.rise, self.fall, ends, self.group, among, share, self.lowest, *self.found
+        return np.sort(
+            worst(self.rise, self.fall, ends, self.group, among, share, self.lowest, *self.found)
         )
-        return found
 
     def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """A round: new variables, their rows, and steps among those whose rows are at hand.

@@ -17,7 +17,7 @@ _EXACT = {"nnan", "nsz"}
 
 @njit(cache=True, nogil=True)
 def worst(rise, fall, ends, group, among, share, lowest, places, values):
-    """The worst violators of each group from both sides, of those among which to look; sorted.
+    """The worst violators of each group from both sides, of those among which to look.
 
     So many from each side at most. They are no longer among the others.
     """
@@ -29,11 +29,11 @@ def worst(rise, fall, ends, group, among, share, lowest, places, values):
             _lowest_of_chunks(side, sign, group, t, among, lowest)
             limit = bound
             if share <= lowest.size:  # so many chunks have one that is no worse than that
-                limit = min(bound, np.partition(lowest, share - 1)[share - 1])
+                limit = min(bound, _in_order(lowest, share - 1))
             found = _find(side, sign, bound, limit, group, t, among, lowest, places, values)
             last, equal = bound, 0
             if found > share:
-                last = np.partition(values[:found], share - 1)[share - 1]
+                last = _in_order(values[:found], share - 1)
                 equal = share
                 for r in range(found):
                     equal -= values[r] < last
@@ -44,7 +44,31 @@ def worst(rise, fall, ends, group, among, share, lowest, places, values):
                     among[places[r]] = False
                     count += 1
                     equal -= tie
-    return np.sort(chosen[:count])
+    return chosen[:count]
+
+
+@njit(cache=True, nogil=True)
+def _in_order(values, place):
+    """The number that would be at this place if they were sorted (Hoare's selection)."""
+    numbers = values.copy()
+    first, last = 0, numbers.size - 1
+    while first < last:
+        pivot, low, high = numbers[(first + last) // 2], first, last
+        while low <= high:
+            while numbers[low] < pivot:
+                low += 1
+            while pivot < numbers[high]:
+                high -= 1
+            if low <= high:
+                numbers[low], numbers[high] = numbers[high], numbers[low]
+                low, high = low + 1, high - 1
+        if place <= high:
+            last = high
+        elif place >= low:
+            first = low
+        else:
+            break
+    return numbers[place]
 
 
 @njit(cache=True, nogil=True, fastmath=_EXACT)

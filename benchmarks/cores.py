@@ -2,7 +2,7 @@
 
 Each task runs in a fresh process that is bound to so many cores (Linux), with BLAS threads to
 match; the best of three calls counts, after one that compiles and starts threads. Speed-ups are
-those over one core. The share is that of the CPU time on one core which jobs of the pool take:
+those over one core. The share is that of the CPU time on one core which shared jobs take:
 what is left, 1 - share, bounds the speed-up unless BLAS has threads of its own there.
 """
 
@@ -69,19 +69,23 @@ def task(name: str) -> Callable[[], Any]:
 
 def measure(name: str) -> dict[str, float]:
     """Seconds of the best call in this process, and the share of CPU time inside of jobs."""
-    from mercer.engine import threads
+    from mercer.engine import crew, threads
 
-    inside, depth, run = 0.0, 0, threads.run
+    inside, depth, run, share_out = 0.0, 0, threads.run, crew.Crew.share
 
-    def watched(job: Callable[[Any], None], items: Any, workers: int | None = None) -> None:
+    def counted(jobs: Callable[..., None], *args: Any) -> None:
         nonlocal inside, depth
         if threads.on_pool() or depth:  # within a job, which counts already
-            run(job, items, workers)
+            jobs(*args)
             return
         start, depth = time.process_time(), 1
-        run(job, items, workers)
+        jobs(*args)
         depth, inside = 0, inside + time.process_time() - start
 
+    def watched(job: Callable[[Any], None], items: Any, workers: int | None = None) -> None:
+        counted(run, job, items, workers)
+
+    crew.Crew.share = lambda *args: counted(share_out, *args)  # type: ignore[method-assign]
     for module in [module for key, module in sys.modules.items() if key.startswith("mercer")]:
         if getattr(module, "run", None) is run:
             module.run = watched

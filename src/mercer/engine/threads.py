@@ -44,8 +44,8 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     """
     _keep_what_is_freed()
     items = list(items)
-    workers = min(workers or most_workers() or cores(), len(items))
-    if workers <= 1 or on_pool():
+    workers = min(hands(workers), len(items))
+    if workers <= 1:
         with one_blas_thread():
             for item in items:
                 go_on()
@@ -98,6 +98,11 @@ def _await(others: list[Future[None]]) -> list[Future[None]]:
     begun = [other for other in others if not other.cancel()]
     wait(begun)
     return begun
+
+
+def hands(workers: int | None = None) -> int:
+    """How many threads share jobs that are handed out here, if so many are asked for."""
+    return 1 if on_pool() else workers or most_workers() or cores()
 
 
 def on_pool() -> bool:

@@ -159,7 +159,8 @@ class Plan(Params):
         double = self.precision == "fp64" and self.device != HOST
         P = kernel.prepare(in_double(X) if double else X)
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
-        chosen: Any = self._choose(kernel, P, np.inf if small else self.room)[0]
+        known = small or self.storage != "auto"  # however much memory there is
+        chosen: Any = self._choose(kernel, P, np.inf if known else self.room)[0]
         if self._approximates(kernel, P):
             few: Any = self.through(kernel).resolve(X)
             kernel, P = few, few.extend(P)

@@ -202,9 +202,9 @@ class RowGram(Gram):
         """What K[rows, cols] is the exponential of, for indices or slices."""
         assert self.factors is not None
         left, right, unit = self.factors
-        return left[self._samples(rows)], right[self._samples(cols)], unit
+        return left[self.samples(rows)], right[self.samples(cols)], unit
 
-    def _samples(self, index: Any) -> Any:
+    def samples(self, index: Any) -> Any:
         """Where the samples of these indices are in ``factors``."""
         if len(self.runs) > 1:
             return np.concatenate([np.arange(*ends) for ends in self.runs])[index]
@@ -247,7 +247,7 @@ class RowGram(Gram):
         if self.factors is not None:
             left, right, unit = self.factors
             everything = len(rows) == len(right)  # in order
-            rows, left = self._samples(rows), left[self._samples(cols)]
+            rows, left = self.samples(rows), left[self.samples(cols)]
             size = max(-(-len(rows) // _PIECES), min(1000, _ENTRIES // max(1, len(cols))))
             run(exponential, slices(len(rows), size), self.workers)
         else:

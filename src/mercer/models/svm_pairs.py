@@ -116,7 +116,9 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         """Labels as 0..k-1, and the weight of each sample, that of its class included."""
         self._check_parameters()
         y, codes = check_labels(self, X, y)
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        factors = np.ones(len(self.classes_))
+        if self.class_weight is not None:
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         self.class_weight_ = check_factors(factors, self.class_weight)
         weights = self.class_weight_[codes]
         if (own := check_weights(sample_weight, y)) is not None:

@@ -32,6 +32,7 @@ _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are so
 _FINE = 1e-6
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
 _FAR = 1000  # samples at most that are moved to see what single precision does to them
+_PARTS = 16  # in which many columns are divided for few rows
 _BLURRED = 1e-3  # an error of kernel values, of 1, beyond which single precision does not do
 _ROUGH = 1e-3  # tolerances from here on do not see landmarks in single precision
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
@@ -191,8 +192,19 @@ def _in_single(
     """K by blocks of the samples in single precision, and by products of the exact ones."""
 
     def product(rows: np.ndarray, cols: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        columns = weights[:, None]
-        return multiply(kernel, exact(rows), exact(cols), columns, workers=workers)[:, 0]
+        if len(rows) > _FAR:
+            columns = weights[:, None]
+            return multiply(kernel, exact(rows), exact(cols), columns, workers=workers)[:, 0]
+        parts = slices(len(cols), max(_FAR, -(-len(cols) // _PARTS)))
+        sums, some = np.empty((len(parts), len(rows))), exact(rows)
+
+        def part(k: int) -> None:
+            columns = weights[parts[k], None]
+            others = exact(cols[parts[k]])
+            sums[k] = multiply(kernel, some, others, columns, workers=1, tile=_FAR)[:, 0]
+
+        run(part, range(len(parts)), workers)
+        return sums.sum(axis=0)
 
     formula = kernel.formula(rounded)
     distances = exponents(formula, formula, np.float32)

@@ -59,13 +59,21 @@ class RowCache:
 
     def fetch(self, variables: np.ndarray, beta: np.ndarray, now: int) -> np.ndarray:
         """The slots of the rows of these variables, computed where they are missing."""
+        missing = variables[self.slot[variables] < 0]
+        slots = self.reserve(variables, beta, now)
+        if len(missing):
+            self._compute(missing, self.slot[missing])
+        return slots
+
+    def reserve(self, variables: np.ndarray, beta: np.ndarray, now: int) -> np.ndarray:
+        """The slots of these rows; where there were none, somebody has to compute them now."""
         slots = self.slot[variables]
         missing = variables[slots < 0]
         if len(missing):
             self.stamp[slots[slots >= 0]] = np.inf
             free = self._free_slots(len(missing), beta)
             self.owner[free], self.slot[missing] = missing, free
-            self._compute(missing, free)
+            self.computed += len(missing) * len(self.active) / len(self.slot)
             slots = self.slot[variables]
         self.stamp[slots] = now
         return slots
@@ -108,4 +116,3 @@ class RowCache:
         entries = len(variables) * len(self.active)
         columns = max(_NARROWEST, min(_TILE, max(_LEAST, entries // _PIECES)) // len(variables))
         run(part, slices(len(self.active), columns), self.workers)
-        self.computed += len(variables) * len(self.active) / len(self.slot)

@@ -15,7 +15,7 @@ nu-classifier    0                   between 0, y     0          ± nu n / 2 per
 
 Small problems of a K that is stored are solved by steps alone (:mod:`.smo_dense`); of others, and
 where that fails, each round picks the variables that violate optimality most, fetches their kernel
-rows (one matrix product, kept in a cache), solves the small problem on them to a tenth of its
+rows (one matrix product, kept in a cache), solves the small problem on them to a fifth of its
 violation by two-variable steps of second order, and applies the changes that are not zero to the
 gradient.
 The working set grows from round to round: few rows are computed before it is known which ones
@@ -46,12 +46,13 @@ from ..gram.rows import RowGram
 from ..gram.tiles import one_blas_thread
 from . import smo_dense
 from .box import BoxProblem, BoxSolution
-from .smo_loops import take_steps
+from .smo_loops import guide_of, steps_guided_by, take_steps
+from .smo_rounds import fall_of, gathered, moved, worst
 from .smo_small import solve_small
 from .smo_state import IDLE, INACCURATE, NOT_FINITE, Extremes, State
 
-_GOAL = 0.1  # the part of the violation to which a round goes
-_SHRINK_EVERY = 10  # rounds
+_GOAL = 0.2  # the part of the violation to which a round goes
+_SHRINK_EVERY = 8  # rounds
 _ROUNDING = 1e-15  # progress below this part of all progress is none
 _FEWEST_FEATURES = 32  # up to which rows are sooner computed again than kept
 _MANY = 16_000  # samples from which on that holds for all of the few
@@ -103,7 +104,12 @@ def solve_box(
                 raise DomainError(NOT_FINITE)
             found = smo_dense.solve(K.matrix, problem, tol, max_iter)
         if found is None:
-            found = _Decomposition(K, problem, tol, cache, shrinking, workers).run(max_iter, watch)
+            work = _Decomposition(K, problem, tol, cache, shrinking, workers)
+            try:
+                found = work.run(max_iter, watch)
+            finally:
+                if work.shared is not None:
+                    work.shared.crew.dismiss()
         found.gradient += K.level(found.beta)
         return found
 
@@ -179,22 +185,13 @@ class _Decomposition(State):
     def _limit(self, left: int) -> int:
         return min(left, 10**5 if self.direct else _INNER * self.working.size)
 
-    def _select(self, extremes: Extremes, count: int, among: np.ndarray) -> np.ndarray:
+    def _select(self, extremes: Extremes, wanted: int, among: np.ndarray) -> np.ndarray:
         """The worst violators from both sides and all groups, among those given, a new array."""
-        share = max(1, count // (2 * self.n_groups))
-        chosen = []
-        for t, (low, high) in enumerate(extremes):
-            for side, sign, bound in ((self.rise, 1, high), (self.fall, -1, low)):
-                worse = among & (side < bound if sign > 0 else side > bound)
-                if self.n_groups > 1:
-                    worse &= self.group == t
-                violators = np.flatnonzero(worse)
-                if len(violators) > share:
-                    worst = np.argpartition(sign * side[violators], share - 1)[:share]
-                    violators = violators[worst]
-                among[violators] = False
-                chosen.append(violators)
-        return np.sort(np.concatenate(chosen))
+        share = max(1, wanted // (2 * self.n_groups))
+        ends = np.array(extremes)
+        return np.sort(
+            worst(self.rise, self.fall, ends, self.group, among, share, self.lowest, *self.found)
+        )
 
     def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
         """A round: new variables, their rows, and steps among those whose rows are at hand.
@@ -203,17 +200,17 @@ class _Decomposition(State):
         This is measured, not added up over the steps, whose gains are those of a matrix that its
         rows and its diagonal need not agree on.
         """
-        solve = self._solve_all if self.direct else self._solve_block
-        b, g = self.b.copy(), self.g.copy()
-        steps = solve(violation, extremes, limit)
+        if self.direct:
+            before, g = self.b.copy(), self.g.copy()
+            steps = self._solve_all(violation, extremes, limit)
+            which = np.flatnonzero(before != self.b)
+            before, g = before[which], g[which]
+        else:
+            steps, which, before, g = self._solve_block(violation, extremes, limit)
         self.working.grow()
-        moved = np.flatnonzero(b != self.b)
-        before, after = b[moved], self.b[moved]
-        with np.errstate(all="ignore"):  # what is not finite is found in the next round
-            fall = (before - after) @ (g[moved] + self.g[moved]) / 2  # of a quadratic function
-        fall += self.epsilon * (np.abs(before).sum() - np.abs(after).sum())
+        fall = fall_of(which, before, g, self.b, self.g, self.epsilon)
         self.fallen += fall
-        return steps, float(fall) if fall > _ROUNDING * abs(self.fallen) else 0.0
+        return steps, fall if fall > _ROUNDING * abs(self.fallen) else 0.0
 
     def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> int:
         """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
@@ -265,43 +262,47 @@ class _Decomposition(State):
         self.beta[:] = self.b
         return steps
 
-    def _solve_block(self, violation: float, extremes: Extremes, limit: int) -> int:
-        """Steps within a working set, for which its block of K is put together."""
+    def _solve_block(
+        self, violation: float, extremes: Extremes, limit: int
+    ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """Steps within a working set, for which its block of K is put together.
+
+        Returns how many, the variables that have moved, and where they and the gradient were.
+        """
         working = self.working
-        outside = np.ones(len(self.active), bool)
-        outside[working.members] = False
-        new = working.renew(self._select(extremes, working.wanted, outside))
+        self.outside[working.members] = False
+        new = working.renew(self._select(extremes, working.wanted, self.outside))
         W = working.members
-        V = self.active[W]
-        slots = None if self.lean else self._fetch(V)
-        working.refill(new, self.rows.rows, slots)
-        b = self.b[W]
-        steps = take_steps(
-            working.block, np.arange(len(W)), self.diagonal[W], self.g[W], b, self.lower[W],
-            self.upper[W], self.epsilon, self.group[W], self.n_groups,
-            max(self.tol, _GOAL * violation), limit,
+        self.outside[:] = True
+        if self.shared is None:
+            working.refill(new, self.rows.rows, self._fetch(self.active[W]))
+        else:
+            self.shared.fill(working, new)
+        goal = max(self.tol, _GOAL * violation)
+        g, b, lower, upper, diagonal, group, largest = gathered(
+            W, self.g, self.b, self.lower, self.upper, self.diagonal, self.group
+        )
+        steps = steps_guided_by(
+            guide_of(g, working.block, goal, largest), working.block, np.arange(len(W)), diagonal,
+            b, lower, upper, self.epsilon, group, self.n_groups, goal, limit, None,
         )  # fmt: skip
-        change = b - self.b[W]
-        moved = np.flatnonzero(change)
-        self.b[W] = self.beta[V] = b
-        self._apply(V[moved], change[moved])
-        return int(steps)
+        which, before, g, *changes = moved(
+            W, self.active, b, self.b, self.beta, self.g, self.rows.slot, self.repeats,
+            _REPEATS if self.lean else 0,
+        )  # fmt: skip
+        self._apply(*changes)
+        return int(steps), which, before, g
 
     def _fetch(self, variables: np.ndarray) -> np.ndarray:
         return self.rows.fetch(variables, self.beta, self.stats["rounds"] + 1)
 
-    def _apply(self, variables: np.ndarray, change: np.ndarray) -> None:
-        """Add the change of these variables to the gradient, by rows worth keeping and others."""
-        kept = np.ones(len(variables), bool)
-        if self.lean:
-            kept = self.rows.slot[variables] >= 0
-            self.repeats[variables[~kept]] += 1
-            kept |= self.repeats[variables] >= _REPEATS
-            if not kept.all():
-                once = variables[~kept]
-                self.g += self.K.rough_product(self.active, once, change[~kept])
-        if kept.any():
-            self.rows.add(self.g, self._fetch(variables[kept]), change[kept])
+    def _apply(self, variables: np.ndarray, change: np.ndarray, once: int, missing: int) -> None:
+        """Add the change of these variables to the gradient, by rows not worth keeping first."""
+        if self.shared is None:
+            self.rows.add(self.g, self._fetch(variables), change)
+            return
+        slots = self.rows.reserve(variables[once:], self.beta, self.stats["rounds"] + 1)
+        self.shared.add(self.g, variables, change, once, missing, slots)
 
     # ---- shrinking -----------------------------------------------------------------------
     def _shrink(self, extremes: Extremes) -> bool:

@@ -94,6 +94,12 @@ def take_steps(
     return int(steps)
 
 
+def guide_of(g: np.ndarray, rows: np.ndarray, goal: float, largest: float) -> np.ndarray:
+    """g, of this largest size, in the precision of the rows where the goal allows it."""
+    single = rows.itemsize < g.itemsize and goal >= _SAFE * max(1.0, largest)
+    return g.astype(rows.dtype) if single else g
+
+
 @contextmanager
 def guiding(
     g: np.ndarray, rows: np.ndarray, slot: np.ndarray, beta: np.ndarray, goal: float
@@ -102,10 +108,9 @@ def guiding(
 
     That takes half the memory and half the time; then g is computed from the changes of beta.
     """
-    single = rows.itemsize < g.itemsize and goal >= _SAFE * max(1.0, np.abs(g).max(initial=0.0))
-    before = beta.copy()
-    yield g.astype(rows.dtype) if single else g
-    if single:
+    before, guide = beta.copy(), guide_of(g, rows, goal, float(np.abs(g).max(initial=0.0)))
+    yield guide
+    if guide is not g:
         change = beta - before
         moved = np.flatnonzero(change)
         for start in range(0, len(g), _WIDE):

@@ -17,7 +17,9 @@ from ..gram.rows import Product, RowGram
 from .box import BoxProblem
 from .rows import RowCache
 from .smo_loops import BIG, slopes
-from .working_set import WorkingSet
+from .smo_rounds import FEW
+from .smo_shared import SharedWork
+from .working_set import SMALLEST, WorkingSet
 
 _DIRECT = 2500  # active variables up to which no block is put together
 IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
@@ -83,8 +85,11 @@ class State:
         self.stats: dict[str, Any] = {"rounds": 0, "shrunk": 0, "reconstructions": 0}
         rows = cache / (K.dtype.itemsize * n)  # that the cache may hold
         self.working = WorkingSet(K, rows, workers)
-        capacity = n if K.matrix is not None else int(min(n, max(2 * self.working.most, rows)))
+        least = max(2 * SMALLEST, self.working.most)
+        capacity = n if K.matrix is not None else int(min(n, max(least, rows)))
         self.rows = RowCache(K, capacity, workers)
+        self.workers = workers
+        self.shared: SharedWork | None = None  # where the block is computed, not gathered
         self.steps = 0
         everything = np.arange(n)
         self._activate(everything, self._gradient(everything, K.rough_product))
@@ -99,10 +104,18 @@ class State:
         self.active, self.g = active, g
         self.direct = len(active) <= _DIRECT
         self.working.restart(active)
+        if self.working.computed and not self.direct:
+            if self.shared is None:
+                most, memory = self.working.most, self.rows.memory
+                self.shared = SharedWork(self.K, most, memory, self.workers)
+            self.shared.activate(active)
         self.b, self.lower, self.upper = self.beta[active], p.lower[active], p.upper[active]
         self.group = self.groups[active]
         self.diagonal = self.K.diagonal[active].astype(self.K.dtype)
         self.rise, self.fall = np.empty(len(active)), np.empty(len(active))
+        self.found = np.empty(len(active) + 1, np.int64), np.empty(len(active) + 1)  # violators
+        self.lowest = np.empty(-(-len(active) // FEW))
+        self.outside = np.ones(len(active), bool)  # of the working set
 
     def _violation(self) -> tuple[float, Extremes]:
         """The largest violation, and for each group the lowest rise and the highest fall."""
@@ -145,18 +158,18 @@ class State:
             self.stats["reconstructions"] += 1
         elif idle >= IDLE:
             self._audit(_ROUNDED)
-        elif not (self._surely_accurate() or self._accurate(self.tol / 10)):
+        elif not self._accurate(self.tol / 10):
             self.inaccurate += 1
             self._audit(INACCURATE)
         else:
             return True
         return False
 
-    def _surely_accurate(self) -> bool:
+    def _surely_accurate(self, allowed: float) -> bool:
         """Are rows and steps rounded by so little that the gradient need not be probed?"""
         # rounding errors are as good as random: that of the sum is about error * ||beta||
         rows = 0.0 if self.K.dtype == np.float64 else self.K.error * np.linalg.norm(self.beta)
-        return 4 * (rows + np.sqrt(self.steps) * self._rounding()) <= self.tol / 10
+        return bool(4 * (rows + np.sqrt(self.steps) * self._rounding()) <= allowed)
 
     def _rounding(self) -> float:
         """Of an entry of the gradient when it is computed, or changed by a step."""
@@ -164,7 +177,9 @@ class State:
         return float(np.finfo(np.float64).eps * largest * np.abs(self.beta).sum())
 
     def _accurate(self, allowed: float) -> bool:
-        """Is the gradient, as it was kept up, what it should be? Tried on some entries."""
+        """Is the gradient, as it was kept up, what it should be? If need be, some are tried."""
+        if self._surely_accurate(allowed):
+            return True
         n = len(self.g)
         probes = np.linspace(0, n - 1, min(n, _PROBES)).astype(int)
         probes = np.append(probes, [self.rise.argmin(), self.fall.argmax()])

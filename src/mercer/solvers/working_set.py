@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..gram.exponential import exp_scatter
 from ..gram.rows import RowGram
 from ..gram.tiles import run, slices
 from .smo_loops import mirror, refill
@@ -50,9 +49,11 @@ class WorkingSet:
 
     def __init__(self, K: RowGram, rows: float, workers: int | None) -> None:
         self.K, self.workers = K, workers
-        self.most = int(min(_LARGEST, len(K.diagonal), max(SMALLEST, rows // 2)))
-        self.size = min(_FIRST, self.most)
         self.computed = K.factors is not None and K.factors.work <= _FEW_FEATURES
+        # a block that is computed takes none of the room, and rows of those that move at most
+        most = max(rows // 2, min(rows, _QUICKLY)) if self.computed else rows // 2
+        self.most = int(min(_LARGEST, len(K.diagonal), max(SMALLEST, most)))
+        self.size = min(_FIRST, self.most)
 
     def restart(self, active: np.ndarray) -> None:
         """Begin again, without members, among these variables."""
@@ -83,28 +84,20 @@ class WorkingSet:
         self.members[places], self.entered[places] = new, self.renewals
         return places
 
-    def refill(self, places: np.ndarray, rows: np.ndarray, slots: np.ndarray | None) -> None:
+    def refill(self, places: np.ndarray, rows: np.ndarray, slots: np.ndarray) -> None:
         """Bring the block up to date at these places.
 
-        Entries are scattered over the kernel rows (those of the members are ``rows[slots]``):
-        with few features they are computed sooner than found.
+        Its entries are scattered over the kernel rows: those of the members are ``rows[slots]``.
         """
-        m, V = len(self.members), self.active[self.members]
+        m = len(self.members)
         order = np.argsort(self.members)
         rank = np.full(m, -1)
         rank[places] = np.arange(len(places))
-        self._make_room(m)
-
-        if self.computed:
-            left, right, unit = self.K.factors_of(V[places], V)
+        self.make_room(m)
 
         def fill(at: slice) -> None:
             new = places[at]
-            if self.computed:
-                exp_scatter(left[at], right, unit, self.block, new, 0)
-            else:
-                assert slots is not None
-                refill(self.block, new, rows, slots[new], self.members, order)
+            refill(self.block, new, rows, slots[new], self.members, order)
 
         def reflect(at: slice) -> None:
             mirror(self.block, places, rank, at.start, at.stop)
@@ -113,7 +106,8 @@ class WorkingSet:
         for part in (fill, reflect):  # one after the other: columns are read from complete rows
             run(part, pieces, self.workers if len(places) * m > _SHARED else 1)
 
-    def _make_room(self, size: int) -> None:
+    def make_room(self, size: int) -> None:
+        """Room in the block for so many members."""
         if size <= len(self.block):
             return
         room = min(self.most, max(size * 5 // 4, _QUICKLY))

@@ -12,10 +12,12 @@ ROOM = 232_448  # bytes that a program may have
 @pytest.mark.parametrize("held", [0, 32, 128, 256, 384, 512, 768, 1024, 2048])
 def test_operands_fit(work, held, few):
     shape = shape_of(work, few, held)
-    assert 256 % shape.columns == 0 and shape.rows >= 32
+    assert 256 % shape.columns == 0
+    assert shape.rows >= 32
     assert held * (shape.rows + shape.columns) < ROOM
 
 
 def test_rows_are_fewer_where_more_is_held():
     rows = [shape_of(576, True, held).rows for held in (384, 768, 1536, 2048)]
-    assert rows == sorted(rows, reverse=True) and rows[0] > rows[-1]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] > rows[-1]

@@ -15,6 +15,7 @@ from ..gram.phi import Shifted
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.regression import Expectile, Quantile
+from ..solvers.representer import spread_of
 from .common import Regressor, all_or_nothing, check_weights, of_chunks
 from .machine_base import RepresenterMachine
 from .streamed import Watched
@@ -54,7 +55,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
             self.crossings_ = _crossings_by_passes(gram.stream(y), solutions[0], order, self.tol)
         else:
             fitted = np.hstack([gram @ s.coef + s.intercept for s in solutions])
-            crossed = Crossings(order, self.tol * (np.std(y) or 1.0))
+            crossed = Crossings(order, self.tol * spread_of(y))
             self.crossings_ = float(crossed.count(fitted) / len(fitted))
         self._keep(solutions)
         return self
@@ -265,6 +266,6 @@ class Crossings:
 def _crossings_by_passes(phi: Any, solution: Any, order: np.ndarray, tol: float) -> float:
     """The part of all samples; y is as spread as that of a few of them."""
     y = phi.chunks.sample(_FEW, np.random.default_rng(0)).y
-    between = Shifted(Crossings(order, tol * (float(np.std(y)) or 1.0)), solution.intercept)
+    between = Shifted(Crossings(order, tol * spread_of(y)), solution.intercept)
     _, count = phi.through(solution.weights, between, 0)[1]
     return float(count / phi.n)

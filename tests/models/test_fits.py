@@ -207,8 +207,22 @@ def test_kernel_values_that_are_not_finite_are_refused(model, y, storage):
         model.fit(data, y)
 
 
-def test_new_samples_without_finite_kernel_values_are_refused():
-    model = mercer.KernelRidge(kernel=mercer.Exponential()).fit(X, NUMBERS[0])
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (mercer.KernelRidge(), NUMBERS[0]),
+        (mercer.SVR(), NUMBERS[0]),
+        (mercer.NuSVR(), NUMBERS[0]),
+        (mercer.SVC(), LABELS[0]),
+        (mercer.OneClassSVM(), NUMBERS[0]),
+        (mercer.GaussianProcessRegressor(optimizer=None), NUMBERS[0]),
+        (mercer.GaussianProcessRegressor(optimizer=None, landmarks=5), NUMBERS[0]),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_new_samples_without_finite_kernel_values_are_refused(model, y):
+    """Scores that are no numbers would be labels all the same."""
+    model = clone(model).set_params(kernel=mercer.Exponential()).fit(X, y)
     assert np.isfinite(model.predict(Z)).all()
     with (
         np.errstate(all="ignore"),

@@ -50,7 +50,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
         losses: list[Loss] = [self._loss(q) for q in levels.tolist()]
         self._make_gram(X, losses[0])
         gram, solutions = self.gram_, self._solve_all(losses, [y] * len(losses), weights)
-        order = np.argsort(levels)
+        order = self._order
         if gram.streamed:
             self.crossings_ = _crossings_by_passes(gram.stream(y), solutions[0], order, self.tol)
         else:
@@ -63,8 +63,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
     def predict(self, X: Data) -> np.ndarray:
         """One value per level at every sample: shape (m,) for one level, else (m, q), in order."""
         fitted = self._raw(self._values(X))
-        order = np.argsort(self._levels())
-        fitted[:, order] = np.sort(fitted, axis=1)
+        fitted[:, self._order] = np.sort(fitted, axis=1)
         return fitted[:, 0] if np.ndim(self._given) == 0 else fitted
 
     def _raw(self, values: np.ndarray) -> np.ndarray:
@@ -74,6 +73,11 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
     def _given(self) -> Any:
         """The parameter that names the levels."""
         return getattr(self, self._parameter)
+
+    @property
+    def _order(self) -> np.ndarray:
+        """The places of the levels, the lowest first."""
+        return np.argsort(self._levels())
 
     def _levels(self) -> np.ndarray:
         q = np.atleast_1d(as_numbers(self._parameter, self._given))

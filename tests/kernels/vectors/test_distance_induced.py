@@ -56,7 +56,7 @@ def test_bad_parameters():
 @pytest.mark.parametrize("size", [1e-310, 1e-200, 1e-150, 1e-30, 1e18, 1e38, 1e152, 1e200, 1e300])
 @pytest.mark.parametrize("exponent", [1.0, 0.5])
 def test_numbers_without_squares(dtype, size, exponent):
-    if dtype is np.float32 and not np.finfo(dtype).tiny <= size <= np.finfo(dtype).max:
+    if dtype is np.float32 and not 1.2e-38 < size < 3.4e38:
         return
     mixed = np.array([[0.0, 1.0], [size, 0.0], [2.0, 3.0], [size, size / 2]], dtype)
     for X in (mixed, (size * np.array([[0.1, 1.0], [0.5, 0.0], [0.2, 0.3]])).astype(dtype)):

@@ -270,3 +270,40 @@ def test_negative_eigenvalues_count_as_zero_on_request():
         ridge = mercer.KernelRidge(0.1, kernel="rbf").fit(X, NUMBERS[0], w)
         eigen = mercer.KernelRidge(0.1, kernel="rbf", solver="eigen").fit(X, NUMBERS[0], w)
         np.testing.assert_allclose(eigen.predict(Z), ridge.predict(Z), atol=1e-7)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.KernelRidgeCV(kernel="rbf"),
+        mercer.KernelRidgeCV(kernel="rbf", cv=3),
+        mercer.GaussianProcessRegressor(optimizer=None),
+        mercer.SemiparametricRidge(),
+        mercer.ThinPlateSpline(),
+        mercer.KernelMachine(),
+        mercer.KernelExpectileRegressor(),
+        mercer.SparseKernelMachine(),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_targets_without_squares_are_refused(model, size):
+    """A choice among sums of squares that are all 0, or infinite, was the first one."""
+    with pytest.raises(ValueError, match=r"y (is so|varies so) .* by a constant"):
+        clone(model).fit(X, size * NUMBERS[0])
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+@pytest.mark.parametrize(
+    "model",
+    [mercer.KernelRidge(kernel="rbf"), mercer.LSSVR()],
+    ids=lambda m: type(m).__name__,
+)
+def test_targets_of_any_size_where_nothing_is_squared(model, size):
+    one = clone(model).fit(X, NUMBERS[0]).predict(Z)
+    if model.get_params().get("loss") == "absolute":  # whose slope is 1 whatever the unit
+        model = clone(model).set_params(alpha=1 / size)
+    np.testing.assert_allclose(
+        clone(model).fit(X, size * NUMBERS[0]).predict(Z) / size, one, atol=1e-4
+    )

@@ -48,6 +48,7 @@ SOLVERS = ("auto", "newton", "dual", "admm", "coordinate")
 _ADMM_STEPS = 5000
 _FEW = 100  # features up to which a Newton step takes less than many of another solver
 _RELAXATION = 1.6
+_TINY, _LEAST = 1e-100, 1e-250  # targets, and their loss, that squares turn into 0
 
 
 @dataclass
@@ -239,12 +240,28 @@ class Problem:
         self.y = self.flat if several else self.flat.astype(np.float64)[:, None]
         self.w = np.ones((len(y), 1)) if weights is None else weights.astype(float)[:, None]
         self.scores = scores or (int(y.max()) + 1 if several else 1)
+        if loss.targets == "real":
+            self._check_size()
         with np.errstate(over="ignore"):
             self.b = loss.constant(self.flat, self.w[:, 0]) if intercept else np.zeros(self.scores)
             start = np.broadcast_to(self.b, (len(y), self.scores))
             ends = np.abs(loss.subgradient_range(self.y, start))
         self.largest = float(np.max(self.w * ends)) or 1.0
         self.spread = spread_of(self.flat, weights) if loss.targets == "real" else 1.0
+
+    def _check_size(self) -> None:
+        """The loss of targets far from 1 may be no number, or 0, whatever the scores."""
+        used = self.w[:, 0] > 0
+        if not used.any():
+            return
+        y = self.flat[used]
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = self.loss.value(self.y[used], np.full((len(y), 1), np.median(y)))
+            size = float(self.w[used, 0] @ np.abs(loss.reshape(-1)))
+        if not size < np.inf:
+            raise ValueError("y is so large that its loss overflows; divide it by a constant.")
+        if 0 < np.abs(y).max() < _TINY and size < _LEAST:
+            raise ValueError("y is so small that its loss underflows; multiply it by a constant.")
 
     def part(self, index: np.ndarray) -> Problem:
         """The same problem on some of the samples, with as much penalty per sample."""

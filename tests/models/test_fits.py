@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_clusterer
 
 import mercer
 from mercer.exceptions import NumericalWarning
@@ -29,6 +29,11 @@ REGRESSORS = [
     mercer.LSSVR(),
     mercer.SVR(),
     mercer.NuSVR(),
+    mercer.KernelExpectileRegressor(),
+    mercer.KernelRanker(),
+    mercer.MultipleKernelMachine([mercer.Gaussian(), mercer.Linear()]),
+    mercer.SparseKernelMachine(),
+    mercer.OnlineKernelMachine(),
 ]
 CLASSIFIERS = [
     mercer.KernelLogisticRegression(),
@@ -38,9 +43,16 @@ CLASSIFIERS = [
     mercer.NuSVC(nu=0.3),
     mercer.SVCCV(cv=2),
     mercer.SequenceLabeller(),
+    mercer.KernelFisherDiscriminant(),
 ]
 OTHERS = [
     mercer.OneClassSVM(),
+    mercer.SVDD(),
+    mercer.OnlineOneClassSVM(),
+    mercer.KernelKMeans(2, random_state=0),
+    mercer.SpectralClustering(2, random_state=0),
+    mercer.KernelDensity(),
+    mercer.LevelSetTree(),
     mercer.KernelPCA(2, kernel="rbf"),
     mercer.KernelCCA(regularization=0.1),
     mercer.KernelCCACV(regularizations=[0.1, 1.0]),
@@ -91,7 +103,8 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(model, targets):
         else:
             break
     assert 0 < left < 200
-    assert not np.array_equal(outcome(model, X), expected)
+    if not is_clusterer(model):  # whose labels may well be the same
+        assert not np.array_equal(outcome(model, X), expected)
 
 
 def test_an_interrupted_first_fit_leaves_nothing():

@@ -1,4 +1,6 @@
+import faulthandler
 import gc
+import inspect
 import os
 import platform
 import signal
@@ -56,21 +58,26 @@ def test_the_caller_takes_part():
     assert not threads.on_pool()
 
 
-def test_a_busy_pool_is_not_waited_for():
-    """The caller does all of the work if the other threads have other things to do."""
+@pytest.fixture
+def busy(monkeypatch):
+    """A pool whose only thread has other things to do, until this is set."""
+    monkeypatch.setattr(threads, "_pool", threads._Pool())
     go = threading.Event()
-    busy = threads._pool(1).submit(go.wait, 10)
-    done = []
-    threads.run(done.append, range(5), workers=2)
-    assert sorted(done) == list(range(5))
-    assert not busy.done()
+    threads._pool.submit(lambda: go.wait(20), 1)
+    yield go
     go.set()
 
 
-def test_a_busy_pool_keeps_nothing_of_what_nobody_waits_for():
+def test_a_busy_pool_is_not_waited_for(busy):
+    """The caller does all of the work if the other threads have other things to do."""
+    done = []
+    threads.run(done.append, range(5), workers=2)
+    assert sorted(done) == list(range(5))
+    assert not busy.is_set()
+
+
+def test_a_busy_pool_keeps_nothing_of_what_nobody_waits_for(busy):
     """Else arrays of jobs that are long done pile up until a thread of the pool looks at them."""
-    busy = threading.Event()
-    threads._pool(1).submit(busy.wait)
     try:
         arrays = [np.zeros(10)]
         gone = weakref.ref(arrays[0])
@@ -104,13 +111,13 @@ def test_the_real_blas_obeys_every_thread():
 
     with threadpool_limits(2, user_api="blas"):
         with ThreadPoolExecutor(1) as other:
-            enter, leave = threads._hold.__enter__, threads._hold.__exit__
+            held = threads.one_blas_thread(), threads.one_blas_thread()
             for first, second in ((other.submit, _now), (_now, other.submit)):
-                first(enter).result()  # each comes first once, and leaves first
-                second(enter).result()
-                first(leave).result()
+                first(held[0].__enter__).result()  # each comes first once, and leaves first
+                second(held[1].__enter__).result()
+                first(held[0].__exit__).result()
                 assert blas_threads() == {1}
-                second(leave).result()
+                second(held[1].__exit__).result()
                 assert blas_threads() == {2}
         with threadpool_limits(1, user_api="blas"):  # others are listened to again
             assert blas_threads() == {1}
@@ -135,17 +142,23 @@ def test_nested_runs_do_not_wait_for_each_other():
 
 
 class Blas:
-    """A BLAS whose number of threads is looked at by the tests below."""
+    """A BLAS whose number of threads is looked at by the tests below, in two libraries."""
 
-    threads = 8
+    class Library:
+        def __init__(self, num_threads):
+            self.num_threads = num_threads
 
-    def limit(self, *, limits, user_api):
-        assert user_api == "blas"
-        self.before, self.threads = self.threads, limits
-        return self
+        def set_num_threads(self, count):
+            self.num_threads = count
 
-    def restore_original_limits(self):
-        self.threads = self.before
+    def __init__(self):
+        self.lib_controllers = [self.Library(8), self.Library(4)]
+
+    @property
+    def threads(self):
+        first, second = (library.num_threads for library in self.lib_controllers)
+        assert (first, second) in ((1, 1), (8, 4))
+        return first
 
 
 @pytest.fixture
@@ -286,6 +299,68 @@ def test_a_run_within_a_job_is_called_off_with_it():
     with pytest.raises(KeyError, match="here"):
         threads.run(outer, range(2), workers=2)
     assert begun == [0, 1]
+
+
+class InterruptAt:
+    """Ctrl-C at the n-th place of this thread where Python looks for signals: after a call of C,
+    and at the begin of a function."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self, frame, event, argument):
+        generator = frame.f_code.co_flags & inspect.CO_GENERATOR
+        if event == "c_return" or (event == "call" and not generator):
+            self.left -= 1
+            if self.left == 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    def __enter__(self):
+        sys.setprofile(self)
+
+    def __exit__(self, *error):
+        sys.setprofile(None)
+
+
+def _nothing(i):
+    pass
+
+
+@pytest.mark.parametrize("fresh", [True, False], ids=["fresh pool", "old pool"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_interrupt_anywhere_leaves_the_pool_and_blas_as_they_were(
+    fresh, workers, blas, monkeypatch
+):
+    """Locks that stayed locked, by which the next call waited for ever, were one outcome."""
+    faulthandler.dump_traceback_later(240, exit=True)
+    interrupted, n = 0, 1
+    while interrupted == n - 1:
+        if fresh:
+            monkeypatch.setattr(threads, "_pool", threads._Pool())
+        try:
+            with InterruptAt(n):
+                threads.run(_nothing, range(4), workers=workers)
+        except KeyboardInterrupt:
+            interrupted += 1
+        assert not threads.on_pool()
+        done = []
+        threads.run(done.append, range(5), workers=3)
+        assert sorted(done) == list(range(5))
+        assert blas.threads == 8
+        n += 1
+    assert interrupted > 40
+    faulthandler.cancel_dump_traceback_later()
+
+
+def test_what_was_interrupted_is_not_begun_later(busy):
+    """A helper that comes too late finds nothing to do."""
+    done = []
+    with pytest.raises(KeyError):
+        threads.run(lambda i: done.append(i) or {}[i], range(4), workers=2)
+    busy.set()
+    threads.run(lambda i: time.sleep(0.01), range(4), workers=2)
+    assert done == [0]
 
 
 _LOOP = """

@@ -218,3 +218,50 @@ def test_large_inner_products_are_written_or_refused_for_what_they_are(kernel, m
         expected = model.predict(data)
         size = 1 + np.abs(expected).max()
         np.testing.assert_allclose(found, expected, atol=1e-8 * size + 4 * rounding)
+
+
+def test_levels_that_cross_are_sorted():
+    """As by the model, which was not noticed where none of the first samples crossed."""
+    noisy = Y + RNG.normal(size=len(Y))
+    for levels in ([0.1, 0.5, 0.9], [0.9, 0.4, 0.5]):
+        model = mercer.KernelQuantileRegressor(levels, alpha=0.01, kernel=Gaussian()).fit(X, noisy)
+        as_fitted = model.rkhs_function_(NEW) + model.intercept_
+        assert not np.allclose(model.predict(NEW), as_fitted)
+        near(ask(to_onnx(model))["prediction"], model.predict(NEW))
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
+def test_gaussian_processes_for_two_classes(labels):
+    labels = np.array(labels)[(Y > 0).astype(int)]
+    model = mercer.GaussianProcessClassifier(Gaussian(), optimizer=None).fit(X, labels)
+    found = ask(to_onnx(model))
+    assert found["label"].tolist() == model.predict(NEW).tolist()
+    near(found["scores"], model.latent_mean_and_variance(NEW)[0])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.KernelFisherDiscriminant(kernel=Gaussian()).fit(X, np.array(["a", "b"])[CODES % 2]),
+        mercer.KernelKMeans(3, kernel=Gaussian(), random_state=0).fit(X),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_what_is_not_decided_by_signs_is_refused_in_words(model):
+    with pytest.raises(ValueError, match=r"^to_onnx: .*; mercer.save works"):
+        to_onnx(model)
+
+
+def test_models_in_single_precision_are_graphs_in_double():
+    plan = mercer.Plan(features=mercer.Landmarks(12))
+    model = KernelRidge(0.1, kernel=Gaussian(), plan=plan).fit(X.astype(np.float32), Y)
+    assert model.predict(NEW.astype(np.float32)).dtype == np.float32
+    found = ask(to_onnx(model))["prediction"]
+    np.testing.assert_allclose(found, model.predict(NEW), atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [Matern(1.2, nu=1.5), Matern(1.2, nu=2.5), Gaussian()], ids=repr)
+def test_samples_whose_distances_overflow(kernel):
+    model = KernelRidge(0.1, kernel=kernel).fit(X, Y)
+    far = np.where(np.arange(3) == 1, 1e160, NEW[:5])
+    near(ask(to_onnx(model), far)["prediction"], model.predict(far))

@@ -21,6 +21,7 @@ from mercer import (
     load,
     save,
 )
+from mercer.exceptions import DomainError
 
 
 @parametrize_with_checks([KernelDensity()])
@@ -216,3 +217,10 @@ def test_the_best_bandwidth_by_leave_one_out(rng):
     peer = Peer(bandwidth=scales[10]).fit(X[1:]).score_samples(X[:1])
     mine = KernelDensity(Gaussian(scales[10])).fit(X).leave_one_out_[0]
     assert mine == pytest.approx(peer[0])
+
+
+def test_values_beyond_logarithms_are_refused():
+    model = KernelDensity(Exponential()).fit([[1.0], [2.0]])
+    assert model.score_samples([[1e5]])[0] == pytest.approx(2e5 - np.log(2))
+    with np.errstate(over="ignore"), pytest.raises(DomainError, match="not finite numbers"):
+        model.decision_function([[1e300]])

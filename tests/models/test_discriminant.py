@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Gaussian, KernelFisherDiscriminant, Linear, Plan, Spectrum
+from mercer import Gaussian, KernelFisherDiscriminant, Linear, Plan, Polynomial, Spectrum
 from mercer.exceptions import DenseWarning
 
 X, LABELS = load_iris(return_X_y=True)
@@ -82,3 +82,26 @@ def test_refusals():
         KernelFisherDiscriminant(priors=[0.5, 0.5]).fit(X, LABELS)
     with pytest.raises(ValueError, match="alpha must be > 0"):
         KernelFisherDiscriminant(alpha=0).fit(X, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("options", "weight"),
+    [({"alpha": 1e-30}, 1.0), ({}, 1e30), ({}, 1e50), ({"kernel": Polynomial(2)}, 1e50)],
+)
+def test_an_alpha_that_rounding_swallows_is_refused(rng, options, weight):
+    """Coordinates of 1e56 were the answer, or an error about a minor of order 40."""
+    X = rng.standard_normal((40, 3))
+    y = X[:, 0] + 0.5 * rng.standard_normal(40) > 0
+    model = KernelFisherDiscriminant(**{"kernel": Gaussian(1.3), **options})
+    with pytest.raises(np.linalg.LinAlgError, match=r"alpha=.* is lost .* raise alpha"):
+        model.fit(X, y, sample_weight=np.full(40, weight))
+
+
+def test_a_small_alpha_keeps_its_digits(rng):
+    X = rng.standard_normal((40, 3))
+    y = X[:, 0] + 0.5 * rng.standard_normal(40) > 0
+    sizes = []
+    for alpha in (1e-9, 1e-13):  # functions grow like 1 / sqrt(alpha)
+        model = KernelFisherDiscriminant(kernel=Gaussian(1.3), alpha=alpha).fit(X, y)
+        sizes.append(np.sqrt(alpha) * np.abs(model.transform(X)).max())
+    assert sizes[1] == pytest.approx(sizes[0], rel=1e-2)

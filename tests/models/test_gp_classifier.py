@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, ndtr
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessClassifier as Peer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, Linear, Plan, Spectrum
 from mercer.exceptions import DenseWarning, MemoryPlanError
-from mercer.models.gp_classifier import GaussianProcessClassifier
+from mercer.models.gp_classifier import GaussianProcessClassifier, mean_of_logistic
 
 
 @pytest.fixture
@@ -116,3 +116,25 @@ def test_plans_are_obeyed_or_refused(data):
             GaussianProcessClassifier(optimizer=optimizer, plan=Plan(memory="10 kB")).fit(X, y)
     with pytest.warns(DenseWarning, match="factorising K of 80 samples needs all of K"):
         GaussianProcessClassifier(optimizer=None, plan=Plan(storage="tiled")).fit(X, y)
+
+
+@pytest.mark.parametrize("std", [0.0, 1e-3, 0.9, 1.1, 3.0, 30.0, 1e3, 1e8])
+def test_averages_of_the_logistic_function(std):
+    """Latent functions of separable classes are wide: rules for polynomials were off by 0.04."""
+    mean = np.array([-60.0, -1, -0.01, 0, 0.5, 3, 50, 0.1 * std, 0.5 * std, 2 * std])
+    found = mean_of_logistic(mean, np.full(len(mean), std))
+    z = np.linspace(-12, 12, 2_000_001)
+    density = np.exp(-(z**2) / 2)
+    expected = [expit(m + std * z) @ density / density.sum() for m in mean]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    turned = mean_of_logistic(-mean, np.full(len(mean), std))
+    np.testing.assert_allclose(turned, 1 - found, atol=1e-12)
+
+
+def test_far_away_the_sign_of_the_mean_decides():
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    model = GaussianProcessClassifier(Linear(), optimizer=None).fit(X, [0, 0, 1, 1])
+    assert model.predict([[1e8], [-1e8], [1e150]]).tolist() == [1, 0, 1]
+    chance = model.predict_proba([[1e8]])[0, 1]
+    mean, variance = model.latent_mean_and_variance([[1e8]])
+    assert chance == pytest.approx(ndtr(mean[0] / np.sqrt(variance[0])), abs=1e-6)

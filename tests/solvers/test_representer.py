@@ -18,7 +18,7 @@ from mercer.losses import (
     Squared,
 )
 from mercer.solvers import newton
-from mercer.solvers.representer import choose_solver, solve_representer
+from mercer.solvers.representer import choose_solver, solve_representer, spread_of
 from mercer.solvers.representer_dual import _blocks
 
 N = 40
@@ -319,3 +319,49 @@ def test_smooth_losses_on_few_features_take_newton_steps_at_any_alpha(rng, alpha
     assert found.stats["method"] == "newton"
     f = X.astype(float) @ (X.T.astype(float) @ found.coef) + found.intercept
     assert np.allclose(f[:, 0], rows @ w, atol=1e-5)
+
+
+@pytest.mark.parametrize("far", [1e4, 1e9, 1e12])
+@pytest.mark.parametrize(
+    ("loss", "solver"),
+    [(Huber(0.3), "dual"), (Absolute(), "dual"), (Absolute(), "admm"), (Quantile(0.3), "dual")],
+    ids=lambda v: v if isinstance(v, str) else type(v).__name__,
+)
+def test_one_target_far_off_costs_no_accuracy(loss, solver, far):
+    """Beyond the others its slope is the same everywhere, and so is what is fitted."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
+    K = Gaussian(1.3).gram(X)
+    fitted = []
+    for value in (100.0, far):
+        y[7] = value
+        found = solve_representer(K, y, loss, 1.0, solver=solver, tol=1e-5)
+        assert found.converged
+        fitted.append(K @ found.coef + found.intercept)
+    np.testing.assert_allclose(fitted[1], fitted[0], atol=1e-3)
+
+
+def test_targets_without_weight_do_not_matter():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(42, 2)), rng.normal(size=42)
+    y[40:] = 1e12, -1e12
+    w = np.where(np.arange(42) < 40, 1.0, 0.0)
+    K = Gaussian(1.3).gram(X)
+    found = solve_representer(K, y, Absolute(), 1.0, w, tol=1e-6)
+    alone = solve_representer(Gaussian(1.3).gram(X[:40]), y[:40], Absolute(), 1.0, tol=1e-6)
+    np.testing.assert_allclose(found.coef[:40], alone.coef, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("y", "spread"),
+    [
+        ([1.0, 2, 3, 4, 5], 1.0),
+        ([0.0, 0, 0, 0, 0, 2, -4, 1e9], 4.0),  # most are at the median
+        ([7.0, 7, 7], 1.0),
+        ([0.3, 0.1 + 0.2, 0.3, 0.3], 1.0),  # but for rounding
+        ([-1e308, 0.0, 1e308], 1e308),
+    ],
+)
+def test_how_far_targets_are_apart(y, spread):
+    assert spread_of(np.array(y)) == pytest.approx(spread)

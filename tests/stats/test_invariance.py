@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from mercer import (
+    Distance,
     Gaussian,
+    Linear,
     Plan,
     conditional_independence_test,
     goodness_of_fit_test,
+    hsic,
     independence_test,
     k_sample_test,
     two_sample_test,
@@ -139,3 +142,27 @@ def test_same_seed_same_answer_for_a_density(rng):
     one, same, other = (goodness_of_fit_test(x, lambda x: -x, rng=i) for i in (1, 1, 2))
     assert np.array_equal(one.null, same.null)
     assert not np.array_equal(one.null, other.null)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e34, 1e40, 1e80, 1e100, 1e-34, 1e-80, 1e-150])
+@pytest.mark.parametrize("kernel", [Linear(), Distance(2.0)], ids=repr)
+@pytest.mark.parametrize("null", ["permutation", "gamma", "spectrum"])
+def test_units_whose_kernel_values_have_no_products(samples, variables, null, kernel, unit):
+    """Some p-values were 1, some raised an OverflowError."""
+    options = {"null": null, "rng": 0} | ({"n_permutations": 99} if null == "permutation" else {})
+    wanted = two_sample_test(*samples, kernel, **options).pvalue
+    found = two_sample_test(*(unit * X for X in samples), kernel, **options).pvalue
+    assert found == pytest.approx(wanted, rel=1e-6)
+    wanted = independence_test(*variables, kernels=kernel, **options).pvalue
+    found = independence_test(*(unit * X for X in variables), kernels=kernel, **options).pvalue
+    assert found == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_covariance_that_is_no_number_is_refused(variables):
+    x, y = variables
+    with pytest.raises(ValueError, match="not finite numbers"):
+        hsic(1e100 * x, 1e100 * y, Linear(), Linear())
+    assert hsic(1e30 * x, 1e30 * y, Linear(), Linear()) == pytest.approx(
+        1e120 * hsic(x, y, Linear(), Linear())
+    )

@@ -189,3 +189,11 @@ def test_scores_and_boundaries_that_do_not_fit(rng):
         goodness_of_fit_test(x, masked, n_draws=19)
     with pytest.raises(ValueError, match=r"support must hold .* \(2,\)"):
         goodness_of_fit_test(x, lambda x: -x, support=([0, 0, 0], np.inf), n_draws=19)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-154, 1e-160, 1e-200])
+def test_scores_without_squares_are_refused_in_words(rng, size):
+    X = size * rng.standard_normal((20, 2))
+    with pytest.raises(ValueError, match=r"not (a )?finite number"):
+        goodness_of_fit_test(X, lambda x: -x / size / size, rng=0)

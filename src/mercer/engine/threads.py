@@ -7,17 +7,19 @@ first holds BLAS, and whoever leaves last gives it back.
 
 from __future__ import annotations
 
+import _thread
 import math
 import os
 import re
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from .limits import limits, most_workers, within
@@ -51,53 +53,110 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
                 go_on()
                 job(item)
         return
-    waiting, called_off, allowed = deque(items), threading.Event(), limits()
-
-    def work() -> None:
-        _here.called_off = called_off
-        try:
-            with within(*allowed):
-                take_turns()
-        except BaseException:
-            called_off.set()
-            raise
-        finally:
-            _here.called_off = None
-
-    def take_turns() -> None:
-        while not called_off.is_set():
-            try:
-                item = waiting.popleft()
-            except IndexError:  # the others have taken all
-                return
-            job(item)
-
-    share = [work]  # emptied in the end: a busy pool keeps what it was given, without its arrays
-    others: list[Future[None]] = []
+    call = _Call(job, items, workers - 1)
     with one_blas_thread():
         try:
-            for _ in range(workers - 1):
-                others.append(_pool(workers - 1).submit(lambda: share[0]()))
+            for number in range(call.helpers):
+                _pool.submit(partial(call.help, number), call.helpers)
             with suppress(CalledOff):  # by an error in another thread, which is raised below
-                work()
-            begun = _await(others)
+                call.work()
+            call.wait()
         except BaseException:  # Ctrl-C may come between any two lines, and while others are awaited
-            called_off.set()
-            _await(others)
+            call.off = True
+            call.wait()
             raise
         finally:
-            share.clear()
-    for other in begun:
-        error = other.exception()
-        if error is not None and not isinstance(error, CalledOff):
-            raise error
+            call.forget()
+    errors = [e for e in call.ended if e is not None and not isinstance(e, CalledOff)]
+    call.ended.clear()
+    if errors:
+        try:
+            raise errors[0]
+        finally:
+            errors.clear()  # whose tracebacks hold this frame, and all that is in it
 
 
-def _await(others: list[Future[None]]) -> list[Future[None]]:
-    """Those that had begun, when they are done; the pool may have been busy with other things."""
-    begun = [other for other in others if not other.cancel()]
-    wait(begun)
-    return begun
+class _Call:
+    """One call of :func:`run`: what is left to do, which helpers have begun, which are done.
+
+    Ctrl-C in the midst of a lock of Python's own, as there are in events and futures, would leave
+    it locked, and whoever comes next would wait for ever. So all that threads share here changes in
+    single operations of C, and what an interrupted one had done is still there to be seen.
+    """
+
+    def __init__(self, job: Callable[[Any], None], items: list[Any], helpers: int) -> None:
+        self.job, self.waiting, self.helpers = job, deque(items), helpers
+        self.off, self.allowed = False, limits()
+        self.begun: dict[int, bool] = {}  # by number; False for those that are not to begin
+        self.ended: list[BaseException | None] = []
+        self.bell: SimpleQueue[None] = SimpleQueue()
+
+    def work(self) -> None:
+        """A share of the items, in this thread."""
+        _here.call = self
+        try:
+            with within(*self.allowed):
+                self.take_turns()
+        except BaseException:
+            self.off = True
+            raise
+        finally:
+            _here.call = None
+
+    def take_turns(self) -> None:
+        while not self.off:
+            try:
+                item = self.waiting.popleft()
+            except IndexError:  # the others have taken all
+                return
+            self.job(item)
+
+    def help(self, number: int) -> None:
+        """The share of a thread of the pool, if it comes in time."""
+        if not self.begun.setdefault(number, True):
+            return
+        error: BaseException | None = None
+        try:
+            self.work()
+        except BaseException as raised:
+            error = raised
+        self.ended.append(error)
+        del error
+        self.bell.put(None)
+
+    def wait(self) -> None:
+        """Until the helpers that have begun are done; the pool may be busy with other things."""
+        begun = sum(self.begun.setdefault(number, False) for number in range(self.helpers))
+        while len(self.ended) < begun:
+            self.bell.get()
+
+    def forget(self) -> None:
+        """A busy pool keeps what it was given, without its arrays."""
+        vars(self).pop("job", None)
+        self.waiting.clear()
+
+
+class _Pool:
+    """Threads that wait for work; there are as many as were ever asked for at once."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.threads = 0
+
+    def submit(self, work: Callable[[], None], threads: int) -> None:
+        """Give work to one of so many threads."""
+        while self.threads < threads:
+            _thread.start_new_thread(self.serve, ())  # Thread.start waits, with locks of its own
+            self.threads += 1
+        self.queue.put(work)
+
+    def serve(self) -> None:
+        threading.current_thread().name = _NAME
+        while True:
+            self.queue.get()()
+
+
+_pool = _Pool()
 
 
 def hands(workers: int | None = None) -> int:
@@ -107,18 +166,18 @@ def hands(workers: int | None = None) -> int:
 
 def on_pool() -> bool:
     """Is this thread at work on a job?"""
-    return getattr(_here, "called_off", None) is not None
+    return getattr(_here, "call", None) is not None
 
 
 def go_on() -> None:
     """Ends the job this thread is at work on, if it has been called off: for loops in long jobs."""
-    if on_pool() and _here.called_off.is_set():
+    if on_pool() and _here.call.off:
         raise CalledOff
 
 
 def one_blas_thread() -> Any:
     """A context in which BLAS and LAPACK use one thread; jobs of the pool are in one already."""
-    return nullcontext() if on_pool() else _hold
+    return nullcontext() if on_pool() else _Held()
 
 
 def few_threads(rows: int) -> Any:
@@ -136,28 +195,58 @@ def blas_for(rows: int) -> Any:
 
 
 class _Hold:
-    """BLAS at one thread as long as any thread wants it so."""
+    """BLAS at one thread as long as anybody wants it so.
+
+    Ctrl-C may come in the midst of either function: each can be called again to finish its work. It
+    may also come just before somebody leaves, who is then missed by the next.
+    """
 
     def __init__(self) -> None:
-        self.lock, self.users, self.limits = threading.Lock(), 0, None
+        self.lock = threading.RLock()
+        self.users: dict[int, weakref.ref[_Held]] = {}
+        self.before: list[tuple[Any, int]] | None = None  # libraries, with their threads
 
-    def __enter__(self) -> None:
+    def enter(self, user: _Held) -> None:
         with self.lock:
-            if self.limits is None:
+            self.users[id(user)] = weakref.ref(user)
+            if self.before is None:
+                libraries = _blas().lib_controllers
+                self.before = [(library, library.num_threads) for library in libraries]
                 with _in_control():
-                    self.limits = _blas().limit(limits=1, user_api="blas")
-            self.users += 1
+                    for library, _ in self.before:
+                        library.set_num_threads(1)
 
-    def __exit__(self, *error: object) -> None:
+    def leave(self, user: _Held) -> None:
         with self.lock:
-            self.users -= 1
-            if not self.users and self.limits is not None:
+            self.users.pop(id(user), None)
+            for gone in [key for key, held in self.users.items() if held() is None]:
+                self.users.pop(gone)
+            if not self.users and self.before is not None:
                 with _in_control():
-                    self.limits.restore_original_limits()
-                self.limits = None
+                    for library, threads in self.before:
+                        library.set_num_threads(threads)
+                self.before = None
 
 
 _hold = _Hold()
+
+
+class _Held:
+    """A context in which BLAS has one thread."""
+
+    def __enter__(self) -> None:
+        try:
+            _hold.enter(self)
+        except BaseException:
+            _hold.leave(self)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            _hold.leave(self)
+        except BaseException:
+            _hold.leave(self)
+            raise
 
 
 @cache
@@ -224,11 +313,6 @@ def _keep_what_is_freed() -> None:
 
 
 @cache
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix=_NAME)
-
-
-@cache
 def _blas() -> Any:
     import scipy.linalg  # noqa: F401  (its BLAS has to be loaded to be held)
     from threadpoolctl import ThreadpoolController
@@ -255,10 +339,10 @@ def _in_control() -> Iterator[None]:
 
 def _after_fork() -> None:
     """A forked child has none of the threads of its parent, and may have fewer cores."""
-    _pool.cache_clear()
+    _pool.__init__()  # type: ignore[misc]
     cores.cache_clear()
-    _here.called_off = None
-    _hold.lock, _hold.users = threading.Lock(), 0  # limits stay: the next to leave lifts them
+    _here.call = None
+    _hold.lock, _hold.users = threading.RLock(), {}  # the next to leave gives BLAS back
 
 
 if hasattr(os, "register_at_fork"):

@@ -87,10 +87,11 @@ class Plan(Params):
         ``"cuda:0,cuda:1"``, the rows of products are divided among them. ``"torch-cpu"`` runs the
         same code on the CPU, for testing.
     precision : {None, "fp64", "fp32", "tf32"}
-        The precision of kernel values on a device; sums are in double precision. By default that of
-        the samples, or the one that a solver requests: single precision, and double for
-        corrections. ``"fp32"`` is single precision throughout; ``"tf32"`` computes distances from
-        coordinates rounded to 11 bits, which is faster with many features.
+        The precision of kernel values; sums are in double precision. By default that of the
+        samples, or the one that a solver requests: single precision, and double for corrections.
+        ``"fp64"`` is double precision for samples in single precision, too. On a device, ``"fp32"``
+        is single precision throughout, and ``"tf32"`` computes distances from coordinates rounded
+        to 11 bits, which is faster with many features; on the CPU these change nothing.
     budget : float or str, optional
         The time that a fit may take, in seconds or as ``"10 min"``. The model is then tried on a
         few samples (:func:`mercer.models.forecast`, some seconds), and the fastest exact method is
@@ -155,9 +156,9 @@ class Plan(Params):
         X = on_host(X)
         if self.streams(kernel, X):
             return self._streamed(kernel, X)
+        X = in_double(X) if self.precision == "fp64" else X
         kernel = kernel.resolve(X)
-        double = self.precision == "fp64" and self.device != HOST
-        P = kernel.prepare(in_double(X) if double else X)
+        P = kernel.prepare(X)
         small = self.memory is None and 8 * max(self._doubles, 1) * length(P) ** 2 <= _TINY
         known = small or self.storage != "auto"  # however much memory there is
         chosen: Any = self._choose(kernel, P, np.inf if known else self.room)[0]
@@ -230,6 +231,8 @@ class Plan(Params):
 
     def _streamed(self, kernel: Kernel, X: Data) -> Gram:
         chunks = X if isinstance(X, Chunks) else ArrayChunks(X)
+        if self.precision == "fp64" and self.device == HOST:
+            chunks = chunks.apply(in_double)
         some = self._some(chunks)
         whole = isinstance(X, Chunks | np.memmap)
         kernel, places = kernel.resolve(some if whole else X), None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, Rows, as_dense, length, take
+from ..data import Data, Rows, as_dense, in_double, length, take
 from ..engine.lapack import lapack, side
 from ..engine.memory import memory_words, require_memory
 from ..exceptions import not_finite
@@ -62,7 +62,12 @@ class KernelGram(Gram):
         return diagonal(self.kernel, self.X)
 
     def cross(self, X_new: Data) -> Gram:
-        return TiledGram(self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers)
+        return TiledGram(self.kernel, self._prepared(X_new), self.X, workers=self.workers)
+
+    def _prepared(self, X_new: Data) -> Data:
+        """New samples, not rounded where those of this operator are in double precision."""
+        double = getattr(self.X, "dtype", self.dtype) == np.float64
+        return self.kernel.prepare(in_double(X_new) if double else X_new)
 
     def subset(self, index: np.ndarray) -> Gram:
         return self._as(type(self), take(self.X, index))
@@ -217,7 +222,7 @@ class LowRankGram(KernelGram):
 
     def cross(self, X_new: Data) -> Gram:
         return LowRankGram(
-            self.kernel, self.kernel.prepare(X_new), self.X, workers=self.workers, parent=self
+            self.kernel, self._prepared(X_new), self.X, workers=self.workers, parent=self
         )
 
     def span(self) -> Span | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_outlier_detector
+from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
@@ -87,7 +87,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
     coef = function.coef.reshape(length(function.points), -1)
     F = graph.op("MatMul", kernel.matrix(function.kernel), graph.constant(coef))
     F = graph.op("Add", F, graph.constant(np.atleast_1d(offset)))
-    seen = take(function.points, slice(0, _CHECKED))
+    seen = _some(function)
     outputs = (_labels if hasattr(model, "classes_") else _values)(graph, model, F, coef.shape[1])
     expected = {name: np.asarray(ask(seen)) for name, ask in outputs.items()}
     ends = [_described(onnx, name, value) for name, value in expected.items()]
@@ -123,8 +123,16 @@ def _function(model: Any) -> tuple[RKHSFunction, Any]:
         )
     if hasattr(model, "intercept_"):
         return function, np.asarray(model.intercept_, dtype=float)
-    some = take(function.points, slice(0, _CHECKED))
+    if not is_regressor(model):  # a comparison decides whether labels are signs of functions
+        return function, 0.0
+    some = _some(function)
     return function, np.mean(model.predict(some) - function(some), axis=0)  # of targets, say
+
+
+def _some(function: RKHSFunction) -> Any:
+    """Centres of all parts of the sample."""
+    n = length(function.points)
+    return take(function.points, np.unique(np.linspace(0, n - 1, min(n, _CHECKED)).astype(int)))
 
 
 def _values(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
@@ -134,6 +142,8 @@ def _values(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
     if plain or not is_outlier_detector(model):
         ask = model if plain else model.predict
         many = np.ndim(ask(take(_function(model)[0].points, slice(0, 1)))) == 2
+        if many and hasattr(model, "_order"):  # values of several levels rise
+            F = _sorted(graph, F, model._order)
         graph.op("Identity", F if many else flat, out="prediction")
         return {"prediction": ask}
     inside = graph.op("GreaterOrEqual", flat, graph.constant(0.0))
@@ -142,6 +152,13 @@ def _values(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
     )
     graph.op("Identity", flat, out="scores")
     return {"label": model.predict, "scores": model.decision_function}
+
+
+def _sorted(graph: Nodes, F: str, order: np.ndarray) -> str:
+    """The values of each row, the least first, in columns of this order."""
+    size = graph.constant([len(order)], np.int64)
+    values = graph.op("TopK", F, size, axis=1, largest=0, sorted=1, more=("places",))
+    return graph.op("Gather", values, graph.constant(np.argsort(order), np.int64), axis=1)
 
 
 def _labels(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
@@ -165,7 +182,8 @@ def _labels(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
     if hasattr(model, "decision_function") and not pairs:
         outputs["scores"] = model.decision_function
     else:
-        outputs["scores"] = lambda X: _function(model)[0](X) + model.intercept_
+        function, offset = _function(model)
+        outputs["scores"] = lambda X: function(X) + offset
     return outputs
 
 
@@ -182,7 +200,9 @@ def _votes(graph: Nodes, F: str, k: int) -> str:
 def _described(onnx: Any, name: str, value: np.ndarray) -> Any:
     """An output: its type, and its shape for any number of samples."""
     kind = onnx.TensorProto.STRING
-    if value.dtype.kind not in "UO":
+    if value.dtype.kind == "f":  # graphs compute in double precision, whatever models do
+        kind = onnx.TensorProto.DOUBLE
+    elif value.dtype.kind not in "UO":
         kind = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
     return onnx.helper.make_tensor_value_info(name, kind, [None, *value.shape[1:]])
 

@@ -19,6 +19,7 @@ from ..kernels.formula import INNER, SQUARED, Atom, Formula, Profile
 from ..kernels.formula_nodes import Number, Plus, Raised, Rescale, Times
 
 _LOST = 1e-11  # of kernel values, by rounding
+_FAR = 1e300  # beyond which the roots of distances no longer matter
 
 
 class Nodes:
@@ -38,12 +39,15 @@ class Nodes:
         self.constants: list[Any] = []
         self._known: dict[Hashable, str] = {}
 
-    def op(self, kind: str, *inputs: str, out: str = "", **attributes: Any) -> str:
-        """The name of what a node computes."""
+    def op(
+        self, kind: str, *inputs: str, out: str = "", more: tuple[str, ...] = (), **attributes: Any
+    ) -> str:
+        """The name of what a node computes, first; ``more`` are the names of what else it does."""
         key = (kind, inputs, out, repr(sorted(attributes.items())))
         if key not in self._known:
             name = out or f"{kind.lower()}{len(self.nodes)}"
-            self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], **attributes))
+            made = self.onnx.helper.make_node(kind, inputs, [name, *more], **attributes)
+            self.nodes.append(made)
             self._known[key] = name
         return self._known[key]
 
@@ -229,6 +233,7 @@ def _falling(g: Nodes, t: str, factor: float = 1.0) -> str:
 def _matern(g: Nodes, t: str, nu: float) -> str | None:
     if nu == 0.5:
         return _falling(g, t)
+    t = g.op("Min", t, g.constant(_FAR))  # infinity times 0 is no number
     if nu == 1.5:
         return g.op("Mul", g.op("Add", g.op("Sqrt", t), g.constant(1.0)), _falling(g, t))
     if nu == 2.5:

@@ -32,6 +32,7 @@ from ..ownership import owned
 from ..tensors import TakesTensors
 from .declared import check_declared
 
+_TINY = 1e-150  # whose square is 0, nearly
 _LARGEST = 1e70  # of the largest weight, which is squared twice at most; the least is its inverse
 SEEN = ("n_features_in_", "feature_names_in_")  # what scikit-learn remembers of X
 
@@ -265,6 +266,16 @@ def check_targets(
     y = check_array(opened(y), ensure_2d=False, dtype=dtype, input_name="y", **options)
     check_consistent_length(X, y)
     return y
+
+
+def check_squares(y: np.ndarray) -> None:
+    """Targets whose squares are numbers, for models that are chosen by sums of them."""
+    if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
+        raise ValueError("y is so large that its square overflows; divide it by a constant.")
+    if 0 < np.ptp(y, axis=0).max() < _TINY:
+        raise ValueError(
+            "y varies so little that its variance underflows to 0; multiply it by a constant."
+        )
 
 
 def check_groups(X: Data, groups: Any) -> np.ndarray:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_fraction
 from ..data import Data, length
+from ..exceptions import not_finite
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.approximate.rules import Approximated
@@ -198,7 +199,10 @@ def log_strips(
     step = max(_STRIP // m, 1)
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        yield rows, np.array(tile(rows, slice(0, m)), dtype=np.float64)
+        logs = np.array(tile(rows, slice(0, m)), dtype=np.float64)
+        if not np.all(logs < np.inf):
+            raise not_finite(kernel)
+        yield rows, logs
 
 
 def log_tiles(kernel: Kernel, X: Data, Y: Data) -> Tile:

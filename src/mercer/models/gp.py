@@ -26,6 +26,7 @@ from .common import (
     Regressor,
     all_or_nothing,
     check_data,
+    check_squares,
     check_targets,
     covariance,
 )
@@ -45,7 +46,6 @@ from .gp_parts import ProcessPart, summands
 from .gp_posterior import NewSamples, exact, is_approximate, search_rows, with_room
 from .streamed import as_chunks
 
-_TINY = 1e-150  # whose square is 0, nearly
 _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observations are exact
 
 
@@ -208,12 +208,7 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
                 "Input y contains NaN: drop these rows, or use MultiOutputKernelRidge, which "
                 "allows missing entries for several outputs."
             )
-        if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
-            raise ValueError("y is so large that its square overflows; divide it by a constant.")
-        if 0 < np.ptp(y, axis=0).max() < _TINY:
-            raise ValueError(
-                "y varies so little that its variance underflows to 0; multiply it by a constant."
-            )
+        check_squares(y)
         for name in ("y_train_", "_noise", "landmarks_", "_roots"):  # of another way to fit
             self.__dict__.pop(name, None)
         X, y, alpha, weights = present(self, X, y, sample_weight)

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_count
@@ -32,6 +32,9 @@ from .labels import check_labels
 
 _MATRICES = 5  # of all samples that are there at once in a step of the search
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
+_NARROW = 1.0  # standard deviations of f up to which those are exact
+_END = 40.0  # where the logistic function is no longer told from a step
+_PLACES, _SHARES = np.polynomial.legendre.leggauss(80)
 
 
 @dataclass
@@ -161,8 +164,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
         columns = []
         for latent in self._latents:
             mean, variance = latent.moments(X)
-            values = expit(mean[:, None] + np.sqrt(variance)[:, None] * _NODES)
-            columns.append(values @ _WEIGHTS / _WEIGHTS.sum())
+            columns.append(mean_of_logistic(mean, np.sqrt(variance)))
         if len(columns) == 1:
             return np.stack([1 - columns[0], columns[0]], axis=1)
         scores = np.stack(columns, axis=1)
@@ -234,3 +236,28 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
             self._latents.append(Latent(own, exact(own, self.kernel), gram, mode))
         self.grams_: list[Any] = [latent.gram for latent in self._latents]
         self.gram_ = self.grams_[0]
+
+
+def mean_of_logistic(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """E 1 / (1 + exp(-f)) for normal f, to ten digits.
+
+    For wide f it is the probability that f > 0, and an integral, which decreases like exp(-|f|), of
+    the difference from that step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.models.gp_classifier import mean_of_logistic
+    >>> mean_of_logistic(np.array([0.5, 50.0]), np.array([0.1, 100.0])).round(6)
+    array([0.622173, 0.691434])
+    """
+    found = np.empty(len(mean))
+    narrow = std <= _NARROW
+    at = mean[narrow, None] + std[narrow, None] * _NODES
+    found[narrow] = expit(at) @ _WEIGHTS / _WEIGHTS.sum()
+    centre, scale = mean[~narrow, None], std[~narrow, None]
+    u = _END / 2 * (1 + _PLACES)
+    left, right = (np.exp(-(((place - centre) / scale) ** 2) / 2) for place in (-u, u))
+    apart = (left - right) @ (_END / 2 * _SHARES * expit(-u)) / np.sqrt(2 * np.pi)
+    found[~narrow] = np.clip(ndtr(centre[:, 0] / scale[:, 0]) + apart / scale[:, 0], 0.0, 1.0)
+    return found

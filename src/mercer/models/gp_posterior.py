@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
+from ..exceptions import not_finite
 from ..gram.base import HOST, Gram
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
@@ -71,6 +72,8 @@ class NewSamples:
             if std:
                 parts = [self.variances(rows, prior, factor, block) for factor in factors]
                 variance[rows] = np.stack(parts, axis=1)
+        if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(prior))):
+            raise not_finite(self.kernel)
         if not cov:
             return mean, variance if std else None
         before = evaluate(self.kernel, self.X, self.X, workers=self.cross.workers)

@@ -15,6 +15,7 @@ from ..gram.phi import Shifted
 from ..gram.plan import Plan
 from ..losses.base import Loss
 from ..losses.regression import Expectile, Quantile
+from ..solvers.representer import spread_of
 from .common import Regressor, all_or_nothing, check_weights, of_chunks
 from .machine_base import RepresenterMachine
 from .streamed import Watched
@@ -49,12 +50,12 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
         losses: list[Loss] = [self._loss(q) for q in levels.tolist()]
         self._make_gram(X, losses[0])
         gram, solutions = self.gram_, self._solve_all(losses, [y] * len(losses), weights)
-        order = np.argsort(levels)
+        order = self._order
         if gram.streamed:
             self.crossings_ = _crossings_by_passes(gram.stream(y), solutions[0], order, self.tol)
         else:
             fitted = np.hstack([gram @ s.coef + s.intercept for s in solutions])
-            crossed = Crossings(order, self.tol * (np.std(y) or 1.0))
+            crossed = Crossings(order, self.tol * spread_of(y))
             self.crossings_ = float(crossed.count(fitted) / len(fitted))
         self._keep(solutions)
         return self
@@ -62,8 +63,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
     def predict(self, X: Data) -> np.ndarray:
         """One value per level at every sample: shape (m,) for one level, else (m, q), in order."""
         fitted = self._raw(self._values(X))
-        order = np.argsort(self._levels())
-        fitted[:, order] = np.sort(fitted, axis=1)
+        fitted[:, self._order] = np.sort(fitted, axis=1)
         return fitted[:, 0] if np.ndim(self._given) == 0 else fitted
 
     def _raw(self, values: np.ndarray) -> np.ndarray:
@@ -73,6 +73,11 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
     def _given(self) -> Any:
         """The parameter that names the levels."""
         return getattr(self, self._parameter)
+
+    @property
+    def _order(self) -> np.ndarray:
+        """The places of the levels, the lowest first."""
+        return np.argsort(self._levels())
 
     def _levels(self) -> np.ndarray:
         q = np.atleast_1d(as_numbers(self._parameter, self._given))
@@ -265,6 +270,6 @@ class Crossings:
 def _crossings_by_passes(phi: Any, solution: Any, order: np.ndarray, tol: float) -> float:
     """The part of all samples; y is as spread as that of a few of them."""
     y = phi.chunks.sample(_FEW, np.random.default_rng(0)).y
-    between = Shifted(Crossings(order, tol * (float(np.std(y)) or 1.0)), solution.intercept)
+    between = Shifted(Crossings(order, tol * spread_of(y)), solution.intercept)
     _, count = phi.through(solution.weights, between, 0)[1]
     return float(count / phi.n)

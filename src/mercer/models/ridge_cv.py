@@ -21,7 +21,7 @@ from ..kernels.base import Kernel
 from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.resampled import RidgeSystems, left_out
-from .common import Regressor, all_or_nothing, check_data
+from .common import Regressor, all_or_nothing, check_data, check_squares
 from .grid import CHOSEN, GridSearch, Setting
 from .ridge import KernelRidge
 from .ridge_cv_chunks import choose_by_passes
@@ -151,6 +151,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         if chunks is not None:
             return self._fit_chunks(chunks, alphas, groups)
         X, y, weights = self._check_fit(X, y, sample_weight)
+        check_squares(y)
         Y = y[:, None] if y.ndim == 1 else y
         if groups is not None:
             check_consistent_length(Y, groups)

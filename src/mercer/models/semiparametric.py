@@ -24,6 +24,7 @@ from .common import (
     Regressor,
     all_or_nothing,
     check_data,
+    check_squares,
     check_targets,
     check_weights,
 )
@@ -54,6 +55,7 @@ class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
         else:
             check_number("alpha", self.alpha, ">= 0 and finite", lambda alpha: 0 <= alpha < np.inf)
         Y = check_targets(self, X, y)
+        check_squares(Y)
         return Y, check_weights(sample_weight, Y)
 
     def _solve(

@@ -12,7 +12,7 @@ from ..checks import check_count, check_number, check_positive
 from ..chunks.base import Chunks
 from ..data import Data, as_dense, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
-from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, warn
+from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, not_finite, warn
 from ..gram.device.torch_ import HOST
 from ..gram.given import GivenColumns
 from ..gram.plan import Plan
@@ -293,7 +293,12 @@ class SupportVectorMachine(KernelEstimator):
 
     def _values(self, X: Data) -> np.ndarray:
         """[sum_j c_tj k(x, s_j)] over each group of support vectors: shape (m, groups, t)."""
-        X = self._checked(X)
+        sums = self._sums(self._checked(X))
+        if not np.all(np.isfinite(sums)):
+            raise not_finite(self.kernel_)
+        return sums
+
+    def _sums(self, X: Data) -> np.ndarray:
         m, coef = length(X), self.dual_coef_.T
         if len(coef) == 0:
             return np.zeros((m, len(self.n_support_), coef.shape[1]))

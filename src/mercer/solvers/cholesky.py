@@ -84,6 +84,11 @@ class CholeskyFactor:
         half = self.half_solve(B)
         return np.einsum("ij,ij->j", half, half)
 
+    def least_pivot(self) -> float:
+        """The least pivot, as a part of the largest one: of the size of eps, it is rounding."""
+        pivots = np.diagonal(self._L).astype(np.float64) ** 2
+        return float(pivots.min() / pivots.max())
+
     def logdet(self) -> float:
         """log det A."""
         return 2 * float(np.log(np.diagonal(self._L)).sum())

@@ -14,13 +14,14 @@ away.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..gram.base import Gram
-from .cholesky import CholeskyFactor
+from .cholesky import CholeskyFactor, NotPositiveDefiniteError
 
 _REFINED = 3  # solutions, the second and third of what the one before left
 Map = Callable[[np.ndarray], np.ndarray]
@@ -92,7 +93,7 @@ def _by_matrix(
     K *= root[:, None]
     A = within(within(K).T)
     A.flat[:: n + 1] += alpha
-    factor = CholeskyFactor(A)
+    factor = _factor(A, alpha)
     Y, left = np.zeros_like(R), R
     for _ in range(_REFINED):  # a small alpha costs digits, which come back
         Y = Y + (left - within(factor.solve(within(K @ left)))) / alpha
@@ -109,5 +110,17 @@ def _by_features(
     A = within(rooted)
     B = A.T @ A
     B.flat[:: len(B) + 1] += alpha
-    weights = CholeskyFactor(B).solve(rooted.T @ R)
+    weights = _factor(B, alpha).solve(rooted.T @ R)
     return rooted @ weights, lambda A: np.linalg.lstsq(dense.T, weights @ A, rcond=None)[0]
+
+
+def _factor(A: np.ndarray, alpha: float) -> CholeskyFactor:
+    """The factor of a scatter with alpha on its diagonal, where that is not lost."""
+    with suppress(NotPositiveDefiniteError):
+        factor = CholeskyFactor(A)
+        if factor.least_pivot() > len(A) * np.finfo(float).eps:
+            return factor
+    raise NotPositiveDefiniteError(
+        f"alpha={alpha:.2g} is lost by rounding beside the scatter within classes, which is "
+        "singular; raise alpha, or divide all sample weights by a constant."
+    )

@@ -48,6 +48,7 @@ SOLVERS = ("auto", "newton", "dual", "admm", "coordinate")
 _ADMM_STEPS = 5000
 _FEW = 100  # features up to which a Newton step takes less than many of another solver
 _RELAXATION = 1.6
+_TINY, _LEAST = 1e-100, 1e-250  # targets, and their loss, that squares turn into 0
 
 
 @dataclass
@@ -142,8 +143,9 @@ def solve_representer(
         ``"auto"`` picks by what the loss declares, and by whether K is a product of features.
     tol : float
         Violation of optimality at which to stop. Kinks of a loss count as met by scores within
-        tol times the spread of the targets. For ``"coordinate"`` the duality gap, relative to the
-        objective; for ``"newton"`` as well, if rounding keeps the violation above tol.
+        tol times the spread of the targets (:func:`spread_of`). For ``"coordinate"`` the duality
+        gap, relative to the objective; for ``"newton"`` as well, if rounding keeps the violation
+        above tol.
     max_iter : int, optional
         Most Newton steps (100), ADMM steps (5000) or steps of the dual solvers.
     start : tuple (coef, intercept), optional
@@ -194,6 +196,27 @@ def solve_representer(
     return MachineSolution(C, converged, n_iter, message, stats, b)
 
 
+def spread_of(y: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """How far targets are from their median: half of those that are not at it, or 1 for constants.
+
+    Outliers do not make it large, as they would a standard deviation, nor those of weight 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.solvers.representer import spread_of
+    >>> spread_of(np.array([1.0, 2.0, 3.0, 4.0, 1e9]))
+    1.0
+    """
+    y = y if weights is None else y[weights > 0]
+    middle = np.median(y)
+    with np.errstate(over="ignore"):
+        apart = np.abs(y - middle)
+        apart = np.sort(apart[apart > 4 * np.finfo(float).eps * np.abs(middle)])
+        found = float(apart[(len(apart) - 1) // 2]) if len(apart) else 1.0
+    return found if np.isfinite(found) else float(np.finfo(float).max)
+
+
 class Problem:
     """The objective, its slopes, and how far coefficients are from optimal."""
 
@@ -217,12 +240,28 @@ class Problem:
         self.y = self.flat if several else self.flat.astype(np.float64)[:, None]
         self.w = np.ones((len(y), 1)) if weights is None else weights.astype(float)[:, None]
         self.scores = scores or (int(y.max()) + 1 if several else 1)
+        if loss.targets == "real":
+            self._check_size()
         with np.errstate(over="ignore"):
             self.b = loss.constant(self.flat, self.w[:, 0]) if intercept else np.zeros(self.scores)
             start = np.broadcast_to(self.b, (len(y), self.scores))
             ends = np.abs(loss.subgradient_range(self.y, start))
         self.largest = float(np.max(self.w * ends)) or 1.0
-        self.spread = (float(np.std(self.flat)) or 1.0) if loss.targets == "real" else 1.0
+        self.spread = spread_of(self.flat, weights) if loss.targets == "real" else 1.0
+
+    def _check_size(self) -> None:
+        """The loss of targets far from 1 may be no number, or 0, whatever the scores."""
+        used = self.w[:, 0] > 0
+        if not used.any():
+            return
+        y = self.flat[used]
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = self.loss.value(self.y[used], np.full((len(y), 1), np.median(y)))
+            size = float(self.w[used, 0] @ np.abs(loss.reshape(-1)))
+        if not size < np.inf:
+            raise ValueError("y is so large that its loss overflows; divide it by a constant.")
+        if 0 < np.abs(y).max() < _TINY and size < _LEAST:
+            raise ValueError("y is so small that its loss underflows; multiply it by a constant.")
 
     def part(self, index: np.ndarray) -> Problem:
         """The same problem on some of the samples, with as much penalty per sample."""

@@ -30,7 +30,7 @@ from ..gram.phi import FewPhi, StreamedPhi
 from .corners import Near, Path
 from .falkon import PRECISIONS, ROUNDING
 from .inexact_newton import Minimiser
-from .representer import MachineSolution
+from .representer import MachineSolution, spread_of
 from .streamed_gap import proven_gap
 from .task import Task, weight_of
 from .watch import Watch
@@ -237,7 +237,7 @@ def _constants(task: Task, some: FewPhi, t: int) -> tuple[np.ndarray, float]:
     """The best constants for a few samples, and the spread of their targets."""
     y, w = task.targets(some.chunk), weight_of(some.chunk)
     real = task.losses[0].targets == "real"
-    spread = (float(np.std(y)) or 1.0) if real else 1.0
+    spread = spread_of(y, w) if real else 1.0
     if task.joint:
         logs = np.log(np.bincount(y, w, minlength=t) + 0.5)
         return logs - logs.mean(), spread

@@ -11,6 +11,7 @@ from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
 from ..gram.tiles import symmetric_sum
 from ..kernels.vectors.distance_induced import Distance
+from .bank import not_finite
 from .planned import planned
 from .variables import Variables, cross_sum, in_unit, is_constant, too_few_to_vary
 
@@ -74,7 +75,11 @@ def hsic(
     """
     pair = Variables(X, Y, least=1 if biased else 4)
     K, L = (gram.center() for gram in pair.grams([kernel_x, kernel_y], plan))
-    return centred_hsic(K, L, biased)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = centred_hsic(K, L, biased)
+    if not np.isfinite(value):
+        raise not_finite(" with ".join(map(repr, pair.kernels([kernel_x, kernel_y]))))
+    return value
 
 
 def centred_hsic(K: Gram, L: Gram, biased: bool) -> float:

@@ -42,7 +42,7 @@ from .problems import (
 )
 from .result import TestResult, resampled
 from .two_sample_nulls import too_narrow
-from .variables import Variables, require_spread
+from .variables import Variables, about_one, require_spread
 
 NULLS = ("permutation", *without_permutations.NULLS)
 PERMUTATIONS = ("auto", "cyclic", "random")
@@ -208,7 +208,7 @@ def independence_test(
             raise ValueError(f"{shown} works with the kernels themselves: omit landmarks.")
         require_stored(plan, shown, joint.n)
         pairs = zip(joint.kernels(list(given)), joint.data, strict=True)
-        kernels = [approximated_by(plan, k, X) for k, X in pairs]
+        kernels = [approximated_by(plan, about_one(k, X, 8), X) for k, X in pairs]
         problem = Dependence(kernels, joint.data, name, n_permutations, blocks)
         if null == "permutation":
             units = exchange(joint.n, groups, blocks)

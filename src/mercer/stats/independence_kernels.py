@@ -14,7 +14,7 @@ from ..kernels.base import Kernel
 from . import permutation_test
 from .aggregate import as_kernels
 from .independence_grid import dependence_grid
-from .variables import Variables, dense_features
+from .variables import Variables, about_one, dense_features
 
 _LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
 _WORK = 1e11  # products of features, of all pairs of kernels, that landmarks are chosen for
@@ -25,7 +25,8 @@ def candidates_of(joint: Variables, place: int, kernel: Any) -> list[Kernel]:
     """The kernels to be used for a variable, with all parameters from its own data."""
     if kernel is None:
         return dependence_grid(joint.data[place])
-    return [joint.kernel(place, k) for k in as_kernels(kernel) or [kernel]]
+    X = joint.data[place]
+    return [about_one(joint.kernel(place, k), X, 4) for k in as_kernels(kernel) or [kernel]]
 
 
 def rank_of(

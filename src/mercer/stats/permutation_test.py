@@ -23,7 +23,7 @@ from .permutations import Units, binned, exchange_samples
 from .planned import device_of, landmarks_of, require_features, threads, through_features
 from .result import TestResult, resampled
 from .samples import Relabelled, Samples, relabelled
-from .variables import dense_features
+from .variables import about_one, dense_features
 
 SAME = "both samples come from the same distribution"
 ALL_SAME = "all samples come from the same distribution"
@@ -54,7 +54,7 @@ def permutation_test(
     """The test by random relabellings."""
     n_permutations, rng, stop_after, plan = way.n_permutations, way.rng, way.stop_after, way.plan
     given = _default(samples, rng) if kernel is None else as_kernels(kernel)
-    kernels = [samples.kernel(k, rng) for k in given or [kernel]]
+    kernels = [about_one(samples.kernel(k, rng), samples.data, 4) for k in given or [kernel]]
     notes = blind_spots(kernels)
     kernels, narrowed = through_features(kernels, samples.data, plan, "differences")
     landmarks = landmarks_of(plan, way.landmarks, len(samples))

@@ -118,10 +118,12 @@ class Stein(VectorKernel, Tiled):
         origin = centre(W)
         V, W = (V - origin) / scale, (W - origin) / scale  # in units of the lengthscale
         S, T = S * scale, T * scale
-        unit = 1 / scale**2
+        with np.errstate(over="ignore", divide="ignore"):
+            unit = 1 / scale**2
         squared = SquaredDistances(V, W, exact=True)
         stretched = SquaredDistances(V / scale, W / scale, exact=True)
 
+        @np.errstate(over="ignore", invalid="ignore")  # values that are no numbers are refused
         def tile(rows: slice, cols: slice) -> np.ndarray:
             R2 = squared(rows, cols)
             x, y, s, t, a, b = V[rows], W[cols], S[rows], T[cols], A[rows], B[cols]

@@ -228,7 +228,7 @@ def of_unit_sums(E: Any, diag: np.ndarray, weights: np.ndarray, noise: float = 0
     s = len(diag)
     rounding = 16 * (s * _EPS * (trace + norm**2) + np.sqrt(s) * noise * norm)
     sums = quadratic[None], rows_[None], diag[None]
-    return PairSums(*sums, np.full((1, 1), rounding), np.full((1, 1), trace**2))
+    return PairSums(*sums, np.full((1, 1), rounding), np.full((1, 1), trace * trace))
 
 
 def _feature_strips(kernel: Kernel, X: Data, order: np.ndarray) -> Iterable[Any] | None:

@@ -33,7 +33,7 @@ from .problems import (
 )
 from .result import TestResult, resampled
 from .samples import Samples
-from .variables import require_spread
+from .variables import about_one, require_spread
 
 NULLS = ("permutation", *without_permutations.NULLS)
 
@@ -256,7 +256,8 @@ def _tested(
     own = callable(null) or callable(estimator)
     if own and way.landmarks not in ("auto", None):
         raise ValueError(f"{shown} works with the kernel itself: omit landmarks.")
-    k = approximated_by(plan, samples.kernel(kernel, rng), samples.data)
+    k = about_one(samples.kernel(kernel, rng), samples.data, 8)
+    k = approximated_by(plan, k, samples.data)
     computation = f"values of one kernel on {len(samples)} samples, a few at a time"
     if own or null in ("spectrum", "gamma", "pearson"):
         require_stored(plan, shown, len(samples))

@@ -20,6 +20,7 @@ from .samples import explicit, from_mean, plain
 
 _SAME = 32  # roundings: what differs by no more of them is the same
 _FEATURES = 2**22  # entries of features of the variables multiplied at once
+_PROBE = 200  # samples on which the size of a kernel is judged
 
 
 class Variables:
@@ -149,6 +150,21 @@ def in_unit(kernel: Kernel, X: Data) -> tuple[Kernel, Data]:
     if not np.isfinite(size):
         raise not_finite(repr(kernel))
     return 2.0 ** -float(np.frexp(size)[1]) * kernel, X
+
+
+def about_one(kernel: Kernel, X: Data, factors: int) -> Kernel:
+    """The kernel, divided by a power of two where products of its values would be no numbers.
+
+    That changes no p-value. ``factors`` says of how many values there are products.
+    """
+    largest = 10.0 ** (280 / factors)
+    n = length(X)
+    some = take(X, np.unique(np.linspace(0, n - 1, min(n, _PROBE)).astype(int)))
+    with np.errstate(over="ignore"):
+        size = float(np.abs(kernel.diag(kernel.prepare(some))).max(initial=0.0))
+    if size == 0 or not np.isfinite(size) or 1 / largest < size < largest:
+        return kernel
+    return 2.0 ** float(min(-np.frexp(size)[1], 1000)) * kernel
 
 
 def too_few_to_vary(n: int) -> ValueError:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mercer import Distance, Linear
+from mercer import Distance, Linear, distance_correlation, two_sample_test
 from mercer.testing import check_kernel
 
 
@@ -53,10 +53,10 @@ def test_bad_parameters():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [1e-30, 1e18, 1e38, 1e152, 1e200, 1e300])
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e-150, 1e-30, 1e18, 1e38, 1e152, 1e200, 1e300])
 @pytest.mark.parametrize("exponent", [1.0, 0.5])
 def test_numbers_without_squares(dtype, size, exponent):
-    if size > float(np.finfo(dtype).max):
+    if dtype is np.float32 and not 1.2e-38 < size < 3.4e38:
         return
     mixed = np.array([[0.0, 1.0], [size, 0.0], [2.0, 3.0], [size, size / 2]], dtype)
     for X in (mixed, (size * np.array([[0.1, 1.0], [0.5, 0.0], [0.2, 0.3]])).astype(dtype)):
@@ -68,3 +68,13 @@ def test_numbers_without_squares(dtype, size, exponent):
             for Z in (X, sp.csr_matrix(X)):
                 found = Distance(exponent, z)(Z)
                 assert np.all(np.abs(found - wanted) <= 1e-6 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-200, 1e-300])
+def test_statistics_of_distances_of_any_size(rng, size):
+    """Distances of 1e-200 were all 0, and every two samples alike."""
+    X, Y = rng.standard_normal((20, 2)), rng.standard_normal((20, 2)) + 0.5
+    test = two_sample_test(size * X, size * Y, Distance(), n_permutations=99, rng=0)
+    assert test.pvalue == two_sample_test(X, Y, Distance(), n_permutations=99, rng=0).pvalue
+    near = distance_correlation(size * X, size * Y)
+    assert near == pytest.approx(distance_correlation(X, Y), rel=1e-9)

@@ -15,7 +15,7 @@ from ..calculus import properties as prop
 from .base import VectorKernel, squared_norms
 from .distances import SQUARABLE, SquaredDistances
 
-_FAR = 1e150  # distances from this on have no squares
+_FAR, _NEAR = 1e150, 1e-140  # distances beyond these have no squares, or lose digits of them
 
 
 def power_of_distance() -> Any:
@@ -96,17 +96,24 @@ class Distance(VectorKernel, Tiled):
         largest = float(abs(V).max()) if V.shape[0] and V.shape[1] else 0.0
         if V.dtype == np.float32 and largest and not 1 / SQUARABLE < largest < SQUARABLE:
             V = V.astype(np.float64)
-        far = largest > _FAR
+        far = largest > _FAR or largest < _NEAR
         lengths = _lengths(V) ** self.exponent if far else self._power(squared_norms(V))
         return Zipped(V, lengths.astype(V.dtype))
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (V, a), (W, b) = X.parts, Y.parts
+        largest = max(float(abs(Z).max()) if min(Z.shape) else 0.0 for Z in (V, W))
+        near, unit = 0 < largest < _NEAR, 1.0
+        if near:
+            unit = max(float(np.exp2(np.floor(np.log2(largest)))), float(np.finfo(float).tiny))
+            V, W = V / unit, W / unit
         distances = SquaredDistances(V, W, exact=True)
-        far = distances.in_doubt and max(float(abs(Z).max()) for Z in (V, W)) > _FAR
+        far = distances.in_doubt and largest > _FAR
 
         def tile(rows: Any, cols: Any) -> np.ndarray:
             D = self._power(distances(rows, cols))
+            if near:
+                D *= unit**self.exponent
             if far:  # distances have a limit, as their squares have
                 i, j = np.nonzero(_FAR**self.exponent <= D)
                 with np.errstate(over="ignore"):

@@ -235,7 +235,7 @@ def _without_offset(X: Any, Y: Any) -> tuple[Any, Any] | None:
     offset = np.zeros(d, Y.dtype)
     some = np.linspace(0, Y.shape[0] - 1, min(_CENTRE_SAMPLES, Y.shape[0])).astype(int)
     offset[columns] = centre(Y[some][:, columns].toarray())
-    if not offset.any():
+    if not offset.any() or not np.all(np.isfinite(offset)):
         return None
 
     def shifted(Z: Any) -> Any:

@@ -18,7 +18,8 @@ from mercer import (
 )
 from mercer.gram import DeviceGram
 from mercer.gram.device import fused as module
-from mercer.gram.device.fused import Fused, _doubts, why_not
+from mercer.gram.device.fused import Fused, why_not
+from mercer.gram.device.sides import doubts_of
 from mercer.gram.device.triton_ import launch
 
 torch = pytest.importorskip("torch")
@@ -177,10 +178,10 @@ def test_few_tiles_of_kernels_with_a_kink_are_in_doubt(rng, interpreter, monkeyp
     found = []
 
     def watched(*arguments):
-        found.append(_doubts(*arguments))
+        found.append(doubts_of(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(module, "_doubts", watched)
+    monkeypatch.setattr(module, "doubts_of", watched)
     X, Y, kernel = rng.standard_normal((3000, 3)), rng.standard_normal((2000, 3)), Laplacian(2.0)
     V = np.ones((2000, 1))
     agrees(fused(kernel, X, Y)(torch.tensor(V)), kernel(X, Y), V, 1e-6)

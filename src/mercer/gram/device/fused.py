@@ -20,7 +20,7 @@ are.
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from ...kernels.vectors.distances import centre
 from .functions import Powers, unit_of, value
 from .halves import halves, longer, padded, pieces, shared, short, singles, split
 from .shapes import Shape, mix_of, shape_of
+from .sides import Side, along, doubts_of
 from .source import TILES, Seen, Tile, sortable, written
 from .torch_ import import_torch, put, torch_device
 from .triton_ import interpreted, launch
@@ -75,32 +76,6 @@ def why_not(formula: Formula | None, device: str, dtype: Any) -> str | None:
         if atom.points.shape[1] == 0:
             return "samples have no columns"
     return None
-
-
-class Side(NamedTuple):
-    """Rows or columns of K: what is read of them.
-
-    Parameters
-    ----------
-    operands : list of Tensor
-    order : Tensor or None
-        Which of them the operands belong to, one after the other, where they are sorted.
-    along : Tensor or None
-        Where they are in the direction along which they are sorted, if there is one.
-    size : int
-        How many there are.
-    """
-
-    operands: list[Any]
-    order: Any
-    along: Any
-    size: int
-
-    def part(self, start: int, stop: int) -> Side:
-        """Some of them, as they are sorted."""
-        here = slice(start, stop)
-        order, along = (None if x is None else x[here] for x in (self.order, self.along))
-        return Side([x[here] for x in self.operands], order, along, stop - start)
 
 
 class Fused:
@@ -242,7 +217,7 @@ class Fused:
             operands += [tuple(part.double() if double else part for part in points)]
             operands += [tuple(limit.float() for limit in limits)]
             if kinked:
-                self._along = _along(torch, X, Y)
+                self._along = along(torch, X, Y)
         dot = "tf32x3" if self.precision == "fp32" and not half else "tf32"
         seen = Seen(SQUARED, widths, dot, d if doubt else 0, double and doubt, sign, both)
         return seen, operands
@@ -357,7 +332,7 @@ class Fused:
         doubts = marks
         if rows.order is not None:
             at = 2 * self._limits[0]
-            doubts = _doubts(torch, rows, columns, tensors[at], tensors[at + 1], tile)
+            doubts = doubts_of(torch, rows, columns, tensors[at], tensors[at + 1], tile)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
         for kernel in ("fused", "mended") if self._limits else ("fused",):
             launch(
@@ -379,34 +354,6 @@ class Fused:
                 powers = Powers(*mix, not self._largest < _LOWEST)
             self._sources[few] = written(*self._made, powers, few, tile.ahead)
         return self._sources[few]
-
-
-def _along(torch: Any, X: Any, Y: Any) -> tuple[Any, Any]:
-    """Where samples are in about the direction of the largest spread of Y."""
-    u = Y.std(0, correction=0)
-    for _ in range(3):
-        u = Y.T @ (Y @ u)
-        u = u / u.norm()
-    return tuple(torch.nan_to_num(part @ u, nan=0.0, posinf=0.0, neginf=0.0) for part in (X, Y))
-
-
-def _doubts(torch: Any, rows: Side, columns: Side, x: Any, y: Any, tile: Shape) -> Any:
-    """The first of the tiles of columns that may be in doubt, and the one after the last.
-
-    For each block of rows, given the limits x of rows and the largest y of each tile of columns.
-    """
-    x = longer(torch, x, -rows.size % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
-    if rows.along is None:  # sorted by limits; behind all are zeros
-        low = torch.searchsorted(y.cummax(0).values, -x, right=True)
-        high = torch.full_like(low, len(y))
-    else:
-        reach = (x + y.max()).clamp(min=0.0).double().sqrt()
-        ends = torch.arange(1, len(x) + 1, device=x.device) * tile.rows
-        least, most = rows.along[:: tile.rows], rows.along[ends.clamp(max=rows.size) - 1]
-        places = columns.along.view(-1, tile.columns)
-        low = torch.searchsorted(places[:, -1].contiguous(), least - reach)
-        high = torch.searchsorted(places[:, 0].contiguous(), most + reach, right=True)
-    return torch.stack((low, high), 1)
 
 
 def _at_most_one(profile: Profile, metric: Seen) -> bool:

@@ -1,0 +1,66 @@
+"""Rows and columns of fused products, and where distances between them may have cancelled.
+
+They are sorted so that columns in doubt are side by side for each block of rows: few tiles have to
+be looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .halves import longer
+from .shapes import Shape
+
+
+class Side(NamedTuple):
+    """Rows or columns of K: what is read of them.
+
+    Parameters
+    ----------
+    operands : list of Tensor
+    order : Tensor or None
+        Which of them the operands belong to, one after the other, where they are sorted.
+    along : Tensor or None
+        Where they are in the direction along which they are sorted, if there is one.
+    size : int
+        How many there are.
+    """
+
+    operands: list[Any]
+    order: Any
+    along: Any
+    size: int
+
+    def part(self, start: int, stop: int) -> Side:
+        """Some of them, as they are sorted."""
+        here = slice(start, stop)
+        order, along = (None if x is None else x[here] for x in (self.order, self.along))
+        return Side([x[here] for x in self.operands], order, along, stop - start)
+
+
+def along(torch: Any, X: Any, Y: Any) -> tuple[Any, Any]:
+    """Where samples are in about the direction of the largest spread of Y."""
+    u = Y.std(0, correction=0)
+    for _ in range(3):
+        u = Y.T @ (Y @ u)
+        u = u / u.norm()
+    return tuple(torch.nan_to_num(part @ u, nan=0.0, posinf=0.0, neginf=0.0) for part in (X, Y))
+
+
+def doubts_of(torch: Any, rows: Side, columns: Side, x: Any, y: Any, tile: Shape) -> Any:
+    """The first of the tiles of columns that may be in doubt, and the one after the last.
+
+    For each block of rows, given the limits x of rows and the largest y of each tile of columns.
+    """
+    x = longer(torch, x, -rows.size % tile.rows, float("-inf")).view(-1, tile.rows).amax(1)
+    if rows.along is None:  # sorted by limits; behind all are zeros
+        low = torch.searchsorted(y.cummax(0).values, -x, right=True)
+        high = torch.full_like(low, len(y))
+    else:
+        reach = (x + y.max()).clamp(min=0.0).double().sqrt()
+        ends = torch.arange(1, len(x) + 1, device=x.device) * tile.rows
+        least, most = rows.along[:: tile.rows], rows.along[ends.clamp(max=rows.size) - 1]
+        places = columns.along.view(-1, tile.columns)
+        low = torch.searchsorted(places[:, -1].contiguous(), least - reach)
+        high = torch.searchsorted(places[:, 0].contiguous(), most + reach, right=True)
+    return torch.stack((low, high), 1)

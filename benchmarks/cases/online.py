@@ -163,7 +163,7 @@ CASES = [
             drift,
             {"n": 20_000, "budget": 200, "change": change},
             {"n": 8_000, "budget": 100, "change": change},
-            {"n": 800, "budget": 20, "change": change},
+            {"n": 2_000, "budget": 50, "change": change},
             accuracy=Accuracy("share of wrong labels in the last quarter", 0.05),
             rounds=1,
         )

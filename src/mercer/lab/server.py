@@ -72,6 +72,7 @@ class LabServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 4 * WAITING  # connections that come at once are answered, not reset
     allow_reuse_address = (
         os.name != "nt"
     )  # a port can be used again at once; Windows would share it

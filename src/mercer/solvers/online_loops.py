@@ -90,20 +90,7 @@ def walk(rule, targets, values, weights, state):
             state.clock[1] += weights[i]
             score(values, state.coef, i, scores)
             if count > 1 or rule.renews:
-                foretell(rule, values, state, i, scores, means)
-                part = judged(rule, weights[i], state.clock[0])
-                for c in range(count):
-                    own = slice(c * each, (c + 1) * each)
-                    now = loss_value(targets, told(rule, state, c), i, means[own])
-                    now += max(rule.outside, 0.0) * told(rule, state, c)
-                    state.losses[c] += part * (now - state.losses[c])
-                    if rule.renews:
-                        last = scores[own] + state.intercept[own]
-                        other = loss_value(targets, state.tube[c], i, last)
-                        other += max(rule.outside, 0.0) * state.tube[c]
-                        doubted(state, c, weights[i], now - other)
-                if rule.renews:
-                    renew(state)
+                compare(rule, targets, values, weights[i], state, i, scores, means)
             for c in range(count):
                 own = slice(c * each, (c + 1) * each)
                 eta, shrink, reach = begin(rule, values, weights[i], state, i, c)
@@ -128,6 +115,27 @@ def foretell(rule, values, state, i, scores, out):
 def told(rule, state, c):
     """The half width of the tube that predictions have."""
     return state.mean_tube[c] if rule.window > 0 else state.tube[c]
+
+
+@njit(cache=True, nogil=True)
+def compare(rule, targets, values, weight, state, i, scores, means):
+    """The losses of a sample before it is learned, by all lengths of steps and their averages."""
+    count = rule.scale.size
+    each = scores.size // count
+    foretell(rule, values, state, i, scores, means)
+    part = judged(rule, weight, state.clock[0])
+    for c in range(count):
+        own = slice(c * each, (c + 1) * each)
+        now = loss_value(targets, told(rule, state, c), i, means[own])
+        now += max(rule.outside, 0.0) * told(rule, state, c)
+        state.losses[c] += part * (now - state.losses[c])
+        if rule.renews:
+            last = scores[own] + state.intercept[own]
+            other = loss_value(targets, state.tube[c], i, last)
+            other += max(rule.outside, 0.0) * state.tube[c]
+            doubted(state, c, weight, now - other)
+    if rule.renews:
+        renew(state)
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mercer as m
+from mercer.exceptions import MemoryPlanError
 from mercer.stats.permutations import Units, binned, exchange, exchange_samples
 
 
@@ -77,5 +78,5 @@ def test_bad_labels():
 
 def test_more_rearrangements_than_fit_in_memory_are_refused():
     X = np.random.default_rng(0).standard_normal((30, 1))
-    with pytest.raises(m.MemoryPlanError, match="rearrangements of 30 units"):
+    with pytest.raises(MemoryPlanError, match="rearrangements of 30 units"):
         m.independence_test(X, X**2, n_permutations=10**30)

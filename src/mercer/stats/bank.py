@@ -252,10 +252,9 @@ class _Stated:
 
 def _added_up(tiles: Tiles, compiled: bool) -> UnitSums:
     """Sums over units of tiles, each of which is there."""
+    total: Callable[..., None] = _total
     if compiled:
         from .sum_loops import unit_sums as total
-    else:
-        total = _total
 
     def add(
         rows: slice,

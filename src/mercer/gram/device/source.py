@@ -173,8 +173,8 @@ def _place(at: str) -> list[str]:
     """The rows and columns of a program, which counts blocks from the first or from the last."""
     return [
         f"block = {at.format('tl.program_id(0)', 'n, BM')}",
-        f"part = ({at.format('tl.program_id(1)', 'm, span')}).to(tl.int64)",
-        "first = part * span",
+        f"strip = ({at.format('tl.program_id(1)', 'm, span')}).to(tl.int64)",
+        "first = strip * span",
         "size = tl.minimum(m - first, span).to(tl.int32)",
     ]
 
@@ -270,7 +270,7 @@ def _summed(sides: int) -> list[str]:
 
 
 def _stored(sides: int, add: bool = False) -> list[str]:
-    lines = ["row = part * n + i", "inside = i[:, None] < n"]
+    lines = ["row = strip * n + i", "inside = i[:, None] < n"]
     names = [f"acc{side}" for side in range(sides)] or ["acc"]
     for side, name in enumerate(names):
         lines += [f"to = out + row[:, None] * R + {side if sides else 'r[None, :]'}"]

@@ -63,7 +63,7 @@ def busy(monkeypatch):
     """A pool whose only thread has other things to do, until this is set."""
     monkeypatch.setattr(threads, "_pool", threads._Pool())
     go = threading.Event()
-    threads._pool.submit(lambda: go.wait(20), 1)
+    threads._pool.submit([lambda: go.wait(20)])
     yield go
     go.set()
 

@@ -1,0 +1,326 @@
+"""Calls of BLAS and LAPACK as tables of numbers, performed by threads without the interpreter.
+
+A factorisation consists of hundreds of calls that take some ten microseconds each. Threads that
+make them in Python wait for the interpreter lock, one after the other, for longer than that. All
+routines take nothing but addresses, so a call is a row of numbers: the address of the routine and
+those of its arguments. A :class:`Score` is a table of such rows, in phases, one after the other;
+a phase consists of pieces, in any order, and a piece of calls, one after the other. It is written
+once for arrays of some shape, and performed on any of that shape: by a :class:`~.crew.Crew` that
+this process keeps, whose threads read the table in compiled code; or, where that would have to be
+loaded for little work, in Python. The numbers that come out are the same.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled import intrinsic, njit
+from .crew import (  # fmt: skip
+    FREE,
+    PIECES,
+    WANTED,
+    Crew,
+    await_call,
+    await_pieces,
+    call,
+    exchange,
+    finish_piece,
+    replace,
+    take_piece,
+)
+from .routines import address
+from .threads import go_on, hands, one_blas_thread, run
+
+# c: a letter, n: a whole number, s: a scalar, p: a place in an array, i: where info is written
+_ROUTINES: dict[str, tuple[str, str, Callable[..., Any]]] = {  # library, arguments, operations
+    "gemm": ("blas", "ccnnnspnpnspn", lambda m, n, k, *_: 2.0 * m * n * k),
+    "syrk": ("blas", "ccnnspnspn", lambda n, k, *_: 1.0 * n * n * k),
+    "potrf": ("lapack", "cnpni", lambda n, *_: n**3 / 3),
+    "trtrs": ("lapack", "cccnnpnpni", lambda n, m, *_: 1.0 * n * n * m),
+}
+_WIDTH = 16  # words of a row: the routine, its arguments, and nothing
+_BUSY, _WORDS, _STARTS = range(FREE, FREE + 3)  # of the crew: is it at work? on which table?
+_MOST = 256  # threads
+_WORTH = 1e6  # operations that are worth another thread, which takes 20 microseconds for them
+_AT_ONCE = 1e10  # operations of each thread after which Ctrl-C is heard
+_PATIENCE = 1.0  # seconds that a process waits for its threads at its end
+_LOADED = 1e8  # operations that are worth loading compiled code
+_scalars = {name: np.array([0, 1, -1], name) for name in ("float32", "float64")}
+_letters = np.arange(128, dtype=np.uint8)
+
+
+class At(NamedTuple):
+    """Places in one of the arrays that a score is performed on: its number, and how far in."""
+
+    array: int
+    offset: Any = 0
+
+
+class Calls(NamedTuple):
+    """Some calls: their words, in which array each place is, operations, and their infos."""
+
+    words: np.ndarray
+    arrays: np.ndarray
+    work: np.ndarray
+    infos: np.ndarray
+
+    def joined(self, other: Calls) -> Calls:
+        """These, and calls of another routine."""
+        return Calls(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+class Score:
+    """Calls of routines in one precision, to be performed on arrays.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of all arrays.
+
+    Examples
+    --------
+    A product and then a square:
+
+    >>> import numpy as np
+    >>> from mercer.engine.calls import At, Score
+    >>> score = Score(np.float64)
+    >>> score.phase(score.calls("gemm", "N", "N", 2, 2, 2, 1, At(0), 2, At(1), 2, 0, At(2), 2))
+    >>> score.phase(score.calls("syrk", "U", "T", 2, 2, -1, At(2), 2, 1, At(0), 2))
+    >>> A, B, C = np.eye(2), np.ones((2, 2)), np.empty((2, 2))
+    >>> score.perform(A, B, C)
+    array([], dtype=int32)
+    >>> A
+    array([[-1.,  0.],
+           [-2., -1.]])
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+        self._phases = [0]  # the first piece of each
+        self._tables: list[tuple[np.ndarray, ...]] = []
+        self._calls = self._infos = 0
+
+    def calls(self, name: str, *args: Any) -> Calls:
+        """Calls of a routine, as many as the longest of its arguments says.
+
+        Letters are given as such, whole numbers as numbers or arrays of them, the scalars 0, 1 and
+        -1 by value, and arrays as :class:`At`. ``info`` is left out.
+        """
+        library, kinds, operations = _ROUTINES[name]
+        given, infos = iter(args), np.zeros(0, np.int64)
+        values: list[Any] = [next(given) if kind != "i" else None for kind in kinds]
+        shapes = [np.shape(a.offset if isinstance(a, At) else a) for a in args]
+        count = int(np.prod(np.broadcast_shapes(*shapes)))
+        table = np.zeros((count, _WIDTH), np.int64)
+        arrays = np.zeros((count, _WIDTH), np.int8)  # 1 for the first one, 0 for what is fixed
+        table[:, 0] = address(self.dtype, name, library)
+        numbers = [v for v, kind in zip(values, kinds, strict=True) if kind == "n"]
+        base, scalars = (
+            _numbers(int(max(np.max(v, initial=0) for v in numbers))),
+            _scalars[self.dtype.name],
+        )
+        for place, (value, kind) in enumerate(zip(values, kinds, strict=True), 1):
+            if kind == "n":
+                table[:, place] = base + 4 * np.asarray(value)
+            elif kind == "p":
+                table[:, place] = self.dtype.itemsize * np.asarray(value.offset)
+                arrays[:, place] = value.array + 2
+            elif kind == "c":
+                table[:, place] = _letters.ctypes.data + ord(value)
+            elif kind == "s":
+                table[:, place] = scalars.ctypes.data + self.dtype.itemsize * (value % 3)
+            else:
+                infos = np.arange(self._infos, self._infos + count)
+                table[:, place], arrays[:, place] = 4 * infos, 1
+                self._infos += count
+        return Calls(table, arrays, np.broadcast_to(operations(*numbers), count), infos)
+
+    def phase(self, *parts: Calls) -> None:
+        """The next phase. A piece of it is a call of the first part, and then those of the others.
+
+        Pieces that take longest are the first to be taken.
+        """
+        pieces, each = len(parts[0].words), len(parts)
+        if not pieces:
+            return
+        work = np.sum([part.work for part in parts], axis=0)
+        order = np.argsort(-work, kind="stable")
+        words, arrays = (
+            np.stack([part[k] for part in parts], axis=1)[order].reshape(-1, _WIDTH) for k in (0, 1)
+        )
+        starts = self._calls + each * np.arange(pieces)
+        self._tables.append((words, arrays, starts, work[order]))
+        self._phases.append(self._phases[-1] + pieces)
+        self._calls += pieces * each
+
+    @cached_property
+    def _whole(self) -> tuple[np.ndarray, ...]:
+        """All calls, the arrays they take, where pieces begin, and operations before that."""
+        words, bases, starts, work = map(np.concatenate, zip(*self._tables, strict=True))
+        return words, bases, np.append(starts, self._calls), np.append(0.0, np.cumsum(work))
+
+    def perform(self, *arrays: np.ndarray, workers: int | None = None) -> np.ndarray:
+        """Perform all calls on these arrays; what routines said in the end, in their order.
+
+        Ctrl-C is heard between phases, and in long ones. Nothing is to be added afterwards.
+        """
+        info = np.zeros(self._infos, np.int32)
+        if not self._calls:
+            return info
+        table, bases, starts, work = self._whole
+        addresses = np.array([0, info.ctypes.data, *(a.ctypes.data for a in arrays)])
+        words, workers = table + addresses[bases], hands(workers)
+        shared = workers > 1 and (_share.ready or work[-1] >= _LOADED)
+        perform = _on_the_crew if shared else _in_python
+        with one_blas_thread():
+            for first, last in pairwise(self._phases):
+                perform(words, starts, work, first, last, workers)
+        return info
+
+
+def _on_the_crew(
+    words: np.ndarray, starts: np.ndarray, work: np.ndarray, first: int, last: int, workers: int
+) -> None:
+    """The pieces of a phase, no more at once than Ctrl-C may wait for."""
+    while first < last:
+        go_on()
+        stop = int(np.searchsorted(work, work[first] + workers * _AT_ONCE))
+        stop = min(max(stop, first + 1), last)
+        worth = int((work[stop] - work[first]) / _WORTH)
+        wanted = min(workers - 1, stop - first - 1, worth)
+        others = _crew.begin(wanted) if wanted > 0 else 0
+        _share(_crew.control, words, starts, first, stop, others)
+        first = stop
+
+
+def _in_python(
+    words: np.ndarray, starts: np.ndarray, work: np.ndarray, first: int, last: int, workers: int
+) -> None:
+    """The pieces of a phase, by the pool."""
+
+    def piece(number: int) -> None:
+        for row in words[starts[number] : starts[number + 1]].tolist():
+            _function(row[0])(*row[1:])
+
+    run(piece, range(first, last), workers)
+
+
+@cache
+def _function(place: int) -> Any:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (_WIDTH - 1))(place)
+
+
+def _numbers(most: int) -> int:
+    """Where in memory the whole numbers from 0 to this one are, one after the other."""
+    return _numbers_below(1 << max(12, most.bit_length())).ctypes.data
+
+
+@cache
+def _numbers_below(end: int) -> np.ndarray:
+    return np.arange(end, dtype=np.int32)
+
+
+# ---- in compiled code ------------------------------------------------------------------------
+@intrinsic
+def _invoke(typing, place):
+    """Call a routine with the arguments that follow its address, at this place in memory.
+
+    More are passed than it takes, which those who are called do not see.
+    """
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        word, whole = ir.IntType(8).as_pointer(), ir.IntType(64)
+        row = builder.inttoptr(args[0], whole.as_pointer())
+        words = [builder.load(builder.gep(row, [ir.Constant(whole, k)])) for k in range(_WIDTH)]
+        kind = ir.FunctionType(ir.VoidType(), [word] * (_WIDTH - 1)).as_pointer()
+        routine = builder.inttoptr(words[0], kind)
+        builder.call(routine, [builder.inttoptr(w, word) for w in words[1:]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@intrinsic
+def _word(typing, place, number):
+    """A word of those at this place in memory."""
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        row = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        return builder.load(builder.gep(row, [args[1]]))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@njit(cache=True, nogil=True)
+def _perform(words, starts, piece):
+    for row in range(_word(starts, piece), _word(starts, piece + 1)):
+        _invoke(words + 8 * _WIDTH * row)
+
+
+@njit(cache=True, nogil=True)
+def _take_part(control):
+    while True:
+        piece = take_piece(control)
+        if piece < 0:
+            return
+        _perform(control[_WORDS], control[_STARTS], piece)
+        finish_piece(control)
+
+
+@njit(cache=True, nogil=True)
+def _help(control, member):
+    """What the other threads of the crew do."""
+    known = np.int64(0)
+    while True:
+        known = await_call(control, member, known)
+        if known < 0:
+            return
+        if member <= control[WANTED]:
+            _take_part(control)
+
+
+@njit(cache=True, nogil=True)
+def _share(control, words, starts, first, last, wanted):
+    """Pieces of a table, with the crew unless another thread has it."""
+    if wanted > 0 and replace(control, _BUSY, 0, 1):
+        control[PIECES], control[WANTED] = last - first, wanted
+        control[_WORDS], control[_STARTS] = words.ctypes.data, starts[first:].ctypes.data
+        call(control)
+        _take_part(control)
+        await_pieces(control)
+        exchange(control, _BUSY, 0)
+    else:
+        for piece in range(first, last):
+            _perform(words.ctypes.data, starts.ctypes.data, piece)
+
+
+# ---- the crew of this process ------------------------------------------------------------------
+_crew = Crew(_help, _MOST)
+
+
+def _after_fork() -> None:
+    """A forked child has none of the threads of its parent."""
+    global _crew
+    _crew = Crew(_help, _MOST)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@atexit.register
+def _leave() -> None:
+    """Before compiled code is taken away, no thread is in it."""
+    _crew.dismiss(_PATIENCE)

@@ -41,6 +41,8 @@ from .threads import go_on, hands, one_blas_thread, run
 
 # c: a letter, n: a whole number, s: a scalar, p: a place in an array, i: where info is written
 _ROUTINES: dict[str, tuple[str, str, Callable[..., Any]]] = {  # library, arguments, operations
+    "axpy": ("blas", "nspnpn", lambda n, *_: 2.0 * n),
+    "gemv": ("blas", "cnnspnpnspn", lambda m, n, *_: 2.0 * m * n),
     "gemm": ("blas", "ccnnnspnpnspn", lambda m, n, k, *_: 2.0 * m * n * k),
     "syrk": ("blas", "ccnnspnspn", lambda n, k, *_: 1.0 * n * n * k),
     "potrf": ("lapack", "cnpni", lambda n, *_: n**3 / 3),
@@ -55,6 +57,7 @@ _PATIENCE = 1.0  # seconds that a process waits for its threads at its end
 _LOADED = 1e8  # operations that are worth loading compiled code
 _scalars = {name: np.array([0, 1, -1], name) for name in ("float32", "float64")}
 _letters = np.arange(128, dtype=np.uint8)
+_ranges: dict[int, np.ndarray] = {}  # never dropped, as their addresses are in tables
 
 
 class At(NamedTuple):
@@ -72,9 +75,13 @@ class Calls(NamedTuple):
     work: np.ndarray
     infos: np.ndarray
 
-    def joined(self, other: Calls) -> Calls:
-        """These, and calls of another routine."""
-        return Calls(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+    def joined(self, *others: Calls) -> Calls:
+        """These, and calls of other routines."""
+        return Calls(*map(np.concatenate, zip(self, *others, strict=True)))
+
+    def taken(self, order: np.ndarray) -> Calls:
+        """The same in another order."""
+        return Calls(self.words[order], self.arrays[order], self.work[order], self.infos)
 
 
 class Score:
@@ -87,7 +94,7 @@ class Score:
 
     Examples
     --------
-    A product and then a square:
+    C = B A, seen by columns, and then the lower triangle of A - C C':
 
     >>> import numpy as np
     >>> from mercer.engine.calls import At, Score
@@ -143,23 +150,27 @@ class Score:
                 self._infos += count
         return Calls(table, arrays, np.broadcast_to(operations(*numbers), count), infos)
 
-    def phase(self, *parts: Calls) -> None:
-        """The next phase. A piece of it is a call of the first part, and then those of the others.
+    def phase(self, calls: Calls, pieces: Any = None) -> None:
+        """The next phase.
 
-        Pieces that take longest are the first to be taken.
+        Parameters
+        ----------
+        calls : Calls
+            All of them.
+        pieces : array of int, optional
+            The number of the piece that each belongs to, from 0 on, all of which occur; by default,
+            each is one. Calls of a piece keep their order; the longest piece is the first.
         """
-        pieces, each = len(parts[0].words), len(parts)
-        if not pieces:
+        if not len(calls.words):
             return
-        work = np.sum([part.work for part in parts], axis=0)
-        order = np.argsort(-work, kind="stable")
-        words, arrays = (
-            np.stack([part[k] for part in parts], axis=1)[order].reshape(-1, _WIDTH) for k in (0, 1)
-        )
-        starts = self._calls + each * np.arange(pieces)
-        self._tables.append((words, arrays, starts, work[order]))
-        self._phases.append(self._phases[-1] + pieces)
-        self._calls += pieces * each
+        number = np.arange(len(calls.words)) if pieces is None else np.asarray(pieces)
+        work, count = np.bincount(number, calls.work), np.bincount(number)
+        longest = np.argsort(-work, kind="stable")
+        order = np.argsort(np.argsort(longest)[number], kind="stable")
+        starts = self._calls + np.cumsum(count[longest]) - count[longest]
+        self._tables.append((calls.words[order], calls.arrays[order], starts, work[longest]))
+        self._phases.append(self._phases[-1] + len(work))
+        self._calls += len(order)
 
     @cached_property
     def _whole(self) -> tuple[np.ndarray, ...]:
@@ -175,15 +186,19 @@ class Score:
         info = np.zeros(self._infos, np.int32)
         if not self._calls:
             return info
-        table, bases, starts, work = self._whole
-        addresses = np.array([0, info.ctypes.data, *(a.ctypes.data for a in arrays)])
-        words, workers = table + addresses[bases], hands(workers)
+        words, workers = self.words(info, *arrays), hands(workers)
+        starts, work = self._whole[2:]
         shared = workers > 1 and (_share.ready or work[-1] >= _LOADED)
-        perform = _on_the_crew if shared else _in_python
+        way = _on_the_crew if shared else _in_python
         with one_blas_thread():
             for first, last in pairwise(self._phases):
-                perform(words, starts, work, first, last, workers)
+                way(words, starts, work, first, last, workers)
         return info
+
+    def words(self, *arrays: np.ndarray) -> np.ndarray:
+        """The table for some arrays, after one for what routines say in the end."""
+        table, bases = self._whole[:2]
+        return table + np.array([0, *(a.ctypes.data for a in arrays)])[bases]
 
 
 def _on_the_crew(
@@ -207,10 +222,15 @@ def _in_python(
     """The pieces of a phase, by the pool."""
 
     def piece(number: int) -> None:
-        for row in words[starts[number] : starts[number + 1]].tolist():
-            _function(row[0])(*row[1:])
+        perform(words[starts[number] : starts[number + 1]])
 
     run(piece, range(first, last), workers)
+
+
+def perform(words: np.ndarray) -> None:
+    """Perform calls here and now."""
+    for routine, *args in words.tolist():
+        _function(routine)(*args)
 
 
 @cache
@@ -220,12 +240,11 @@ def _function(place: int) -> Any:
 
 def _numbers(most: int) -> int:
     """Where in memory the whole numbers from 0 to this one are, one after the other."""
-    return _numbers_below(1 << max(12, most.bit_length())).ctypes.data
-
-
-@cache
-def _numbers_below(end: int) -> np.ndarray:
-    return np.arange(end, dtype=np.int32)
+    end = 1 << max(12, most.bit_length())
+    known = _ranges.get(end)
+    if known is None:  # of threads that come at once, the array of the first is that of all
+        known = _ranges.setdefault(end, np.arange(end, dtype=np.int32))
+    return known.ctypes.data
 
 
 # ---- in compiled code ------------------------------------------------------------------------

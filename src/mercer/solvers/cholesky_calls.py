@@ -128,37 +128,32 @@ def inversion(n: int, dtype: np.dtype, size: int, across: int, long: float) -> S
     end, count = ends[part], last - first
     inside = first - starts[part]
     own, beyond = At(1, (part * size + inside) * size + inside), At(0, first * n + end)
-    score.phase(
-        score.calls(
-            "trtrs", "U", "T", "N", end - first, count, At(0, first * n + first), n, own, size
-        ),
-        score.calls(
-            "gemm", "T", "N", n - end, count, end - first, -1, At(0, end * n + first), n,
-            own, size, 0, beyond, n,
-        ),
-        score.calls("trtrs", "U", "T", "N", n - end, count, At(0, end * n + end), n, beyond, n),
+    corner = score.calls(
+        "trtrs", "U", "T", "N", end - first, count, At(0, first * n + first), n, own, size
+    )
+    moved = score.calls(
+        "gemm", "T", "N", n - end, count, end - first, -1, At(0, end * n + first), n,
+        own, size, 0, beyond, n,
     )  # fmt: skip
+    solved = score.calls("trtrs", "U", "T", "N", n - end, count, At(0, end * n + end), n, beyond, n)
+    score.phase(corner.joined(moved, solved), np.tile(np.arange(len(first)), 3))
 
     part = np.repeat(np.arange(len(starts)), -(-starts // across))
     left = np.concatenate([np.arange(0, start, across) for start in starts])
     here, end, width = starts[part], ends[part], np.minimum(left + across, starts[part]) - left
     out, rows = At(0, here * n + left), end - here
-    near, far = (
-        score.calls(
-            "gemm", "T", "N", width, rows, rows, 1, At(0, left * n + here), n,
-            At(1, part * size * size), size, 0, out, n,
-        ),
-        score.calls(
-            "gemm", "T", "N", width, rows, n - end, 1, At(0, left * n + end), n,
-            At(0, here * n + end), n, 1, out, n,
-        ),
+    near = score.calls(
+        "gemm", "T", "N", width, rows, rows, 1, At(0, left * n + here), n,
+        At(1, part * size * size), size, 0, out, n,
+    )  # fmt: skip
+    far = score.calls(
+        "gemm", "T", "N", width, rows, n - end, 1, At(0, left * n + end), n,
+        At(0, here * n + end), n, 1, out, n,
     )  # fmt: skip
     out, rows = At(0, starts * n + starts), ends - starts
-    corners = At(1, np.arange(len(starts)) * size * size)
-    score.phase(
-        near.joined(score.calls("syrk", "U", "T", rows, rows, 1, corners, size, 0, out, n)),
-        far.joined(
-            score.calls("syrk", "U", "T", rows, n - ends, 1, At(0, starts * n + ends), n, 1, out, n)
-        ),
-    )
+    corners, beyond = At(1, np.arange(len(starts)) * size * size), At(0, starts * n + ends)
+    square = score.calls("syrk", "U", "T", rows, rows, 1, corners, size, 0, out, n)
+    rest = score.calls("syrk", "U", "T", rows, n - ends, 1, beyond, n, 1, out, n)
+    count = len(part) + len(starts)
+    score.phase(near.joined(square, far, rest), np.tile(np.arange(count), 2))
     return score

@@ -52,11 +52,12 @@ _WIDTH = 16  # words of a row: the routine, its arguments, and nothing
 _BUSY, _WORDS, _STARTS = range(FREE, FREE + 3)  # of the crew: is it at work? on which table?
 _MOST = 256  # threads
 _WORTH = 1e6  # operations that are worth another thread, which takes 20 microseconds for them
-_AT_ONCE = 1e10  # operations of each thread after which Ctrl-C is heard
+_AT_ONCE = 5e9  # operations of each thread after which Ctrl-C is heard
 _PATIENCE = 1.0  # seconds that a process waits for its threads at its end
 _LOADED = 1e8  # operations that are worth loading compiled code
 _scalars = {name: np.array([0, 1, -1], name) for name in ("float32", "float64")}
 _letters = np.arange(128, dtype=np.uint8)
+_LETTERS_AT = _letters.ctypes.data
 _ranges: dict[int, np.ndarray] = {}  # never dropped, as their addresses are in tables
 
 
@@ -111,8 +112,10 @@ class Score:
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
+        self._scalars = _scalars[self.dtype.name].ctypes.data
         self._phases = [0]  # the first piece of each
         self._tables: list[tuple[np.ndarray, ...]] = []
+        self._plans: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
         self._calls = self._infos = 0
 
     def calls(self, name: str, *args: Any) -> Calls:
@@ -122,33 +125,42 @@ class Score:
         -1 by value, and arrays as :class:`At`. ``info`` is left out.
         """
         library, kinds, operations = _ROUTINES[name]
-        given, infos = iter(args), np.zeros(0, np.int64)
-        values: list[Any] = [next(given) if kind != "i" else None for kind in kinds]
-        shapes = [np.shape(a.offset if isinstance(a, At) else a) for a in args]
-        count = int(np.prod(np.broadcast_shapes(*shapes)))
-        table = np.zeros((count, _WIDTH), np.int64)
-        arrays = np.zeros((count, _WIDTH), np.int8)  # 1 for the first one, 0 for what is fixed
-        table[:, 0] = address(self.dtype, name, library)
-        numbers = [v for v, kind in zip(values, kinds, strict=True) if kind == "n"]
-        base, scalars = (
-            _numbers(int(max(np.max(v, initial=0) for v in numbers))),
-            _scalars[self.dtype.name],
-        )
-        for place, (value, kind) in enumerate(zip(values, kinds, strict=True), 1):
-            if kind == "n":
-                table[:, place] = base + 4 * np.asarray(value)
-            elif kind == "p":
-                table[:, place] = self.dtype.itemsize * np.asarray(value.offset)
-                arrays[:, place] = value.array + 2
-            elif kind == "c":
-                table[:, place] = _letters.ctypes.data + ord(value)
-            elif kind == "s":
-                table[:, place] = scalars.ctypes.data + self.dtype.itemsize * (value % 3)
-            else:
+        size, given = self.dtype.itemsize, iter(args)
+        numbers = [arg for arg, kind in zip(args, kinds, strict=False) if kind == "n"]
+        offsets = [arg.offset for arg in args if isinstance(arg, At)]
+        count = max([len(v) for v in (*numbers, *offsets) if np.ndim(v)], default=1)
+        first = _numbers(max(int(v.max(initial=0)) if np.ndim(v) else int(v) for v in numbers))
+        words, bases = [address(self.dtype, name, library)], [0]
+        varying: dict[int, np.ndarray] = {}
+        infos = np.zeros(0, np.int64)
+        for place, kind in enumerate(kinds, 1):
+            word: Any
+            base = 0
+            if kind == "i":
                 infos = np.arange(self._infos, self._infos + count)
-                table[:, place], arrays[:, place] = 4 * infos, 1
                 self._infos += count
-        return Calls(table, arrays, np.broadcast_to(operations(*numbers), count), infos)
+                word, base = 4 * infos, 1
+            else:
+                value = next(given)
+                if kind == "n":
+                    word = first + 4 * value
+                elif kind == "p":
+                    word, base = size * value.offset, value.array + 2
+                elif kind == "c":
+                    word = _LETTERS_AT + ord(value)
+                else:
+                    word = self._scalars + size * (value % 3)
+            if np.ndim(word):
+                varying[place], word = word, 0
+            words.append(word)
+            bases.append(base)
+        rest = [0] * (_WIDTH - len(words))
+        table, arrays = np.empty((count, _WIDTH), np.int64), np.empty((count, _WIDTH), np.int8)
+        table[:], arrays[:] = words + rest, bases + rest
+        for place, column in varying.items():
+            table[:, place] = column
+        work = np.broadcast_to(np.asarray(operations(*numbers), float), count)
+        return Calls(table, arrays, work, infos)
 
     def phase(self, calls: Calls, pieces: Any = None) -> None:
         """The next phase.
@@ -163,11 +175,14 @@ class Score:
         """
         if not len(calls.words):
             return
-        number = np.arange(len(calls.words)) if pieces is None else np.asarray(pieces)
-        work, count = np.bincount(number, calls.work), np.bincount(number)
-        longest = np.argsort(-work, kind="stable")
-        order = np.argsort(np.argsort(longest)[number], kind="stable")
-        starts = self._calls + np.cumsum(count[longest]) - count[longest]
+        if pieces is None:
+            work, order = calls.work, np.argsort(-calls.work, kind="stable")
+            longest, starts = order, np.arange(self._calls, self._calls + len(work))
+        else:
+            work, count = np.bincount(pieces, calls.work), np.bincount(pieces)
+            longest = np.argsort(-work, kind="stable")
+            order = np.argsort(np.argsort(longest)[pieces], kind="stable")
+            starts = self._calls + np.cumsum(count[longest]) - count[longest]
         self._tables.append((calls.words[order], calls.arrays[order], starts, work[longest]))
         self._phases.append(self._phases[-1] + len(work))
         self._calls += len(order)
@@ -181,18 +196,22 @@ class Score:
     def perform(self, *arrays: np.ndarray, workers: int | None = None) -> np.ndarray:
         """Perform all calls on these arrays; what routines said in the end, in their order.
 
-        Ctrl-C is heard between phases, and in long ones. Nothing is to be added afterwards.
+        Ctrl-C is heard now and then. Nothing is to be added afterwards.
         """
         info = np.zeros(self._infos, np.int32)
         if not self._calls:
             return info
         words, workers = self.words(info, *arrays), hands(workers)
         starts, work = self._whole[2:]
-        shared = workers > 1 and (_share.ready or work[-1] >= _LOADED)
-        way = _on_the_crew if shared else _in_python
         with one_blas_thread():
-            for first, last in pairwise(self._phases):
-                way(words, starts, work, first, last, workers)
+            if workers > 1 and (_share.ready or work[-1] >= _LOADED):
+                for bounds, wanted in self._batches(workers):
+                    go_on()
+                    others = _crew.begin(int(wanted.max()))
+                    _share(_crew.control, words, starts, bounds, np.minimum(wanted, others))
+            else:
+                for first, last in pairwise(self._phases):
+                    _in_python(words, starts, first, last, workers)
         return info
 
     def words(self, *arrays: np.ndarray) -> np.ndarray:
@@ -200,25 +219,37 @@ class Score:
         table, bases = self._whole[:2]
         return table + np.array([0, *(a.ctypes.data for a in arrays)])[bases]
 
+    def _batches(self, workers: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Phases that compiled code goes through at once: the pieces between which they lie.
 
-def _on_the_crew(
-    words: np.ndarray, starts: np.ndarray, work: np.ndarray, first: int, last: int, workers: int
-) -> None:
-    """The pieces of a phase, no more at once than Ctrl-C may wait for."""
-    while first < last:
-        go_on()
-        stop = int(np.searchsorted(work, work[first] + workers * _AT_ONCE))
-        stop = min(max(stop, first + 1), last)
-        worth = int((work[stop] - work[first]) / _WORTH)
-        wanted = min(workers - 1, stop - first - 1, worth)
-        others = _crew.begin(wanted) if wanted > 0 else 0
-        _share(_crew.control, words, starts, first, stop, others)
-        first = stop
+        With each comes the number of other threads that are worth it. Phases that would take long
+        are divided, so that Ctrl-C is heard.
+        """
+        known = self._plans.get(workers)
+        if known is not None:
+            return known
+        work, at_once = self._whole[3], workers * _AT_ONCE
+        cuts = [0]
+        for last in self._phases[1:]:
+            while cuts[-1] < last:
+                most = int(np.searchsorted(work, work[cuts[-1]] + at_once))
+                cuts.append(min(max(most, cuts[-1] + 1), last))
+        found, first = [], 0
+        while first < len(cuts) - 1:
+            last = first + 1
+            while last < len(cuts) - 1 and work[cuts[last + 1]] - work[cuts[first]] <= at_once:
+                last += 1
+            bounds = np.array(cuts[first : last + 1])
+            worth = (np.diff(work[bounds]) / _WORTH).astype(np.int64)
+            found.append((bounds, np.minimum(np.minimum(worth, np.diff(bounds)) - 1, workers - 1)))
+            first = last
+        for _, wanted in found:
+            np.maximum(wanted, 0, out=wanted)
+        self._plans[workers] = found
+        return found
 
 
-def _in_python(
-    words: np.ndarray, starts: np.ndarray, work: np.ndarray, first: int, last: int, workers: int
-) -> None:
+def _in_python(words: np.ndarray, starts: np.ndarray, first: int, last: int, workers: int) -> None:
     """The pieces of a phase, by the pool."""
 
     def piece(number: int) -> None:
@@ -311,18 +342,25 @@ def _help(control, member):
 
 
 @njit(cache=True, nogil=True)
-def _share(control, words, starts, first, last, wanted):
-    """Pieces of a table, with the crew unless another thread has it."""
-    if wanted > 0 and replace(control, _BUSY, 0, 1):
-        control[PIECES], control[WANTED] = last - first, wanted
-        control[_WORDS], control[_STARTS] = words.ctypes.data, starts[first:].ctypes.data
-        call(control)
-        _take_part(control)
-        await_pieces(control)
+def _share(control, words, starts, bounds, wanted):
+    """Phases of a table, with as many others for each; alone if another thread has the crew."""
+    others = 0
+    for phase in range(wanted.size):
+        others = max(others, wanted[phase])
+    shared = others > 0 and replace(control, _BUSY, 0, 1)
+    for phase in range(wanted.size):
+        first, last = bounds[phase], bounds[phase + 1]
+        if shared and wanted[phase] > 0:
+            control[PIECES], control[WANTED] = last - first, wanted[phase]
+            control[_WORDS], control[_STARTS] = words.ctypes.data, starts[first:].ctypes.data
+            call(control)
+            _take_part(control)
+            await_pieces(control)
+        else:
+            for piece in range(first, last):
+                _perform(words.ctypes.data, starts.ctypes.data, piece)
+    if shared:
         exchange(control, _BUSY, 0)
-    else:
-        for piece in range(first, last):
-            _perform(words.ctypes.data, starts.ctypes.data, piece)
 
 
 # ---- the crew of this process ------------------------------------------------------------------

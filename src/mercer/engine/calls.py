@@ -45,6 +45,9 @@ _ROUTINES: dict[str, tuple[str, str, Callable[..., Any]]] = {  # library, argume
     "gemv": ("blas", "cnnspnpnspn", lambda m, n, *_: 2.0 * m * n),
     "gemm": ("blas", "ccnnnspnpnspn", lambda m, n, k, *_: 2.0 * m * n * k),
     "syrk": ("blas", "ccnnspnspn", lambda n, k, *_: 1.0 * n * n * k),
+    "lacpy": ("lapack", "cnnpnpn", lambda m, n, *_: 1.0 * m * n),
+    "geqrf": ("lapack", "nnpnppni", lambda m, n, *_: 2.0 * m * n * n),
+    "orgqr": ("lapack", "nnnpnppni", lambda m, n, *_: 2.0 * m * n * n),
     "potrf": ("lapack", "cnpni", lambda n, *_: n**3 / 3),
     "trtrs": ("lapack", "cccnnpnpni", lambda n, m, *_: 1.0 * n * n * m),
 }
@@ -54,10 +57,11 @@ _MOST = 256  # threads
 _WORTH = 1e6  # operations that are worth another thread, which takes 20 microseconds for them
 _AT_ONCE = 5e9  # operations of each thread after which Ctrl-C is heard
 _PATIENCE = 1.0  # seconds that a process waits for its threads at its end
-_LOADED = 1e8  # operations that are worth loading compiled code
+_LOADED = 1e10  # operations after which compiled code is worth loading
 _scalars = {name: np.array([0, 1, -1], name) for name in ("float32", "float64")}
 _letters = np.arange(128, dtype=np.uint8)
 _LETTERS_AT = _letters.ctypes.data
+_done = 0.0  # operations so far, in this process
 _ranges: dict[int, np.ndarray] = {}  # never dropped, as their addresses are in tables
 
 
@@ -204,7 +208,7 @@ class Score:
         words, workers = self.words(info, *arrays), hands(workers)
         starts, work = self._whole[2:]
         with one_blas_thread():
-            if workers > 1 and (_share.ready or work[-1] >= _LOADED):
+            if workers > 1 and _pays(work[-1]):
                 for bounds, wanted in self._batches(workers):
                     go_on()
                     others = _crew.begin(int(wanted.max()))
@@ -247,6 +251,13 @@ class Score:
             np.maximum(wanted, 0, out=wanted)
         self._plans[workers] = found
         return found
+
+
+def _pays(work: float) -> bool:
+    """Is compiled code at hand, or has there been so much work that it had better be?"""
+    global _done
+    _done += work
+    return _share.ready or _done >= _LOADED
 
 
 def _in_python(words: np.ndarray, starts: np.ndarray, first: int, last: int, workers: int) -> None:

@@ -34,8 +34,7 @@ PIECES, WANTED, _TAKE, _GIVE = 64, 65, 66, 67  # pieces; threads; the routines o
 _OVER = -1  # the number of no task: threads leave
 _HALF = 32  # bits: above them is the number of a task, below the number of pieces left
 _EACH = 4  # threads that one wakes
-_LOOKS = 50  # at a word before a thread sleeps that may wait for long, and
-_LONGER = 1000  # before the caller does while the others finish their pieces
+_LOOKS = 20_000  # at a word before a thread sleeps: about a millisecond
 
 
 @intrinsic
@@ -186,7 +185,7 @@ def await_pieces(control):
     while _load(control, _DONE) < control[PIECES]:
         looks += 1
         _pause()
-        if looks > _LONGER:
+        if looks > _LOOKS:
             exchange(control, _WAITING, 1)
             done = _load(control, _DONE) == control[PIECES]
             # whoever has finished the last piece gives the lock if it has found this thread asleep

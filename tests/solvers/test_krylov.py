@@ -3,7 +3,8 @@ import pytest
 
 from mercer.engine.limits import within
 from mercer.solvers import krylov
-from mercer.solvers.krylov import beyond, block_krylov
+from mercer.solvers.krylov import block_krylov
+from mercer.solvers.tall import beyond
 
 
 def symmetric(values, rng):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -29,12 +30,11 @@ FREE = 80  # words from here on are for what the pieces of a task need to know, 
 _MEMBERS, _LINE = 128, 16  # those of each thread, on cache lines of their own: does it sleep?
 _LOCK = 1  # and the lock on which it sleeps
 _CALL, _LEFT, _DONE, _WAITING = 0, 16, 32, 48  # tasks so far; pieces; does the caller sleep?
-_PIECES, _WANTED, _TAKE, _GIVE = 64, 65, 66, 67  # pieces; threads; the routines of locks
+PIECES, WANTED, _TAKE, _GIVE = 64, 65, 66, 67  # pieces; threads; the routines of locks
 _OVER = -1  # the number of no task: threads leave
 _HALF = 32  # bits: above them is the number of a task, below the number of pieces left
 _EACH = 4  # threads that one wakes
-_LOOKS = 50  # at a word before a thread sleeps that may wait for long, and
-_LONGER = 1000  # before the caller does while the others finish their pieces
+_LOOKS = 20_000  # at a word before a thread sleeps: about a millisecond
 
 
 @intrinsic
@@ -49,7 +49,7 @@ def _load(typing, array, place):
 
 
 @intrinsic
-def _exchange(typing, array, place, value):
+def exchange(typing, array, place, value):
     """Write a word; what it was before."""
     from numba import types
 
@@ -73,7 +73,7 @@ def _add(typing, array, place, value):
 
 
 @intrinsic
-def _replace(typing, array, place, old, new):
+def replace(typing, array, place, old, new):
     """Write a word if it is what it was; whether it has been written."""
     from numba import types
 
@@ -130,9 +130,9 @@ def await_call(control, member, known):
         looks += 1
         _pause()
         if looks > _LOOKS:
-            _exchange(control, own, 1)
+            exchange(control, own, 1)
             # a call that came in between has been told to wake this thread, or found it awake
-            if _load(control, _CALL) == known or _exchange(control, own, 0) == 0:
+            if _load(control, _CALL) == known or exchange(control, own, 0) == 0:
                 _call(control[_TAKE], control[own + _LOCK])
     number = _load(control, _CALL)
     _wake(control, member)
@@ -142,9 +142,9 @@ def await_call(control, member, known):
 @njit(cache=True, nogil=True)
 def _wake(control, member):
     """Wake the threads that this one has to, of those that are wanted."""
-    for other in range(_EACH * member + 1, min(_EACH * (member + 1), control[_WANTED]) + 1):
+    for other in range(_EACH * member + 1, min(_EACH * (member + 1), control[WANTED]) + 1):
         own = _MEMBERS + _LINE * other
-        if _load(control, own) == 1 and _exchange(control, own, 0) == 1:
+        if _load(control, own) == 1 and exchange(control, own, 0) == 1:
             _call(control[_GIVE], control[own + _LOCK])
 
 
@@ -156,15 +156,15 @@ def take_piece(control):
         left = word & ((1 << _HALF) - 1)
         if left == 0:
             return -1
-        if _replace(control, _LEFT, word, word - 1):
-            return control[_PIECES] - left
+        if replace(control, _LEFT, word, word - 1):
+            return control[PIECES] - left
 
 
 @njit(cache=True, nogil=True)
 def finish_piece(control):
     """Say that a piece is finished; the last one wakes the caller."""
-    pieces = control[_PIECES]
-    if _add(control, _DONE, 1) == pieces - 1 and _exchange(control, _WAITING, 0) == 1:
+    pieces = control[PIECES]
+    if _add(control, _DONE, 1) == pieces - 1 and exchange(control, _WAITING, 0) == 1:
         _call(control[_GIVE], control[_MEMBERS + _LOCK])
 
 
@@ -172,9 +172,9 @@ def finish_piece(control):
 def call(control):
     """Begin the task that ``control`` describes, and wake as many other threads as it says."""
     number = _load(control, _CALL) + 1
-    _exchange(control, _DONE, 0)
-    _exchange(control, _LEFT, number << _HALF | control[_PIECES])
-    _exchange(control, _CALL, number)
+    exchange(control, _DONE, 0)
+    exchange(control, _LEFT, number << _HALF | control[PIECES])
+    exchange(control, _CALL, number)
     _wake(control, 0)
 
 
@@ -182,22 +182,22 @@ def call(control):
 def await_pieces(control):
     """Wait until all pieces are finished."""
     looks = 0
-    while _load(control, _DONE) < control[_PIECES]:
+    while _load(control, _DONE) < control[PIECES]:
         looks += 1
         _pause()
-        if looks > _LONGER:
-            _exchange(control, _WAITING, 1)
-            done = _load(control, _DONE) == control[_PIECES]
+        if looks > _LOOKS:
+            exchange(control, _WAITING, 1)
+            done = _load(control, _DONE) == control[PIECES]
             # whoever has finished the last piece gives the lock if it has found this thread asleep
-            if not done or _exchange(control, _WAITING, 0) == 0:
+            if not done or exchange(control, _WAITING, 0) == 0:
                 _call(control[_TAKE], control[_MEMBERS + _LOCK])
 
 
 @njit(cache=True, nogil=True)
 def _dismiss(control, members):
     """Tell all threads that there are no more tasks."""
-    control[_WANTED] = members
-    _exchange(control, _CALL, _OVER)
+    control[WANTED] = members
+    exchange(control, _CALL, _OVER)
     _wake(control, 0)
 
 
@@ -235,24 +235,29 @@ class Crew:
         """
         others = min(pieces - 1, wanted, self.others)
         control = self.control
-        control[_PIECES] = pieces
-        control[_WANTED] = min(others, self._begin()) if others > 0 else 0
+        control[PIECES] = pieces
+        control[WANTED] = min(others, self.begin(self.others)) if others > 0 else 0
         control[FREE : FREE + len(about)] = about
         self.loop(control, 0)
 
-    def _begin(self) -> int:
-        """Start the other threads, unless they are there already; how many there are."""
-        if not self._begun:
-            self._make_locks()
-            with suppress(RuntimeError):  # there are too many threads: fewer do
-                for member in range(1, self.others + 1):
-                    _thread.start_new_thread(self._work, (self.loop, member))
-                    self._begun = member
-            self.others = self._begun
-        return self._begun
+    def begin(self, others: int) -> int:
+        """Start other threads, unless so many are there already; how many there are."""
+        others = min(others, self.others)
+        if self._begun < others:
+            with self._lock:
+                if not self._begun:
+                    self._make_locks()
+                for member in range(self._begun + 1, others + 1):
+                    self._begun = member  # before it is: no two threads are the same member
+                    try:
+                        _thread.start_new_thread(self._work, (self.loop, member))
+                    except RuntimeError:  # there are too many threads: fewer do
+                        self.others = self._begun = member - 1
+                        break
+        return min(others, self._begun)
 
-    def dismiss(self) -> None:
-        """The other threads leave, each as soon as it is awake; nobody waits for them.
+    def dismiss(self, seconds: float = 0.0) -> None:
+        """The other threads leave, each as soon as it is awake; they are waited for that long.
 
         There are no more tasks, and the loop is forgotten: it may well know the crew.
         """
@@ -260,6 +265,9 @@ class Crew:
             _dismiss(self.control, self._begun)
             self._leave()
         self.others, self.loop = 0, _nothing
+        until = time.monotonic() + seconds
+        while self._begun and self._gone <= self._begun and time.monotonic() < until:
+            time.sleep(0.0001)
 
     def _work(self, loop: Callable[[np.ndarray, int], None], member: int) -> None:
         try:

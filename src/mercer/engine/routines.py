@@ -99,37 +99,6 @@ def cholesky_with_pivots(A: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndar
     return A, pivots - 1, int(rank[0])
 
 
-def subtract_product(C: np.ndarray, P: np.ndarray, Q: np.ndarray) -> None:
-    """C -= P Q' in the memory of C; rows may be parts of longer ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.engine.routines import subtract_product
-    >>> C = np.zeros((2, 3))
-    >>> subtract_product(C[:, :2], np.ones((2, 1)), np.array([[1.0], [2.0]]))
-    >>> C
-    array([[-1., -2.,  0.],
-           [-1., -2.,  0.]])
-    """
-    (m, n), k = C.shape, P.shape[1]
-    if not (m and n and k):
-        return
-    one = _ONE[C.dtype.name]
-    # stored by columns, as BLAS takes them, these are the transposed matrices
-    order = ("T", "N", n, m, k, -one, Q, _stride(Q), P, _stride(P), one, C, _stride(C))
-    _routine(_LETTERS[C.dtype.name] + "gemm", "blas")(*map(_place, order))
-
-
-def subtract_square(C: np.ndarray, P: np.ndarray) -> None:
-    """C -= P P' in the memory of C, on and below its diagonal only."""
-    n, k = P.shape
-    one = _ONE[C.dtype.name]
-    order = ("U", "T", n, k, -one, P, _stride(P), one, C, _stride(C))
-    if n and k:
-        _routine(_LETTERS[C.dtype.name] + "syrk", "blas")(*map(_place, order))
-
-
 def add_gram(C: np.ndarray, P: np.ndarray) -> None:
     """C += P' P in the memory of C, on and below its diagonal only.
 
@@ -213,3 +182,10 @@ def _routine(name: str, library: str = "lapack") -> Any:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ctypes.CFUNCTYPE(None)(pointer(capsule, named(capsule)))
+
+
+@cache
+def address(dtype: np.dtype, name: str, library: str) -> int:
+    """Where a routine is, by its name without the letter of its precision."""
+    routine = _routine(_LETTERS[dtype.name] + name, library)
+    return ctypes.cast(routine, ctypes.c_void_p).value or 0

@@ -10,13 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Rows
+from ..engine.calls import Score
 from ..engine.memory import memory_words
 from ..kernels.base import Kernel, Tile
 from ..kernels.evaluator import Evaluator, exponents
 from ..kernels.formula import INNER, Atom, Formula
 from ..kernels.vectors.distances import centre
 from .base import Gram
-from .tiles import compiled, exponential, symmetric_product, tile_size
+from .kept import kept_product
+from .tiles import GROUPS, compiled, exponential, symmetric_product, tile_size, wide
 
 if TYPE_CHECKING:
     from .stored import KernelGram
@@ -53,6 +55,7 @@ class ProductGram(Gram):
         self.limit, self.workers, self.kernel = inner.limit, inner.workers, inner.kernel
         self.room = max(float(room), 0.0)
         self._kept: dict[tuple[int, int], np.ndarray] = {}
+        self._scores: dict[int, Score] = {}
 
     @cached_property
     def _compute(self) -> Tile:
@@ -103,9 +106,23 @@ class ProductGram(Gram):
         unit = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))  # rounds nothing
         scaled = np.ascontiguousarray(V / unit, dtype=self.dtype)
         size = tile_size(*self.shape)
-        tile = partial(self._tile, self._memory)
-        product = symmetric_product(tile, self._diagonal, scaled, size=size, workers=self.workers)
-        return product * unit
+        if not self._stored or wide(scaled):
+            tile = partial(self._tile, self._memory)
+            exact, workers = self._diagonal, self.workers
+            return symmetric_product(tile, exact, scaled, size=size, workers=workers) * unit
+        score = self._scores.get(V.shape[1])
+        if score is None:
+            score = kept_product(len(V), size, V.shape[1], self._chosen)
+            self._scores[V.shape[1]] = score
+        sums = np.zeros((min(GROUPS, len(self._kept)), *V.shape))
+        score.perform(self._memory, scaled, sums, workers=self.workers)
+        return sums[0] * unit
+
+    @property
+    def _stored(self) -> bool:
+        """Are all tiles there, in the precision in which they are added up?"""
+        strips = -(-self.shape[0] // tile_size(*self.shape))
+        return self.dtype == np.float64 and len(self._kept) == strips * (strips + 1) // 2
 
     def block(self, rows: Rows, cols: Rows) -> np.ndarray:
         return self.inner.block(rows, cols).astype(self.dtype, copy=False)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..engine.memory import require_memory
+from ..engine.products import add_product
 from ..engine.threads import cores, go_on, on_pool, one_blas_thread, run
 from ..exceptions import not_finite
 from ..kernels.base import Kernel, Tile
@@ -22,12 +23,12 @@ from ..kernels.evaluator import exponents
 
 __all__ = [
     "COMPILED",
+    "GROUPS",
     "TILE",
     "Exponential",
     "Tile",
     "added_up",
     "contract",
-    "contract_cross",
     "cores",
     "dealt",
     "evaluate",
@@ -43,6 +44,7 @@ __all__ = [
     "symmetric_sum",
     "tile_size",
     "upper",
+    "wide",
 ]
 
 TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
@@ -51,7 +53,7 @@ _ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores 
 _CHEAP = 150  # rows of a tile that takes no longer than handing it out
 _PAIRS = 16  # tiles along a side, and rows of one, where values are computed pair by pair
 COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
-_GROUPS = 16  # independent accumulators of a symmetric product
+GROUPS = 16  # independent accumulators of a symmetric product
 _SUMMED = 100_000  # numbers of accumulators that are worth a second thread
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds
 
@@ -227,38 +229,6 @@ def contract(
     return partial.sum(axis=0)
 
 
-def contract_cross(
-    kernel: Kernel,
-    X: Data,
-    Z: Data,
-    strips: list[slice],
-    weights: Callable[[int], np.ndarray],
-    *,
-    inputs: bool = False,
-    workers: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """sum_ij W_ij dk(x_i, z_j)/dtheta, and for ``inputs`` sum_i W_ij dk(x_i, z_j)/dz_j.
-
-    X and Z are prepared, ``weights(i)`` is W of the samples in strip i, and derivatives by the z
-    are with respect to raw ones.
-    """
-    theta = np.zeros((len(strips), len(kernel.theta)))
-    groups = min(_GROUPS, len(strips))
-    moved: list[Any] = [0.0] * groups
-
-    def group(g: int) -> None:
-        for place in range(g, len(strips), groups):
-            go_on()
-            some, W = take(X, strips[place]), weights(place)
-            if theta.shape[1]:
-                theta[place] = kernel.grad_theta(some, Z, W)
-            if inputs:
-                moved[g] = moved[g] + kernel.grad_input(Z, some, W.T)
-
-    run(group, range(groups), workers)
-    return theta.sum(axis=0), np.sum(moved, axis=0)
-
-
 def diagonal(kernel: Kernel, X: Data) -> np.ndarray:
     """k(x, x); rejected where it is not finite, which bounds all other values of a kernel."""
     exact = kernel.diag(X)
@@ -293,19 +263,24 @@ def symmetric_product(
     size : int
         The rows of a tile.
     """
-    strips = slices(len(V), size)
+    strips, double = slices(len(V), size), V.dtype == np.float64
 
     def add(rows: slice, cols: slice, total: np.ndarray) -> None:
         go_on()
         T = block(rows, cols)
         if rows == cols:
             np.fill_diagonal(T, exact[rows])
-            total[rows] += T @ V[rows]
+        if double:  # one call each, for which threads need the interpreter once
+            T = np.ascontiguousarray(T)
+            add_product(total[rows], T, V[cols])
+            if rows != cols:
+                add_product(total[cols], T, V[rows], transposed=True)
         else:
             total[rows] += T @ V[cols]
-            total[cols] += T.T @ V[rows]
+            if rows != cols:
+                total[cols] += T.T @ V[rows]
 
-    if _GROUPS * V.size * 8 > _ACCUMULATORS:
+    if wide(V):
         out = np.zeros(V.shape)
         for pairs in _rounds(len(strips)):
             run(lambda at: add(strips[at[0]], strips[at[1]], out), pairs, workers)
@@ -321,11 +296,16 @@ def symmetric_product(
     return added_up(partial, workers)
 
 
+def wide(V: np.ndarray) -> bool:
+    """Would accumulators for a product with V take too much memory?"""
+    return GROUPS * V.size * 8 > _ACCUMULATORS
+
+
 def added_up(partial: np.ndarray, workers: int | None = None) -> np.ndarray:
     """partial.sum(axis=0) of several n x t matrices, in their order, rows shared by all cores."""
     groups, n, columns = partial.shape
     out = np.empty((n, columns))
-    strips = slices(n, max(_SUMMED // max(1, groups * columns), -(-n // _GROUPS)))
+    strips = slices(n, max(_SUMMED // max(1, groups * columns), -(-n // GROUPS)))
     run(lambda rows: partial[:, rows].sum(axis=0, out=out[rows]), strips, workers)
     return out
 
@@ -343,7 +323,7 @@ def dealt(n: int) -> list[list[tuple[int, int]]]:
     {4, 5}
     """
     pairs = [(i, j) for i in range(n) for j in range(i, n)]
-    groups = min(_GROUPS, len(pairs))
+    groups = min(GROUPS, len(pairs))
     return [pairs[g::groups] for g in range(groups)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..gram.stored import TiledGram
-from ..gram.tiles import contract_cross, evaluate
+from ..gram.tiles import GROUPS, evaluate, go_on, run
 from ..kernels.base import Kernel
 from ..solvers.fitc import Conditional
 from ..solvers.variational import Bound, Whitened
@@ -78,7 +78,7 @@ class LandmarkObjective(Objective):
         parts = bounds(kernel, P, Z, self.Y, alpha * self.scale, self.plan, self.approximation)
         self.count += 1
         strips, inner = parts[0].whitened.strips, _sum(part.inner_weights() for part in parts)
-        theta, moved = contract_cross(
+        theta, moved = _contract(
             kernel,
             P,
             Z,
@@ -132,3 +132,35 @@ def movable(kernel: Kernel, X: Data) -> bool:
         return bool(np.shape(kernel.grad_input(P, P, np.ones((1, 1)))) == first.shape)
     except NotImplementedError:
         return False
+
+
+def _contract(
+    kernel: Kernel,
+    X: Data,
+    Z: Data,
+    strips: list[slice],
+    weights: Callable[[int], np.ndarray],
+    *,
+    inputs: bool = False,
+    workers: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """sum_ij W_ij dk(x_i, z_j)/dtheta, and for ``inputs`` sum_i W_ij dk(x_i, z_j)/dz_j.
+
+    X and Z are prepared, ``weights(i)`` is W of the samples in strip i, and derivatives by the z
+    are with respect to raw ones.
+    """
+    theta = np.zeros((len(strips), len(kernel.theta)))
+    groups = min(GROUPS, len(strips))
+    moved: list[Any] = [0.0] * groups
+
+    def group(g: int) -> None:
+        for place in range(g, len(strips), groups):
+            go_on()
+            some, W = take(X, strips[place]), weights(place)
+            if theta.shape[1]:
+                theta[place] = kernel.grad_theta(some, Z, W)
+            if inputs:
+                moved[g] = moved[g] + kernel.grad_input(Z, some, W.T)
+
+    run(group, range(groups), workers)
+    return theta.sum(axis=0), np.sum(moved, axis=0)

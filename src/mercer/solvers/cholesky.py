@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.routines import call, subtract_product, subtract_square
+from ..engine.routines import call
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
+from .cholesky_calls import factorisation, inversion
 
 _SHARED = 1200  # rows from which on a factor is worth a second thread
 # up to so many rows: columns that are factorised at a time, columns after which all others are
@@ -46,8 +47,7 @@ class CholeskyFactor:
 
     def __init__(self, A: np.ndarray) -> None:
         A = np.ascontiguousarray(A)
-        with one_blas_thread():
-            _factorise(A)
+        _factorise(A)
         self._L = A
 
     def solve(self, B: np.ndarray) -> np.ndarray:
@@ -94,34 +94,13 @@ class CholeskyFactor:
         return 2 * float(np.log(np.diagonal(self._L)).sum())
 
     def inverse(self) -> np.ndarray:
-        """The lower triangle of A^-1, in place of the factor, which must not be used again.
-
-        With X = L^-1, A^-1 = X'X. What X' has above its diagonal finds room there in A.
-        """
+        """The lower triangle of A^-1, in place of the factor, which must not be used again."""
         A, n = self._L, len(self._L)
         size = _panel(n)[0]
-        parts = slices(n, size)
-        corners = np.zeros((len(parts), size, size), A.dtype)
-
-        def half(rows: slice) -> None:
-            i = rows.start // size
-            here, columns = parts[i], parts[i].stop - rows.start
-            found = self._half_inverse(rows)
-            inside = slice(rows.start - here.start, rows.stop - here.start)
-            corners[i, inside, inside.start : inside.start + columns] = found[:, :columns]
-            A[rows, here.stop :] = found[:, columns:]
-
-        def product(job: tuple[int, slice]) -> None:
-            i, cols = job
-            here, columns = parts[i], parts[i].stop - parts[i].start
-            right = A[here, here.stop :]
-            left = np.concatenate([corners[i, :columns, :columns], right], axis=1)
-            on_diagonal = cols == here
-            A[here, cols] = left @ (left if on_diagonal else A[cols, here.start :]).T
-
-        with one_blas_thread():
-            run(half, _dealt(n))
-            run(product, _products(parts))
+        corners = np.zeros((-(-n // size), size, size), A.dtype)
+        corners[:, range(size), range(size)] = 1
+        if inversion(n, A.dtype, size, _ACROSS, _LONG).perform(A, corners).any():
+            raise NotPositiveDefiniteError("the factor is singular.")
         return A
 
     def inverse_diag(self) -> np.ndarray:
@@ -163,61 +142,21 @@ def _panel(n: int) -> tuple[int, int, int]:
 
 
 def _factorise(A: np.ndarray) -> None:
-    """L in place of A, panel by panel; what follows a few of these is brought up to date once."""
+    """L in place of A."""
     n = len(A)
     narrow, wide, size = _panel(n) if n >= _SHARED else [max(1, n)] * 3
-    for k in range(0, n, wide):
-        stop = min(k + wide, n)
-        for i in range(k, stop, narrow):
-            e = min(i + narrow, stop)
-            _eliminate(A, i, e)
-            _update(A, i, e, stop, size)
-        _update(A, k, stop, n, size)
-
-
-def _eliminate(A: np.ndarray, k: int, e: int) -> None:
-    """Columns k..e of the factor."""
-    m, n = e - k, len(A)
-    corner = A[k:e, k:e]
-    info = call("potrf", "U", m, corner, n)  # "U": LAPACK stores matrices by columns
-    if info:
+    score, columns, infos = factorisation(n, A.dtype, narrow, wide, size, _ROWS)
+    found = score.perform(A)[infos]
+    if found.any():
+        first = int(np.argmax(found != 0))
         raise NotPositiveDefiniteError(
-            f"the leading minor of order {k + info} is not positive definite."
+            f"the leading minor of order {columns[first] + found[first]} is not positive definite."
         )
-
-    def panel(rows: slice) -> None:
-        call("trtrs", "U", "T", "N", m, rows.stop - rows.start, corner, n, A[rows, k:e], n)
-
-    run(panel, _pieces(e, n, _ROWS))
-
-
-def _update(A: np.ndarray, k: int, e: int, stop: int, size: int) -> None:
-    """The effect of columns k..e of the factor on columns e..stop of A, tile by tile."""
-
-    def tile(at: tuple[slice, slice]) -> None:
-        rows, cols = at
-        if rows == cols:
-            subtract_square(A[rows, rows], A[rows, k:e])
-        else:
-            subtract_product(A[rows, cols], A[rows, k:e], A[cols, k:e])
-
-    beside, below = _pieces(e, stop, size), _pieces(stop, len(A), size)
-    run(tile, [(r, c) for c in beside for r in beside + below if c.start <= r.start])
 
 
 def _pieces(e: int, n: int, size: int) -> list[slice]:
     """The rows from e on, in pieces."""
     return [slice(e + s.start, e + s.stop) for s in slices(n - e, size)]
-
-
-def _products(parts: list[slice]) -> list[tuple[int, slice]]:
-    """The blocks of X'X on and below the diagonal, those that take longest first."""
-    jobs = []
-    for i, here in enumerate(parts):
-        before = slices(here.start, _ACROSS)
-        jobs += [(i, here), *((i, cols) for cols in before)]
-    last = parts[-1].stop if parts else 0
-    return sorted(jobs, key=lambda job: (parts[job[0]].start - last) * (job[1].stop - job[1].start))
 
 
 def _substitute(L: np.ndarray, X: np.ndarray, *, back: bool = False) -> None:

@@ -22,8 +22,9 @@ import scipy.linalg as sla
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, slices
 from .base import Solution
-from .krylov import block_krylov, tall_inner, tall_product
+from .krylov import block_krylov
 from .moments import Moments
+from .tall import tall_inner, tall_product
 
 METHODS = ("auto", "dense", "features", "krylov", "arpack", "randomized")
 _SMALL = 1000  # rows up to which one dense decomposition is fastest

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 
-from ..gram.tiles import run, slices
+from .tall import beyond
 
-_STRIP, _LEAST = 4000, 400  # rows of tall matrices that one thread works on, at most and at least
 _ROOM = 320  # dimensions that are added to the space before it is reduced to what matters
 
 
@@ -98,60 +96,6 @@ def block_krylov(
             T[:] = 0.0
             T[range(kept), range(kept)] = theta
             m = kept
-
-
-def tall_inner(B: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """B' W of tall matrices, on all cores; the order of additions does not depend on these."""
-    strips = _strips(len(W))
-    parts = np.empty((len(strips), B.shape[1], W.shape[1]))
-
-    def along(i: int) -> None:
-        parts[i] = B[strips[i]].T @ W[strips[i]]
-
-    run(along, range(len(strips)))
-    return parts.sum(axis=0)
-
-
-def tall_product(B: np.ndarray, C: np.ndarray) -> np.ndarray:
-    """B C of a tall matrix and a small one, on all cores."""
-    out = np.empty((len(B), C.shape[1]))
-
-    def strip(rows: slice) -> None:
-        np.matmul(B[rows], C, out=out[rows])
-
-    run(strip, _strips(len(B)))
-    return out
-
-
-def beyond(B: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q, R and C with W = B C + Q R, C = B' W and orthonormal columns of Q, on all cores.
-
-    B is orthonormal, and W is overwritten. Strips of what is left of W have factors Q and R of
-    their own, and those of their R, one below the other, bring them together: this is as stable as
-    a factorisation of the whole.
-    """
-    C, strips = tall_inner(B, W), _strips(len(W))
-    own: list[Any] = [None] * len(strips)
-
-    def factorise(i: int) -> None:
-        W[strips[i]] -= B[strips[i]] @ C
-        own[i] = np.linalg.qr(W[strips[i]])
-
-    run(factorise, range(len(strips)))
-    if len(strips) == 1:
-        return *own[0], C
-    heads, R = np.linalg.qr(np.concatenate([head for _, head in own]))
-    ends = np.cumsum([0, *(len(head) for _, head in own)])
-
-    def combine(i: int) -> None:
-        np.matmul(own[i][0], heads[ends[i] : ends[i + 1]], out=W[strips[i]])
-
-    run(combine, range(len(strips)))
-    return W, R, C
-
-
-def _strips(n: int) -> list[slice]:
-    return slices(n, min(_STRIP, max(_LEAST, -(-n // 16))))
 
 
 def _largest(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,11 +6,12 @@ import time
 import numpy as np
 
 from mercer.engine.awake import _watch, watch
+from mercer.engine.words import give_way
 
 
 def test_it_ends_when_the_words_add_up():
     words = np.zeros(3, np.int64)
-    _watch(words, 0)  # compiles
+    _watch(words, 0, give_way())  # compiles
     seen = []
 
     def wait():

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled import intrinsic, njit
-from .crew import (  # fmt: skip
+from .crew import (
     FREE,
     PIECES,
     WANTED,
@@ -31,13 +31,12 @@ from .crew import (  # fmt: skip
     await_call,
     await_pieces,
     call,
-    exchange,
     finish_piece,
-    replace,
     take_piece,
 )
 from .routines import address
 from .threads import go_on, hands, one_blas_thread, run
+from .words import exchange, replace
 
 # c: a letter, n: a whole number, s: a scalar, p: a place in an array, i: where info is written
 _ROUTINES: dict[str, tuple[str, str, Callable[..., Any]]] = {  # library, arguments, operations

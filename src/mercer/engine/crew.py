@@ -25,16 +25,19 @@ from typing import Any
 import numpy as np
 
 from .._compiled import intrinsic, njit
+from .threads import cores
 
 FREE = 80  # words from here on are for what the pieces of a task need to know, up to
 _MEMBERS, _LINE = 128, 16  # those of each thread, on cache lines of their own: does it sleep?
 _LOCK = 1  # and the lock on which it sleeps
 _CALL, _LEFT, _DONE, _WAITING = 0, 16, 32, 48  # tasks so far; pieces; does the caller sleep?
 PIECES, WANTED, _TAKE, _GIVE = 64, 65, 66, 67  # pieces; threads; the routines of locks
+_PATIENCE = 68  # looks at a word before a thread sleeps
 _OVER = -1  # the number of no task: threads leave
 _HALF = 32  # bits: above them is the number of a task, below the number of pieces left
 _EACH = 4  # threads that one wakes
-_LOOKS = 20_000  # at a word before a thread sleeps: about a millisecond
+_LOOKS = 20_000  # that are about a millisecond, and
+_FEW = 50  # where there are fewer cores than threads
 
 
 @intrinsic
@@ -129,7 +132,7 @@ def await_call(control, member, known):
     while _load(control, _CALL) == known:
         looks += 1
         _pause()
-        if looks > _LOOKS:
+        if looks > control[_PATIENCE]:
             exchange(control, own, 1)
             # a call that came in between has been told to wake this thread, or found it awake
             if _load(control, _CALL) == known or exchange(control, own, 0) == 0:
@@ -185,7 +188,7 @@ def await_pieces(control):
     while _load(control, _DONE) < control[PIECES]:
         looks += 1
         _pause()
-        if looks > _LOOKS:
+        if looks > control[_PATIENCE]:
             exchange(control, _WAITING, 1)
             done = _load(control, _DONE) == control[PIECES]
             # whoever has finished the last piece gives the lock if it has found this thread asleep
@@ -254,6 +257,7 @@ class Crew:
                     except RuntimeError:  # there are too many threads: fewer do
                         self.others = self._begun = member - 1
                         break
+        self.control[_PATIENCE] = _LOOKS if self._begun < cores() else _FEW
         return min(others, self._begun)
 
     def dismiss(self, seconds: float = 0.0) -> None:

@@ -90,7 +90,7 @@ def test_inverses(shared, rng, n, dtype, blocks):
 @pytest.mark.parametrize("at", [0, 7, 8, 50, 96])
 def test_the_first_minor_that_is_not_positive_is_named(shared, rng, monkeypatch, at):
     monkeypatch.setattr(cholesky, "_SHARED", 10)
-    monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 8, 24, 16),))
+    monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 8, 24, 16, 8),))
     A = positive(97, rng)
     for place in {at, 96}:
         A[place, place] = -1.0
@@ -105,7 +105,7 @@ def test_the_first_minor_that_is_not_positive_is_named(shared, rng, monkeypatch,
 def test_factors_in_several_threads(shared, rng, monkeypatch):
     """They share tables that are kept, and one of them has the crew."""
     monkeypatch.setattr(cholesky, "_SHARED", 10)
-    monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 8, 24, 16),))
+    monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 8, 24, 16, 8),))
     A, wrong = positive(150, rng), []
     expected = CholeskyFactor(A.copy()).inverse()
 

@@ -64,7 +64,7 @@ def busy(monkeypatch):
     """A pool whose only thread has other things to do, until this is set."""
     monkeypatch.setattr(threads, "_pool", threads._Pool())
     go = threading.Event()
-    threads._pool.submit([lambda: go.wait(20)])
+    threads._pool.submit(lambda: go.wait(20), 1)
     yield go
     go.set()
 
@@ -201,7 +201,7 @@ def test_the_last_to_leave_gives_blas_back(blas):
 
 def test_fits_in_many_threads_leave_blas_as_it_was(blas):
     n = 4
-    barrier = threading.Barrier(n, timeout=5)
+    barrier = threading.Barrier(n, timeout=60)
 
     def fit(i):
         for _ in range(20):

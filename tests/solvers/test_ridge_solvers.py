@@ -157,7 +157,7 @@ class TestCholeskyFactor:
         for name, size in (("SHARED", 10), ("SOLVED", 10), ("ROWS", 20), ("ACROSS", 48)):
             monkeypatch.setattr(cholesky, f"_{name}", size)
         monkeypatch.setattr(cholesky, "_BLOCK", 70)
-        monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 32, 64, 48),))
+        monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 32, 64, 48, 32),))
 
     def test_panel_by_panel(self, A, panels, rng):
         self.test_works_in_the_memory_it_is_given(A)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled import intrinsic, njit
-from .crew import (
+from .crew import (  # fmt: skip
     FREE,
     PIECES,
     WANTED,
@@ -31,12 +31,13 @@ from .crew import (
     await_call,
     await_pieces,
     call,
+    exchange,
     finish_piece,
+    replace,
     take_piece,
 )
 from .routines import address
 from .threads import go_on, hands, one_blas_thread, run
-from .words import exchange, replace
 
 # c: a letter, n: a whole number, s: a scalar, p: a place in an array, i: where info is written
 _ROUTINES: dict[str, tuple[str, str, Callable[..., Any]]] = {  # library, arguments, operations
@@ -54,6 +55,7 @@ _WIDTH = 16  # words of a row: the routine, its arguments, and nothing
 _BUSY, _WORDS, _STARTS = range(FREE, FREE + 3)  # of the crew: is it at work? on which table?
 _MOST = 256  # threads
 _WORTH = 1e6  # operations that are worth another thread, which takes 20 microseconds for them
+_HANDED = 1e7  # those that are worth one of the pool
 _AT_ONCE = 5e9  # operations of each thread after which Ctrl-C is heard
 _PATIENCE = 1.0  # seconds that a process waits for its threads at its end
 _LOADED = 1e10  # operations after which compiled code is worth loading
@@ -214,7 +216,8 @@ class Score:
                     _share(_crew.control, words, starts, bounds, np.minimum(wanted, others))
             else:
                 for first, last in pairwise(self._phases):
-                    _in_python(words, starts, first, last, workers)
+                    worth = 1 + int((work[last] - work[first]) / _HANDED)
+                    _in_python(words, starts, first, last, min(workers, worth))
         return info
 
     def words(self, *arrays: np.ndarray) -> np.ndarray:

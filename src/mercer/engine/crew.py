@@ -4,8 +4,8 @@
 the interpreter lock, one after the other. Where a loop has hundreds of tasks of less than a
 millisecond, that takes as long as the work. The threads of a crew are called once, and wait in
 compiled code, without the interpreter lock, for the next task. A task is divided into pieces:
-whoever is free takes the next one, and the last to finish one wakes the caller. Threads that wait
-look out for a moment and then sleep, and each wakes a few others, so that none has to wake many.
+whoever is free takes the next one, and the last to finish one wakes the caller. Threads sleep
+while they wait, and each wakes a few others, so that none has to wake many.
 
 What they share lies in one array, ``control``. One word holds both the number of the task and how
 many pieces are left, and is replaced as a whole: a thread that comes late takes a piece of the
@@ -20,21 +20,108 @@ import ctypes
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
-from .._compiled import njit
-from .words import LOOKS, add, call_routine, exchange, give_way, linger, load, replace
+from .._compiled import intrinsic, njit
+from .threads import cores
 
 FREE = 80  # words from here on are for what the pieces of a task need to know, up to
 _MEMBERS, _LINE = 128, 16  # those of each thread, on cache lines of their own: does it sleep?
 _LOCK = 1  # and the lock on which it sleeps
 _CALL, _LEFT, _DONE, _WAITING = 0, 16, 32, 48  # tasks so far; pieces; does the caller sleep?
-PIECES, WANTED = 64, 65  # pieces; threads
-_TAKE, _GIVE, _GIVE_WAY = 66, 67, 68  # routines: those of locks, and that by which others go first
+PIECES, WANTED, _TAKE, _GIVE = 64, 65, 66, 67  # pieces; threads; the routines of locks
+_PATIENCE = 68  # looks at a word before a thread sleeps
 _OVER = -1  # the number of no task: threads leave
 _HALF = 32  # bits: above them is the number of a task, below the number of pieces left
 _EACH = 4  # threads that one wakes
+_LOOKS = 20_000  # that are about a millisecond, and
+_FEW = 50  # where there are fewer cores than threads
+
+
+@intrinsic
+def _load(typing, array, place):
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        return builder.load_atomic(address, "seq_cst", 8)
+
+    return types.int64(array, types.intp), generate
+
+
+@intrinsic
+def exchange(typing, array, place, value):
+    """Write a word; what it was before."""
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        return builder.atomic_rmw("xchg", address, args[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), generate
+
+
+@intrinsic
+def _add(typing, array, place, value):
+    """Add to a word; what it was before."""
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        return builder.atomic_rmw("add", address, args[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), generate
+
+
+@intrinsic
+def replace(typing, array, place, old, new):
+    """Write a word if it is what it was; whether it has been written."""
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        found = builder.cmpxchg(address, args[2], args[3], "seq_cst", "seq_cst")
+        return builder.extract_value(found, 1)
+
+    return types.boolean(array, types.intp, types.int64, types.int64), generate
+
+
+def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    values = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(values.data, [args[1]])
+
+
+@intrinsic
+def _call(typing, routine, lock):
+    """Call a routine of Python's locks, which needs no interpreter lock, by its address."""
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        word, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(number, [word, number]).as_pointer()
+        function = builder.inttoptr(args[0], kind)
+        builder.call(function, [builder.inttoptr(args[1], word), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def _pause(typing):
+    """Leave the core to the other thread on it for a moment, where processors can."""
+    from llvmlite import binding, ir
+    from numba import types
+
+    def generate(context, builder, signature, args):
+        if binding.get_process_triple().startswith(("x86_64", "i686")):
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 @njit(cache=True, nogil=True)
@@ -42,15 +129,15 @@ def await_call(control, member, known):
     """The number of the next task after the one that is known; negative: there are no more."""
     own = _MEMBERS + _LINE * member
     looks = 0
-    while load(control, _CALL) == known:
+    while _load(control, _CALL) == known:
         looks += 1
-        linger(looks, control[_GIVE_WAY])
-        if looks > LOOKS:
+        _pause()
+        if looks > control[_PATIENCE]:
             exchange(control, own, 1)
             # a call that came in between has been told to wake this thread, or found it awake
-            if load(control, _CALL) == known or exchange(control, own, 0) == 0:
-                call_routine(control[_TAKE], control[own + _LOCK])
-    number = load(control, _CALL)
+            if _load(control, _CALL) == known or exchange(control, own, 0) == 0:
+                _call(control[_TAKE], control[own + _LOCK])
+    number = _load(control, _CALL)
     _wake(control, member)
     return number
 
@@ -60,15 +147,15 @@ def _wake(control, member):
     """Wake the threads that this one has to, of those that are wanted."""
     for other in range(_EACH * member + 1, min(_EACH * (member + 1), control[WANTED]) + 1):
         own = _MEMBERS + _LINE * other
-        if load(control, own) == 1 and exchange(control, own, 0) == 1:
-            call_routine(control[_GIVE], control[own + _LOCK])
+        if _load(control, own) == 1 and exchange(control, own, 0) == 1:
+            _call(control[_GIVE], control[own + _LOCK])
 
 
 @njit(cache=True, nogil=True)
 def take_piece(control):
     """The number of a piece of the present task that nobody has taken; negative if all are."""
     while True:
-        word = load(control, _LEFT)
+        word = _load(control, _LEFT)
         left = word & ((1 << _HALF) - 1)
         if left == 0:
             return -1
@@ -80,14 +167,14 @@ def take_piece(control):
 def finish_piece(control):
     """Say that a piece is finished; the last one wakes the caller."""
     pieces = control[PIECES]
-    if add(control, _DONE, 1) == pieces - 1 and exchange(control, _WAITING, 0) == 1:
-        call_routine(control[_GIVE], control[_MEMBERS + _LOCK])
+    if _add(control, _DONE, 1) == pieces - 1 and exchange(control, _WAITING, 0) == 1:
+        _call(control[_GIVE], control[_MEMBERS + _LOCK])
 
 
 @njit(cache=True, nogil=True)
 def call(control):
     """Begin the task that ``control`` describes, and wake as many other threads as it says."""
-    number = load(control, _CALL) + 1
+    number = _load(control, _CALL) + 1
     exchange(control, _DONE, 0)
     exchange(control, _LEFT, number << _HALF | control[PIECES])
     exchange(control, _CALL, number)
@@ -98,15 +185,15 @@ def call(control):
 def await_pieces(control):
     """Wait until all pieces are finished."""
     looks = 0
-    while load(control, _DONE) < control[PIECES]:
+    while _load(control, _DONE) < control[PIECES]:
         looks += 1
-        linger(looks, control[_GIVE_WAY])
-        if looks > LOOKS:
+        _pause()
+        if looks > control[_PATIENCE]:
             exchange(control, _WAITING, 1)
-            done = load(control, _DONE) == control[PIECES]
+            done = _load(control, _DONE) == control[PIECES]
             # whoever has finished the last piece gives the lock if it has found this thread asleep
             if not done or exchange(control, _WAITING, 0) == 0:
-                call_routine(control[_TAKE], control[_MEMBERS + _LOCK])
+                _call(control[_TAKE], control[_MEMBERS + _LOCK])
 
 
 @njit(cache=True, nogil=True)
@@ -142,7 +229,6 @@ class Crew:
     def __init__(self, loop: Callable[[np.ndarray, int], None], workers: int) -> None:
         self.loop, self.workers, self.others, self._begun = loop, workers, workers - 1, 0
         self.control = np.zeros(_MEMBERS + _LINE * workers, np.int64)
-        self.control[_GIVE_WAY] = give_way()
         self._lock, self._gone = _thread.allocate_lock(), 0
 
     def share(self, pieces: int, wanted: int, *about: int) -> None:
@@ -171,6 +257,7 @@ class Crew:
                     except RuntimeError:  # there are too many threads: fewer do
                         self.others = self._begun = member - 1
                         break
+        self.control[_PATIENCE] = _LOOKS if self._begun < cores() else _FEW
         return min(others, self._begun)
 
     def dismiss(self, seconds: float = 0.0) -> None:

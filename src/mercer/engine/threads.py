@@ -22,9 +22,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-import numpy as np
-
-from .awake import watch
 from .limits import limits, most_workers, within
 
 _NAME = "mercer-tiles"
@@ -59,7 +56,8 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     call = _Call(job, items, workers - 1)
     with one_blas_thread():
         try:
-            _pool.submit([partial(call.help, number) for number in range(call.helpers)])
+            for number in range(call.helpers):
+                _pool.submit(partial(call.help, number), call.helpers)
             with suppress(CalledOff):  # by an error in another thread, which is raised below
                 call.work()
             call.wait()
@@ -91,7 +89,6 @@ class _Call:
         self.off, self.allowed = False, limits()
         self.begun: dict[int, bool] = {}  # by number; False for those that are not to begin
         self.ended: list[BaseException | None] = []
-        self.done = np.zeros(helpers, np.int64)
         self.bell: SimpleQueue[None] = SimpleQueue()
 
     def work(self) -> None:
@@ -125,14 +122,11 @@ class _Call:
             error = raised
         self.ended.append(error)
         del error
-        self.done[number] = 1
         self.bell.put(None)
 
     def wait(self) -> None:
         """Until the helpers that have begun are done; the pool may be busy with other things."""
         begun = sum(self.begun.setdefault(number, False) for number in range(self.helpers))
-        if len(self.ended) < begun:
-            watch(self.done, begun)
         while len(self.ended) < begun:
             self.bell.get()
 
@@ -148,24 +142,18 @@ class _Pool:
     def __init__(self) -> None:
         self.queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.threads = 0
-        self.given = np.zeros(1, np.int64)  # how often there was work
 
-    def submit(self, work: list[Callable[[], None]]) -> None:
-        """Give work to as many threads."""
-        while self.threads < len(work):
+    def submit(self, work: Callable[[], None], threads: int) -> None:
+        """Give work to one of so many threads."""
+        while self.threads < threads:
             _thread.start_new_thread(self.serve, ())  # Thread.start waits, with locks of its own
             self.threads += 1
-        for each in work:
-            self.queue.put(each)
-        self.given[0] += 1
+        self.queue.put(work)
 
     def serve(self) -> None:
         threading.current_thread().name = _NAME
         while True:
             self.queue.get()()
-            known = int(self.given[0])
-            if self.queue.empty():
-                watch(self.given, known + 1)
 
 
 _pool = _Pool()
@@ -347,6 +335,8 @@ def _keep_what_is_freed() -> None:
     for fresh pages, zeroed one by one, in all threads together. Once an array has been freed, it
     keeps what is no larger: here one of nearly 32 MB, the most there is to that, never written to.
     """
+    import numpy as np
+
     np.empty(_KEPT, np.uint8)
 
 

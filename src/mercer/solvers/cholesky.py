@@ -14,14 +14,14 @@ from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
 from .cholesky_calls import factorisation, inversion
 
-_SHARED = 1200  # rows from which on a factor is worth a second thread
+_SHARED = 500  # rows from which on a factor is worth a second thread
 # up to so many rows: columns that are factorised at a time, columns after which all others are
-# brought up to date, and rows of a tile of these
+# brought up to date, rows of a tile of these, and columns of the inverse that are a block
 _PANELS = (
-    (1000, 96, 96, 96),
-    (3000, 128, 256, 256),
-    (20_000, 192, 576, 384),
-    (np.inf, 256, 1024, 512),
+    (1000, 128, 256, 128, 64),
+    (3000, 128, 256, 256, 96),
+    (20_000, 192, 576, 384, 192),
+    (np.inf, 256, 1024, 512, 256),
 )
 _ROWS = 64  # of a panel that are a job of their own
 _LONG = 0.26  # columns of the inverse, as a share of all, that take long
@@ -96,7 +96,7 @@ class CholeskyFactor:
     def inverse(self) -> np.ndarray:
         """The lower triangle of A^-1, in place of the factor, which must not be used again."""
         A, n = self._L, len(self._L)
-        size = _panel(n)[0]
+        size = _panel(n)[3]
         corners = np.zeros((-(-n // size), size, size), A.dtype)
         corners[:, range(size), range(size)] = 1
         if inversion(n, A.dtype, size, _ACROSS, _LONG).perform(A, corners).any():
@@ -130,21 +130,21 @@ class CholeskyFactor:
 def _dealt(n: int) -> list[slice]:
     """The columns of L^-1 in parts, the longest ones in halves, which take longest still."""
     found = []
-    for part in slices(n, _panel(n)[0]):
+    for part in slices(n, _panel(n)[3]):
         middle = part.start + (part.stop - part.start) // 2
         halved = part.start < _LONG * n and middle > part.start
         found += [slice(part.start, middle), slice(middle, part.stop)] if halved else [part]
     return found
 
 
-def _panel(n: int) -> tuple[int, int, int]:
-    return next(sizes for most, *sizes in _PANELS if n <= most)  # type: ignore[return-value]
+def _panel(n: int) -> tuple[int, ...]:
+    return next(tuple(sizes) for most, *sizes in _PANELS if n <= most)
 
 
 def _factorise(A: np.ndarray) -> None:
     """L in place of A."""
     n = len(A)
-    narrow, wide, size = _panel(n) if n >= _SHARED else [max(1, n)] * 3
+    narrow, wide, size = _panel(n)[:3] if n >= _SHARED else [max(1, n)] * 3
     score, columns, infos = factorisation(n, A.dtype, narrow, wide, size, _ROWS)
     found = score.perform(A)[infos]
     if found.any():

@@ -5,8 +5,6 @@ Which numbers are added in which order does not depend on the number of threads.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..engine.calls import At, Score
@@ -43,13 +41,15 @@ class _Tall:
 
 
 def tall_inner(B: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """B' W, on all cores."""
-    score, tall, wide = Score(np.float64), _Tall(B, 0), _Tall(W, 1)
+    """B' W, on all cores; of B with itself, half is computed."""
+    score, tall = Score(np.float64), _Tall(B, 0)
+    wide = tall if W is B else _Tall(W, 1)
     starts, _ = _strips(len(B))
-    parts = np.empty((len(starts), W.shape[1], B.shape[1]))
+    parts = np.zeros((len(starts), B.shape[1], W.shape[1]))
     _add_inner(score, tall, wide, 2)
     score.perform(tall.A, wide.A, parts)
-    return parts[0].T
+    found = parts[0]
+    return found if W is not B else np.tril(found) + np.tril(found, -1).T
 
 
 def tall_product(B: np.ndarray, C: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ def beyond(B: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     W = np.asfortranarray(W, dtype=np.float64)
     (n, b), m = W.shape, B.shape[1]
     starts, counts = _strips(n)
-    parts, each = np.zeros((len(starts), b, m)), np.minimum(counts, b)
+    parts, each = np.empty((len(starts), m, b)), np.minimum(counts, b)
     ends = np.cumsum(each)
     total, at = int(ends[-1]), np.arange(len(starts))
     score, tall, rest = Score(np.float64), _Tall(B, 0), At(1, starts)
@@ -86,7 +86,7 @@ def beyond(B: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
         _add_inner(score, tall, _Tall(W, 1), 2)
         jobs.append(
             score.calls(
-                "gemm", tall.letter, "N", counts, b, m, -1, tall.at(starts), tall.stride, At(2), m,
+                "gemm", tall.letter, "T", counts, b, m, -1, tall.at(starts), tall.stride, At(2), b,
                 1, rest, n,
             )
         )  # fmt: skip
@@ -100,7 +100,7 @@ def beyond(B: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     score.phase(jobs[0].joined(*jobs[1:]), np.tile(at, len(jobs)))
     spaces = np.empty((len(starts), b)), np.empty((len(starts), b * _BLOCK))
     score.perform(tall.A, W, parts, *spaces, heads)
-    C = parts[0].T
+    C = parts[0]
     if len(starts) == 1:
         return W[:, :total], heads, C
     turns, R = np.linalg.qr(heads)
@@ -114,8 +114,8 @@ def _turned(Q: np.ndarray, turns: np.ndarray, rows: np.ndarray, each: np.ndarray
     starts, counts = _strips(n)
     score.phase(
         score.calls(
-            "gemm", "N", "N", counts, columns, each, 1, At(0, starts), n, At(1, rows), len(turns), 0,
-            At(2, starts), n,
+            "gemm", "N", "N", counts, columns, each, 1, At(0, starts), n, At(1, rows), len(turns),
+            0, At(2, starts), n,
         )
     )  # fmt: skip
     score.perform(Q, turns, out)
@@ -123,18 +123,20 @@ def _turned(Q: np.ndarray, turns: np.ndarray, rows: np.ndarray, each: np.ndarray
 
 
 def _add_inner(score: Score, B: _Tall, W: _Tall, number: int) -> None:
-    """Phases by which B' W is in the first of the parts, each stored by columns, of an array."""
+    """Phases by which B' W is in the first of the parts in an array; its lower half, if W is B."""
     starts, counts = _strips(len(B.A))
     m, k = B.A.shape[1], W.A.shape[1]
-    own: Any = At(number, np.arange(len(starts)) * m * k)
-    score.phase(
-        score.calls(
-            "gemm", B.transposed, W.letter, m, k, counts, 1, B.at(starts), B.stride, W.at(starts),
-            W.stride, 0, own, m,
+    own = np.arange(len(starts)) * m * k
+    left, right = (W.at(starts), W.stride), (B.at(starts), B.stride)
+    if W is B:
+        square = score.calls("syrk", "U", W.transposed, k, counts, 1, *left, 0, At(number, own), k)
+        score.phase(square)
+    else:
+        how = W.transposed, B.letter
+        score.phase(
+            score.calls("gemm", *how, k, m, counts, 1, *left, *right, 0, At(number, own), k)
         )
-    )  # fmt: skip
-    others = At(number, own.offset[1:])
-    sums = score.calls("axpy", m * k, 1, others, 1, At(number), 1)
+    sums = score.calls("axpy", m * k, 1, At(number, own[1:]), 1, At(number), 1)
     score.phase(sums, np.zeros(len(starts) - 1, np.int64))
 
 

@@ -1,0 +1,125 @@
+"""Factors and inverses as tables of calls, against LAPACK on the whole and block by block."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from mercer.engine import calls
+from mercer.engine.limits import within
+from mercer.engine.routines import call
+from mercer.solvers import cholesky
+from mercer.solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
+from mercer.solvers.cholesky_calls import factorisation, inversion
+
+
+@pytest.fixture(params=[False, True], ids=["in Python", "compiled"])
+def shared(request, monkeypatch):
+    monkeypatch.setattr(calls, "_pays", lambda work: request.param)
+    monkeypatch.setattr(calls, "_WORTH", 1.0)
+
+
+def positive(n, rng, dtype=np.float64):
+    B = rng.standard_normal((n, n)).astype(dtype)
+    return B @ B.T + n * np.eye(n, dtype=dtype)
+
+
+def by_hand(A, narrow, wide, size):
+    """The factor, block by block, as the table says; numbers are added in the same order."""
+    n = len(A)
+    L = A.copy()
+
+    def update(k, e, stop):
+        for c in range(e, stop, size):
+            c_end = min(c + size, stop)
+            for r in [*range(c, stop, size), *range(stop, n, size)]:
+                r_end = min(r + size, stop if r < stop else n)
+                L[r:r_end, c:c_end] -= L[r:r_end, k:e] @ L[c:c_end, k:e].T
+
+    for k in range(0, n, wide):
+        stop = min(k + wide, n)
+        for i in range(k, stop, narrow):
+            e = min(i + narrow, stop)
+            L[i:e, i:e] = np.linalg.cholesky(np.tril(L[i:e, i:e]) + np.tril(L[i:e, i:e], -1).T)
+            L[e:, i:e] = np.linalg.solve(L[i:e, i:e], L[e:, i:e].T).T
+            update(i, e, stop)
+        update(k, stop, n)
+    return np.tril(L)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("blocks", [(8, 24, 16), (5, 5, 7), (16, 40, 11), (200, 200, 200)])
+@pytest.mark.parametrize("n", [1, 2, 23, 24, 25, 97])
+def test_factors(shared, rng, n, dtype, blocks):
+    A = positive(n, rng, dtype)
+    A[np.triu_indices(n, 1)] = np.nan  # not looked at
+    score = factorisation(n, A.dtype, *blocks, 6).score
+    found = []
+    for workers in (1, 2, 9):
+        L = A.copy()
+        assert not score.perform(L, workers=workers).any()
+        found.append(np.tril(L))
+    close = {"rtol": 1e-3, "atol": 1e-3} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-10}
+    whole = np.tril(A) + np.tril(A, -1).T
+    np.testing.assert_allclose(found[0], by_hand(whole, *blocks), **close)
+    np.testing.assert_allclose(found[0], np.linalg.cholesky(whole.astype(float)), **close)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("blocks", [(8, 24), (5, 7), (16, 9), (200, 200)])
+@pytest.mark.parametrize("n", [0, 1, 2, 23, 24, 25, 97])
+def test_inverses(shared, rng, n, dtype, blocks):
+    A = positive(n, rng, dtype)
+    size, across = blocks
+    score, found = inversion(n, A.dtype, size, across, 0.4), []
+    L = A.copy()
+    assert n == 0 or call("potrf", "U", n, L, n) == 0
+    for workers in (1, 2, 9):
+        X, corners = L.copy(), np.zeros((-(-n // size), size, size), dtype)
+        corners[:, range(size), range(size)] = 1
+        assert not score.perform(X, corners, workers=workers).any()
+        found.append(np.tril(X))
+    close = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found[0], np.tril(np.linalg.inv(A.astype(float))), atol=close)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("at", [0, 7, 8, 50, 96])
+def test_the_first_minor_that_is_not_positive_is_named(shared, rng, monkeypatch, at):
+    monkeypatch.setattr(cholesky, "_SHARED", 10)
+    monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 8, 24, 16, 8),))
+    A = positive(97, rng)
+    for place in {at, 96}:
+        A[place, place] = -1.0
+    for workers in (1, 3):
+        with (
+            within(workers, np.inf),
+            pytest.raises(NotPositiveDefiniteError, match=f"order {at + 1} is not"),
+        ):
+            CholeskyFactor(A.copy())
+
+
+def test_factors_in_several_threads(shared, rng, monkeypatch):
+    """They share tables that are kept, and one of them has the crew."""
+    monkeypatch.setattr(cholesky, "_SHARED", 10)
+    monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 8, 24, 16, 8),))
+    A, wrong = positive(150, rng), []
+    expected = CholeskyFactor(A.copy()).inverse()
+
+    def work():
+        for _ in range(15):
+            with within(4, np.inf):
+                found = CholeskyFactor(A.copy()).inverse()
+            if not np.array_equal(np.tril(found), np.tril(expected)):
+                wrong.append(found)
+
+    callers = [threading.Thread(target=work) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+    np.testing.assert_allclose(np.tril(expected), np.tril(np.linalg.inv(A)), atol=1e-12)

@@ -69,23 +69,27 @@ def task(name: str) -> Callable[[], Any]:
 
 def measure(name: str) -> dict[str, float]:
     """Seconds of the best call in this process, and the share of CPU time inside of jobs."""
-    from mercer.engine import crew, threads
+    from mercer.engine import calls, crew, threads
 
-    inside, depth, run, share_out = 0.0, 0, threads.run, crew.Crew.share
+    inside, depth, run = 0.0, 0, threads.run
+    share_out, perform = crew.Crew.share, calls.Score.perform
 
-    def counted(jobs: Callable[..., None], *args: Any) -> None:
+    def counted(jobs: Callable[..., Any], *args: Any, **options: Any) -> Any:
         nonlocal inside, depth
         if threads.on_pool() or depth:  # within a job, which counts already
-            jobs(*args)
-            return
+            return jobs(*args, **options)
         start, depth = time.process_time(), 1
-        jobs(*args)
+        found = jobs(*args, **options)
         depth, inside = 0, inside + time.process_time() - start
+        return found
 
     def watched(job: Callable[[Any], None], items: Any, workers: int | None = None) -> None:
         counted(run, job, items, workers)
 
     crew.Crew.share = lambda *args: counted(share_out, *args)  # type: ignore[method-assign]
+    calls.Score.perform = (  # type: ignore[method-assign]
+        lambda *args, **options: counted(perform, *args, **options)
+    )
     for module in [module for key, module in sys.modules.items() if key.startswith("mercer")]:
         if getattr(module, "run", None) is run:
             module.run = watched

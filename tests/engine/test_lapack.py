@@ -65,10 +65,10 @@ def test_a_call_that_is_called_off_ends_its_job_at_once(long):
 def test_blas_stays_held_in_a_call_that_nobody_waits_for(long):
     """Whoever leaves first must not give cores to a call that began with one."""
     over, seen = threading.Event(), []
-    users = len(threads._hold.users)
+    users = len(threads._hold.held)
 
     def call():
-        seen.append(len(threads._hold.users))
+        seen.append(len(threads._hold.held))
         over.wait(60)
 
     with threads.one_blas_thread():
@@ -76,12 +76,12 @@ def test_blas_stays_held_in_a_call_that_nobody_waits_for(long):
         thread.start()
         while not seen:
             time.sleep(0.001)
-    assert (seen[0], len(threads._hold.users)) == (users + 2, users + 1)
+    assert (seen[0], len(threads._hold.held)) == (users + 2, users + 1)
     over.set()
     thread.join(10)
     for other in list(module._calls):
         other.join(10)
-    assert len(threads._hold.users) == users
+    assert len(threads._hold.held) == users
 
 
 _FIT = """

@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,7 +201,7 @@ def test_the_last_to_leave_gives_blas_back(blas):
 
 def test_fits_in_many_threads_leave_blas_as_it_was(blas):
     n = 4
-    barrier = threading.Barrier(n, timeout=5)
+    barrier = threading.Barrier(n, timeout=60)
 
     def fit(i):
         for _ in range(20):
@@ -487,3 +488,38 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 60 * 4 * 300_000 * 8 / os.sysconf("SC_PAGE_SIZE") / 10
+
+
+_AWAKE = """
+import os, sys
+from pathlib import Path
+tasks = Path("/proc/self/task")
+own = {task.name for task in tasks.iterdir()}
+import numpy as np, scipy.linalg
+theirs = [task for task in tasks.iterdir() if task.name not in own]
+if not theirs:
+    sys.exit("BLAS has one thread here")
+import mercer as m
+ran = lambda: sum(int((task / "schedstat").read_text().split()[0]) for task in theirs)
+before, rng = ran(), np.random.default_rng(0)
+X = rng.standard_normal((15_000, 2))
+m.SVC().fit(X, X[:, 0] > 0)
+m.KernelRidge(kernel="rbf").fit(X[:1500], X[:1500, 0])
+m.two_sample_test(X[:1500], X[1500:3000], rng=0)
+print(ran() - before)
+X @ np.ones((2, 200)) @ np.ones((200, 100))
+print(ran() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux says who has worked")
+def test_fits_and_tests_wake_no_threads_of_blas():
+    """They would look out for work for a tenth of a second, on the cores of our own threads."""
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    ended = subprocess.run([sys.executable, "-c", _AWAKE], env=env, capture_output=True, text=True)
+    if "BLAS has one thread" in ended.stderr:
+        pytest.skip("BLAS has one thread here")
+    ours, numpys = map(int, ended.stdout.split())
+    if numpys == 0:
+        pytest.skip("BLAS divides no work here")
+    assert ours == 0

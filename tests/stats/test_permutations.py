@@ -5,6 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import mercer as m
+from mercer.exceptions import MemoryPlanError
 from mercer.stats.permutations import Units, binned, exchange, exchange_samples
 
 
@@ -72,3 +74,9 @@ def test_bad_labels():
         exchange(4, blocks=0)
     with pytest.raises(ValueError, match="within one group"):
         Units([0, 0, 1], groups=[0, 1, 1])
+
+
+def test_more_rearrangements_than_fit_in_memory_are_refused():
+    X = np.random.default_rng(0).standard_normal((30, 1))
+    with pytest.raises(MemoryPlanError, match="rearrangements of 30 units"):
+        m.independence_test(X, X**2, n_permutations=10**30)

@@ -118,6 +118,8 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         both(kernel, graphs)
     job(calls.load)
     job(m.two_sample_test, X[:30], X[30:])
+    job(m.two_sample_test, large[:1500], large[1500:])
+    job(m.two_sample_test, large, large, m.Laplacian())
     job(m.independence_test, X[:, :1], X[:, 1:])
     job(m.change_points, large[:300])
     return jobs

@@ -177,12 +177,21 @@ def go_on() -> None:
 
 def one_blas_thread() -> Any:
     """A context in which BLAS and LAPACK use one thread; jobs of the pool are in one already."""
-    return nullcontext() if on_pool() else _Held()
+    return nullcontext() if on_pool() else _Wish(_hold.held)
+
+
+def quiet_blas() -> Any:
+    """A context in which BLAS uses one thread unless it is asked for more (:func:`blas_for`).
+
+    A scalar product of 10,000 numbers is enough to wake all its threads, and they look out for more
+    for a tenth of a second, on the cores that our own threads need.
+    """
+    return nullcontext() if on_pool() else _Wish(_hold.quiet)
 
 
 def few_threads(rows: int) -> Any:
     """A context for many products of small matrices: BLAS on one thread up to 2000 rows."""
-    return one_blas_thread() if rows <= 2000 else nullcontext()
+    return one_blas_thread() if rows <= 2000 else _Wish(_hold.free)
 
 
 def blas_for(rows: int) -> Any:
@@ -190,63 +199,82 @@ def blas_for(rows: int) -> Any:
 
     Where BLAS is held already, it stays so to the end of this context, whoever leaves before.
     """
-    free = _SMALL < rows <= _LARGE and not _hold.users
-    return nullcontext() if free else one_blas_thread()
+    free = _SMALL < rows <= _LARGE and not _hold.held
+    return _Wish(_hold.free) if free else one_blas_thread()
 
 
 class _Hold:
     """BLAS at one thread as long as anybody wants it so.
 
-    Ctrl-C may come in the midst of either function: each can be called again to finish its work. It
+    Ctrl-C may come in the midst of any function: each can be called again to finish its work. It
     may also come just before somebody leaves, who is then missed by the next.
+
+    Attributes
+    ----------
+    held, free, quiet : dict
+        Who wants one thread; who all of them, unless others want one; who one, unless others do
+        not.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.users: dict[int, weakref.ref[_Held]] = {}
+        self.held: _Wishes = {}
+        self.free: _Wishes = {}
+        self.quiet: _Wishes = {}
         self.before: list[tuple[Any, int]] | None = None  # libraries, with their threads
 
-    def enter(self, user: _Held) -> None:
+    def enter(self, wishes: _Wishes, wish: _Wish) -> None:
         with self.lock:
-            self.users[id(user)] = weakref.ref(user)
-            if self.before is None:
-                libraries = _blas().lib_controllers
-                self.before = [(library, library.num_threads) for library in libraries]
-                with _in_control():
-                    for library, _ in self.before:
-                        library.set_num_threads(1)
+            wishes[id(wish)] = weakref.ref(wish)
+            self.settle()
 
-    def leave(self, user: _Held) -> None:
+    def leave(self, wishes: _Wishes, wish: _Wish) -> None:
         with self.lock:
-            self.users.pop(id(user), None)
-            for gone in [key for key, held in self.users.items() if held() is None]:
-                self.users.pop(gone)
-            if not self.users and self.before is not None:
-                with _in_control():
-                    for library, threads in self.before:
-                        library.set_num_threads(threads)
-                self.before = None
+            wishes.pop(id(wish), None)
+            self.settle()
+
+    def settle(self) -> None:
+        """Do what is wanted now."""
+        for wishes in (self.held, self.free, self.quiet):
+            for gone in [key for key, wish in wishes.items() if wish() is None]:
+                wishes.pop(gone)
+        one = bool(self.held or (self.quiet and not self.free))
+        if one and self.before is None:
+            libraries = _blas().lib_controllers
+            self.before = [(library, library.num_threads) for library in libraries]
+            with _in_control():
+                for library, _ in self.before:
+                    library.set_num_threads(1)
+        elif not one and self.before is not None:
+            with _in_control():
+                for library, threads in self.before:
+                    library.set_num_threads(threads)
+            self.before = None
 
 
-_hold = _Hold()
+class _Wish:
+    """A context in which somebody has a wish about BLAS."""
 
-
-class _Held:
-    """A context in which BLAS has one thread."""
+    def __init__(self, wishes: _Wishes) -> None:
+        self.wishes = wishes
 
     def __enter__(self) -> None:
         try:
-            _hold.enter(self)
+            _hold.enter(self.wishes, self)
         except BaseException:
-            _hold.leave(self)
+            _hold.leave(self.wishes, self)
             raise
 
     def __exit__(self, *error: object) -> None:
         try:
-            _hold.leave(self)
+            _hold.leave(self.wishes, self)
         except BaseException:
-            _hold.leave(self)
+            _hold.leave(self.wishes, self)
             raise
+
+
+_Wishes = dict[int, weakref.ref[_Wish]]
+_hold = _Hold()
 
 
 @cache
@@ -342,7 +370,9 @@ def _after_fork() -> None:
     _pool.__init__()  # type: ignore[misc]
     cores.cache_clear()
     _here.call = None
-    _hold.lock, _hold.users = threading.RLock(), {}  # the next to leave gives BLAS back
+    _hold.lock = threading.RLock()
+    for wishes in (_hold.held, _hold.free, _hold.quiet):
+        wishes.clear()  # the next to leave gives BLAS back
 
 
 if hasattr(os, "register_at_fork"):

@@ -92,6 +92,20 @@ class Evaluator:
 
             yield np.atleast_2d(f.block(g, see, rows, cols))
 
+    def exponentials(self) -> tuple[Tile, np.ndarray] | None:
+        """The distances whose multiples all formulas are exponentials of, and the factors.
+
+        None if they are not, or not in single precision, or if multiples are too large for it.
+        """
+        uses = [use for some in self._uses for use in some.values()]
+        metric = uses[0].metric
+        alone = all(isinstance(f, Atom) for f in (*self.rows, *self.cols))
+        if not alone or metric.kind == INNER or any(use.metric is not metric for use in uses):
+            return None
+        if not all(use.decays and use.dtype == np.float32 for use in uses):
+            return None
+        return metric.distances, np.array([1.0 if metric.weighted else use.weight for use in uses])
+
 
 def exponents(
     rows: Formula | None, cols: Formula | None, dtype: Any = None
@@ -169,6 +183,11 @@ class _Use:
         self.profile, self.weight = atom.profile, atom.weight
         self.most = _LARGEST * float(np.finfo(dtype).max) / abs(self.weight)
         metric.uses.append(self)
+
+    @property
+    def decays(self) -> bool:
+        """Is it the exponential of a negative multiple that needs no bound?"""
+        return self.profile.name == "exp" and self.weight < 0 and self.metric.farthest <= self.most
 
     def __call__(self, D: np.ndarray) -> np.ndarray:
         if self.metric.weighted:

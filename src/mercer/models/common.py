@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 
 from ..chunks.base import Chunks
 from ..data import Data, as_samples, as_vectors, holds_numbers, is_frame, length, take, unmasked
+from ..engine.threads import quiet_blas
 from ..frames import is_gap, matrix, opened
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
@@ -119,10 +120,13 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
         check_declared(estimator)
         plan = before.get("plan")
         try:
-            if not begins or getattr(plan, "budget", None) is None:
+            if not begins:
                 return fit(*args, **kwargs)
-            estimator.plan = _in_time(estimator, *args[1:], **kwargs)
-            found = fit(*args, **kwargs)
+            with quiet_blas():
+                if getattr(plan, "budget", None) is None:
+                    return fit(*args, **kwargs)
+                estimator.plan = _in_time(estimator, *args[1:], **kwargs)
+                found = fit(*args, **kwargs)
             estimator.plan = plan
             return found
         except BaseException:

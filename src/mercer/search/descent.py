@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..engine.memory import free_memory, require_memory
-from ..engine.threads import blas_for
+from ..engine.threads import quiet_blas
 from ..gram.plan import Plan
 from ..gram.tiles import contract, evaluate
 from ..kernels.algebra.constant import Constant
@@ -118,7 +118,7 @@ class DenseObjective(Objective):
         self.quick = _remember(self.kernel, self.X, workers, spare)
 
     def _threads(self) -> Any:
-        return blas_for(length(self.X))
+        return quiet_blas()
 
     def _evaluate(self, free: np.ndarray) -> tuple[float, np.ndarray]:
         theta = self._theta(free)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import Data, length, take
 from ..gram.base import HOST
+from ..gram.tiles import COMPILED
 from ..kernels.base import Kernel
 from ..kernels.evaluator import Evaluator
 from ..kernels.formula import INNER, Atom, Formula
@@ -20,6 +21,7 @@ _FEW = 20  # samples whose kernel values are looked at, of kernels that are not 
 _RESOLVED = 1e-2  # centred kernel values this large, relative to the largest: float32 is enough
 
 Tiles = Callable[[slice, slice], Iterator[tuple[int, np.ndarray]]]
+UnitSums = Callable[[slice, slice, np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class Bank:
@@ -122,6 +124,22 @@ class Bank:
 
         return all_tiles
 
+    def unit_sums(self) -> UnitSums:
+        """A function that adds up the tiles of all kernels over units of rows and columns.
+
+        Its arguments are rows and columns, where the units among them begin and the last one ends,
+        and what is added to: sums of shape (kernels, units, units), and of squares (kernels,). What
+        is on the diagonal of K does not count.
+        """
+        compiled = len(self) * self.n**2 >= COMPILED
+        parts = [family.unit_sums(self._precise(family), compiled) for family in self.families]
+
+        def all_sums(*args: Any) -> None:
+            for part in parts:
+                part(*args)
+
+        return all_sums
+
     def _precise(self, family: _Stated | _Alone) -> set[int]:
         """The kernels of a family that need double precision."""
         if id(family) not in self._judged:
@@ -168,6 +186,9 @@ class _Alone:
 
         return tiles
 
+    def unit_sums(self, precise: set[int], compiled: bool) -> UnitSums:
+        return _added_up(self.tiles(precise), compiled)
+
 
 class _Stated:
     """Kernels whose formulas have distances in common."""
@@ -186,19 +207,80 @@ class _Stated:
         for place, formula in self.members.items():
             yield place, formula.diag()
 
-    def tiles(self, precise: set[int]) -> Tiles:
-        dtypes = {p: np.float64 if p in precise else np.float32 for p in self.members}
+    def _evaluator(self, dtypes: dict[int, Any]) -> Evaluator:
         inside = [
             np.float64 if self.scale[place] != 1 or not _mild(formula) else dtypes[place]
             for place, formula in self.members.items()
         ]
-        evaluator = Evaluator([*self.members.values()], dtypes=inside)
+        return Evaluator([*self.members.values()], dtypes=inside)
+
+    def tiles(self, precise: set[int]) -> Tiles:
+        dtypes = {p: np.float64 if p in precise else np.float32 for p in self.members}
+        evaluator = self._evaluator(dtypes)
 
         def tiles(rows: slice, cols: slice) -> Iterator[tuple[int, np.ndarray]]:
             for place, T in zip(self.members, evaluator(rows, cols), strict=True):
                 yield place, _in_units(T, self.scale[place]).astype(dtypes[place], copy=False)
 
         return tiles
+
+    def unit_sums(self, precise: set[int], compiled: bool) -> UnitSums:
+        places = np.array([*self.members])
+        bare = compiled and not precise and np.all(self.scale[places] == 1)
+        found = self._evaluator(dict.fromkeys(places, np.float32)).exponentials() if bare else None
+        if found is None:
+            return _added_up(self.tiles(precise), compiled)
+        from .sum_loops import exp_sums
+
+        distances, weights = found
+
+        def add(
+            rows: slice,
+            cols: slice,
+            at: np.ndarray,
+            to: np.ndarray,
+            sums: np.ndarray,
+            squares: np.ndarray,
+        ) -> None:
+            own, square = np.zeros((len(places), *sums.shape[1:])), np.zeros(len(places))
+            exp_sums(distances(rows, cols), weights, at, to, rows == cols, own, square)
+            sums[places] += own
+            squares[places] += square
+
+        return add  # fmt: skip
+
+
+def _added_up(tiles: Tiles, compiled: bool) -> UnitSums:
+    """Sums over units of tiles, each of which is there."""
+    total: Callable[..., None] = _total
+    if compiled:
+        from .sum_loops import unit_sums as total
+
+    def add(
+        rows: slice,
+        cols: slice,
+        at: np.ndarray,
+        to: np.ndarray,
+        sums: np.ndarray,
+        squares: np.ndarray,
+    ) -> None:
+        for place, T in tiles(rows, cols):
+            some = np.ascontiguousarray(T), at, to, rows == cols
+            total(*some, sums[place], squares[place : place + 1])
+
+    return add  # fmt: skip
+
+
+def _total(
+    T: np.ndarray, rows: np.ndarray, cols: np.ndarray, diagonal: bool,
+    sums: np.ndarray, squares: np.ndarray,
+) -> None:  # fmt: skip
+    """What :func:`~.sum_loops.unit_sums` does, not compiled."""
+    if diagonal:
+        np.fill_diagonal(T, 0)
+    squares += np.vdot(T, T)
+    by_row = np.add.reduceat(T, rows[:-1], axis=0, dtype=np.float64)
+    sums += np.add.reduceat(by_row, cols[:-1], axis=1)
 
 
 def _connected(formulas: dict[int, Formula]) -> list[dict[int, Formula]]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import is_count
+from ..engine.memory import require_memory
 
 _BINS_PER_SAMPLE = 20  # fewest bins of one sample: with fewer, there are few rearrangements
 
@@ -89,6 +90,8 @@ class Units:
 
     def shuffled(self, values: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Values of units, rearranged at random within classes: shape (n_draws, s)."""
+        held = float(n_draws) * values.nbytes
+        require_memory(held, f"{n_draws} rearrangements of {len(values)} units")
         draws = np.tile(values, (n_draws, 1))
         for members in self.classes:
             if len(members) == len(values):

@@ -11,6 +11,7 @@ import numpy as np
 from ..data import Data, length, take
 from ..engine.limits import within
 from ..engine.memory import memory_words, require_memory
+from ..engine.threads import quiet_blas
 from ..exceptions import DenseWarning, warn
 from ..gram.base import HOST, Gram
 from ..gram.device.tiles import computes
@@ -32,10 +33,11 @@ def planned(statistic: Callable[P, T]) -> Callable[P, T]:
     def whole(*args: P.args, **kwargs: P.kwargs) -> T:
         plan: Any = kwargs.get("plan")
         if plan is None:
-            return statistic(*args, **kwargs)
+            with quiet_blas():
+                return statistic(*args, **kwargs)
         if not isinstance(plan, Plan):
             raise TypeError(f"plan must be a mercer.Plan, got a {type(plan).__name__}.")
-        with within(plan.workers, max(plan.limit, _LEAST)):
+        with quiet_blas(), within(plan.workers, max(plan.limit, _LEAST)):
             return statistic(*args, **kwargs)
 
     return whole

@@ -9,7 +9,7 @@ are added up first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,28 +146,14 @@ def tile_sums(
             bank, units, np.stack([one.quadratic for one in found]), np.stack(by_unit),
             np.array([[one.squares] for one in found]),
         )  # fmt: skip
-    tiles = bank.tiles()
     strips = slices(n, max(32, min(TILE, n // 8)))
     hands = dealt(len(strips))
     quadratic, rows, squares = (np.zeros((len(hands), k, m)) for m in (weights.shape[1], s, 1))
+    meet = _of_samples(bank, weights) if units.single else _of_units(bank, weights, unit)
 
     def group(g: int) -> None:
         for i, j in hands[g]:
-            meet(g, strips[i], strips[j])
-
-    def meet(g: int, at: slice, to: slice) -> None:
-        a, b = (slice(unit[part.start], unit[part.stop - 1] + 1) for part in (at, to))
-        same = at == to
-        for place, T in tiles(at, to):
-            if same:
-                np.fill_diagonal(T, 0)
-            squares[g, place] += (1 if same else 2) * float(np.vdot(T, T))
-            if not units.single:
-                T = _added_up(T, unit[at], unit[to])
-            quadratic[g, place] += (1 if same else 2) * _forms(T, weights[a], weights[b])
-            rows[g, place, a] += T @ np.ones(T.shape[1], T.dtype)
-            if not same:
-                rows[g, place, b] += np.ones(len(T), T.dtype) @ T
+            meet(strips[i], strips[j], quadratic[g], rows[g], squares[g])
 
     run(counted(group, len(hands), verbose, "kernel values"), range(len(hands)), workers)
     return _with_rounding(bank, units, *(part.sum(axis=0) for part in (quadratic, rows, squares)))
@@ -259,19 +245,53 @@ def _noise(kernel: Kernel) -> float:
     return amplified(basis, float(kernel.kernel.diag(basis.landmarks).max()), np.float64)
 
 
-def _forms(T: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """[u'Tv] for the columns u of left and v of right."""
-    G = T @ right.astype(T.dtype, copy=False)
-    G *= left
-    return np.asarray(G.sum(axis=0, dtype=np.float64))
+def _of_samples(bank: Bank, weights: np.ndarray) -> Callable[..., None]:
+    """A function that adds what a tile has to quadratic forms, sums of rows and of squares."""
+    tiles = bank.tiles()
+
+    def meet(
+        at: slice, to: slice, quadratic: np.ndarray, rows: np.ndarray, squares: np.ndarray
+    ) -> None:
+        same = at == to
+        for place, T in tiles(at, to):
+            if same:
+                np.fill_diagonal(T, 0)
+            squares[place] += (1 if same else 2) * float(np.vdot(T, T))
+            G = T @ weights[to].astype(T.dtype, copy=False)
+            G *= weights[at]
+            quadratic[place] += (1 if same else 2) * G.sum(axis=0, dtype=np.float64)
+            rows[place, at] += T @ np.ones(T.shape[1], T.dtype)
+            if not same:
+                rows[place, to] += np.ones(len(T), T.dtype) @ T
+
+    return meet
 
 
-def _added_up(T: np.ndarray, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-    """Entries of a tile summed over the units of its rows and columns, in double precision."""
-    left, right = (
-        (part[:, None] == np.arange(part[0], part[-1] + 1)).astype(T.dtype) for part in (rows, cols)
-    )
-    return np.asarray(left.T @ (T @ right), dtype=np.float64)
+def _of_units(bank: Bank, weights: np.ndarray, unit: np.ndarray) -> Callable[..., None]:
+    """The same where units have several samples; all kernels of a tile at once."""
+    add, weights, k = bank.unit_sums(), weights.astype(np.float64), len(bank)
+
+    def meet(
+        at: slice, to: slice, quadratic: np.ndarray, rows: np.ndarray, squares: np.ndarray
+    ) -> None:
+        a, b = (slice(unit[part.start], unit[part.stop - 1] + 1) for part in (at, to))
+        left, right = (_bounds(unit[part]) for part in (at, to))
+        T, square = np.zeros((k, len(left) - 1, len(right) - 1)), np.zeros(k)
+        add(at, to, left, right, T, square)
+        twice = 1 if at == to else 2
+        squares[:, 0] += twice * square
+        G = T.reshape(-1, T.shape[2]) @ weights[b]
+        quadratic += twice * np.einsum("kac,ac->kc", G.reshape(*T.shape[:2], -1), weights[a])
+        rows[:, a] += T.sum(axis=2)
+        if at != to:
+            rows[:, b] += T.sum(axis=1)
+
+    return meet
+
+
+def _bounds(unit: np.ndarray) -> np.ndarray:
+    """Where units begin, and the last one ends."""
+    return np.concatenate([[0], np.flatnonzero(np.diff(unit)) + 1, [len(unit)]])
 
 
 def _indicator(unit: np.ndarray, s: int) -> sp.csr_matrix:

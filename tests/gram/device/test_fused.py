@@ -197,3 +197,28 @@ def test_some_rows_of_samples_that_are_sorted(rng, interpreter):
     part = slice(70, 201)
     agrees(product(torch.tensor(V), part), K[part], V, 2e-6)
     agrees(product.transposed(torch.tensor(U[part]), part), K[part].T, U[part], 2e-6)
+
+
+def test_only_programs_with_samples_in_doubt_are_run_again(rng, interpreter, monkeypatch):
+    grids = {}
+
+    def watched(source, grid, *arguments, name, **options):
+        grids[name] = grid
+        launch(source, grid, *arguments, name=name, **options)
+
+    monkeypatch.setattr(module, "launch", watched)
+    X, Y = rng.uniform(-1, 1, (300, 2)), rng.uniform(-1, 1, (20_000, 2))
+    X[:20] += 4.5  # so far from the centre that they are in doubt, but only beside each other
+    Y[1000:1020] = X[:20] + 1e-3 * rng.standard_normal((20, 2))
+    V = np.where(np.abs(np.arange(20_000) - 1009.5) < 10, 1.0, 1e-6)[:, None]
+    product, K = fused(Gaussian(1.0), X, Y), Gaussian(1.0)(X, Y)
+    assert 280 <= product._sure[0] < 300
+    assert 19_980 <= product._sure[1] < 20_000
+    agrees(product(torch.tensor(V)), K, V, 2e-6)
+    assert grids["mended"][1] == 1 < grids["fused"][1]
+    agrees(product(torch.tensor(V), slice(5, 250)), K[5:250], V, 2e-6)
+    agrees(product.transposed(torch.tensor(V[:300])), K.T, V[:300], 2e-6)
+    assert grids["mended"][0] == 1 < grids["fused"][0]
+    grids.clear()
+    agrees(fused(Gaussian(1.0), X, Y)(torch.tensor(V), slice(30, 40)), K[30:40], V, 2e-6)
+    assert "mended" not in grids

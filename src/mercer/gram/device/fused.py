@@ -153,6 +153,7 @@ class Fused:
         self._made = tuple(seen), tuple(terms), len(factors), len(numbers)
         self._sources: dict[int, str] = {}
         self._orders: tuple[Any, Any] = (None, None)
+        self._sure = 0, 0  # the first rows and columns without any doubt
         if sortable(tuple(seen)):  # those in doubt side by side: few tiles have any
             by = self._along or self._operands[self._limits[0]]
             rows_first, cols_first = (self._torch.argsort(part) for part in by)
@@ -160,6 +161,9 @@ class Fused:
             self._orders = rows_first, cols_first
             if self._along:
                 self._along = self._along[0][rows_first], self._along[1][cols_first]
+            else:
+                x, y = self._operands[self._limits[0]]
+                self._sure = _sure(x, y), _sure(y, x)
 
     def _put(self, array: Any, dtype: Any = None) -> Any:
         return put(array, self.device, dtype)
@@ -257,20 +261,22 @@ class Fused:
 
     def _columns(self) -> Side:
         along = self._along[1] if self._along else None
-        return Side([y for _, y in self._operands], self._orders[1], along, self.shape[1])
+        operands = [y for _, y in self._operands]
+        return Side(operands, self._orders[1], along, self.shape[1], self._sure[1])
 
     def _rows(self, rows: slice | None) -> Side:
         """All rows, or those of a slice."""
         operands, order = [x for x, _ in self._operands], self._orders[0]
         along = self._along[0] if self._along else None
         if rows is None:
-            return Side(operands, order, along, self.shape[0])
+            return Side(operands, order, along, self.shape[0], self._sure[0])
         size = rows.stop - rows.start
         if order is None:
             return Side([x[rows] for x in operands], None, along, size)
         places = ((order >= rows.start) & (order < rows.stop)).nonzero()[:, 0]
         along = None if along is None else along[places]
-        return Side([x[places] for x in operands], order[places] - rows.start, along, size)
+        sure = int((places < self._sure[0]).sum())
+        return Side([x[places] for x in operands], order[places] - rows.start, along, size, sure)
 
     def _product(self, V: Any, rows: Side, columns: Side) -> Any:
         """In double precision; columns are scaled by powers of two, which rounds nothing."""
@@ -334,9 +340,14 @@ class Fused:
             at = 2 * self._limits[0]
             doubts = doubts_of(torch, rows, columns, tensors[at], tensors[at + 1], tile)
         dot = "tf32x3" if self.precision == "fp32" else "tf32"
-        for kernel in ("fused", "mended") if self._limits else ("fused",):
+        grids = {"fused": (blocks, splits)}
+        if self._limits:
+            grids["mended"] = rows.in_doubt(tile.rows), columns.in_doubt(span)
+        for kernel, grid in grids.items():
+            if not all(grid):
+                continue
             launch(
-                self._source(few, tile), (blocks, splits),
+                self._source(few, tile), grid,
                 *tensors, self._numbers, V.T.contiguous() if few else V, marks, doubts, out, n, m,
                 span, name=kernel, stages=tile.stages if kernel == "fused" else 1,
                 R=V.shape[1], SPLIT=both, DOT=dot, BM=tile.rows, BN=tile.columns,
@@ -364,6 +375,11 @@ def _at_most_one(profile: Profile, metric: Seen) -> bool:
 def _mixed(user: Atom) -> bool:
     """Is the exponent of a function of a distance more than its root, times sqrt(3)?"""
     return user.profile.name not in ("laplacian", "matern")
+
+
+def _sure(mine: Any, theirs: Any) -> int:
+    """How many of the first, which are sorted by their limits, are beside none in doubt."""
+    return int((mine + theirs.max() <= 0).sum()) if len(theirs) else len(mine)
 
 
 def _place(atom: Atom, other: Atom) -> Any:

@@ -24,18 +24,26 @@ class Side(NamedTuple):
         Where they are in the direction along which they are sorted, if there is one.
     size : int
         How many there are.
+    sure : int
+        How many of the first are in no doubt beside any of the other side.
     """
 
     operands: list[Any]
     order: Any
     along: Any
     size: int
+    sure: int = 0
 
     def part(self, start: int, stop: int) -> Side:
         """Some of them, as they are sorted."""
         here = slice(start, stop)
         order, along = (None if x is None else x[here] for x in (self.order, self.along))
-        return Side([x[here] for x in self.operands], order, along, stop - start)
+        sure = min(max(self.sure - start, 0), stop - start)
+        return Side([x[here] for x in self.operands], order, along, stop - start, sure)
+
+    def in_doubt(self, step: int) -> int:
+        """How many pieces, of so many each, have any that are in doubt: they are the last."""
+        return -(-self.size // step) - self.sure // step if self.sure < self.size else 0
 
 
 def along(torch: Any, X: Any, Y: Any) -> tuple[Any, Any]:

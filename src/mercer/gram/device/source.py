@@ -101,6 +101,9 @@ def written(
 ) -> str:
     """The source of the functions ``fused``, ``mended`` if distances may cancel, and ``power``.
 
+    Programs of ``mended`` begin with the last rows and columns, so that the first ones may be left
+    out.
+
     Parameters
     ----------
     metrics, terms
@@ -126,7 +129,7 @@ def written(
     ahead = ahead and sides > 0
     marks = [line for q, m in enumerate(metrics) if m.checked for line in _mark(q, m)]
     lines = [*functions(powers), "", f"def fused({arguments}", f"          {options}):"]
-    lines += _indented([*_place(), *start])
+    lines += _indented([*_place("{}"), *start])
     begin, end = "0", "size"
     if sortable(metrics):
         begin, end = "low", "high"
@@ -138,13 +141,13 @@ def written(
         again = [*tile, *_read("v", "j", sides)]
         exact = [line for q, m in enumerate(metrics) if m.checked for line in _differences(q, m)]
         change = [f"before = {_values(terms)}", *exact, f"k = {_values(terms)} - before"]
-        marked = "tl.load(flags + (first // BN + {}) * tl.num_programs(0) + tl.program_id(0){})"
+        marked = "tl.load(flags + (first // BN + {}) * tl.cdiv(n, BM) + block{})"
         every = marked.format("every", ", mask=every * BN < size, other=0")
         here = marked.format("start // BN", "")
         lines += ["", f"def mended({arguments}", f"           {options}):"]
         lines += _indented(
             [
-                *_place(),
+                *_place("tl.cdiv({1}) - 1 - {0}"),
                 f"every = tl.arange(0, {TILES})",
                 f"if tl.max({every}.to(tl.int32), axis=0) > 0:",
                 *_indented(start),
@@ -166,10 +169,12 @@ def _indented(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
-def _place() -> list[str]:
-    """The columns of a program."""
+def _place(at: str) -> list[str]:
+    """The rows and columns of a program, which counts blocks from the first or from the last."""
     return [
-        "first = tl.program_id(1).to(tl.int64) * span",
+        f"block = {at.format('tl.program_id(0)', 'n, BM')}",
+        f"strip = ({at.format('tl.program_id(1)', 'm, span')}).to(tl.int64)",
+        "first = strip * span",
         "size = tl.minimum(m - first, span).to(tl.int32)",
     ]
 
@@ -177,7 +182,7 @@ def _place() -> list[str]:
 def _start(metrics: tuple[Seen, ...], factors: int, numbers: int, sides: int) -> list[str]:
     """What a program reads of the rows once."""
     lines = [
-        "i = tl.program_id(0) * BM + tl.arange(0, BM)",
+        "i = block * BM + tl.arange(0, BM)",
         *(["V += first"] if sides else ["r = tl.arange(0, R)", "V += first * R"]),
     ]
     lines += [f"n{q} = tl.load(N + {q})" for q in range(numbers)]
@@ -198,7 +203,7 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int, sides: int) ->
     if sortable(metrics):
         for at, name in enumerate(("low", "high")):
             lines += [
-                f"{name} = tl.load(doubts + 2 * tl.program_id(0) + {at}) * BN - first",
+                f"{name} = tl.load(doubts + 2 * block + {at}) * BN - first",
                 f"{name} = tl.minimum(tl.maximum({name}, 0), size).to(tl.int32)",
             ]
     for q in range(factors):
@@ -265,7 +270,7 @@ def _summed(sides: int) -> list[str]:
 
 
 def _stored(sides: int, add: bool = False) -> list[str]:
-    lines = ["row = tl.program_id(1).to(tl.int64) * n + i", "inside = i[:, None] < n"]
+    lines = ["row = strip * n + i", "inside = i[:, None] < n"]
     names = [f"acc{side}" for side in range(sides)] or ["acc"]
     for side, name in enumerate(names):
         lines += [f"to = out + row[:, None] * R + {side if sides else 'r[None, :]'}"]
@@ -340,7 +345,7 @@ def _mark(q: int, metric: Seen) -> list[str]:
     return [
         "here = (first + start) // BN",
         f"least = {bits if metric.sign > 0 else f'-tl.max(t{q}, axis=1)'}",
-        "mark = flags + here * tl.num_programs(0) + tl.program_id(0) + tl.zeros((BM,), tl.int64)",
+        "mark = flags + here * tl.cdiv(n, BM) + block + tl.zeros((BM,), tl.int64)",
         f"doubt = least < l{q}i + tl.load(l{q}y + here)",
         "tl.store(mark, tl.full((BM,), 1, tl.int8), mask=doubt)",
     ]

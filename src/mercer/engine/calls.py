@@ -153,7 +153,7 @@ class Score:
         work = np.broadcast_to(np.asarray(operations(*numbers), float), count)
         return Calls(table, arrays, work, infos)
 
-    def phase(self, calls: Calls, pieces: Any = None) -> None:
+    def phase(self, calls: Calls, pieces: Any = None, first: int | None = None) -> None:
         """The next phase.
 
         Parameters
@@ -162,18 +162,24 @@ class Score:
             All of them.
         pieces : array of int, optional
             The number of the piece that each belongs to, from 0 on, all of which occur; by default,
-            each is one. Calls of a piece keep their order; the longest piece is the first.
+            each is one. Calls of a piece keep their order; the longest piece is taken first.
+        first : int, optional
+            Another piece that is to be taken first.
         """
         if not len(calls.words):
             return
-        if pieces is None:
-            work, order = calls.work, np.argsort(-calls.work, kind="stable")
-            longest, starts = order, np.arange(self._calls, self._calls + len(work))
+        each = pieces is None
+        work = calls.work if each else np.bincount(pieces, calls.work)
+        urgent = work.copy()
+        if first is not None:
+            urgent[first] = np.inf
+        longest = np.argsort(-urgent, kind="stable")
+        if each:
+            order, starts = longest, np.arange(self._calls, self._calls + len(work))
         else:
-            work, count = np.bincount(pieces, calls.work), np.bincount(pieces)
-            longest = np.argsort(-work, kind="stable")
             order = np.argsort(np.argsort(longest)[pieces], kind="stable")
-            starts = self._calls + np.cumsum(count[longest]) - count[longest]
+            count = np.bincount(pieces)[longest]
+            starts = self._calls + np.cumsum(count) - count
         self._tables.append((calls.words[order], calls.arrays[order], starts, work[longest]))
         self._phases.append(self._phases[-1] + len(work))
         self._calls += len(order)
